@@ -37,8 +37,10 @@ const hasTools = existsSync(join(root, 'node_modules/tsx'))
 
 /** The programs, each a file of `dist`. */
 const PROGRAMS = ['bin', 'main', 'cli/cli', 'cli/health', 'data/embedded-child']
-/** Files that load them, and `npm run build` for a production install. */
-const HELPERS = Object.fromEntries(['build', 'load', 'keep-code', 'warm-up'].map((name) => [name, `src/${name}.ts`]))
+/** Files that load them, a thread of theirs, and `npm run build` for a production install. */
+const HELPERS = Object.fromEntries(
+  ['build', 'load', 'keep-code', 'warm-up', 'data/unpack'].map((name) => [name, `src/${name}.ts`]),
+)
 
 /** Code in packages that runs at each start, but is not needed here. */
 const SKIPPED = [

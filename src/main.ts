@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 
 import { createLog } from './core/log.ts'
 import { misspellings, readSettings, type Settings, SettingsError } from './core/settings.ts'
+import { beginFiles } from './data/embedded-files.ts'
 import { embeddedSecrets } from './data/embedded-secrets.ts'
 
 // A parent loads none of the serving code, and its processes none of the parent's.
@@ -12,6 +13,7 @@ async function main(): Promise<void> {
   for (const line of misspellings(process.env)) log.warn(line)
   if (hasProcesses(settings)) return (await import('./processes/parent.ts')).startParent(settings, log)
   if (settings.WORKERS > 1) log.info(`WORKERS: one process starts: ${WHY_ONE[settings.ROLE]}`)
+  if (settings.DATABASE_URL === undefined) beginFiles(settings.DATA_DIR)
   return (await import('./serve.ts')).serve(settings, log)
 }
 

@@ -1,31 +1,24 @@
-import { fork } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve as absolute } from 'node:path'
+import { join, resolve as absolute } from 'node:path'
 
 import type { PGlite } from '@electric-sql/pglite'
 
 import '../core/v8-flags.ts'
-import { ROOT } from '../core/root.ts'
 import { SettingsError } from '../core/settings.ts'
 import type { Database } from './database.ts'
+import { lockFiles } from './embedded-files.ts'
 import { poolOn } from './embedded-session.ts'
-import { removeOldDrafts } from './embedded-secrets.ts'
-import { lockFolder } from './folder-lock.ts'
 import { migrationAdapter, overPool, sqlOn } from './pool.ts'
-import { unpackTemplate } from './template.ts'
 
 /**
- * A PostgreSQL in this process (PGlite), with its files below `dataDir`. PGlite has no lock, and
- * two processes on the same files would corrupt them: throws a SettingsError if another process has
- * the folder.
+ * A PostgreSQL in this process (PGlite), with its files below `dataDir`. Throws a SettingsError if
+ * another process has the folder.
  */
 export async function openEmbedded(dataDir: string): Promise<Database> {
-  const unlock = await lockFolder(dataDir)
+  // PGlite is loaded while the files are written.
+  const [{ files, unlock }] = await Promise.all([lockFiles(dataDir), loadPGlite()])
   try {
-    removeOldDrafts(dataDir)
-    const files = join(dataDir, 'postgres')
-    if (!existsSync(join(files, 'PG_VERSION'))) await makeFiles(files)
     const database = await openFiles(files, files)
     return {
       ...database,
@@ -95,8 +88,10 @@ export const startParams = ({ defaultStartParams }: Pick<typeof PGlite, 'default
 ]
 
 /** Loaded on demand: a process on a server never needs it. */
+const loadPGlite = () => import('@electric-sql/pglite')
+
 export async function newPGlite(folder: string): Promise<PGlite> {
-  const { PGlite } = await import('@electric-sql/pglite')
+  const { PGlite } = await loadPGlite()
   return new PGlite(folder, { startParams: startParams(PGlite) })
 }
 
@@ -117,52 +112,6 @@ export async function overPGlite(pglite: PGlite, close = (): Promise<void> => pg
     abandon: () => undefined,
     close,
   })
-}
-
-/**
- * Creates a migrated database, from the template of this release if the build has made one. The
- * folder gets its final name when it is complete, so that a kill at any instant leaves a whole
- * database or none.
- */
-async function makeFiles(files: string): Promise<void> {
-  const folder = dirname(files)
-  const drafts = readdirSync(folder).filter((name) => name.startsWith(DRAFT))
-  for (const name of drafts) removeDraft(join(folder, name))
-  // The child of a killed process may run on for a moment, without the lock. It knows only its own
-  // draft, and never gives it the name under which databases are opened.
-  const draft = mkdtempSync(join(folder, DRAFT))
-  try {
-    if (!unpackTemplate(draft)) await migrateInChild(draft)
-  } catch (error) {
-    removeDraft(draft)
-    throw error
-  }
-  renameSync(draft, files)
-}
-
-/** Migrating keeps some 0.8 GB in its process for good, so a short-lived child does it. */
-async function migrateInChild(folder: string): Promise<void> {
-  const code = await new Promise<number | null>((resolve, reject) => {
-    const program = join(ROOT, 'dist/data/embedded-child.js')
-    const child = fork(program, [folder], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-    child.on('error', reject)
-    child.on('exit', resolve)
-  })
-  if (code !== 0) throw new Error(`the embedded database could not be created (exit code ${code})`)
-}
-
-const DRAFT = 'postgres-draft-'
-
-/**
- * Removes a draft, unless a child still writes into it: then the next start that creates a database
- * removes it.
- */
-function removeDraft(draft: string): void {
-  try {
-    rmSync(draft, { recursive: true, force: true })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error
-  }
 }
 
 /**

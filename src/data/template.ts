@@ -18,7 +18,7 @@ interface Entry {
 }
 
 /** The form of the template's content; part of the file's name. */
-const FORM = 'one database, without zeros at ends'
+const FORM = 'one database, without maps and zeros at ends'
 
 /**
  * The path of this release's template. The name is made of the migrations, PGlite's version and the
@@ -31,10 +31,16 @@ export function templateFile(): string {
   return join(ROOT, 'dist/database', `${createHash('sha256').update(made).digest('hex').slice(0, 16)}.br`)
 }
 
+/**
+ * Maps of free space, and of rows that all see. PostgreSQL makes them anew when it needs them, and
+ * every sixth file is one.
+ */
+const IS_MAP = /^\d+_(fsm|vm)$/
+
 /** Packs the folder of a closed database. */
 export function packTemplate(folder: string): Buffer {
   const found = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter(({ name }) => name !== 'postmaster.pid')
+    .filter(({ name }) => name !== 'postmaster.pid' && !IS_MAP.test(name))
     .map((entry) => ({ path: join(entry.parentPath, entry.name), isFile: entry.isFile() }))
     .sort((a, b) => (a.path < b.path ? -1 : 1))
   const files: Buffer[] = []
