@@ -57,7 +57,7 @@ async function requestsOf(service: BenchService, { discussionIds, externalIds }:
   )
   const counts = (base: string) =>
     counted.map((body) => httpRequest('POST', `${base}/discussions/counts`, headers, body))
-  const posts = await makeRequests(service, { connections: CONNECTIONS, discussions: DISCUSSIONS, target: 0 })
+  const posts = await makeRequests(service, { connections: CONNECTIONS, discussions: DISCUSSIONS })
   return {
     'a page of 20, not kept': { asked: page('/api/v1'), ofBare: page('') },
     'a page of 20 over GraphQL': {

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
+import pg from 'pg'
+
 import { newId } from '../../src/core/ids.ts'
 import { openServer } from '../../src/data/server.ts'
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
@@ -7,6 +9,7 @@ import { type CreateRow, insertComments } from '../../src/domains/comments/creat
 import { judgeText } from '../../src/domains/comments/rules.ts'
 import { isLockFailure, type Sql, statement } from '../../src/core/sql.ts'
 import { signIdentity } from '../harness/identity.ts'
+import { makeLean, pgbenchLean } from './lean.ts'
 import { httpRequest, load, type LoadResult } from './load.ts'
 import { type BenchService, median, startBenchService } from './service.ts'
 
@@ -19,52 +22,78 @@ const READERS = 200
 interface Mix {
   connections: number
   discussions: number
-  /** REST to the bare statement, at least. */
+}
+
+/** A mix, and what it is measured beside. */
+interface Case extends Mix {
+  reference: 'the create statement, one each' | 'the least for a comment, by pgbench'
+  /** REST to the reference, at least. */
   target: number
 }
 
-const MANY: Mix = { connections: 16, discussions: 500, target: 0.35 }
-const HOT: Mix = { connections: 128, discussions: 1, target: 1 }
+const MANY: Case = { connections: 16, discussions: 500, reference: 'the create statement, one each', target: 0.35 }
+const HOT: Case = { ...MANY, connections: 128, discussions: 1, target: 1 }
+const LEAN: Case = {
+  connections: 64,
+  discussions: 500,
+  reference: 'the least for a comment, by pgbench',
+  target: 1.2,
+}
 
 const BODY = 'I have read this twice now, and I still think that the second paragraph misses the point.'
 
 /**
- * Comments posted per second over REST, beside the bare create statement on a pool of the same
- * size, turn by turn.
+ * Comments posted per second over REST, turn by turn with a statement on as many connections as the
+ * service has.
  */
 export async function benchPost(): Promise<void> {
-  for (const mix of [MANY, HOT]) await benchMix(mix)
+  for (const each of [MANY, HOT, LEAN]) await benchCase(each)
 }
 
-async function benchMix(mix: Mix): Promise<void> {
+async function benchCase(measured: Case): Promise<void> {
   const service = await startBenchService({ DATABASE_POOL_SIZE: String(POOL) })
   try {
-    const requests = await makeRequests(service, mix)
-    const bare = await openBare(service, mix.discussions)
-    await round(service, requests, bare, mix)
-    const rounds = []
-    for (let n = 0; n < ROUNDS; n++) rounds.push(await round(service, requests, bare, mix))
-    await bare.close()
-    report(rounds, mix)
+    const requests = await makeRequests(service, measured)
+    const reference = await (measured === LEAN ? openLean(service) : openBare(service, measured.discussions))
+    const rounds: Round[] = []
+    for (let n = 0; n <= ROUNDS; n++) rounds.push(await round(service, requests, reference, measured))
+    await reference.close()
+    // The first one warms both up.
+    report(rounds.slice(1), measured)
   } finally {
     await service.close()
   }
 }
 
+/** What posts are measured beside: comments a second. */
+type Reference = Pick<Bare, 'run' | 'close'>
+
+async function openLean({ databaseUrl }: BenchService): Promise<Reference> {
+  const pool = new pg.Pool({ connectionString: databaseUrl })
+  await makeLean(pool)
+  await pool.end()
+  return { run: () => pgbenchLean(databaseUrl, SECONDS), close: () => Promise.resolve() }
+}
+
 interface Round {
-  bare: number
+  reference: number
   rest: LoadResult
   cpuMicros: number
 }
 
-async function round(service: BenchService, requests: Buffer[], bare: Bare, { connections }: Mix): Promise<Round> {
-  const barePerSecond = await bare.run()
+async function round(
+  service: BenchService,
+  requests: Buffer[],
+  reference: Reference,
+  { connections }: Mix,
+): Promise<Round> {
+  const perSecond = await reference.run()
   const before = service.cpuMs()
   const rest = await load({ port: service.port, connections, seconds: SECONDS, requests })
   const answered = Object.values(rest.statuses).reduce((sum, n) => sum + n, 0)
   if (Object.keys(rest.statuses).join() !== '201')
     throw new Error(`not all were created: ${JSON.stringify(rest.statuses)}`)
-  return { bare: barePerSecond, rest, cpuMicros: ((service.cpuMs() - before) * 1000) / answered }
+  return { reference: perSecond, rest, cpuMicros: ((service.cpuMs() - before) * 1000) / answered }
 }
 
 /** Posts by many readers on many pages, in a random order. */
@@ -182,12 +211,12 @@ async function insertPatiently(sql: Sql, row: CreateRow): Promise<void> {
   }
 }
 
-function report(rounds: readonly Round[], { connections, discussions, target }: Mix): void {
+function report(rounds: readonly Round[], { connections, discussions, reference, target }: Case): void {
   const of = (pick: (each: Round) => number): number => median(rounds.map(pick))
-  const ratio = of(({ rest, bare }) => rest.perSecond / bare)
+  const ratio = of((each) => each.rest.perSecond / each.reference)
   console.log(`post: comments over REST, ${connections} connections, ${discussions} discussions, median of ${ROUNDS} rounds
-  bare create statement   ${of(({ bare }) => bare).toFixed(0)} comments/s
-  REST                    ${of(({ rest }) => rest.perSecond).toFixed(0)} comments/s, p50 ${of(({ rest }) => rest.p50).toFixed(1)} ms, p99 ${of(({ rest }) => rest.p99).toFixed(1)} ms
-  ratio                   ${ratio.toFixed(2)} (target: at least ${target})
-  CPU of the api process  ${of(({ cpuMicros }) => cpuMicros).toFixed(0)} µs a request`)
+  ${reference}: ${of((each) => each.reference).toFixed(0)} comments/s
+  REST: ${of(({ rest }) => rest.perSecond).toFixed(0)} comments/s, p50 ${of(({ rest }) => rest.p50).toFixed(1)} ms, p99 ${of(({ rest }) => rest.p99).toFixed(1)} ms
+  ratio: ${ratio.toFixed(2)} (target: at least ${target})
+  CPU of the api process: ${of(({ cpuMicros }) => cpuMicros).toFixed(0)} µs a request`)
 }
