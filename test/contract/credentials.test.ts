@@ -47,6 +47,15 @@ test('no credentials: 401 missing_credentials', async () => {
   expectProblem(await service.call('GET', '/keys', withKey('')), 401, 'missing_credentials')
 })
 
+test('an empty X-API-Key is no credentials', async () => {
+  const headers = { 'x-api-key': '' }
+  const response = await fetch(`${service.url}/api/v1/keys`, { headers })
+  expect(response.status).toBe(401)
+  expect(await response.json()).toMatchObject({ code: 'missing_credentials' })
+  const asAdmin = { ...headers, authorization: `Bearer ${await adminToken()}` }
+  expect((await fetch(`${service.url}/api/v1/keys`, { headers: asAdmin })).status).toBe(200)
+})
+
 const NOBODY = { 'x-api-key': '' }
 const bearing = (authorization: string) => ({ 'x-api-key': '', authorization })
 

@@ -276,8 +276,13 @@ describe('POST /graphql', () => {
   })
 
   test('shows GraphiQL to a browser in development, and 405 to others', async () => {
-    const page = await fetch(`${service.url}/graphql`, { headers: { accept: 'text/html' } })
+    const headers = { accept: 'text/html,*/*;q=0.8', 'accept-encoding': 'gzip' }
+    const page = await fetch(`${service.url}/graphql`, { headers })
+    expect(page.headers.get('content-encoding')).toBe('gzip')
+    expect(page.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
     expect((await page.text()).slice(0, 500)).toContain('<title>Engagement Service</title>')
+    const known = { ...headers, 'if-none-match': page.headers.get('etag') ?? '' }
+    expect((await fetch(`${service.url}/graphql`, { headers: known })).status).toBe(304)
     expect((await fetch(`${service.url}/graphql`)).status).toBe(405)
   })
 

@@ -24,7 +24,9 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
 
   scope.addHook('onRequest', (request, reply, done) => {
     varyByOrigin(request, reply)
-    const credentials = { apiKey: header(request, 'x-api-key'), authorization: header(request, 'authorization') }
+    // An empty key is none: GraphiQL sends one until a person has put theirs in.
+    const apiKey = header(request, 'x-api-key') || undefined
+    const credentials = { apiKey, authorization: header(request, 'authorization') }
     const known = recallCaller(app, credentials)
     if (known !== undefined) {
       admit(request, reply, known)

@@ -10,7 +10,7 @@ import {
 import { createYoga, type Plugin } from 'graphql-yoga'
 
 import type { App, Ctx } from '../../core/context.ts'
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { invalid } from '../../core/errors.ts'
 import { hasGraphiQL, hasIntrospection } from '../../core/settings.ts'
 import { keptByLength, requestErrors } from '../graphql/prepare.ts'
 import { createEventStreams } from '../graphql-sse/event-stream.ts'
@@ -21,6 +21,7 @@ import { answerMutation, type Once, type Responded } from '../graphql/once.ts'
 import { asksFor, checkParams, checkQuery, countMutations } from '../graphql/params.ts'
 import { documentErrors } from '../graphql/document-rules.ts'
 import { schema } from '../graphql/schema.ts'
+import { serveGraphiQL } from './graphiql.ts'
 
 const PATH = '/graphql'
 const STREAM_PATH = '/graphql/stream'
@@ -67,16 +68,7 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     },
   })
   if (hasGraphiQL(app.settings)) {
-    server.route({
-      method: 'GET',
-      url: PATH,
-      exposeHeadRoute: false,
-      handler: async (request, reply) => {
-        const wantsPage = request.headers.accept?.includes('text/html') === true
-        if (!wantsPage) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
-        return answer(request, reply)
-      },
-    })
+    server.route({ method: 'GET', url: PATH, exposeHeadRoute: false, handler: serveGraphiQL() })
   }
   server.route({
     method: ['GET', 'POST', 'PUT', 'DELETE'],
@@ -87,47 +79,13 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
   })
 }
 
-/** GraphiQL's first content. It works without any discussions. */
-const FIRST_QUERY = `# 1. Put an API key into the Headers below.
-#    (An admin: "Authorization": "Bearer ...")
-# 2. Run this query with Ctrl-Enter.
-# 3. Re-fetch the schema (lower left)
-#    for completion and documentation.
-
-query Discussions {
-  discussions(first: 10) {
-    edges {
-      node {
-        id
-        externalId
-        title
-        state
-        commentCount
-      }
-    }
-    pageInfo {
-      hasNextPage
-      endCursor
-    }
-  }
-}
-`
-
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
 function createYogaHandler(app: App, once: Once): Handler {
   const yoga = createYoga<ServerContext, Ctx>({
     schema,
     graphqlEndpoint: PATH,
-    graphiql: hasGraphiQL(app.settings) && {
-      title: 'Engagement Service',
-      defaultQuery: FIRST_QUERY,
-      subscriptionsProtocol: 'SSE',
-      defaultEditorToolsVisibility: 'headers',
-      headers: JSON.stringify({ 'X-API-Key': '' }, null, 2),
-    },
-    // Without third parties, unlike Yoga's own page. 9 MB, loaded only by a process that shows it.
-    renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
+    graphiql: false,
     context: ({ ctx }) => ctx,
     // Limits first: refused documents are not worth compiling.
     plugins: [limitDocuments(app), useCompiledQueries(schema), maskErrors, traceOperations],

@@ -1,0 +1,64 @@
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+
+import type { RouteHandlerMethod } from 'fastify'
+
+import { ServiceError } from '../../core/errors.ts'
+import { type Asset, assetOf, sendAsset } from './assets.ts'
+
+/** GraphiQL's first content. It works without any discussions. */
+const FIRST_QUERY = `# 1. Put an API key into the Headers below.
+#    (An admin: "Authorization": "Bearer ...")
+# 2. Run this query with Ctrl-Enter.
+
+query Discussions {
+  discussions(first: 10) {
+    edges {
+      node {
+        id
+        externalId
+        title
+        state
+        commentCount
+      }
+    }
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+  }
+}
+`
+
+const HEADERS = {
+  'content-security-policy': "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+}
+
+/** Answers a browser with GraphiQL; others get 405, because documents come by POST. */
+export function serveGraphiQL(): RouteHandlerMethod {
+  let page: Promise<Asset> | undefined
+  return async (request, reply) => {
+    const wantsPage = request.headers.accept?.includes('text/html') === true
+    if (!wantsPage) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
+    return sendAsset(request, reply, await (page ??= makePage()))
+  }
+}
+
+const compress: (bytes: Buffer) => Promise<Buffer> = promisify(gzip)
+
+/** Without third parties, unlike Yoga's own page. 9 MB, loaded only by a process that shows it. */
+async function makePage(): Promise<Asset> {
+  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
+  const page = renderGraphiQL({
+    title: 'Engagement Service',
+    defaultQuery: FIRST_QUERY,
+    subscriptionsProtocol: 'SSE',
+    defaultEditorToolsVisibility: 'headers',
+    headers: JSON.stringify({ 'X-API-Key': '' }, null, 2),
+  })
+  // Each browser takes gzip.
+  const bytes = await compress(Buffer.from(page))
+  return assetOf('text/html; charset=utf-8', bytes, { ...HEADERS, 'content-encoding': 'gzip' })
+}
