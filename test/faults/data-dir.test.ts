@@ -77,7 +77,7 @@ function start(program: string, args: string[], wrapper: readonly string[] = [])
   return { child, line, gone: new Promise((resolve) => child.on('exit', resolve)) }
 }
 
-const REFUSAL = /^DATA_DIR: \S+ is in use by process \d+ on \S+: stop that one first$/
+const REFUSAL = /^DATA_DIR: \S+ is in use by process \d+ on \S+: stop it, or set another folder$/
 
 test('of processes that race for the lock, only one has it at a time', async () => {
   const rounds = 25
