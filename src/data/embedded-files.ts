@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads'
 import { ROOT } from '../core/root.ts'
 import { removeOldDrafts } from './embedded-secrets.ts'
 import { lockFolder } from './folder-lock.ts'
+import { NO_TEMPLATE } from './template.ts'
 
 /** The files of an embedded database, which no other process has. */
 interface LockedFiles {
@@ -76,6 +77,7 @@ async function unpackInThread(folder: string): Promise<boolean> {
   const thread = new Worker(join(ROOT, 'dist/data/unpack.js'), { workerData: folder, execArgv: [] })
   // Throws the thread's error.
   const [code] = (await once(thread, 'exit')) as [number]
+  if (code !== 0 && code !== NO_TEMPLATE) throw new Error(`the database could not be unpacked (exit code ${code})`)
   return code === 0
 }
 

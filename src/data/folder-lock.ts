@@ -41,7 +41,9 @@ export async function lockFolder(folder: string): Promise<() => void> {
   try {
     for (let tries = 1; !tryLock(locks, folder, fd, true); tries++) {
       if (tries === TRIES) {
-        throw new SettingsError(`DATA_DIR: ${folder} is in use by ${readHolder(folder)}: stop it, or set another folder`)
+        throw new SettingsError(
+          `DATA_DIR: ${folder} is in use by ${readHolder(folder)}: stop it, or set another folder`,
+        )
       }
       await setTimeout(TRY_AGAIN_MS)
     }

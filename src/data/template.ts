@@ -57,6 +57,9 @@ export function packTemplate(folder: string): Buffer {
   return Buffer.concat([digestOf(compressed), compressed])
 }
 
+/** The exit code of the thread that unpacks (unpack.ts) if it has found no intact template. */
+export const NO_TEMPLATE = 2
+
 const DIGEST = { algorithm: 'sha256', bytes: 32 }
 const digestOf = (bytes: Buffer): Buffer => createHash(DIGEST.algorithm).update(bytes).digest()
 

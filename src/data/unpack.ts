@@ -1,7 +1,6 @@
-// The thread in which a first start unpacks its database. Its data is an empty folder; its exit code
-// is 1 if there is no intact template.
+// The thread in which a first start unpacks its database; its data is an empty folder.
 import { workerData } from 'node:worker_threads'
 
-import { unpackTemplate } from './template.ts'
+import { NO_TEMPLATE, unpackTemplate } from './template.ts'
 
-process.exit(unpackTemplate(String(workerData)) ? 0 : 1)
+process.exit(unpackTemplate(String(workerData)) ? 0 : NO_TEMPLATE)

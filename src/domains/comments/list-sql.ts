@@ -4,7 +4,7 @@ import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow, 
 
 interface Order {
   direction: 'ASC' | 'DESC'
-  /** Columns of the order's index between the parent and the key; null in all comments unpinned. */
+  /** Between the parent and the key in the order's index: null in comments that are not pinned. */
   before: readonly string[]
   /** The sort key of the level: columns of the table, the same of COLUMNS, and their types. */
   key: readonly string[]
