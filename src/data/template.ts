@@ -32,8 +32,8 @@ export function templateFile(): string {
 }
 
 /**
- * Maps of free space, and of rows that all see. PostgreSQL makes them anew when it needs them, and
- * every sixth file is one.
+ * Maps of free space, and of pages whose rows are all visible: every sixth file. PostgreSQL creates
+ * a missing one when it needs it.
  */
 const IS_MAP = /^\d+_(fsm|vm)$/
 

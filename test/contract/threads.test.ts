@@ -383,7 +383,7 @@ describe('the cost of a page', () => {
     discussion(externalId: "large") { comments(sort: $sort, first: 20, after: $after) { edges { cursor node { id pinnedAt } } } }
   }`
 
-  /** How many blocks the statement of each page reads: the first, and those after two of its comments. */
+  /** How many blocks each page reads: the first, and those after two of its comments. */
   async function blocksOf(sort: string): Promise<Record<string, number>> {
     const first = await readPage(sort, null)
     expect(first.edges.filter(({ node }) => node.pinnedAt !== null)).toHaveLength(2)

@@ -106,7 +106,7 @@ function withPinned(scope: ListLevel, order: Order): string {
     ) both_parts ORDER BY ${pinnedFirst(order)} LIMIT $2`
 }
 
-/** The start of a level in the order `newest`, in which pinned comments too are: one scan of the index. */
+/** The start of a level: in the order `newest`, the index has pinned comments where they belong. */
 const newestStart = (scope: ListLevel): string =>
   `SELECT ${COLUMNS} FROM ${FROM} WHERE ${inLevel(scope)} ORDER BY ${asIndexed(NEWEST)} LIMIT $2`
 
