@@ -53,7 +53,7 @@ export async function benchCreate(): Promise<void> {
 }
 
 /** Milliseconds of CPU that the connections to the database have used, which is on this machine. */
-export async function backendsMs(pool: pg.Pool): Promise<number> {
+async function backendsMs(pool: pg.Pool): Promise<number> {
   const { rows } = await pool.query<{ pid: number }>(
     'SELECT pid FROM pg_stat_activity WHERE datname = current_database()',
   )

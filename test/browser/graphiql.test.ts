@@ -25,6 +25,21 @@ describeInBrowser('GraphiQL', () => {
     await page.keyboard.insertText(desk.service.apiKey)
     await page.getByRole('button', { name: /^Execute query/ }).click()
     await expect.poll(() => said.inputValue(), WAIT).toContain('edges')
+    // A subscription comes over SSE: its first event is a replay.
+    const headers = await desk.service.as('ann')
+    const path = '/discussions/by-external/followed/comments'
+    const { json } = await desk.service.call('POST', path, { body: { body: 'Hello' }, headers })
+    await page.getByRole('region', { name: 'Operation Editor' }).getByRole('textbox').first().focus()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.insertText(
+      `subscription { discussionEvents(discussionId: "${json.discussionId}", lastEventId: "0") { type seq } }`,
+    )
+    // GraphiQL takes a moment to know the new operation.
+    const run = async () => {
+      await page.keyboard.press('Control+Enter')
+      return said.inputValue()
+    }
+    await expect.poll(run, { ...WAIT, interval: 500 }).toContain('comment_created')
     expect(foreign).toEqual([])
     await page.close()
   })

@@ -54,6 +54,8 @@ test('an empty X-API-Key is no credentials', async () => {
   expect(await response.json()).toMatchObject({ code: 'missing_credentials' })
   const asAdmin = { ...headers, authorization: `Bearer ${await adminToken()}` }
   expect((await fetch(`${service.url}/api/v1/keys`, { headers: asAdmin })).status).toBe(200)
+  const stream = await fetch(`${service.url}/api/v1/stream/${newId()}`, { headers })
+  expect(await stream.json()).toMatchObject({ code: 'missing_credentials' })
 })
 
 const NOBODY = { 'x-api-key': '' }

@@ -156,6 +156,31 @@ test('no write reads a whole table, or costs more in a discussion that has grown
   }
 })
 
+const READS = ['newest', 'oldest', 'top'].flatMap((sort) => {
+  const start = sort === 'newest' ? 'newest_start' : `${sort}_pinned_first`
+  return [`roots_${start}`, `replies_${start}`, `repliesOfEach_${start}_measured`]
+})
+
+test('no page costs more in a discussion that has grown since it was planned', async () => {
+  const { id } = await post('ann', { body: 'The first' })
+  await post('ben', { body: 'An answer', parentId: id })
+  const read = 'nodes: edges { node { id } }'
+  const costs = await costsOf(READS, async () => {
+    for (const sort of ['newest', 'oldest', 'top']) {
+      const { status } = await service.call('GET', `/discussions/by-external/large/comments?sort=${sort}`)
+      expect(status).toBe(200)
+      const ofOne = `/discussions/by-external/large/comments?sort=${sort}&parentId=${id}`
+      expect((await service.call('GET', ofOne)).status).toBe(200)
+      const { json } = await service.graphql(
+        `{ discussion(externalId: "large") { comments(sort: ${sort}) { edges { node { replies(sort: ${sort}) { ${read} } } } } } }`,
+      )
+      expect(json.errors).toBeUndefined()
+    }
+  })
+  expect([...costs.keys()].toSorted()).toEqual(READS.toSorted())
+  for (const [name, { now, grown, plan }] of costs) expect(grown, `${name}\n${plan}`).toBeLessThan(now + 120)
+})
+
 /** Hours of a year in which each reader has done something. */
 const act = (year: number): Statement =>
   unnamed(`INSERT INTO analytics_activity (tenant_id, interval, at, reader_id, actions, comments_approved)

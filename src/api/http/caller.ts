@@ -8,7 +8,7 @@ import { ofRequester, ofTenant } from '../../core/patience.ts'
 import { traced } from '../../core/trace.ts'
 import { recallIdentity, verifyIdentity } from '../../domains/readers/identity.ts'
 import { allowOrigin, varyByOrigin } from './cors.ts'
-import { authenticate, cameIn, type Principal, recallCaller } from './credentials.ts'
+import { authenticate, cameIn, credentialsOf, headerOf, type Principal, recallCaller } from './credentials.ts'
 import { countAddress, countCaller, onBudgetOf } from './limits.ts'
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
@@ -24,9 +24,7 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
 
   scope.addHook('onRequest', (request, reply, done) => {
     varyByOrigin(request, reply)
-    // An empty key is none: GraphiQL sends one until a person has put theirs in.
-    const apiKey = header(request, 'x-api-key') || undefined
-    const credentials = { apiKey, authorization: header(request, 'authorization') }
+    const credentials = credentialsOf(request)
     const known = recallCaller(app, credentials)
     if (known !== undefined) {
       admit(request, reply, known)
@@ -57,7 +55,7 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
 
   scope.addHook('preHandler', (request, _reply, done) => {
     const { caller } = request.ctx
-    const token = header(request, identityName)
+    const token = headerOf(request, identityName)
     if (caller === null || token === undefined) return done()
     const vouch = (identity: Identity): void => {
       const { app: ofCaller, requestId, address } = request.ctx
@@ -81,8 +79,3 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
 }
 
 const isHttp2 = (raw: ServerResponse | Http2ServerResponse): raw is Http2ServerResponse => 'stream' in raw
-
-function header({ headers }: FastifyRequest, name: string): string | undefined {
-  const value = headers[name]
-  return Array.isArray(value) ? value.join(', ') : value
-}

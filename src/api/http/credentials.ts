@@ -1,3 +1,5 @@
+import type { FastifyRequest } from 'fastify'
+
 import type { Actor, App, Tenant } from '../../core/context.ts'
 import { detailOf, ServiceError } from '../../core/errors.ts'
 import { findCallerByKey, recallCallerByKey } from '../../domains/keys/keys.ts'
@@ -19,6 +21,17 @@ export const cameIn =
 interface Credentials {
   apiKey?: string | undefined
   authorization?: string | undefined
+}
+
+/** An empty key is none: GraphiQL sends one until a person has put theirs in. */
+export const credentialsOf = (request: FastifyRequest): Credentials => ({
+  apiKey: headerOf(request, 'x-api-key') || undefined,
+  authorization: headerOf(request, 'authorization'),
+})
+
+export function headerOf({ headers }: FastifyRequest, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
 }
 
 /** The caller by `X-API-Key`, if this process has it cached; else undefined. */

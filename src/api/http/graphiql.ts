@@ -9,6 +9,7 @@ import { type Asset, assetOf, sendAsset } from './assets.ts'
 /** GraphiQL's first content. It works without any discussions. */
 const FIRST_QUERY = `# 1. Put an API key into the Headers below.
 #    (An admin: "Authorization": "Bearer ...")
+#    What a reader does needs "X-Service-Identity" too.
 # 2. Run this query with Ctrl-Enter.
 
 query Discussions {
@@ -42,7 +43,9 @@ export function serveGraphiQL(): RouteHandlerMethod {
   return async (request, reply) => {
     const wantsPage = request.headers.accept?.includes('text/html') === true
     if (!wantsPage) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
-    return sendAsset(request, reply, await (page ??= makePage()))
+    page ??= makePage()
+    page.catch(() => (page = undefined))
+    return sendAsset(request, reply, await page)
   }
 }
 
@@ -55,6 +58,8 @@ async function makePage(): Promise<Asset> {
     title: 'Engagement Service',
     defaultQuery: FIRST_QUERY,
     subscriptionsProtocol: 'SSE',
+    // Subscriptions would come by GET, which serves only this page.
+    method: 'POST',
     defaultEditorToolsVisibility: 'headers',
     headers: JSON.stringify({ 'X-API-Key': '' }, null, 2),
   })

@@ -15,7 +15,7 @@ import { checkTicketAge, readTicket } from '../../live/tickets.ts'
 import { loadTenant } from '../../domains/tenants/tenants.ts'
 import { toServiceError } from '../graphql/errors.ts'
 import { type CorsHeaders, corsHeaders, preflightHeaders } from './cors.ts'
-import { authenticate, authenticateToken } from './credentials.ts'
+import { authenticate, authenticateToken, credentialsOf, headerOf } from './credentials.ts'
 import { takesGzip } from './encoding.ts'
 import { holdStream, isFromProxy, registerHeld } from './held.ts'
 import { chargeReplay, countAddress, countCaller, countTicket, onBudgetOf } from './limits.ts'
@@ -70,7 +70,7 @@ async function openStream(
 ): Promise<FastifyReply> {
   void reply.header('vary', 'Origin')
   const query = readQuery(request)
-  const reconnectId = header(request, 'last-event-id') || undefined
+  const reconnectId = headerOf(request, 'last-event-id') || undefined
   const lastEventId = reconnectId ?? query.get('lastEventId') ?? null
   const asked = { query, discussionId, isReconnect: reconnectId !== undefined }
   let connection: StreamConnection | undefined
@@ -162,7 +162,7 @@ async function openerOf(
   beforeLookUp: () => void,
 ): Promise<Opener> {
   const { query } = asked
-  const credentials = { apiKey: header(request, 'x-api-key'), authorization: header(request, 'authorization') }
+  const credentials = credentialsOf(request)
   const ticket = query.get('ticket')
   const token = query.get('token')
   const given = [credentials.apiKey, credentials.authorization, ticket, token].filter((value) => value !== undefined)
@@ -252,9 +252,4 @@ function readQuery(request: FastifyRequest): Map<string, string> {
   })
   if (errors.length > 0) throw validationFailed(errors)
   return new Map(entries.flatMap(([name, value]) => (typeof value === 'string' && value !== '' ? [[name, value]] : [])))
-}
-
-function header({ headers }: FastifyRequest, name: string): string | undefined {
-  const value = headers[name]
-  return Array.isArray(value) ? value.join(', ') : value
 }
