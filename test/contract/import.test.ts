@@ -672,7 +672,9 @@ test.runIf(onServer)('an import takes small steps from its start while others us
   const items: number[] = []
   const onProgress = (progress: Progress): void => void items.push(progress.items)
   await importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { onProgress })
-  expect(items[0]).toBe(BATCH_ITEMS / 32)
+  // The smallest step has a 32nd. It may have grown before the first is stored.
+  expect(items[0]).toBeGreaterThanOrEqual(BATCH_ITEMS / 32)
+  expect(items[0]).toBeLessThan(BATCH_ITEMS / 16)
   expect(items.at(-1)).toBe(302)
   await service.app.db.query(CANCEL, [rows[0]?.pid ?? 0])
   await ended
