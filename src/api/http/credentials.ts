@@ -23,7 +23,7 @@ interface Credentials {
   authorization?: string | undefined
 }
 
-/** An empty key is none: GraphiQL sends one until a person has put theirs in. */
+/** Treats an empty X-API-Key as absent: GraphiQL sends it empty until a key is entered. */
 export const credentialsOf = (request: FastifyRequest): Credentials => ({
   apiKey: headerOf(request, 'x-api-key') || undefined,
   authorization: headerOf(request, 'authorization'),

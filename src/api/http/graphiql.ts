@@ -43,8 +43,10 @@ export function serveGraphiQL(): RouteHandlerMethod {
   return async (request, reply) => {
     const wantsPage = request.headers.accept?.includes('text/html') === true
     if (!wantsPage) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
-    page ??= makePage()
-    page.catch(() => (page = undefined))
+    page ??= makePage().catch((error: unknown) => {
+      page = undefined
+      throw error
+    })
     return sendAsset(request, reply, await page)
   }
 }
