@@ -24,8 +24,10 @@ afterAll(() => service.close())
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
   vi.restoreAllMocks()
-  await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0), { timeout: 5000 })
-  expect(subscriptionsOf(service.app).size).toBe(0)
+  await vi.waitFor(
+    () => expect([hubOf(service.app).sessions.size, subscriptionsOf(service.app).size]).toEqual([0, 0]),
+    { timeout: 5000 },
+  )
 })
 
 const newDiscussion = async (of = service): Promise<string> =>
@@ -133,7 +135,8 @@ describe('subscribers with the same operation, variables and audience', () => {
       subscribe(EVENTS, { ...own, headers: { 'x-api-key': key } }),
     ]
     await open(4)
-    expect(subscriptionsOf(service.app).size).toBe(4)
+    // A subscription is shared once its stream is open.
+    await vi.waitFor(() => expect(subscriptionsOf(service.app).size).toBe(4))
     const executions = countExecutions()
     await comment(discussionId)
     await vi.waitFor(() => expect(seen.every(({ seqs }) => seqs.length === 1)).toBe(true))
