@@ -83,6 +83,8 @@ async function costsOf(
 }
 
 let runs = 0
+/** Indexes that the plans of a test must do without. */
+let leftOut: readonly string[] = []
 
 async function costsOfStatement(
   { text }: Statement,
@@ -104,6 +106,7 @@ async function costsOfStatement(
       const [after] = await sql<{ blocks: number }>(BLOCKS)
       return (after?.blocks ?? NaN) - (before?.blocks ?? NaN)
     }
+    if (leftOut.length > 0) await run(`DROP INDEX ${leftOut.join()}`)
     await run(`SET LOCAL plan_cache_mode = force_${mode}_plan`)
     await run(`PREPARE ${name} AS ${text}`)
     costs.now = await explain()
@@ -134,34 +137,49 @@ const WRITES = [
 
 const WHOLE_TABLE = /Seq Scan on (comments|discussions|readers|reactions)/
 
-test('no write reads a whole table, or costs more in a discussion that has grown since it was planned', async () => {
-  const readers = Array.from({ length: 6 }, (_, n) => `reader-${n}`)
-  const { id: parentId } = await post('ann', { body: 'The first' })
-  for (const reader of readers) await post(reader, { body: `The first of ${reader}` })
-  // Comments that come while the first statement is explained are written together.
-  const postAll = (place: object) =>
-    Promise.all(readers.map((reader) => post(reader, { body: `${newId()} of ${reader}`, ...place })))
-  const costs = await costsOf(WRITES, async () => {
-    await postAll({})
-    await postAll({ parentId })
-    const headers = await service.as('ann')
-    await service.call('POST', `/comments/${parentId}/reactions`, { body: { type: 'like' }, headers })
-  })
-  // On the embedded database's one connection comments come one after the other.
-  const expected = WRITES.filter((name) => onServer || name !== 'create_unlocked_plain_comments')
-  expect([...costs.keys()].toSorted()).toEqual(expected.toSorted())
-  for (const [name, { now, grown, plan }] of costs) {
-    expect(grown, name).toBeLessThan(now + 60)
-    expect(plan, name).not.toMatch(WHOLE_TABLE)
-  }
-})
+// The release before reads pages by two more indexes, which go with the next release.
+const INDEXES: [string, readonly string[]][] = [
+  ['as it is', []],
+  ['without the indexes of the release before', ['comments_in_view', 'comments_pinned']],
+]
+const without = (names: readonly string[]): void => {
+  leftOut = names
+  onTestFinished(() => void (leftOut = []))
+}
+
+test.each(INDEXES)(
+  '%s, no write reads a whole table, or costs more in a discussion that has grown',
+  async (_when, names) => {
+    without(names)
+    const readers = Array.from({ length: 6 }, (_, n) => `reader-${n}`)
+    const { id: parentId } = await post('ann', { body: 'The first' })
+    for (const reader of readers) await post(reader, { body: `The first of ${reader}` })
+    // Comments that come while the first statement is explained are written together.
+    const postAll = (place: object) =>
+      Promise.all(readers.map((reader) => post(reader, { body: `${newId()} of ${reader}`, ...place })))
+    const costs = await costsOf(WRITES, async () => {
+      await postAll({})
+      await postAll({ parentId })
+      const headers = await service.as('ann')
+      await service.call('POST', `/comments/${parentId}/reactions`, { body: { type: 'like' }, headers })
+    })
+    // On the embedded database's one connection comments come one after the other.
+    const expected = WRITES.filter((name) => onServer || name !== 'create_unlocked_plain_comments')
+    expect([...costs.keys()].toSorted()).toEqual(expected.toSorted())
+    for (const [name, { now, grown, plan }] of costs) {
+      expect(grown, name).toBeLessThan(now + 60)
+      expect(plan, name).not.toMatch(WHOLE_TABLE)
+    }
+  },
+)
 
 const READS = ['newest', 'oldest', 'top'].flatMap((sort) => {
   const start = sort === 'newest' ? 'newest_start' : `${sort}_pinned_first`
   return [`roots_${start}`, `replies_${start}`, `repliesOfEach_${start}_measured`]
 })
 
-test('no page costs more in a discussion that has grown since it was planned', async () => {
+test.each(INDEXES)('%s, no page costs more in a discussion that has grown', async (_when, names) => {
+  without(names)
   const { id } = await post('ann', { body: 'The first' })
   await post('ben', { body: 'An answer', parentId: id })
   const read = 'nodes: edges { node { id } }'
