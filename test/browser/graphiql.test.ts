@@ -22,6 +22,11 @@ describeInBrowser('GraphiQL', () => {
     await page.getByRole('region', { name: 'Headers' }).getByRole('textbox').focus()
     // Between the quotes of the second line.
     for (const key of ['Control+Home', 'ArrowDown', 'End', 'ArrowLeft']) await page.keyboard.press(key)
+    await page.keyboard.insertText('ek_wrong')
+    await page.getByRole('button', { name: /^Execute query/ }).click()
+    await expect.poll(() => said.inputValue(), WAIT).toContain('"code": "invalid_api_key"')
+    await page.getByRole('region', { name: 'Headers' }).getByRole('textbox').focus()
+    for (const _ of 'ek_wrong') await page.keyboard.press('Backspace')
     await page.keyboard.insertText(desk.service.apiKey)
     await page.getByRole('button', { name: /^Execute query/ }).click()
     await expect.poll(() => said.inputValue(), WAIT).toContain('edges')

@@ -35,6 +35,17 @@ function causeOf(error: GraphQLError): unknown {
   return originalError instanceof GraphQLError ? causeOf(originalError) : originalError
 }
 
+/** A refusal as an entry of a GraphQL response's `errors`, without a place. */
+export function responseErrorOf(refusal: ServiceError, requestId: string) {
+  const { detail, code, status, errors } = problemOf(refusal, requestId)
+  const retryAfterSeconds = retryAfterOf(refusal)
+  const more = {
+    ...(errors === undefined ? {} : { errors }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  }
+  return { message: detail, extensions: { code, status, requestId, ...more } }
+}
+
 /** Errors that are in their public form already. */
 const told = new WeakSet<GraphQLError>()
 
@@ -46,24 +57,17 @@ export function toGraphQLError(error: unknown, { app, requestId }: Ctx): GraphQL
   if (error instanceof GraphQLError && told.has(error)) return error
   const refusal = toServiceError(error, app.log, { requestId })
   countRefusal(app, 'graphql', refusal.code)
-  const { detail, code, status, errors } = problemOf(refusal, requestId)
-  const retryAfterSeconds = retryAfterOf(refusal)
+  const { message, extensions } = responseErrorOf(refusal, requestId)
   const { path } = error instanceof GraphQLError ? error : {}
   // Locations only for errors of the document. Errors during execution have a path, whether
   // compiled or not.
   const located = error instanceof GraphQLError && path === undefined ? error : undefined
-  const answer = new GraphQLError(detail, {
+  const answer = new GraphQLError(message, {
     nodes: located?.nodes ?? null,
     source: located?.source ?? null,
     positions: located?.positions ?? null,
     path: path ?? null,
-    extensions: {
-      code,
-      status,
-      requestId,
-      ...(errors === undefined ? {} : { errors }),
-      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    },
+    extensions,
   })
   told.add(answer)
   return answer

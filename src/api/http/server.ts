@@ -13,7 +13,7 @@ import { countRefusal, type Surface } from '../../core/metrics.ts'
 import { SettingsError } from '../../core/settings.ts'
 import { traceIds } from '../../core/span.ts'
 import { API_BASE } from '../../schema/route.ts'
-import { toServiceError } from '../graphql/errors.ts'
+import { responseErrorOf, toServiceError } from '../graphql/errors.ts'
 import { registerGraphQL } from './graphql.ts'
 import { registerBodies } from './body.ts'
 import { registerCaller } from './caller.ts'
@@ -207,19 +207,27 @@ function refuseMalformed(
 function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal =
     fromFramework(error) ?? (isGone(request) ? leftEarly(error) : toServiceError(error, app.log, aboutOf(request)))
-  countRefusal(app, surfaceOf(request), refusal.code)
+  const surface = surfaceOf(request)
+  countRefusal(app, surface, refusal.code)
+  const isResponse = surface === 'graphql' && request.headers.accept?.includes(GRAPHQL_RESPONSE) === true
+  const answer = isResponse ? { errors: [responseErrorOf(refusal, request.id)] } : problemOf(refusal, request.id)
   return (
     reply
       .code(refusal.status)
       .headers(refusalHeaders(refusal))
       // The router's own refusals run no hooks.
       .header('x-request-id', request.id)
-      .header('content-type', 'application/problem+json')
-      // Bytes, because Fastify would add a charset to a text, which this media type does not have
-      // (RFC 9457).
-      .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))
+      .header('content-type', isResponse ? `${GRAPHQL_RESPONSE}; charset=utf-8` : 'application/problem+json')
+      // Bytes: Fastify would add a charset to a text. A problem document has none (RFC 9457).
+      .send(Buffer.from(JSON.stringify(answer)))
   )
 }
+
+/**
+ * The media type of a GraphQL response whose status may tell of an error (GraphQL over HTTP, 6.4).
+ * A client that names it reads no problem document.
+ */
+const GRAPHQL_RESPONSE = 'application/graphql-response+json'
 
 /** The log's fields of a failed request. */
 const aboutOf = ({ id, span }: FastifyRequest): { requestId: string } => ({
