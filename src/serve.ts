@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 import { openApp } from './app.ts'
 import { baseUrl, listensOn, portOf } from './core/address.ts'
 import type { App } from './core/context.ts'
-import { type Settings, SettingsError } from './core/settings.ts'
+import { hasGraphiQL, type Settings, SettingsError } from './core/settings.ts'
 import { quietTurn } from './core/event-loop.ts'
 import { cannotOpen } from './data/open.ts'
 import { openTracing } from './data/tracing.ts'
@@ -184,7 +184,7 @@ function announcement(app: App, where: string, credentials: FirstCredentials | n
   Console    ${url}/console/
   Guides     ${url}/docs/guides/
   REST API   ${url}/docs
-`
+${hasGraphiQL(app.settings) ? `  GraphQL    ${url}/graphql\n` : ''}`
   if (credentials === null) return { text, hasCredentials: false }
   const { tenant, apiKey, identitySecret, admin } = credentials
   return {

@@ -7,6 +7,7 @@ import PrismaPlugin from '@pothos/plugin-prisma'
 import RelayPlugin from '@pothos/plugin-relay'
 
 import type { Ctx } from '../core/context.ts'
+import { DEFAULT_PAGE, MAX_PAGE } from '../core/cursor.ts'
 import { invalid } from '../core/errors.ts'
 import { reachOf } from '../core/validate.ts'
 import type PrismaTypes from '../generated/pothos.ts'
@@ -33,7 +34,17 @@ export const builder = new SchemaBuilder<{
     filterConnectionTotalCount: true,
     onUnusedQuery: null,
   },
-  relay: { nodeQueryOptions: false, nodesQueryOptions: false, clientMutationId: 'omit', cursorType: 'String' },
+  relay: {
+    nodeQueryOptions: false,
+    nodesQueryOptions: false,
+    clientMutationId: 'omit',
+    cursorType: 'String',
+    // The library gives each list all four.
+    firstArgOptions: { description: `How many: 1 to ${MAX_PAGE}, ${DEFAULT_PAGE} by default.` },
+    afterArgOptions: { description: 'The cursor to continue after: `pageInfo.endCursor` of the last page.' },
+    lastArgOptions: { description: 'Refused: lists go forwards only.' },
+    beforeArgOptions: { description: 'Refused: lists go forwards only.' },
+  },
 })
 
 builder.queryType({ description: 'All queries.' })
