@@ -92,8 +92,9 @@ describe.skipIf(!hasTools)(
       expect(failed).toEqual([])
     })
 
-    test('REST: the replies, an unchanged page, a write that runs once', () => {
+    test('REST: the replies, an unchanged page, a next page, a write that runs once', () => {
       expect(of('rest')).toContain('"body":"I agree."')
+      expect(of('rest')).toMatch(/^\{"data":\[\{[^\n]*"body":"First, [^\n]*"nextCursor":null,"hasMore":false\}$/m)
       expect(of('rest')).toMatch(/^HTTP\/1\.1 304/m)
       const [first, second, ...more] = [...of('rest').matchAll(/"id":"([^"]+)"[^\n]*"body":"Once\."/g)].map(
         ([, id]) => id,
@@ -102,7 +103,7 @@ describe.skipIf(!hasTools)(
     })
 
     test('GraphQL: a query, a mutation and a subscription', () => {
-      expect(of('graphql')).toContain('{"data":{"discussion":{"commentCount":2,"lastEventId":"4"')
+      expect(of('graphql')).toContain('{"data":{"discussion":{"commentCount":3,"lastEventId":"5"')
       expect(of('graphql')).toContain('{"data":{"createComment":{"comment":{')
       expect(of('graphql')).toContain('{"type":"reaction_toggled","seq":4}')
     })
@@ -114,6 +115,7 @@ describe.skipIf(!hasTools)(
 
     test('moderation and privacy: a held comment is approved, its reader exported and erased', () => {
       expect(of('moderation')).toContain('"reason":"suspect_word"')
+      expect(of('moderation')).toMatch(/^\{"data":\[\{[^\n]*"body":"Perhaps so\."[^\n]*"pinnedAt":"/m)
       expect(of('moderation')).toContain('"action":"comment.approve"')
       expect(of('moderation')).toContain(`"email":"${service.admin.email}"`)
       expect(of('privacy')).toContain('"externalId":"reader-2"')
