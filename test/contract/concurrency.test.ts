@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { PATIENT, startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const READERS = 12
@@ -14,7 +14,7 @@ let service: TestService
 const identities: Record<string, string>[] = []
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
+  service = await startService({ env: PATIENT, worker: false })
   for (let n = 0; n < READERS; n++) identities.push(await service.as(`reader-${n}`))
   await service.call('PATCH', '/settings', { body: { reportThreshold: 3, maxDepth: 4 } })
 })

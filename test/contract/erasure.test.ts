@@ -8,7 +8,7 @@ import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { effort } from '../harness/effort.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { PATIENT, startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -22,7 +22,7 @@ type Headers = Record<string, string>
 
 beforeAll(async () => {
   receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
+  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05', ...PATIENT } })
   bob = await service.as('bob')
 })
 afterAll(async () => {

@@ -106,8 +106,9 @@ const countExecutions = (): (() => number) => {
   return () => resolving.mock.calls.length
 }
 
-const open = async (n: number): Promise<void> =>
-  vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(n), { timeout: 5000 })
+/** From then on each gets all events: a session is there before it has its place among them. */
+const subscribed = async (n: number, { app } = service): Promise<void> =>
+  vi.waitFor(() => expect(subscriptionsOf(app).subscribers).toBe(n))
 
 describe('subscribers with the same operation, variables and audience', () => {
   test.each([
@@ -117,7 +118,8 @@ describe('subscribers with the same operation, variables and audience', () => {
   ])('share one execution per event over %s', async (_name, how, sessions) => {
     const discussionId = await newDiscussion()
     const seen = upTo(3).map(() => subscribe(EVENTS, { variables: { discussionId }, ...how }))
-    await open(sessions)
+    await subscribed(3)
+    expect(hubOf(service.app).sessions.size).toBe(sessions)
     const executions = countExecutions()
     for (const _ of upTo(4)) await comment(discussionId)
     await vi.waitFor(() => expect(seen.map(({ seqs }) => seqs)).toEqual([upTo(4), upTo(4), upTo(4)]))
@@ -134,9 +136,8 @@ describe('subscribers with the same operation, variables and audience', () => {
       subscribe(EVENTS, { ...own, headers: await service.as('bob') }),
       subscribe(EVENTS, { ...own, headers: { 'x-api-key': key } }),
     ]
-    await open(4)
-    // A subscription is shared once its stream is open.
-    await vi.waitFor(() => expect(subscriptionsOf(service.app).size).toBe(4))
+    await subscribed(4)
+    expect(subscriptionsOf(service.app).size).toBe(4)
     const executions = countExecutions()
     await comment(discussionId)
     await vi.waitFor(() => expect(seen.every(({ seqs }) => seqs.length === 1)).toBe(true))
@@ -199,7 +200,7 @@ test('fragments, aliases and @include by a variable', async () => {
     fragment Parts on DiscussionEvent { seq }`
   const id = await newDiscussion()
   const [without, including] = [false, true].map((withType) => subscribe(query, { variables: { id, withType } }))
-  await open(2)
+  await subscribed(2)
   await comment(id)
   await vi.waitFor(() => expect([without?.payloads, including?.payloads].every((all) => all?.length === 1)).toBe(true))
   expect(without?.payloads).toEqual([{ data: { news: { seq: 1 } } }])
@@ -212,7 +213,7 @@ test('a field that fails is an error in the payload of its event only', async ()
   } }`
   const discussionId = await newDiscussion()
   const seen = subscribe(query, { variables: { discussionId } })
-  await open(1)
+  await subscribed(1)
   await comment(discussionId)
   await comment(discussionId)
   await vi.waitFor(() => expect(seen.payloads).toHaveLength(2))
@@ -228,7 +229,7 @@ test('at a shutdown a subscription is completed', async () => {
   try {
     const discussionId = await newDiscussion(own)
     const seen = subscribe(EVENTS, { of: own, variables: { discussionId } })
-    await vi.waitFor(() => expect(hubOf(own.app).sessions.size).toBe(1))
+    await subscribed(1, own)
     await hubOf(own.app).close({ graceMs: 100 })
     await vi.waitFor(() => expect(seen.done).toBe(true))
     expect(subscriptionsOf(own.app).size).toBe(0)
@@ -289,7 +290,7 @@ test('a client of HTTP/1.0 gets its events without chunks', async () => {
     `content-length: ${Buffer.byteLength(body)}`,
   ]
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
-  await open(1)
+  await subscribed(1)
   await comment(discussionId)
   const payload = { data: { discussionEvents: { seq: 1, type: 'comment_created' } } }
   await vi.waitFor(() => expect(text).toContain(`\r\n\r\n:\n\nevent: next\ndata: ${JSON.stringify(payload)}\n\n`))

@@ -7,7 +7,7 @@ import { startWorker } from '../../src/worker/worker.ts'
 import { onServer } from '../harness/database.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { PATIENT, startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 /**
@@ -26,9 +26,7 @@ const workers: { stop(): Promise<void> }[] = []
 
 beforeAll(async () => {
   receiver = await startReceiver()
-  // A machine without a free core can make the writes of one page wait longer than the default.
-  const patience = { DATABASE_LOCK_PATIENCE_SECONDS: '25' }
-  const env = { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05', ...patience }
+  const env = { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05', ...PATIENT }
   service = await startService({ env, worker: false })
   await service.call('PATCH', '/settings', {
     body: { webhookEndpoints: 1000, reportThreshold: 1000, rateLimit: { perSecond: 100_000, burst: 100_000 } },

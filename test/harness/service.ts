@@ -67,6 +67,12 @@ interface Options {
 }
 
 /**
+ * For tests in which no write may fail: on a machine without a free core, the writes of a crowd can
+ * wait longer for a lock than the default allows.
+ */
+export const PATIENT = { DATABASE_LOCK_PATIENCE_SECONDS: '25' }
+
+/**
  * A whole service in this process, on a database of its own (and a Redis prefix of its own where
  * REDIS_URL is set).
  */

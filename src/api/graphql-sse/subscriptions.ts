@@ -27,6 +27,11 @@ export class Subscriptions {
     return this.#shared.size
   }
 
+  /** The number of their subscribers. */
+  get subscribers(): number {
+    return [...this.#shared.values()].reduce((sum, { members }) => sum + members, 0)
+  }
+
   /** Joins the subscription of an operation, until its source is left. */
   join(ctx: Ctx, operation: ExecutionArgs, source: SourceStream<Payload>): Subscription {
     const key = sharingKey(requireCaller(ctx), operation)
