@@ -52,7 +52,7 @@ const databaseUrl = z
   .string()
   .refine(
     (url) => databaseHosts(url) !== null,
-    'must be one URL, as postgres://one:5432,two:5432/name; target_session_attrs may be read-write, primary or any',
+    'must be a URL as postgres://user:password@host:5432/name, or with several hosts as postgres://one:5432,two:5432/name; target_session_attrs may be read-write, primary or any',
   )
 
 const MIN_GRIP_KEY_BYTES = 32
@@ -211,7 +211,7 @@ export const environmentSchema = z.object({
   BOOTSTRAP_API_KEY: z.string().regex(rawKey, 'must be ek_ and 64 lower-case hex characters').optional(),
   BOOTSTRAP_IDENTITY_SECRET: identitySecretSchema.optional(),
   BOOTSTRAP_ADMIN_EMAIL: z.email('must be an e-mail address').default('admin@example.com'),
-  BOOTSTRAP_ADMIN_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
+  BOOTSTRAP_ADMIN_PASSWORD: z.string().min(8).optional(),
 })
 
 type Parsed = z.infer<typeof environmentSchema>
@@ -231,11 +231,14 @@ export type Settings = Readonly<
  */
 function inWords(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type') return `must be a ${issue.expected === 'int' ? 'whole number' : issue.expected}`
-  if (issue.code === 'too_small') return `must be at least ${issue.minimum}`
-  if (issue.code === 'too_big') return `must be at most ${issue.maximum}`
+  if (issue.code === 'too_small') return within(issue.origin, `at least ${issue.minimum}`)
+  if (issue.code === 'too_big') return within(issue.origin, `at most ${issue.maximum}`)
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`
   return issue.message
 }
+
+const within = (origin: string, bound: string): string =>
+  origin === 'string' ? `must have ${bound} characters` : `must be ${bound}`
 
 type Secrets = Pick<Settings, 'ADMIN_JWT_SECRET' | 'ENCRYPTION_KEY' | 'ENCRYPTION_KEYS'>
 
