@@ -41,7 +41,7 @@ export const builder = new SchemaBuilder<{
     cursorType: 'String',
     // The library gives each list all four.
     firstArgOptions: { description: `How many: 1 to ${MAX_PAGE}, ${DEFAULT_PAGE} by default.` },
-    afterArgOptions: { description: 'The cursor to continue after: `pageInfo.endCursor` of the last page.' },
+    afterArgOptions: { description: 'The cursor to continue after: `pageInfo.endCursor` of the previous page.' },
     lastArgOptions: { description: 'Refused: lists go forwards only.' },
     beforeArgOptions: { description: 'Refused: lists go forwards only.' },
   },

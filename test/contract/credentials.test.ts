@@ -84,7 +84,14 @@ test.each(['/graphql', '/graphql/stream'])(
     expect(await invalid.json()).toMatchObject({
       errors: [{ extensions: { code: 'validation_failed', errors: [{ pointer: '/surprise' }] } }],
     })
-    for (const other of ['application/json', '*/*', 'text/event-stream']) {
+    expect((await ask(accept.toUpperCase(), { query })).headers.get('content-type')).toContain(type)
+    // At /graphql only subscriptions name it; /graphql/stream is for the clients of graphql-sse.
+    const events = await ask('text/event-stream', { query })
+    expect([events.status, 'extensions' in ((await events.json()).errors?.[0] ?? {})]).toEqual([
+      401,
+      path === '/graphql',
+    ])
+    for (const other of ['application/json', '*/*', `application/json, ${type};q=0`]) {
       const problem = await ask(other, { query })
       expect([problem.status, problem.headers.get('content-type')]).toEqual([401, 'application/problem+json'])
     }

@@ -30,6 +30,8 @@ interface Sent {
   ms: number
 }
 
+const acceptOf = (path: string): string => (path === '/graphql' ? 'application/json' : 'text/event-stream')
+
 async function send(path: string, query: string, variables: object = {}, to = service): Promise<Sent> {
   const started = performance.now()
   const response = await fetch(to.url + path, {
@@ -37,7 +39,7 @@ async function send(path: string, query: string, variables: object = {}, to = se
     headers: {
       'x-api-key': to.apiKey,
       'content-type': 'application/json',
-      accept: path === '/graphql' ? 'application/json' : 'text/event-stream',
+      accept: acceptOf(path),
     },
     body: JSON.stringify({ query, variables }),
   })
@@ -126,7 +128,7 @@ describe.each(PATHS)('%s refuses with 422 validation_failed a document', (path) 
   ])('in a request with %s', async (_name, body, pointer) => {
     const response = await fetch(service.url + path, {
       method: 'POST',
-      headers: { 'x-api-key': service.apiKey, 'content-type': 'application/json', accept: 'text/event-stream' },
+      headers: { 'x-api-key': service.apiKey, 'content-type': 'application/json', accept: acceptOf(path) },
       ...(body === '' ? {} : { body }),
     })
     expect(response.status).toBe(422)
@@ -134,6 +136,31 @@ describe.each(PATHS)('%s refuses with 422 validation_failed a document', (path) 
     expect(await response.json()).toMatchObject({ code: 'validation_failed', errors: [{ pointer }] })
   })
 })
+
+// Without a matching type Yoga would answer only after the mutation.
+test.each(['text/html', 'image/*', 'application/json;q=0', 'application/json;charset=latin1'])(
+  'a mutation with Accept: %s does not run, nor keeps its Idempotency-Key',
+  async (accept) => {
+    const externalId = `for-${accept}`
+    const query = `mutation { createDiscussion(input: { externalId: "${externalId}" }) { discussion { id } } }`
+    const ask = (as: string, headers: Record<string, string> = {}) =>
+      fetch(`${service.url}/graphql`, {
+        method: 'POST',
+        headers: { 'x-api-key': service.apiKey, 'content-type': 'application/json', accept: as, ...headers },
+        body: JSON.stringify({ query }),
+      })
+    const key = { 'idempotency-key': accept }
+    for (const headers of [{}, key]) {
+      const refused = await ask(accept, headers)
+      expect([refused.status, (await refused.json()).code]).toEqual([422, 'validation_failed'])
+    }
+    const path = `/discussions/by-external/${encodeURIComponent(externalId)}`
+    expect((await service.call('GET', path)).status).toBe(404)
+    const done = await ask('application/*', key)
+    expect([done.status, done.headers.get('idempotency-replayed')]).toEqual([200, null])
+    expect((await service.call('GET', path)).status).toBe(200)
+  },
+)
 
 describe('within the limits', () => {
   const errorsOf = (query: string, variables = {}) => {

@@ -83,10 +83,11 @@ describe('another method answers 405 with Allow', () => {
 })
 
 describe.each(['/graphql', '/graphql/stream'])('%s refuses a document', (path) => {
+  const accept = path === '/graphql' ? 'application/json' : 'text/event-stream'
   const post = async (query: string) => {
     const response = await fetch(service.url + path, {
       method: 'POST',
-      headers: { 'x-api-key': service.apiKey, 'content-type': 'application/json', accept: 'text/event-stream' },
+      headers: { 'x-api-key': service.apiKey, 'content-type': 'application/json', accept },
       body: JSON.stringify({ query }),
     })
     return response.json()

@@ -35,6 +35,12 @@ function causeOf(error: GraphQLError): unknown {
   return originalError instanceof GraphQLError ? causeOf(originalError) : originalError
 }
 
+/**
+ * The media type of a GraphQL response whose HTTP status may tell of an error (GraphQL over HTTP,
+ * section 6.4).
+ */
+export const GRAPHQL_RESPONSE = 'application/graphql-response+json'
+
 /** A refusal as an entry of a GraphQL response's `errors`, without a place. */
 export function responseErrorOf(refusal: ServiceError, requestId: string) {
   const { detail, code, status, errors } = problemOf(refusal, requestId)

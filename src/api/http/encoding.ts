@@ -12,3 +12,20 @@ export function takesGzip(acceptEncoding: string | undefined): boolean {
   const gzip = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0
   return gzip > 0 && gzip >= (weights.get('identity') ?? 0)
 }
+
+/**
+ * The media ranges that `Accept` names and does not refuse by `q=0`, in lower case (RFC 9110,
+ * section 12.5.1). Those in another charset than UTF-8 are left out: no answer has one.
+ */
+export function mediaRanges(accept = '*/*'): string[] {
+  return accept
+    .toLowerCase()
+    .split(',')
+    .map((part) => part.split(';').map((text) => text.trim()))
+    .filter(([, ...parameters]) => !parameters.some((parameter) => /^(q=0(\.0*)?$|charset=(?!utf-8$))/.test(parameter)))
+    .map(([range = '']) => range)
+}
+
+/** Whether one of these media ranges has this media type in it. */
+export const includesType = (ranges: readonly string[], type: string): boolean =>
+  ranges.some((range) => range === type || range === '*/*' || range === `${type.split('/', 1)[0]}/*`)

@@ -15,12 +15,13 @@ import { hasGraphiQL, hasIntrospection } from '../../core/settings.ts'
 import { keptByLength, requestErrors } from '../graphql/prepare.ts'
 import { createEventStreams } from '../graphql-sse/event-stream.ts'
 import { useCompiledQueries } from '../graphql/jit.ts'
-import { notAcceptable } from '../graphql/errors.ts'
+import { GRAPHQL_RESPONSE, notAcceptable } from '../graphql/errors.ts'
 import { maskResult, statusOf } from '../graphql/mask.ts'
 import { answerMutation, type Once, type Responded } from '../graphql/once.ts'
 import { asksFor, checkParams, checkQuery, countMutations } from '../graphql/params.ts'
 import { documentErrors } from '../graphql/document-rules.ts'
 import { schema } from '../graphql/schema.ts'
+import { includesType, mediaRanges } from './encoding.ts'
 import { serveGraphiQL } from './graphiql.ts'
 
 const PATH = '/graphql'
@@ -62,9 +63,11 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     url: PATH,
     preHandler,
     handler: async (request, reply) => {
-      if (!asksFor(request.body, OperationTypeNode.SUBSCRIPTION)) return answer(request, reply)
-      if (!acceptsEvents(request)) throw notAcceptable()
-      return streams.answerDistinct(request, reply)
+      const isSubscription = asksFor(request.body, OperationTypeNode.SUBSCRIPTION)
+      const ranges = mediaRanges(request.headers.accept)
+      // Yoga would find out after a mutation.
+      if (!(isSubscription ? EVENTS : ANSWERS).some((type) => includesType(ranges, type))) throw notAcceptable()
+      return isSubscription ? streams.answerDistinct(request, reply) : answer(request, reply)
     },
   })
   if (hasGraphiQL(app.settings)) {
@@ -78,6 +81,10 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     handler: streams.answer,
   })
 }
+
+const EVENTS = ['text/event-stream']
+/** What Yoga answers with. */
+const ANSWERS = ['application/json', GRAPHQL_RESPONSE, 'multipart/mixed', ...EVENTS]
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
@@ -105,7 +112,6 @@ function createYogaHandler(app: App, once: Once): Handler {
       reply.raw.setMaxListeners(100)
       const context: ServerContext = { ctx, result: null }
       const response = await yoga.handleNodeRequestAndResponse(request, reply, context)
-      if (response.status === 406) throw notAcceptable()
       const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
       const status = context.result === null || isStream ? response.status : statusOf(context.result)
       return { response, status, errors: context.result?.errors ?? [] }
@@ -179,10 +185,3 @@ function limitDocuments(app: App): Plugin {
     },
   }
 }
-
-/** Whether `Accept` allows an event stream. */
-function acceptsEvents({ headers: { accept = '*/*' } }: FastifyRequest): boolean {
-  return accept.split(',').some((range) => EVENTS.has(range.split(';', 1)[0]?.trim().toLowerCase() ?? ''))
-}
-
-const EVENTS: ReadonlySet<string> = new Set(['text/event-stream', 'text/*', '*/*'])

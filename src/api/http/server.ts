@@ -13,13 +13,14 @@ import { countRefusal, type Surface } from '../../core/metrics.ts'
 import { SettingsError } from '../../core/settings.ts'
 import { traceIds } from '../../core/span.ts'
 import { API_BASE } from '../../schema/route.ts'
-import { responseErrorOf, toServiceError } from '../graphql/errors.ts'
+import { GRAPHQL_RESPONSE, responseErrorOf, toServiceError } from '../graphql/errors.ts'
 import { registerGraphQL } from './graphql.ts'
 import { registerBodies } from './body.ts'
 import { registerCaller } from './caller.ts'
 import { limitConnections } from './connection-limits.ts'
 import { registerConsole } from './console.ts'
 import { registerPreflights } from './cors.ts'
+import { mediaRanges } from './encoding.ts'
 import { registerExportFile } from './export-file.ts'
 import { registerGuides } from './guides.ts'
 import { closeWhenStopping, refuseUntilSetUp, registerHealth } from './health.ts'
@@ -207,9 +208,8 @@ function refuseMalformed(
 function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal =
     fromFramework(error) ?? (isGone(request) ? leftEarly(error) : toServiceError(error, app.log, aboutOf(request)))
-  const surface = surfaceOf(request)
-  countRefusal(app, surface, refusal.code)
-  const isResponse = surface === 'graphql' && request.headers.accept?.includes(GRAPHQL_RESPONSE) === true
+  countRefusal(app, surfaceOf(request), refusal.code)
+  const isResponse = readsResponses(request)
   const answer = isResponse ? { errors: [responseErrorOf(refusal, request.id)] } : problemOf(refusal, request.id)
   return (
     reply
@@ -224,10 +224,14 @@ function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: F
 }
 
 /**
- * The media type of a GraphQL response whose status may tell of an error (GraphQL over HTTP, 6.4).
- * A client that names it reads no problem document.
+ * Whether a refused request gets a GraphQL response: its client reads no problem document. At
+ * `/graphql`, subscriptions name only the type of their events.
  */
-const GRAPHQL_RESPONSE = 'application/graphql-response+json'
+function readsResponses({ headers: { accept }, routeOptions: { url = '' } }: FastifyRequest): boolean {
+  const ranges = mediaRanges(accept)
+  const isRead = ranges.includes(GRAPHQL_RESPONSE) || (url === '/graphql' && ranges.includes('text/event-stream'))
+  return isRead && url.startsWith('/graphql')
+}
 
 /** The log's fields of a failed request. */
 const aboutOf = ({ id, span }: FastifyRequest): { requestId: string } => ({
