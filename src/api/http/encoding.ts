@@ -15,10 +15,11 @@ export function takesGzip(acceptEncoding: string | undefined): boolean {
 
 /**
  * The media ranges that `Accept` names and does not refuse by `q=0`, in lower case (RFC 9110,
- * section 12.5.1). Those in another charset than UTF-8 are left out: no answer has one.
+ * section 12.5.1); all where it names none. Those in another charset than UTF-8 are left out: no
+ * answer has one.
  */
-export function mediaRanges(accept = '*/*'): string[] {
-  return accept
+export function mediaRanges(accept: string | undefined): string[] {
+  return (accept?.trim() || '*/*')
     .toLowerCase()
     .split(',')
     .map((part) => part.split(';').map((text) => text.trim()))
