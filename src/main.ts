@@ -7,6 +7,8 @@ import { embeddedSecrets } from './data/embedded-secrets.ts'
 
 // A parent loads none of the serving code, and its processes none of the parent's.
 async function main(): Promise<void> {
+  const [argument] = process.argv.slice(2)
+  if (argument !== undefined) throw new SettingsError(`${argument}: ${NO_ARGUMENTS}`)
   const settings = readSettings(process.env, embeddedSecrets)
   const log = createLog(settings.LOG_LEVEL)
   if (cluster.isWorker) return (await import('./serve.ts')).serve(settings, log.child({ process: process.pid }))
@@ -16,6 +18,8 @@ async function main(): Promise<void> {
   if (settings.DATABASE_URL === undefined) beginFiles(settings.DATA_DIR)
   return (await import('./serve.ts')).serve(settings, log)
 }
+
+const NO_ARGUMENTS = 'the service takes no arguments: set environment variables instead, as PORT=4001 npm start'
 
 /** Why a process serves alone. */
 const WHY_ONE = {

@@ -29,8 +29,10 @@ function start(program: string, ...args: string[]): { child: ChildProcess; ended
       DRAIN_SECONDS: '0',
       DATA_DIR: folder,
     },
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
+  // Not inherited: on a terminal it would say that it opens a database.
+  child.stderr?.pipe(process.stderr)
   running = child
   const ended = once(child, 'exit').then(([code]) => {
     if (code !== 0) throw new Error(`${program} has failed`)

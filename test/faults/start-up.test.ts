@@ -57,14 +57,14 @@ function newDataDir(): string {
   return made
 }
 
-function start(env: Env): Run {
-  const run = runMain({
+function start(env: Env, args: readonly string[] = []): Run {
+  const ofTest = {
     PORT: '0',
     DATA_DIR: env.DATA_DIR ?? newDataDir(),
     LOG_LEVEL: 'warn',
     SHUTDOWN_GRACE_SECONDS: '5',
-    ...env,
-  })
+  }
+  const run = runMain({ ...ofTest, ...env }, args)
   runs.push(run)
   return run
 }
@@ -277,6 +277,10 @@ describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, ()
     },
     LONG,
   )
+
+  test('an argument, such as a port', async () => {
+    await expectRefusal(start({}, ['--port', '4720']), '--port')
+  })
 
   test(
     'ENCRYPTION_KEY has changed: it starts, and one warning says so',

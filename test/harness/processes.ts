@@ -45,10 +45,10 @@ const running = new Set<Run>()
 process.on('exit', () => running.forEach((run) => run.signal('SIGKILL')))
 
 /** Starts the program as it is built, with these settings and no others. */
-export function runMain(env: Env): Run {
+export function runMain(env: Env, args: readonly string[] = []): Run {
   const { PATH, HOME, TMPDIR } = process.env
   const output = { stdout: '', stderr: '' }
-  const child = fork(MAIN, [], {
+  const child = fork(MAIN, [...args], {
     // No load balancer waits for word in most tests.
     env: { PATH, HOME, TMPDIR, DRAIN_SECONDS: '0', ...env },
     execArgv: ['--enable-source-maps', '--import', ORPHAN_GUARD],
