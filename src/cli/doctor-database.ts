@@ -48,7 +48,7 @@ export async function databaseFindings(settings: Settings, hasSecrets: boolean):
         : await openServer({ ...options, size: 1, onError: () => undefined })
   } catch (error) {
     if (error instanceof HeldError)
-      return [warn('database', `${error.message}: stop it to have the database looked at`)]
+      return [warn('database', `${error.message}: stop it, and run this again to check the database`)]
     return [
       fail('database', cannotOpen(settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL', error).message),
     ]

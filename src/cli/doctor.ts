@@ -121,5 +121,5 @@ function metricsFinding({ METRICS_PORT, METRICS_TOKEN }: Settings): Finding {
   const token = METRICS_TOKEN === undefined ? '' : ', with METRICS_TOKEN'
   if (METRICS_PORT !== undefined) return ok('metrics', `at port ${METRICS_PORT}${token}`)
   if (METRICS_TOKEN !== undefined) return ok('metrics', `at /metrics of each listener${token}`)
-  return ok('metrics', 'nobody can read them; METRICS_PORT or METRICS_TOKEN gives them to Prometheus')
+  return ok('metrics', 'off: METRICS_PORT or METRICS_TOKEN lets Prometheus read them')
 }

@@ -5,6 +5,7 @@ import type { RouteHandlerMethod } from 'fastify'
 
 import { ServiceError } from '../../core/errors.ts'
 import { type Asset, assetOf, sendAsset } from './assets.ts'
+import { mediaRanges } from './encoding.ts'
 
 /** GraphiQL's first content. It works without any discussions. */
 const FIRST_QUERY = `# 1. Put an API key into the Headers below.
@@ -41,8 +42,8 @@ const HEADERS = {
 export function serveGraphiQL(): RouteHandlerMethod {
   let page: Promise<Asset> | undefined
   return async (request, reply) => {
-    const wantsPage = request.headers.accept?.includes('text/html') === true
-    if (!wantsPage) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
+    if (!mediaRanges(request.headers.accept).includes('text/html'))
+      throw new ServiceError('method_not_allowed', { allow: ['POST'] })
     page ??= makePage().catch((error: unknown) => {
       page = undefined
       throw error
