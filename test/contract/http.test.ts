@@ -44,7 +44,7 @@ function raw(head: string, body = '', host = '\r\nHost: a'): Promise<string> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(service.url)
     const socket = connect(Number(port), hostname, () =>
-      socket.end(`${head}${host}\r\nX-API-Key: ${service.apiKey}\r\nConnection: close\r\n\r\n${body}`),
+      socket.write(`${head}${host}\r\nX-API-Key: ${service.apiKey}\r\nConnection: close\r\n\r\n${body}`),
     )
     let text = ''
     socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
