@@ -227,10 +227,13 @@ function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: F
  * Whether a refused request gets a GraphQL response: its client reads no problem document. At
  * `/graphql`, subscriptions name only the type of their events.
  */
-function readsResponses({ headers: { accept }, routeOptions: { url = '' } }: FastifyRequest): boolean {
-  const ranges = mediaRanges(accept)
-  const isRead = ranges.includes(GRAPHQL_RESPONSE) || (url === '/graphql' && ranges.includes('text/event-stream'))
-  return isRead && url.startsWith('/graphql')
+function readsResponses(request: FastifyRequest): boolean {
+  if (surfaceOf(request) !== 'graphql') return false
+  const ranges = mediaRanges(request.headers.accept)
+  return (
+    ranges.includes(GRAPHQL_RESPONSE) ||
+    (request.routeOptions.url === '/graphql' && ranges.includes('text/event-stream'))
+  )
 }
 
 /** The log's fields of a failed request. */
