@@ -148,7 +148,7 @@ const without = (names: readonly string[]): void => {
 }
 
 test.each(INDEXES)(
-  '%s, no write reads a whole table, or costs more in a discussion that has grown',
+  '%s, no write reads a whole table, or costs more in a discussion that has grown since it was planned',
   async (_when, names) => {
     without(names)
     const readers = Array.from({ length: 6 }, (_, n) => `reader-${n}`)
@@ -178,12 +178,13 @@ test.each(INDEXES)(
  * that reads a level of 5 000 comments and sorts it takes 10 000.
  */
 const MAX_BLOCKS = 2500
+
 const READS = ['newest', 'oldest', 'top'].flatMap((sort) => {
   const start = sort === 'newest' ? 'newest_start' : `${sort}_pinned_first`
   return [`roots_${start}`, `replies_${start}`, `repliesOfEach_${start}_measured`]
 })
 
-test.each(INDEXES)('%s, no page costs more in a discussion that has grown', async (_when, names) => {
+test.each(INDEXES)('%s, no page reads a whole level that has grown since it was planned', async (_when, names) => {
   without(names)
   const { id } = await post('ann', { body: 'The first' })
   await post('ben', { body: 'An answer', parentId: id })

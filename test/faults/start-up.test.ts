@@ -278,7 +278,7 @@ describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, ()
     LONG,
   )
 
-  test('an argument, such as a port', async () => {
+  test('an argument instead of a setting', async () => {
     await expectRefusal(start({}, ['--port', '4720']), '--port')
   })
 
