@@ -122,7 +122,7 @@ describeInBrowser('the widget at the first look', () => {
     await window.sees('The first')
     for (let n = 1; n <= 12; n++) await paper.post(article, `reader-${n}`, `New ${n}.`)
     await window.button('12 new comments').click()
-    await window.sees('New 5.')
+    await window.sees('New 12.')
     expect(await window.thread.locator('article').count()).toBe(6)
     await window.button('7 new comments').click()
     await window.button('2 new comments').click()

@@ -61,17 +61,32 @@ test("another's new comment waits, and on request is shown below pinned comments
   expect([top.ids, top.waiting]).toEqual([['1', '4', '3', '2'], []])
 })
 
-test('many waiting comments are shown a page at a time, the oldest first, so that none is skipped', () => {
-  const { state, hear, top } = pageOf('newest', commentOf('1'))
-  for (const id of ['2', '3', '4', '5', '6']) hear('comment_created', commentOf(id))
-  state.showWaiting(top, 2)
-  expect([top.ids, top.waiting]).toEqual([
-    ['3', '2', '1'],
-    ['4', '5', '6'],
-  ])
-  state.showWaiting(top, 2)
-  state.showWaiting(top, 2)
-  expect([top.ids, top.waiting]).toEqual([['6', '5', '4', '3', '2', '1'], []])
+test('many waiting comments are shown a page at a time, the newest first, each in its place', () => {
+  for (const sort of ['newest', 'top'] as const) {
+    const { state, hear, top } = pageOf(sort, commentOf('1'))
+    for (const id of ['2', '3', '4', '5', '6']) hear('comment_created', commentOf(id))
+    expect(state.showWaiting(top, 2)).toEqual(['5', '6'])
+    expect([top.ids, top.waiting]).toEqual([
+      ['6', '5', '1'],
+      ['2', '3', '4'],
+    ])
+    hear('comment_created', commentOf('7'))
+    state.showWaiting(top, 2)
+    expect(top.ids).toEqual(['7', '6', '5', '4', '1'])
+    state.showWaiting(top, 2)
+    expect([top.ids, top.waiting]).toEqual([['7', '6', '5', '4', '3', '2', '1'], []])
+  }
+})
+
+test('with the oldest first, further pages stand above new comments that are shown already', () => {
+  const { state, hear, top } = pageOf('oldest', commentOf('9', { pinnedAt: '2026-01-01T00:00:00.000Z' }), commentOf('1'))
+  top.hasMore = true
+  hear('comment_created', commentOf('8'))
+  state.showWaiting(top, 20)
+  // Its pin is gone, its place is not.
+  hear('comment_unpinned', commentOf('9'))
+  state.addPage(TOP, { data: ['2', '3'].map((id) => commentOf(id)), nextCursor: null, hasMore: false })
+  expect(top.ids).toEqual(['9', '1', '2', '3', '8'])
 })
 
 test('with the oldest first, a new comment is shown at the end at once, if the end is shown', () => {

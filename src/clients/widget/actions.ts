@@ -128,7 +128,7 @@ const showWaiting = ({ state, pageSize }: Thread, list: List): string[] => state
 export function showNew(thread: Thread): void {
   const shown = showWaiting(thread, thread.state.list(TOP))
   thread.status = ''
-  void thread.focusOn(`#c-${shown.at(-1)}`)
+  void thread.focusOn(`#c-${shown.at(thread.sort === 'oldest' ? 0 : -1)}`)
 }
 
 export async function toggleReplies(thread: Thread, { id }: PageComment): Promise<void> {

@@ -64,7 +64,7 @@ export class ThreadState {
     const list = this.list(parentId)
     for (const { replies, ...comment } of data) {
       this.comments.set(comment.id, comment)
-      if (!list.ids.includes(comment.id)) list.ids.push(comment.id)
+      if (!list.ids.includes(comment.id)) this.#append(list, comment)
       // A few replies are shown with their comment, like a conversation; if there are many, none
       // are shown until the reader opens them.
       if (replies && !replies.hasMore && replies.data.length > 0) {
@@ -85,12 +85,17 @@ export class ThreadState {
     list.isOpen = true
   }
 
-  /** Shows the oldest announced comments, at most `most`. Returns their ids. */
+  /**
+   * Shows announced comments, at most `most`: those that the list shows first. Returns their ids, in
+   * the order of their times.
+   */
   showWaiting(list: List, most: number): string[] {
-    const shown = list.waiting.splice(0, most)
+    const isTop = list === this.list(null)
+    const shown = isTop && this.sort !== 'oldest' ? list.waiting.splice(-most) : list.waiting.splice(0, most)
     for (const id of shown) {
       const comment = this.comments.get(id)
-      if (comment) this.#insert(list, comment)
+      // Below newer ones that were announced with it and are shown already.
+      if (comment) this.#insert(list, comment, (other) => other > id)
     }
     list.isOpen = true
     return shown
@@ -167,10 +172,19 @@ export class ThreadState {
     this.comments.set(comment.id, isKept ? { ...before, status: 'pending' } : kept)
   }
 
-  #insert(list: List, comment: PageComment): void {
+  /** Where new comments appear: at the end, or below pinned comments and those that `isAbove` names. */
+  #insert(list: List, comment: PageComment, isAbove: (id: string) => boolean = () => false): void {
     if (comment.parentId !== null || this.sort === 'oldest') return void list.ids.push(comment.id)
-    const firstUnpinned = list.ids.findIndex((id) => !this.comments.get(id)?.pinnedAt)
-    list.ids.splice(firstUnpinned < 0 ? list.ids.length : firstUnpinned, 0, comment.id)
+    const at = list.ids.findIndex((id) => !this.comments.get(id)?.pinnedAt && !isAbove(id))
+    list.ids.splice(at < 0 ? list.ids.length : at, 0, comment.id)
+  }
+
+  /** A further page of the oldest first stands above new comments that are shown at the end already. */
+  #append(list: List, { id, parentId, pinnedAt }: PageComment): void {
+    let at = list.ids.length
+    const isFurther = list.isLoaded && (parentId !== null || this.sort === 'oldest') && !pinnedAt
+    while (isFurther && (list.ids[at - 1] ?? '') > id) at--
+    list.ids.splice(at, 0, id)
   }
 
   /**
