@@ -311,6 +311,21 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
+  test('offline, a judgement says that the service cannot be reached, not that it was refused', async () => {
+    const comment = await post('ann', 'hold one')
+    const { page, close } = await desk.visit('/moderation')
+    await item(page, comment).waitFor()
+    await item(page, comment).focus()
+    await page.context().setOffline(true)
+    await page.keyboard.press('r')
+    await expectSaid(page, 'Nothing was done. The service cannot be reached.')
+    await page.context().setOffline(false)
+    await item(page, comment).focus()
+    await page.keyboard.press('r')
+    await expectState(comment.id, 'rejected')
+    await close()
+  })
+
   test('a comment that its author has edited since it came into view is shown again, not approved unread', async () => {
     const edited = await post('ann', 'hold one')
     const { page, close } = await desk.visit('/moderation')

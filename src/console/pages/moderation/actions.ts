@@ -24,6 +24,11 @@ interface Done {
   ids: readonly string[]
 }
 
+interface Applied {
+  changed: Before[]
+  failure: string | null
+}
+
 interface Queue {
   status: ModerationQueueStatus
   change: (id: string, news: Partial<Entry>) => void
@@ -46,10 +51,11 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
   const say = (words: string): void => tell(words, all.current.at(-1)?.canUndo ?? false)
 
   /**
-   * Applies an action, marks the result at each comment, and returns the comments that were
-   * changed.
+   * Applies an action, and marks the result at each comment. Returns the comments that were
+   * changed, and why a request failed.
    */
-  const apply = async (verb: Verb, comments: readonly Before[]): Promise<Before[]> => {
+  const apply = async (verb: Verb, comments: readonly Before[]): Promise<Applied> => {
+    let failure: string | null = null
     for (const { id } of comments) change(id, { isBusy: true, refusal: null })
     const done = new Set<string>()
     for (let from = 0; from < comments.length; from += MOST_AT_ONCE) {
@@ -64,29 +70,38 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
           change(id, ok && status != null ? judged(verb, status, queue) : { isBusy: false, refusal: detail ?? null })
         }
       } catch (error) {
-        for (const id of ids) change(id, { isBusy: false, refusal: wordsOf(error) })
+        // No comment was refused: the service was not reached, or does not take the whole request.
+        failure = wordsOf(error)
+        for (const id of ids) change(id, { isBusy: false, refusal: failure })
       }
     }
-    return comments.filter(({ id }) => done.has(id))
+    return { changed: comments.filter(({ id }) => done.has(id)), failure }
   }
 
   const takeBack = async (step: Step): Promise<string> => {
     const { steps, because } = inverseOf(step)
     let count = 0
-    for (const { verb, comments } of steps) count = Math.max(count, (await apply(verb, comments)).length)
-    if (count === 0 && steps.length > 0) throw new Error('It could not be undone.')
+    for (const { verb, comments } of steps) {
+      const { changed, failure } = await apply(verb, comments)
+      count = Math.max(count, changed.length)
+      if (count === 0) throw new Error(failure ?? 'It could not be undone.')
+    }
     const words = count === 0 ? [] : [`Undone: no longer ${DONE[step.verb].toLowerCase()}.`]
     return [...words, ...(because === null ? [] : [because])].join(' ')
   }
 
   const judge = async (verb: Verb, entries: readonly Entry[]): Promise<void> => {
-    const comments = await apply(verb, entries.map(beforeOf))
+    const { changed: comments, failure } = await apply(verb, entries.map(beforeOf))
     const step = { verb, comments }
     if (comments.length > 0) {
       const ids = comments.map(({ id }) => id)
       all.current.push({ undo: () => takeBack(step), canUndo: inverseOf(step).steps.length > 0, ids })
     }
-    say(wordsFor(verb, comments.length, entries.length - comments.length))
+    say(
+      failure === null
+        ? wordsFor(verb, comments.length, entries.length - comments.length)
+        : failureOf(verb, comments.length, failure),
+    )
   }
 
   /** Undoes the last action. Where that is impossible, returns a comment that it has changed. */
@@ -119,6 +134,9 @@ function judged(verb: Verb, status: Entry['status'], queue: ModerationQueueStatu
   // A pin is no judgement: a comment that waited for one still does.
   return verb === 'pin' || verb === 'unpin' ? news : { ...news, dealtBy: isWaiting(status, queue) ? null : 'me' }
 }
+
+const failureOf = (verb: Verb, done: number, failure: string): string =>
+  done === 0 ? `Nothing was done. ${failure}` : `${DONE[verb]}: ${done}, and no others. ${failure}`
 
 function wordsFor(verb: Verb, done: number, refused: number): string {
   if (refused === 0) return done === 1 ? `${DONE[verb]}.` : `${DONE[verb]}: ${done} comments.`
