@@ -63,6 +63,32 @@ describeInBrowser('the widget at the first look', () => {
     expect(await window.page.evaluate('window.shift')).toBeLessThanOrEqual(0.1)
   })
 
+  test.each([1280, 360])('live reactions and replies move nothing that is read, %i pixels wide', async (width) => {
+    const article = newArticle()
+    const ids: string[] = []
+    for (let n = 0; n < 6; n++) ids.push(await paper.post(article, `writer-${n}-${width}`, `Comment ${n}. `.repeat(10)))
+    const window = await paper.read(article, { width, prepare: (page) => page.addInitScript(WATCH_SHIFTS) })
+    await window.sees('Comment 5.')
+    const { id: discussion } = await paper.call('GET', `/discussions/by-external/${article}`)
+    const streams = async () => (await paper.call('GET', `/discussions/${discussion}/presence`)).streams
+    await vi.waitFor(async () => expect(await streams()).toBe(1), WAIT)
+    await window.thread.evaluate((element) => element.scrollIntoView())
+    await window.page.evaluate('window.shift = 0')
+    const react = (id: string, as: string, type: string): Promise<unknown> =>
+      paper.call('PUT', `/comments/${id}/reaction`, { type }, as)
+    for (const id of ids) {
+      for (let n = 0; n < 11; n++) await react(id, `fan-${n}-${width}`, 'love')
+      for (const type of ['angry', 'sad', 'wow', 'laugh', 'like']) await react(id, `critic-of-${type}-${width}`, type)
+      await paper.call('DELETE', `/comments/${id}/reaction`, undefined, `critic-of-wow-${width}`)
+      await paper.post(article, `fan-0-${width}`, `An answer to ${id}`, id)
+    }
+    const last = window.thread.locator(`#c-${ids.at(-1)}`)
+    await last.getByRole('button', { name: '1 new reply' }).waitFor()
+    expect(await last.getByRole('button', { name: 'Love 11' }).count()).toBe(1)
+    await window.page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    expect(await window.page.evaluate('window.shift')).toBe(0)
+  })
+
   test('an Arabic page never shows English while it loads', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'مرحبا')

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
@@ -6,6 +6,7 @@ import { startService, type TestService } from '../harness/service.ts'
 import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
+const expectShown = (locator: Locator) => vi.waitFor(async () => expect(await locator.isVisible()).toBe(true), WAIT)
 
 describeInBrowser('what the widget does when things go wrong', () => {
   let service: TestService
@@ -145,6 +146,37 @@ describeInBrowser('what the widget does when things go wrong', () => {
     expect(await window.thread.getByRole('textbox').count()).toBe(0)
   })
 
+  test('after the sign-in, what the reader wanted is open, also below a comment of a later page', async () => {
+    const article = newArticle()
+    const parent = await paper.post(article, 'ann', 'An old question')
+    await paper.post(article, 'bob', 'An old answer', parent)
+    for (let n = 0; n < 6; n++) await paper.post(article, `reader-${n}`, `Since then ${n}`)
+    const window = await paper.read(article, { query: 'page-size=2&sign-in=/sign-in?as=ann' })
+    const box = (name: string | RegExp) => window.thread.getByRole('textbox', { name })
+    for (const last of ['Since then 2', 'Since then 0', 'An old answer']) {
+      await window.button('More comments').click()
+      await window.sees(last)
+    }
+    await window.comment('An old answer').getByRole('button', { name: 'Reply' }).click()
+    await box(/^Reply to/).waitFor()
+    expect(await box(/^Reply to/).evaluate((element) => element.matches(':focus'))).toBe(true)
+    // It happens once.
+    await window.page.reload()
+    await window.sees('Since then 5')
+    await box('Write a comment').waitFor()
+    expect(await box(/^Reply to/).count()).toBe(0)
+  })
+
+  test('after a sign-in on the page itself, the form of a report is open', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'For all to read')
+    const window = await paper.read(article)
+    await window.button('Report').click()
+    await window.page.context().addCookies([{ name: 'reader', value: 'bob', url: paper.site.url }])
+    await window.page.evaluate(`document.querySelector('engagement-thread').reload()`)
+    await expectShown(window.thread.getByLabel('What is wrong with this comment?'))
+  })
+
   test('an ended sign-in is reported, and the draft is there after the next one', async () => {
     const article = newArticle()
     const ann = await paper.read(article, { as: 'ann' })
@@ -164,6 +196,8 @@ describeInBrowser('what the widget does when things go wrong', () => {
     const bob = await paper.read(article, { as: 'bob' })
     const report = async (): Promise<void> => {
       await bob.button('Report').click()
+      // No reason is chosen for the reader, and none is no report.
+      await bob.button('Send report').click()
       await bob.thread.getByLabel('What is wrong with this comment?').selectOption('Spam')
       await bob.button('Send report').click()
     }
@@ -174,6 +208,32 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await bob.sees('You have reported this comment.')
     const { data } = await paper.call('GET', '/moderation/queue?status=reported')
     expect(data).toMatchObject([{ comment: { id }, reportCount: 1 }])
+  })
+
+  test('comments of a page whose stream cannot be loaded are shown, and become live when it can', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'The first')
+    const window = await paper.read(article, {
+      prepare: (page) => page.route('**/widget.stream.js', (route) => route.abort()),
+    })
+    await window.sees('The first')
+    await paper.post(article, 'bob', 'The second')
+    await window.page.unroute('**/widget.stream.js')
+    await window.page.reload()
+    await window.sees('The second')
+    await paper.post(article, 'eve', 'The third')
+    await expectShown(window.button('1 new comment'))
+  })
+
+  test('a page whose widget is blocked has no gap where the comments would be', async () => {
+    const window = await paper.read(newArticle(), {
+      query: 'written=From the server',
+      prepare: (page) => page.route('**/widget.js', (route) => route.abort()),
+    })
+    const height = () => window.thread.evaluate((element) => element.getBoundingClientRect().height)
+    expect(await height()).toBeGreaterThan(500)
+    await vi.waitFor(async () => expect(await height()).toBeLessThan(200), WAIT)
+    expect(await window.thread.innerText()).toBe('From the server')
   })
 
   test('keeps its space reserved next to a noscript, which shows nothing', async () => {

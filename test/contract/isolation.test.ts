@@ -218,6 +218,8 @@ test('no other address exists beside the route table, the stream, GraphQL and pa
     '/console*',
     '/widget.ar.js',
     '/widget.js',
+    '/widget.resume.js',
+    '/widget.stream.js',
     '/widget.warnings.js',
     '/graphql',
     '/graphql/stream',

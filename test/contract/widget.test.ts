@@ -29,7 +29,7 @@ const get = (path: string, headers: Record<string, string> = {}, method = 'GET')
       .end()
   })
 
-const FILES = ['/widget.js', '/widget.ar.js', '/widget.warnings.js']
+const FILES = ['/widget.js', '/widget.stream.js', '/widget.ar.js', '/widget.resume.js', '/widget.warnings.js']
 
 test.each(FILES)('GET %s needs no credentials and may be loaded by the pages of every site', async (path) => {
   const { status, headers } = await get(path, { origin: 'https://www.example.com' })
@@ -53,6 +53,8 @@ test('GET /widget.js is compressed for clients that accept it, the same text, an
     undefined,
   ])
   expect(gunzipSync(zipped.bytes)).toEqual(plain.bytes)
+  // What a page loads before its first comment.
+  expect(zipped.bytes.length).toBeLessThanOrEqual(15 * 1024)
   const etag = String(zipped.headers.etag)
   expect(etag).not.toBe(plain.headers.etag)
   const known = await get('/widget.js', { 'accept-encoding': 'gzip', 'if-none-match': etag })

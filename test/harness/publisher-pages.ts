@@ -181,8 +181,9 @@ h1 { font-size: clamp(1.75rem, 6vw, 2.5rem); line-height: 1.15; letter-spacing: 
 .index h2 a { text-decoration: none; }
 .index p { margin: .5rem 0 0; }
 footer.site { max-width: 44rem; margin: 0 auto; padding: 1rem 1.25rem 6rem; border-block-start: 3px double var(--line); }
-/* Reserves the widget's space until its script is loaded. */
-engagement-thread:not(:defined) { display: block; min-block-size: 100vh; }
+/* Reserves the widget's space until its script is loaded: for 5 s, as a browser may block it. */
+engagement-thread:not(:defined) { display: block; animation: 5s engagement-wait; }
+@keyframes engagement-wait { from, to { min-block-size: 100vh; } }
 engagement-count:not(:defined) { display: inline-block; min-block-size: 1lh; }
 engagement-thread { margin-block-start: 3rem; padding-block-start: 1.5rem; border-block-start: 3px double var(--line);
   font-family: system-ui, 'Noto Sans', sans-serif; font-size: 1rem; }

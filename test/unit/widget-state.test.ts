@@ -79,12 +79,16 @@ test('many waiting comments are shown a page at a time, the newest first, each i
 })
 
 test('with the oldest first, further pages stand above new comments that are shown already', () => {
-  const { state, hear, top } = pageOf('oldest', commentOf('9', { pinnedAt: '2026-01-01T00:00:00.000Z' }), commentOf('1'))
+  const { state, hear, top } = pageOf(
+    'oldest',
+    commentOf('9', { pinnedAt: '2026-01-01T00:00:00.000Z' }),
+    commentOf('1'),
+  )
   top.hasMore = true
   hear('comment_created', commentOf('8'))
   state.showWaiting(top, 20)
   // Its pin is gone, its place is not.
-  hear('comment_unpinned', commentOf('9'))
+  hear('comment_edited', commentOf('9'))
   state.addPage(TOP, { data: ['2', '3'].map((id) => commentOf(id)), nextCursor: null, hasMore: false })
   expect(top.ids).toEqual(['9', '1', '2', '3', '8'])
 })

@@ -10,7 +10,7 @@ import { takesGzip } from './encoding.ts'
 
 /** The files that Vite builds from `src/clients/widget`. */
 const FOLDER = join(ROOT, 'dist/widget')
-const FILES = ['widget.js', 'widget.ar.js', 'widget.warnings.js']
+const FILES = ['widget.js', 'widget.stream.js', 'widget.ar.js', 'widget.resume.js', 'widget.warnings.js']
 
 const HEADERS = {
   // Pages of every site load it as a module, with CORS. It contains nothing private.
@@ -23,7 +23,7 @@ const HEADERS = {
 }
 
 /**
- * `GET /widget.js`, with its languages and warnings. It needs no credentials, and does not count at
+ * `GET /widget.js`, with its further files. It needs no credentials, and does not count at
  * the address, which many readers may share.
  */
 export function registerWidget(server: FastifyInstance): void {

@@ -11,28 +11,45 @@ const FACES = new Map(Object.entries({ like: '👍', love: '❤️', laugh: '�
 /** What can be done with a comment; of one that is gone, only its replies can be seen. */
 export const actionsView = (thread: Thread, comment: PageComment, isGone: boolean): unknown =>
   html`<div part="actions" class="row actions">
-    ${isGone ? nothing : toolsView(thread, comment)} ${repliesButton(thread, comment)}
+    <div class="row tools">${isGone ? nothing : toolsView(thread, comment)} ${repliesButton(thread, comment)}</div>
+    ${comment.status === 'approved' && !isGone ? facesView(thread, comment) : nothing}
   </div>`
 
+/**
+ * They have room for a face of each type, so that reactions of others move nothing that is being
+ * read.
+ */
+function facesView(thread: Thread, comment: PageComment): unknown {
+  const { settings, access, nodes } = thread
+  const { reactionTypes } = settings
+  const isOpen = access === 'open'
+  const held = Object.keys(comment.reactionCounts)
+  const types = nodes.order(comment.id, [...reactionTypes.slice(0, 1), ...held])
+  return html`<div class="row faces" .style=${`--_types:${reactionTypes.length}`}>
+    ${isOpen && types.length > 0 ? opener(thread, comment, 'react') : nothing}
+    ${types.map((type) => (isOpen || held.includes(type) ? faceView(thread, comment, type) : nothing))}
+  </div>`
+}
+
+/** The button that opens a panel below a comment. */
+const opener = (thread: Thread, { id }: PageComment, kind: Panel['kind'], label?: string): unknown =>
+  button(thread.words.text(kind), () => openPanel(thread, id, kind), {
+    ...(label && { label }),
+    opens: kind,
+    isOpen: thread.panel?.id === id && thread.panel.kind === kind,
+  })
+
 function toolsView(thread: Thread, comment: PageComment): unknown {
-  const { me, state, settings, words, panel } = thread
-  const { id, author, depth, createdAt } = comment
+  const { me, state, settings, words } = thread
+  const { author, depth, createdAt } = comment
   const isOpen = thread.access === 'open'
   const isApproved = comment.status === 'approved'
   const isOwn = me !== null && author?.externalId === me.id
   const canStill = state.state !== 'archived'
   const isFresh = Date.now() - Date.parse(createdAt) < settings.editWindowSeconds * 1000
   const opens = (isShown: boolean, kind: Panel['kind'], label?: string): unknown =>
-    isShown
-      ? button(words.text(kind), () => openPanel(thread, id, kind), {
-          ...(label && { label }),
-          opens: kind,
-          isOpen: panel?.id === id && panel.kind === kind,
-        })
-      : nothing
+    isShown ? opener(thread, comment, kind, label) : nothing
   return [
-    isApproved ? Object.keys(comment.reactionCounts).map((type) => faceView(thread, comment, type)) : nothing,
-    opens(isOpen && isApproved && settings.reactionTypes.length > 0, 'react'),
     opens(
       isOpen && isApproved && depth < settings.maxDepth,
       'reply',

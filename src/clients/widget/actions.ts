@@ -31,10 +31,16 @@ function reasonOf({ words }: Thread, error: unknown): string {
   return words.text(words.has(key) ? key : 'error', { time: words.inSeconds(Math.max(1, retryAfterSeconds)) })
 }
 
-/** Who is not signed in is asked to, by the page. Whether the reader may go on. */
-export function isSignedIn(thread: Thread, action: string): boolean {
-  if (!thread.me && thread.emit('sign-in', { action })) thread.warn('sign-in')
-  return thread.me !== null
+/**
+ * Whether the reader may go on. A reader who is not signed in is asked to, by the page, and goes on
+ * afterwards (`resume.ts`).
+ */
+export function isSignedIn(thread: Thread, action: string, id = ''): boolean {
+  if (thread.me) return true
+  // Of a reader whose sign-in has expired, what is open.
+  thread.signedOut.wish = thread.panel ?? { kind: action, id }
+  if (thread.emit('sign-in', { action })) thread.warn('sign-in')
+  return false
 }
 
 export const post = (thread: Thread, parent: PageComment | null): Promise<void> => {
@@ -93,7 +99,7 @@ export const remove = (thread: Thread, comment: PageComment): Promise<void> =>
 
 export const react = (thread: Thread, { id, viewerReaction }: PageComment, type: string): Promise<void> =>
   act(thread, id, 'react', async () => {
-    if (!isSignedIn(thread, 'react')) return
+    if (!isSignedIn(thread, 'react', id)) return
     const answer = await thread.pages.react(id, viewerReaction === type ? null : type)
     const { comments } = thread.state
     const comment = comments.get(id)
@@ -145,7 +151,7 @@ const SIGNED_IN: readonly Panel['kind'][] = ['reply', 'report', 'react']
 export function openPanel(thread: Thread, id: string, kind: Panel['kind']): void {
   const isOpen = thread.panel?.id === id && thread.panel.kind === kind
   if (isOpen) return closePanel(thread)
-  if (SIGNED_IN.includes(kind) && !isSignedIn(thread, kind)) return
+  if (SIGNED_IN.includes(kind) && !isSignedIn(thread, kind, id)) return
   thread.errors.delete(id)
   thread.panel = { id, kind }
   if (kind === 'edit' && thread.storage.draft(editOf(id)).text === '') {

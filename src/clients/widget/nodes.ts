@@ -9,6 +9,7 @@ import { contentOf } from './content.ts'
 export class Nodes {
   readonly #lists = new Map<string, HTMLOListElement>()
   readonly #items = new Map<string, HTMLLIElement>()
+  readonly #orders = new Map<string, Set<string>>()
   readonly #bodies = new Map<string, { html: string; node: HTMLElement }>()
 
   /**
@@ -31,6 +32,13 @@ export class Nodes {
       else list.insertBefore(item, next)
     }
     return list
+  }
+
+  /** These names in the order of their first appearance at this comment: none moves or goes. */
+  order(id: string, names: readonly string[]): string[] {
+    const order = kept(this.#orders, id, () => new Set<string>())
+    for (const name of names) order.add(name)
+    return [...order]
   }
 
   /** The text of a comment, rendered again only if it has changed. */

@@ -60,7 +60,8 @@ function reportView(thread: Thread, comment: PageComment): unknown {
   return html`<form part="form" class="write" @submit=${submit}>
     <label>
       ${text('reportWhy')}
-      <select part="reason" name="reason">
+      <select part="reason" name="reason" required>
+        <option value=""></option>
         ${(['spam', 'abuse', 'off_topic', 'other'] as const).map((reason) => html`<option value=${reason}>${text(reason)}</option>`)}
       </select>
     </label>

@@ -86,8 +86,8 @@ export class ThreadState {
   }
 
   /**
-   * Shows announced comments, at most `most`: those that the list shows first. Returns their ids, in
-   * the order of their times.
+   * Shows announced comments, at most `most`: those that the list shows first. Returns their ids,
+   * oldest first.
    */
   showWaiting(list: List, most: number): string[] {
     const isTop = list === this.list(null)
@@ -172,14 +172,16 @@ export class ThreadState {
     this.comments.set(comment.id, isKept ? { ...before, status: 'pending' } : kept)
   }
 
-  /** Where new comments appear: at the end, or below pinned comments and those that `isAbove` names. */
+  /**
+   * Where new comments appear: at the end, or below pinned comments and those that `isAbove` names.
+   */
   #insert(list: List, comment: PageComment, isAbove: (id: string) => boolean = () => false): void {
     if (comment.parentId !== null || this.sort === 'oldest') return void list.ids.push(comment.id)
     const at = list.ids.findIndex((id) => !this.comments.get(id)?.pinnedAt && !isAbove(id))
     list.ids.splice(at < 0 ? list.ids.length : at, 0, comment.id)
   }
 
-  /** A further page of the oldest first stands above new comments that are shown at the end already. */
+  /** A further page of the oldest stands above new comments that are shown at the end already. */
   #append(list: List, { id, parentId, pinnedAt }: PageComment): void {
     let at = list.ids.length
     const isFurther = list.isLoaded && (parentId !== null || this.sort === 'oldest') && !pinnedAt

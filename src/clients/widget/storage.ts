@@ -1,5 +1,11 @@
 import { newKey, type PageComment } from './backend.ts'
 
+/** What a reader wanted to do, and with which comment, when the page asked them to sign in. */
+export interface Wish {
+  kind: string
+  id: string
+}
+
 /** A draft, and the key under which it is sent, however often, until it changes. */
 export interface Draft {
   text: string
@@ -24,6 +30,13 @@ export class Storage {
 
   setDraft(place: string, text: string): void {
     this.#set(place, text === '' ? null : { text, key: newKey() })
+  }
+
+  get wish(): Wish | null {
+    return this.#get('wish') as Wish | null
+  }
+  set wish(wish: Wish | null) {
+    this.#set('wish', wish)
   }
 
   /**

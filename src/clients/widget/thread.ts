@@ -1,4 +1,4 @@
-import { type DiscussionStream, backoffMs, openDiscussionStream, type StreamEvent } from '../browser/stream.ts'
+import type { DiscussionStream, StreamEvent } from '../browser/stream.ts'
 import {
   backendFor,
   type Me,
@@ -13,7 +13,8 @@ import { tellCount } from './count.ts'
 import { WidgetElement } from './element.ts'
 import { Nodes } from './nodes.ts'
 import { ThreadState, TOP } from './state.ts'
-import { Storage } from './storage.ts'
+import { Storage, type Wish } from './storage.ts'
+import { loadStreamClient } from './stream-client.ts'
 
 /** The open panel below a comment. */
 export interface Panel {
@@ -54,6 +55,9 @@ export abstract class Thread extends WidgetElement {
   #retry: ReturnType<typeof setTimeout> | undefined
   #clock: ReturnType<typeof setInterval> | undefined
   #seen: IntersectionObserver | undefined
+
+  /** Goes on with what the reader wanted to do before they signed in. */
+  protected abstract resume(wish: Wish): void
 
   connectedCallback(): void {
     this.#clock = setInterval(() => void this.update(), MINUTE_MS)
@@ -97,6 +101,11 @@ export abstract class Thread extends WidgetElement {
     return isBanned ? 'reader_banned' : this.state.state
   }
 
+  /** Storage of the tab's readers before they sign in. */
+  get signedOut(): Storage {
+    return new Storage(`${this.backend}:${this.discussion}:`)
+  }
+
   /** Loads everything again: the signed-in reader, the page, and its stream. */
   reload(): void {
     this.#begin()
@@ -121,11 +130,14 @@ export abstract class Thread extends WidgetElement {
   async #open(start: number): Promise<void> {
     this.pages = backendFor(this.backend, this.discussion)
     const { pages } = this
+    const client = loadStreamClient((error) => this.emit('error', { error, action: 'stream' }))
     try {
       const lastEventId = await this.#load(() => start === this.#start)
       if (start !== this.#start) return
       this.#failures = 0
       this.emit('ready', { count: this.state.count, reader: this.me })
+      const { openDiscussionStream } = await client
+      if (start !== this.#start) return
       this.#stream = openDiscussionStream({
         ticket: pages.ticket,
         lastEventId,
@@ -150,7 +162,8 @@ export abstract class Thread extends WidgetElement {
       void this.update()
       this.emit('error', { error, action: 'load' })
       if (isUnknown) return this.warn('page')
-      this.#retry = setTimeout(() => this.#begin(), 2000 + backoffMs(++this.#failures, Math.random()))
+      const backoffMs = Math.random() * Math.min(30_000, 1000 * 2 ** ++this.#failures)
+      this.#retry = setTimeout(() => this.#begin(), 2000 + backoffMs)
     }
   }
 
@@ -182,6 +195,12 @@ export abstract class Thread extends WidgetElement {
     }
     Object.assign(this, { me, settings, state, storage, phase: 'ready' })
     this.#tell()
+    const { signedOut } = this
+    const { wish } = signedOut
+    if (me && wish) {
+      signedOut.wish = null
+      this.resume(wish)
+    }
     return discussion?.lastEventId ?? '0'
   }
 

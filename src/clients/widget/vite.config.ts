@@ -38,8 +38,8 @@ const shorten: Rolldown.Plugin = {
 }
 
 /**
- * `dist/widget/widget.js`, one module, with further ones for each language except English, and for
- * warnings.
+ * `dist/widget/widget.js`, one module, with further ones for the stream, for each language except
+ * English, and for what few readers need.
  */
 export default defineConfig({
   root: import.meta.dirname,

@@ -1,5 +1,7 @@
 // The readers' side of the service, for pages: `<script type="module" src="…/widget.js">`.
+import { loadMore, openPanel } from './actions.ts'
 import { EngagementCount } from './count.ts'
+import type { Wish } from './storage.ts'
 import { Thread } from './thread.ts'
 import { threadView } from './thread-view.ts'
 
@@ -10,6 +12,11 @@ export { EngagementCount }
 export class EngagementThread extends Thread {
   protected view(): unknown {
     return threadView(this)
+  }
+
+  // A file of its own, which only readers who have just signed in load.
+  protected resume(wish: Wish): void {
+    void import('./resume.ts').then(({ resume }) => resume(this, wish, { loadMore, openPanel })).catch(() => null)
   }
 }
 
