@@ -10,6 +10,11 @@ import { HEARTBEAT } from './frames.ts'
 export const MAX_UNSENT_BYTES = 1024 * 1024
 /** A client that takes nothing of a replay, or of the last bytes, for this long is cut off. */
 const STALL_MS = 10_000
+/**
+ * The least time between the last bytes and a broken end. graphql-sse's client reports a break that
+ * it reads together with an event as fatal, instead of trying again.
+ */
+const QUIET_MS = 100
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -59,6 +64,32 @@ export function drained(out: Writable, response: ServerResponse): Promise<'room'
     out.once('drain', onDrain)
     response.once('close', onClose)
   })
+}
+
+/**
+ * Ends an answer without its last chunk, as the end of the process would: what was written arrives,
+ * then the client sees a broken connection. `lastWriteAt` is in ms since 1970.
+ */
+export function breakOff(response: ServerResponse, lastWriteAt: number): void {
+  const timer = setTimeout(
+    () => {
+      if (!resetHttp2(response)) response.socket?.destroySoon()
+      const late = setTimeout(() => response.destroy(), STALL_MS).unref()
+      response.once('close', () => clearTimeout(late))
+    },
+    Math.max(0, lastWriteAt + QUIET_MS - Date.now()),
+  )
+  response.once('close', () => clearTimeout(timer))
+}
+
+/** RFC 9113, section 7. Clients take the codes NO_ERROR and CANCEL for a complete answer. */
+const HTTP2_INTERNAL_ERROR = 2
+
+/** Ends an answer over HTTP/2 as a failure. Returns false over HTTP/1. */
+function resetHttp2(response: ServerResponse): boolean {
+  const { stream } = response as { stream?: { close(code: number): void } }
+  stream?.close(HTTP2_INTERNAL_ERROR)
+  return stream !== undefined
 }
 
 /**
@@ -174,9 +205,17 @@ export abstract class Outlet {
     response.once('close', () => clearTimeout(timer))
   }
 
+  /** Closes without an end of the answer, so that the client tries again. */
+  protected breakOff(): void {
+    if (this.#isOver) return
+    this.abandon()
+    breakOff(this.#response, this.#lastWriteAt)
+  }
+
   /** Closes at once, and drops unsent bytes. */
   protected cut(reason: Cut): void {
     this.#close(reason)
+    resetHttp2(this.#response)
     this.#response.destroy()
   }
 

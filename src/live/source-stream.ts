@@ -85,6 +85,7 @@ export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P>
   #feed: Feed<P> | undefined
   #taker: Taker<P> | undefined
   #isOver = false
+  #isEnded = false
   readonly #leaving: (() => void)[] = []
 
   /**
@@ -98,6 +99,11 @@ export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P>
 
   get isOver(): boolean {
     return this.#isOver
+  }
+
+  /** Whether the service has ended it, rather than its consumer. */
+  get isEnded(): boolean {
+    return this.#isEnded
   }
 
   /** Calls `leave` when the stream is left, at once if it was. */
@@ -128,6 +134,7 @@ export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P>
 
   /** Leaves, and ends its consumer. */
   end(): void {
+    this.#isEnded ||= !this.#isOver
     this.leave()
     this.#taker?.end()
   }

@@ -39,8 +39,10 @@ test('those in JavaScript and TypeScript match the types of the clients', () => 
   const scripts = [...blocks].filter(([, { language }]) => language === 'js' || language === 'ts')
   const files = scripts.map(([name, { language, content }]) => [
     `${name.replace(':', '-')}.${language}`,
-    // Only an annotation tells the compiler which framework's request it is.
-    `${content.replace('reader: (req)', 'reader: (/** @type {import("express").Request} */ req)')}\nexport {}\n`,
+    // Only annotations tell the compiler which framework's request it is, and what was asked for.
+    `${content
+      .replace('reader: (req)', 'reader: (/** @type {import("express").Request} */ req)')
+      .replace('next: ({ data, errors })', 'next: (/** @type {any} */ { data, errors })')}\nexport {}\n`,
   ])
   // As of JavaScript: it does not look for what may be undefined.
   const options = { strict: false, exactOptionalPropertyTypes: false }
@@ -60,7 +62,8 @@ describe('run against the service', () => {
       headers: ann,
     })
     mkdirSync(join(folder, 'node_modules'))
-    for (const name of ['express', 'eventsource', 'fastify']) link(name, join(ROOT, 'node_modules', name))
+    for (const name of ['express', 'eventsource', 'fastify', 'graphql', 'graphql-sse'])
+      link(name, join(ROOT, 'node_modules', name))
     link('engagement-service', ROOT)
   })
   afterAll(async () => {
@@ -123,6 +126,21 @@ describe('run against the service', () => {
       const { stdout } = start(name, { SITE: site })
       expect(await text(stdout as NodeJS.ReadableStream), name).toBe('From the start\n')
     }
+  })
+
+  test('graphql:1 gets what was there before and what comes later', async () => {
+    const { json } = await service.call('GET', '/discussions/by-external/article-1')
+    const { stdout } = start('graphql:1', { BASE: service.url, KEY: service.apiKey, ID: json.id })
+    let output = ''
+    stdout?.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
+    const created = () => output.split('\n').filter((line) => line === 'comment_created').length
+    await vi.waitFor(() => expect(created()).toBeGreaterThan(0), { timeout: 10_000 })
+    const before = created()
+    const body = { body: 'Later' }
+    const headers = await service.as('ann')
+    await service.call('POST', `/discussions/${json.id}/comments`, { body, headers })
+    await vi.waitFor(() => expect(created()).toBe(before + 1), { timeout: 10_000 })
+    expect(output).not.toContain('over')
   })
 
   const secret = newSigningSecret()

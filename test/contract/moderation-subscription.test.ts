@@ -316,12 +316,12 @@ test('followers with the same rights share one execution; each counts as a strea
   }
 })
 
-test('over the cap of the tenant: too_many_streams', async () => {
+test('over the cap of the tenant: 429', async () => {
   const small = await service.addTenant('queue-small')
   const headers = { 'x-api-key': small.apiKey }
   await ok('PATCH', '/settings', { stream: { maxStreams: 1 } }, headers)
   const first = subscribe(false, small.apiKey)
   await vi.waitFor(() => expect(first.counts).toHaveLength(1))
   const second = subscribe(false, small.apiKey)
-  await vi.waitFor(() => expect(second.errors).toMatchObject([{ extensions: { code: 'too_many_streams' } }]))
+  await vi.waitFor(() => expect(second.failure).toMatchObject({ response: { status: 429 } }))
 })

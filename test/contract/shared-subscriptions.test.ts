@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { createClient, type Client } from 'graphql-sse'
+import { createClient, type Client, NetworkError } from 'graphql-sse'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
@@ -224,14 +224,15 @@ test('a field that fails is an error in the payload of its event only', async ()
   expect(seen.done).toBe(false)
 })
 
-test('at a shutdown a subscription is completed', async () => {
+test('at a shutdown a subscription ends without complete, and is forgotten', async () => {
   const own = await startService({ worker: false })
   try {
     const discussionId = await newDiscussion(own)
     const seen = subscribe(EVENTS, { of: own, variables: { discussionId } })
     await subscribed(1, own)
     await hubOf(own.app).close({ graceMs: 100 })
-    await vi.waitFor(() => expect(seen.done).toBe(true))
+    await vi.waitFor(() => expect(seen.failure).toBeInstanceOf(NetworkError))
+    expect(seen.done).toBe(false)
     expect(subscriptionsOf(own.app).size).toBe(0)
   } finally {
     await own.close()

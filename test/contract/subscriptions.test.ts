@@ -143,18 +143,6 @@ describe.each([
     expect(seen.errors).toMatchObject([{ extensions: { code: 'not_found' } }])
   })
 
-  test('ends when its key is revoked', async () => {
-    const { id, key } = (await service.call('POST', '/keys', { body: { label: 'sub', capabilities: [] } })).json
-    const discussionId = await newDiscussion()
-    const seen = subscribe(connect(single, { 'x-api-key': key }), { discussionId, lastEventId: '0' })
-    await comment(discussionId)
-    await vi.waitFor(() => expect(seen.events).toHaveLength(1))
-    await service.call('DELETE', `/keys/${id}`)
-    await vi.waitFor(() => expect(seen).toMatchObject({ done: true, failure: undefined }))
-    await comment(discussionId)
-    expect(seen.events).toHaveLength(1)
-  })
-
   test('only moderators see who reacted, in an event of a comment that has left the view since', async () => {
     const { key } = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json
     const discussionId = await newDiscussion()

@@ -35,6 +35,7 @@ app.use((request, _response, next) => {
 })`,
     after: LISTEN,
   },
+  'graphql:1': { before: `const { BASE, KEY, ID } = process.env`, after: '' },
   'stream:1': { before: `${EXPRESS}\nconst { BASE } = process.env`, after: LISTEN },
   'stream:2': { before: PAGE, after: '' },
   'stream:3': {
@@ -80,6 +81,8 @@ declare global {
   const express: typeof import('express')
   const articles: Map<string, { title: string }>
   const BASE: string
+  const KEY: string
+  const ID: string
   const secrets: string[]
   const streamUrl: string
   const page: { lastEventId?: string }

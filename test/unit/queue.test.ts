@@ -1,5 +1,7 @@
-import { expect, test, vi } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+
 import { buildSchema, parse } from 'graphql'
+import { describe, expect, test } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
 import { Batch } from '../../src/live/batch.ts'
@@ -8,6 +10,7 @@ import { Backlog } from '../../src/live/source-queue.ts'
 import type { Sink } from '../../src/live/seat.ts'
 import { SourceStream } from '../../src/live/source-stream.ts'
 import { resultsOf } from '../../src/api/graphql-sse/results.ts'
+import { BrokenOff, SharedConnection } from '../../src/api/graphql-sse/shared-connection.ts'
 import { Subscription } from '../../src/api/graphql-sse/subscription.ts'
 import { SILENT } from '../harness/log.ts'
 
@@ -108,22 +111,48 @@ test('replays on one connection wait for room, and take turns', async () => {
   expect(all.map(({ overflows }) => overflows())).toEqual([0, 0, 0])
 })
 
-test('a failing source ends its subscription with an error as its last payload', async () => {
-  const { source, sink } = fed()
+describe('answers on a shared connection', () => {
   const schema = buildSchema('type Query { n: Int } type Subscription { n: Int }')
-  const ctx = {
-    app: { settings: {}, log: SILENT } as App,
-    requestId: 'r',
-    address: null,
-    caller: null,
+  const app = { settings: {}, log: SILENT } as App
+  const subscription = new Subscription(
+    { schema, document: parse('subscription { n }') },
+    { app, requestId: 'r', address: null, caller: null },
+  )
+
+  async function begun() {
+    const { source, sink } = fed()
+    const shared = new SharedConnection()
+    const results = resultsOf(source, subscription, shared)
+    const first = results.next()
+    sink()?.deliver(batch(1))
+    expect(await first).toEqual({ done: false, value: { data: { n: null } } })
+    return { source, sink, shared, results }
   }
-  const subscription = new Subscription({ schema, document: parse('subscription { n }') }, ctx)
-  const results = resultsOf(source, subscription, new Backlog())
-  const first = results.next()
-  sink()?.deliver(batch(1))
-  expect(await first).toEqual({ done: false, value: { data: { n: null } } })
-  for (let seq = 2; seq <= 15; seq++) sink()?.deliver(batch(seq, 80_000))
-  const { value } = await results.next()
-  expect(value.errors).toMatchObject([{ extensions: { code: 'unavailable' } }])
-  await vi.waitFor(async () => expect(await results.next()).toEqual({ done: true, value: undefined }))
+
+  test('end without complete where the client does not take them in time', async () => {
+    const { sink, results } = await begun()
+    for (let seq = 2; seq <= 15; seq++) sink()?.deliver(batch(seq, 80_000))
+    await expect(results.next()).rejects.toBeInstanceOf(BrokenOff)
+  })
+
+  test('end without complete where the service ends them, after the operations under way', async () => {
+    const { source, shared, results } = await begun()
+    let finish = (): void => undefined
+    const operation = shared.run(() => new Promise<void>((resolve) => (finish = resolve)))
+    let isOver = false
+    const end = results.next().finally(() => (isOver = true))
+    source.end()
+    await pause(20)
+    expect(isOver).toBe(false)
+    finish()
+    await operation
+    await expect(end).rejects.toBeInstanceOf(BrokenOff)
+  })
+
+  test('complete where their client ends them', async () => {
+    const { results } = await begun()
+    const next = results.next()
+    await results.return?.()
+    expect(await next).toEqual({ done: true, value: undefined })
+  })
 })

@@ -6,11 +6,12 @@ import { buildSchema, type ExecutionArgs, parse } from 'graphql'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import type { App, Caller, Capability, Ctx } from '../../src/core/context.ts'
+import { ServiceError } from '../../src/core/errors.ts'
 import type { Id } from '../../src/core/ids.ts'
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import { Batch } from '../../src/live/batch.ts'
 import { type Frame, frameOf } from '../../src/live/frames.ts'
-import type { Cut } from '../../src/live/outlet.ts'
+import type { CutReason } from '../../src/live/metrics.ts'
 import type { Sink } from '../../src/live/seat.ts'
 import { SourceStream } from '../../src/live/source-stream.ts'
 import { Subscriber } from '../../src/api/graphql-sse/subscriber.ts'
@@ -80,7 +81,7 @@ interface Client {
   sink: Sink
   subscriber: Subscriber
   source: SourceStream
-  cuts: Cut[]
+  cuts: CutReason[]
   /** The events that were written. */
   payloads(): { data: { event: { seq: number } | null } | null; errors?: { extensions: { code: string } }[] }[]
   seqs(): (number | undefined)[]
@@ -115,7 +116,7 @@ function clientOf(subscription: Subscription): Client {
   socket._writev = null as never
   response.assignSocket(socket)
   const source = newSource()
-  const cuts: Cut[] = []
+  const cuts: CutReason[] = []
   const subscriber = new Subscriber(
     response,
     { source, subscription },
@@ -237,22 +238,49 @@ describe('an event', () => {
     expect(JSON.stringify(client.payloads())).not.toContain('secret')
   })
 
-  test('that is never answered gets an error after 10 s, and later ones their own answers, in order', async () => {
+  test('that is never answered ends the subscription after 10 s, so that the client resumes before it', async () => {
     vi.useFakeTimers()
     const subscription = subscriptionWith(({ seq }) => (seq === 1 ? new Promise(() => undefined) : seq))
     const client = clientOf(subscription)
     client.sink.deliver(batch(1, 2))
     client.sink.deliver(batch(3))
     await vi.advanceTimersByTimeAsync(9900)
-    expect(client.payloads()).toEqual([])
     expect(client.sink.isFull).toBe(true)
-    await vi.advanceTimersByTimeAsync(200)
-    const [late, second, third] = client.payloads()
-    expect(late).toMatchObject({ data: null, errors: [{ extensions: { code: 'unavailable' } }] })
-    // In the same batch, whose deadline has passed.
-    expect(second).toMatchObject({ data: null, errors: [{ extensions: { code: 'unavailable' } }] })
-    expect(third).toEqual({ data: { event: { seq: 3 } } })
-    expect(client.sink.isFull).toBe(false)
+    expect(client.cuts).toEqual([])
+    await vi.advanceTimersByTimeAsync(400)
+    expect(client.cuts).toEqual(['failed'])
+    expect(client.payloads()).toEqual([])
+  })
+
+  test('that the service cannot answer now ends the subscription, after all before it and nothing after it', async () => {
+    const answer = fc.constantFrom('now', 'later', 'unavailable now', 'unavailable later')
+    const batches = fc.array(fc.array(answer, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 })
+    await fc.assert(
+      fc.asyncProperty(batches, async (given) => {
+        const answers = given.flat()
+        const subscription = subscriptionWith(({ seq }) => {
+          const kind = answers[seq - 1] ?? ''
+          const act = (): number => {
+            if (kind.startsWith('unavailable')) throw new ServiceError('unavailable')
+            return seq
+          }
+          return kind.endsWith('later') ? new Promise((resolve) => setImmediate(resolve)).then(act) : act()
+        })
+        const client = clientOf(subscription)
+        let seq = 0
+        for (const some of given) client.sink.deliver(batch(...some.map(() => ++seq)))
+        const failing = answers.findIndex((kind) => kind.startsWith('unavailable'))
+        const expected = answers.slice(0, failing < 0 ? undefined : failing).map((_kind, index) => index + 1)
+        await vi.waitFor(() => {
+          expect(client.seqs()).toEqual(expected)
+          expect(client.cuts).toEqual(failing < 0 ? [] : ['failed'])
+        })
+        // What is still under way writes nothing.
+        await new Promise((resolve) => setTimeout(resolve, 10))
+        expect(client.seqs()).toEqual(expected)
+      }),
+      { numRuns: 60 },
+    )
   })
 })
 

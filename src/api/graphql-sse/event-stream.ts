@@ -1,18 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createSourceEventStream, execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
-import { createHandler, type OperationResult, type RequestParams, type Response } from 'graphql-sse'
+import { createHandler, type RequestParams, type Response } from 'graphql-sse'
 
 import type { App, Ctx } from '../../core/context.ts'
-import { invalid } from '../../core/errors.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { troubleOf } from '../../core/outage.ts'
 import { admitConnection } from '../../live/admission.ts'
 import { hubOf } from '../../live/hub.ts'
-import { type Cut, headersOf, requireTurn } from '../../live/outlet.ts'
+import { headersOf, requireTurn } from '../../live/outlet.ts'
 import { SourceStream } from '../../live/source-stream.ts'
-import type { SharedConnection } from './shared-connection.ts'
+import { toServiceError } from '../graphql/errors.ts'
 import { maskResult } from '../graphql/mask.ts'
 import { isSubscription, prepare } from '../graphql/prepare.ts'
 import { beginStream, pump } from './pump.ts'
 import { resultsOf } from './results.ts'
+import { BrokenOff, type SharedConnection } from './shared-connection.ts'
 import {
   acceptEventStream,
   anyRequest,
@@ -74,7 +76,7 @@ export function createEventStreams(app: App): EventStreams {
       if (place.token !== null) return prepared
       const source = await createSourceEventStream(prepared)
       // The library recognises a result by its data.
-      if (!(source instanceof SourceStream)) return { data: null, ...(source as ExecutionResult) }
+      if (!(source instanceof SourceStream)) return { data: null, ...requireFinal(place.ctx, source) }
       place.begun = { source, subscription: join(place.ctx, prepared, source) }
       return TAKEN
     },
@@ -82,11 +84,15 @@ export function createEventStreams(app: App): EventStreams {
     validate: () => [],
     execute,
     // `onOperation` turns it into answers.
-    subscribe: (args) => createSourceEventStream(args) as OperationResult,
+    subscribe: async (args) => {
+      const source: unknown = await createSourceEventStream(args)
+      if (source instanceof SourceStream) return source as AsyncIterable<never>
+      return requireFinal(args.contextValue as unknown as Ctx, source)
+    },
     onOperation: (_ctx, { context: { ctx, shared } }, args, result) => {
       if (!(result instanceof SourceStream)) return undefined
       shared.add(result)
-      return resultsOf(result, join(ctx, args, result), shared.backlog)
+      return resultsOf(result, join(ctx, args, result), shared)
     },
     onNext: async (_ctx, { context: { ctx, shared } }, result) => {
       await shared.gate.enter()
@@ -139,7 +145,7 @@ export function createEventStreams(app: App): EventStreams {
 
   const answerRequest = async (request: SseRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const place = request.context
-    const [body, init] = await handle(request)
+    const [body, init] = await place.shared.run(() => handle(request))
     if (place.begun !== null) return openSubscriber(app, reply, place.begun)
     if (init.status >= 400) throw refusalOf(request, init)
     if (body === null || typeof body === 'string') {
@@ -151,11 +157,7 @@ export function createEventStreams(app: App): EventStreams {
     const { token, shared } = place
     const reservation = token === null ? undefined : reservations.get(token)
     if (reservation !== undefined) {
-      reservation.end = () => {
-        // First its subscriptions are completed.
-        shared.close()
-        setImmediate(() => void body.return().catch(onError))
-      }
+      reservation.end = () => void shared.settled().then(() => body.throw(new BrokenOff()))
     }
     const onTaken = (chunk: string | Uint8Array): void => {
       if (isResult(chunk)) shared.gate.leave()
@@ -185,6 +187,24 @@ export function createEventStreams(app: App): EventStreams {
   }
 }
 
+/** Statuses after which trying again can help: with other credentials, or later. */
+const RETRYABLE: ReadonlySet<number> = new Set([401, 429, 503])
+
+/**
+ * Throws the error with which a subscription could not start if trying again can help: clients
+ * retry after an HTTP status, and never after `complete`.
+ */
+function requireFinal(ctx: Ctx, result: unknown): ExecutionResult {
+  const refused = result as ExecutionResult
+  for (const error of refused.errors ?? []) {
+    const { originalError } = error
+    const isRetryable =
+      originalError instanceof ServiceError ? RETRYABLE.has(originalError.status) : troubleOf(originalError) !== null
+    if (isRetryable) throw toServiceError(error, ctx.app.log, ctx)
+  }
+  return refused
+}
+
 /** A document and its variables stay in memory as long as their subscription. */
 function requireShort({ query, variables }: RequestParams): void {
   const length = query.length + JSON.stringify(variables ?? {}).length
@@ -203,7 +223,6 @@ const isResult = (chunk: string | Uint8Array): boolean => typeof chunk === 'stri
 function openSubscriber(app: App, reply: FastifyReply, begun: NonNullable<SseContext['begun']>): FastifyReply {
   const headers = headersOf(reply.getHeaders())
   const heartbeatMs = app.settings.STREAM_HEARTBEAT_SECONDS * 1000
-  const onCut = (cut: Cut): void => hubOf(app).metrics.cut(cut)
   try {
     requireTurn(reply.raw)
   } catch (error) {
@@ -211,6 +230,6 @@ function openSubscriber(app: App, reply: FastifyReply, begun: NonNullable<SseCon
     throw error
   }
   reply.hijack()
-  new Subscriber(reply.raw, begun, { heartbeatMs, onCut }).open(headers)
+  new Subscriber(reply.raw, begun, { heartbeatMs, onCut: hubOf(app).onCut }).open(headers)
   return reply
 }

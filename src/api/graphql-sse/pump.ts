@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http'
 
 import type { FastifyReply } from 'fastify'
 
-import { drained, headersOf, isClosed, STREAM_HEADERS } from '../../live/outlet.ts'
+import { breakOff, drained, headersOf, isClosed, STREAM_HEADERS } from '../../live/outlet.ts'
+import { BrokenOff } from './shared-connection.ts'
 
 interface PumpOptions {
   onTaken: (chunk: string | Uint8Array) => void
@@ -22,6 +23,7 @@ export async function pump(
 ): Promise<void> {
   const iterator = chunks[Symbol.asyncIterator]()
   let isGone = false
+  let lastWriteAt = 0
   const leave = (): void => {
     isGone = true
     // Nothing else ends the wait for the next chunk of an idle source.
@@ -31,6 +33,7 @@ export async function pump(
   if (isClosed(response)) leave()
   try {
     for (let next = await iterator.next(); next.done !== true && !isGone; next = await iterator.next()) {
+      lastWriteAt = Date.now()
       const outcome = response.write(next.value) ? 'room' : await drained(response, response)
       if (outcome !== 'room') leave()
       if (outcome === 'stalled') {
@@ -41,6 +44,7 @@ export async function pump(
     }
     response.end()
   } catch (error) {
+    if (error instanceof BrokenOff) return breakOff(response, lastWriteAt)
     onError(error)
     response.destroy()
   }

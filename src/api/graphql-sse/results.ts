@@ -1,33 +1,35 @@
 import type { ExecutionResult } from 'graphql'
 
 import type { Payload } from '../../live/batch.ts'
-import type { Backlog } from '../../live/source-queue.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
+import { BrokenOff, type SharedConnection } from './shared-connection.ts'
 import type { Subscription } from './subscription.ts'
 
 /**
- * The answers of a subscription on a shared connection, in the form that graphql-sse takes. If the
- * source fails, the last payload is the error: a throw would end the process.
+ * The answers of a subscription on a shared connection, in the form that graphql-sse takes. Rejects
+ * with `BrokenOff` where the service ends it: trying again would mend it.
  */
 export function resultsOf(
   source: SourceStream<Payload>,
   subscription: Subscription,
-  backlog: Backlog,
+  shared: SharedConnection,
 ): AsyncIterableIterator<ExecutionResult> {
-  const frames = source.iterate(backlog)
+  const frames = source.iterate(shared.backlog)
   const finish = (): Promise<IteratorReturnResult<undefined>> => {
     source.leave()
     return Promise.resolve({ done: true, value: undefined })
   }
+  const breakOff = async (): Promise<never> => {
+    await shared.settled()
+    throw new BrokenOff()
+  }
   return {
     async next() {
-      try {
-        const { done, value: frame } = await frames.next()
-        if (done === true) return { done, value: undefined }
-        return { done: false, value: (await subscription.answerTo(frame)).result }
-      } catch (error) {
-        return { done: false, value: subscription.failed(error) }
-      }
+      // Rejects if the client does not take its events in time.
+      const { done, value: frame } = await frames.next().catch(breakOff)
+      if (done === true) return source.isEnded ? breakOff() : { done, value: undefined }
+      const answer = await subscription.answerTo(frame)
+      return answer.breaksOff ? breakOff() : { done: false, value: answer.result }
     },
     return: finish,
     throw: finish,

@@ -1,16 +1,14 @@
 import type { ServerResponse } from 'node:http'
 
 import type { Batch, Payload } from '../../live/batch.ts'
-import { chunkOf } from '../../live/chunk.ts'
 import { HEARTBEAT } from '../../live/frames.ts'
+import type { CutReason } from '../../live/metrics.ts'
 import { type Cut, type Headers, MAX_UNSENT_BYTES, Outlet } from '../../live/outlet.ts'
 import type { Taker } from '../../live/seat.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
 import type { Pieces, Subscription } from './subscription.ts'
 
-const COMPLETE = chunkOf(['event: complete\ndata:\n\n'])
-
-const sizeOf = (pieces: Pieces): number => pieces.reduce((sum, { bytes }) => sum + bytes.length, 0)
+const sizeOf = ({ chunks }: Pieces): number => chunks.reduce((sum, { bytes }) => sum + bytes.length, 0)
 
 /**
  * One subscription on its own connection: the graphql-sse protocol in distinct-connections mode.
@@ -18,7 +16,7 @@ const sizeOf = (pieces: Pieces): number => pieces.reduce((sum, { bytes }) => sum
 export class Subscriber extends Outlet implements Taker<Payload> {
   readonly #source: SourceStream<Payload>
   readonly #subscription: Subscription
-  readonly #onCut: (cut: Cut) => void
+  readonly #onCut: (reason: CutReason) => void
   /**
    * Settles when everything delivered has been written; null if no answer is awaited. Never
    * rejects.
@@ -30,7 +28,7 @@ export class Subscriber extends Outlet implements Taker<Payload> {
   constructor(
     response: ServerResponse,
     { source, subscription }: { source: SourceStream<Payload>; subscription: Subscription },
-    { heartbeatMs, onCut }: { heartbeatMs: number; onCut: (cut: Cut) => void },
+    { heartbeatMs, onCut }: { heartbeatMs: number; onCut: (reason: CutReason) => void },
   ) {
     super(response, { heartbeatMs })
     this.#source = source
@@ -51,7 +49,7 @@ export class Subscriber extends Outlet implements Taker<Payload> {
 
   deliver(batch: Batch<Payload>): void {
     const pieces = this.#subscription.piecesFor(batch)
-    const [only, ...others] = pieces instanceof Promise ? [] : pieces
+    const [only, ...others] = pieces instanceof Promise || pieces.breaksOff ? [] : pieces.chunks
     if (this.#writing === null && only !== undefined && others.length === 0) this.write(only)
     // The current write itself runs at the client's pace, however long it is.
     else if (this.#writing === null) this.#writeLater(pieces, 0)
@@ -63,8 +61,9 @@ export class Subscriber extends Outlet implements Taker<Payload> {
     await super.ready()
   }
 
+  /** Without `complete`, after which clients do not try again. */
   end(): void {
-    this.finish(COMPLETE)
+    this.breakOff()
   }
 
   protected closed(cut: Cut | null): void {
@@ -77,11 +76,15 @@ export class Subscriber extends Outlet implements Taker<Payload> {
     this.#waitingBytes += bytes
     if (this.#waitingBytes > MAX_UNSENT_BYTES) return this.cut('unsent')
     const writing = Promise.all([pieces, this.#writing]).then(async ([ready]) => {
-      for (const piece of ready) {
+      for (const piece of ready.chunks) {
         await super.ready()
         this.write(piece)
       }
       this.#waitingBytes -= bytes
+      if (ready.breaksOff && !this.isOver) {
+        this.#onCut('failed')
+        this.breakOff()
+      }
     })
     this.#writing = writing
     void writing.then(() => {

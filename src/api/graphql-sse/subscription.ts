@@ -16,7 +16,12 @@ const SHARED_MS = 250
 const PIECE_LENGTH = 64 * 1024
 
 type MaybePromise<T> = T | Promise<T>
-export type Pieces = readonly Chunk[]
+/** Answers in the order of their events, up to the first that is not to be sent. */
+export interface Pieces {
+  readonly chunks: readonly Chunk[]
+  /** Whether the subscriber is cut off after them, to resume before the failed event. */
+  readonly breaksOff: boolean
+}
 
 /**
  * One operation, shared by all subscribers with the same variables and rights: each event is
@@ -82,6 +87,7 @@ export class Subscription {
     const endsAt = Date.now() + ANSWER_MS
     answers.push(await next)
     for (const frame of frames) {
+      if (answers.at(-1)?.breaksOff === true) break
       answers.push(Date.now() < endsAt ? await this.answerTo(frame) : new EncodedResult(this.failed(late())))
     }
     return inPieces(answers)
@@ -119,7 +125,8 @@ export class Subscription {
 function inPieces(answers: readonly EncodedResult[]): Pieces {
   const pieces: string[][] = []
   let length = Infinity
-  for (const { text } of answers) {
+  const failed = answers.findIndex(({ breaksOff }) => breaksOff)
+  for (const { text } of failed < 0 ? answers : answers.slice(0, failed)) {
     if (length + text.length > PIECE_LENGTH) {
       pieces.push([])
       length = 0
@@ -127,7 +134,7 @@ function inPieces(answers: readonly EncodedResult[]): Pieces {
     pieces.at(-1)?.push(text)
     length += text.length
   }
-  return pieces.map(chunkOf)
+  return { chunks: pieces.map(chunkOf), breaksOff: failed >= 0 }
 }
 
 const late = (): ServiceError =>
@@ -140,6 +147,14 @@ export class EncodedResult {
 
   constructor(result: ExecutionResult) {
     this.result = result
+  }
+
+  /**
+   * Whether the service cannot answer now, and can later. Such an answer is not sent: its client
+   * would go on with the next event, and never get this one.
+   */
+  get breaksOff(): boolean {
+    return this.result.errors?.some(({ extensions }) => extensions.code === 'unavailable') === true
   }
 
   /** As a server-sent event in distinct-connections mode. */

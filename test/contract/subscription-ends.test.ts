@@ -1,0 +1,267 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { connect as connectHttp2, constants } from 'node:http2'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { type Client, createClient, NetworkError, type ExecutionResult } from 'graphql-sse'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { ServiceError } from '../../src/core/errors.ts'
+import { newId } from '../../src/core/ids.ts'
+import { hubOf } from '../../src/live/hub.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
+import { makeCertificates } from '../harness/certificates.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+
+const QUERY = `subscription ($discussionId: ID!, $lastEventId: String) {
+  discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq }
+}`
+/** The ways of the protocol: where a client connects, and whether by a single connection. */
+const WAYS = [
+  ['distinct connections at /graphql/stream', '/graphql/stream', false],
+  ['a single connection', '/graphql/stream', true],
+  ['distinct connections at /graphql', '/graphql', false],
+] as const
+
+let service: TestService
+let tenant: TestTenant
+let discussionId: string
+let count = 0
+const clients: Client<boolean>[] = []
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+beforeEach(async () => {
+  clients.splice(0).forEach((client) => client.dispose())
+  vi.restoreAllMocks()
+  tenant = await service.addTenant(`ends-${count++}`)
+  discussionId = await newDiscussion()
+})
+afterAll(async () => {
+  clients.forEach((client) => client.dispose())
+  await service.close()
+})
+
+const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}, at = service) =>
+  at.call(method, path, { headers: { 'x-api-key': tenant.apiKey, ...headers }, body })
+
+const newDiscussion = async (at = service): Promise<string> =>
+  (await call('POST', '/discussions', { externalId: newId() }, {}, at)).json.id
+
+async function comment(at = service, to = discussionId): Promise<void> {
+  const response = await call('POST', `/discussions/${to}/comments`, { body: 'Hello' }, await tenant.as('ada'), at)
+  expect(response.status).toBe(201)
+}
+
+const newKey = async (more: object = {}): Promise<{ id: string; key: string }> =>
+  (await call('POST', '/keys', { label: 'ends', capabilities: [], ...more })).json
+
+interface Seen {
+  seqs: (number | undefined)[]
+  errors: unknown[]
+  failure: unknown
+  isDone: boolean
+}
+
+interface Follow {
+  path: string
+  single: boolean
+  key?: string
+  retryAttempts?: number
+  at?: TestService
+  to?: string
+}
+
+/** Follows the discussion as the guide says: the client resumes after its last event. */
+function follow({ path, single, key = tenant.apiKey, retryAttempts = 50, at = service, to = discussionId }: Follow) {
+  const client = createClient({
+    url: at.url + path,
+    singleConnection: single,
+    headers: { 'x-api-key': key },
+    retryAttempts,
+    retry: () => pause(50),
+  })
+  clients.push(client)
+  const seen: Seen = { seqs: [], errors: [], failure: undefined, isDone: false }
+  const variables = { discussionId: to, lastEventId: '0' }
+  client.subscribe<{ discussionEvents: { seq: number } }>(
+    { query: QUERY, variables },
+    {
+      next: ({ data, errors }: ExecutionResult<{ discussionEvents: { seq: number } }>) => {
+        if (errors !== undefined) seen.errors.push(...errors)
+        if (data == null) return
+        variables.lastEventId = String(data.discussionEvents.seq)
+        seen.seqs.push(data.discussionEvents.seq)
+      },
+      error: (error) => (seen.failure = error),
+      complete: () => (seen.isDone = true),
+    },
+  )
+  return seen
+}
+
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1)
+
+describe.each(WAYS)('a subscription by %s', (_name, path, single) => {
+  test('whose key is revoked fails with 401 once it has tried again', async () => {
+    const { id, key } = await newKey()
+    const seen = follow({ path, single, key, retryAttempts: 1 })
+    await comment()
+    await vi.waitFor(() => expect(seen.seqs).toEqual([1]))
+    await call('DELETE', `/keys/${id}`)
+    await vi.waitFor(() => expect(seen.failure).toBeInstanceOf(NetworkError))
+    expect((seen.failure as NetworkError<Response>).response?.status).toBe(401)
+    expect(seen.isDone).toBe(false)
+  })
+
+  test('whose key expires fails with 401 once it has tried again', async () => {
+    const { key } = await newKey({ expiresAt: new Date(Date.now() + 1500).toISOString() })
+    const seen = follow({ path, single, key, retryAttempts: 1 })
+    await comment()
+    await vi.waitFor(() => expect(seen.seqs).toEqual([1]))
+    await vi.waitFor(() => expect(seen.failure).toBeInstanceOf(NetworkError), 5000)
+    expect((seen.failure as NetworkError<Response>).response?.status).toBe(401)
+    expect(seen.isDone).toBe(false)
+  })
+
+  test('over a cap begins once there is room', async () => {
+    expect((await call('PATCH', '/settings', { stream: { maxStreams: 2 } })).status).toBe(200)
+    const taken = [follow({ path, single: false }), follow({ path, single: false })]
+    await comment()
+    await vi.waitFor(() => expect(taken.map(({ seqs }) => seqs)).toEqual([[1], [1]]))
+    const seen = follow({ path, single })
+    await pause(500)
+    expect(seen).toEqual({ seqs: [], errors: [], failure: undefined, isDone: false })
+    clients[0]?.dispose()
+    if (single) clients[1]?.dispose()
+    await vi.waitFor(() => expect(seen.seqs).toEqual([1]), 5000)
+  })
+
+  test('misses no event that the service could not answer at first', async () => {
+    const seen = follow({ path, single })
+    await comment()
+    await vi.waitFor(() => expect(seen.seqs).toEqual([1]))
+    const field = schema.getSubscriptionType()?.getFields().discussionEvents
+    if (field === undefined) throw new Error('the schema has no discussionEvents')
+    const isAway = vi.spyOn(field, 'resolve').mockImplementation(() => {
+      throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+    })
+    await comment()
+    await vi.waitFor(() => expect(isAway).toHaveBeenCalled())
+    await pause(200)
+    isAway.mockRestore()
+    await comment()
+    await vi.waitFor(() => expect(seen.seqs).toEqual(upTo(3)), 5000)
+    expect(seen).toMatchObject({ errors: [], failure: undefined, isDone: false })
+  })
+
+  test('completes with an error where trying again is useless', async () => {
+    const unknown = follow({ path, single, to: newId() })
+    await vi.waitFor(() => expect(unknown.isDone).toBe(true))
+    expect(unknown.errors).toMatchObject([{ extensions: { code: 'not_found' } }])
+  })
+
+  test('ends at a stop without complete, after every event before it', async () => {
+    const own = await startService({ worker: false })
+    try {
+      const key = { 'x-api-key': own.apiKey }
+      const to = (await own.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+      const events: string[] = []
+      const failure = new Promise((resolve) => {
+        const client = createClient({
+          url: own.url + path,
+          singleConnection: single,
+          headers: key,
+          retryAttempts: 0,
+          onMessage: ({ event }) => events.push(event),
+        })
+        clients.push(client)
+        const request = { query: QUERY, variables: { discussionId: to, lastEventId: '0' } }
+        client.subscribe(request, { next: () => undefined, error: resolve, complete: () => resolve('complete') })
+      })
+      const post = async (): Promise<void> => {
+        const headers = await own.as('ada')
+        await own.call('POST', `/discussions/${to}/comments`, { body: { body: 'Hello' }, headers })
+      }
+      await post()
+      await vi.waitFor(() => expect(events).toEqual(['next']))
+      await post()
+      await hubOf(own.app).sessions.endAll(0)
+      expect(await failure).toBeInstanceOf(NetworkError)
+      expect(events.slice(1).every((event) => event === 'next')).toBe(true)
+    } finally {
+      await own.close()
+    }
+  })
+})
+
+test('a single connection that ends brings the result of a mutation under way before', async () => {
+  const own = await startService({ worker: false })
+  try {
+    const created: unknown[] = []
+    const client = createClient({
+      url: `${own.url}/graphql/stream`,
+      singleConnection: true,
+      headers: { 'x-api-key': own.apiKey },
+      retryAttempts: 0,
+    })
+    clients.push(client)
+    const field = schema.getMutationType()?.getFields().createDiscussion
+    const resolve = field?.resolve
+    if (field === undefined || resolve === undefined) throw new Error('the schema has no createDiscussion')
+    let begun = false
+    vi.spyOn(field, 'resolve').mockImplementation(async (...args) => {
+      begun = true
+      await pause(300)
+      return resolve(...args)
+    })
+    const query = 'mutation ($id: String!) { createDiscussion(input: { externalId: $id }) { discussion { id } } }'
+    const over = new Promise((done) => {
+      const sink = { next: (result: unknown) => created.push(result), error: done, complete: () => done('complete') }
+      client.subscribe({ query, variables: { id: newId() } }, sink)
+    })
+    await vi.waitFor(() => expect(begun).toBe(true))
+    await hubOf(own.app).sessions.endAll(0)
+    expect(await over).toBe('complete')
+    expect(created).toMatchObject([{ data: { createDiscussion: { discussion: {} } } }])
+  } finally {
+    await own.close()
+  }
+})
+
+test('over HTTP/2 a subscription that the service ends is reset, which no client takes for its end', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-ends-'))
+  const { ca, cert, key } = makeCertificates(['127.0.0.1'])
+  const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
+  writeFileSync(env.TLS_CERT_FILE, cert)
+  writeFileSync(env.TLS_KEY_FILE, key)
+  const own = await startService({ worker: false, env })
+  const session = connectHttp2(own.url.replace('http:', 'https:'), { ca })
+  try {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/graphql/stream',
+      'content-type': 'application/json',
+      accept: 'text/event-stream',
+      'x-api-key': own.apiKey,
+    })
+    stream.end(JSON.stringify({ query: 'subscription { moderationQueueChanged { pending } }' }))
+    let text = ''
+    let hasEnded = false
+    stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+    stream.on('end', () => (hasEnded = true))
+    const error = new Promise((resolve) => stream.on('error', resolve))
+    await vi.waitFor(() => expect(text).toContain('event: next'))
+    await hubOf(own.app).sessions.endAll(0)
+    expect(String(await error)).toContain('NGHTTP2_INTERNAL_ERROR')
+    expect(stream.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR)
+    expect(hasEnded).toBe(false)
+    expect(text).not.toContain('complete')
+  } finally {
+    session.destroy()
+    await own.close()
+    rmSync(folder, { recursive: true })
+  }
+})

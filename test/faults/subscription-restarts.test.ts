@@ -1,0 +1,259 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+import { ApolloClient, ApolloLink, gql, InMemoryCache, Observable } from '@apollo/client'
+import { Client, fetchExchange, type Operation, subscriptionExchange } from '@urql/core'
+import { retryExchange } from '@urql/exchange-retry'
+import { print } from 'graphql'
+import {
+  type Client as SseClient,
+  createClient,
+  type ExecutionResult,
+  type RequestParams,
+  type Sink,
+} from 'graphql-sse'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { HAPROXY, NGINX, type Balancer, startHaproxy, startShippedNginx } from '../harness/balancers.ts'
+import { onServer } from '../harness/database.ts'
+import { first, type Processes, startProcesses } from '../harness/processes.ts'
+
+const QUERY = `subscription Events($discussionId: ID!, $lastEventId: String) {
+  discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq }
+}`
+const LONG = 120_000
+const RESTARTS = 2
+
+type Data = { discussionEvents: { seq: number } }
+type Variables = { discussionId: string; lastEventId: string }
+
+/** A client as its users set it up, and what it has got. */
+interface Follower {
+  seqs: number[]
+  /** An error or an end that reached the application. */
+  ends: unknown[]
+  stop(): void
+}
+
+interface Place {
+  url: string
+  apiKey: string
+  discussionId: string
+}
+
+const sseClient = ({ url, apiKey }: Place, singleConnection: boolean): SseClient<boolean> =>
+  createClient({
+    url: `${url}/graphql/stream`,
+    singleConnection,
+    headers: { 'x-api-key': apiKey },
+    retryAttempts: Infinity,
+    retry: () => pause(100 + Math.random() * 200),
+  })
+
+/** Subscribes so that each try resumes after the last event, as the guide has it. */
+function resuming(client: SseClient<boolean>, request: RequestParams, sink: Sink<ExecutionResult>): () => void {
+  const variables: Record<string, unknown> = { ...request.variables }
+  return client.subscribe<Data>(
+    { ...request, variables },
+    {
+      error: (error) => sink.error(error),
+      complete: () => sink.complete(),
+      next: (result) => {
+        if (result.data != null) variables.lastEventId = String(result.data.discussionEvents.seq)
+        sink.next(result as never)
+      },
+    },
+  )
+}
+
+function follower(): Follower & { take(data: Data | null | undefined): void } {
+  const seqs: number[] = []
+  return {
+    seqs,
+    ends: [],
+    stop: () => undefined,
+    take: (data) => void (data != null && seqs.push(data.discussionEvents.seq)),
+  }
+}
+
+const begin = ({ discussionId }: Place): Variables => ({ discussionId, lastEventId: '0' })
+
+function followBySse(place: Place, singleConnection: boolean): Follower {
+  const own = follower()
+  const client = sseClient(place, singleConnection)
+  resuming(
+    client,
+    { query: QUERY, variables: begin(place) },
+    {
+      next: ({ data }) => own.take(data as Data | null),
+      error: (error) => own.ends.push(error),
+      complete: () => own.ends.push('complete'),
+    },
+  )
+  return { ...own, stop: () => client.dispose() }
+}
+
+function followByUrql(place: Place): Follower {
+  const own = follower()
+  const sse = sseClient(place, false)
+  const client = new Client({
+    url: `${place.url}/graphql`,
+    preferGetMethod: false,
+    exchanges: [
+      subscriptionExchange({
+        forwardSubscription: ({ query = '', variables }) => ({
+          subscribe: (sink) => ({
+            unsubscribe: resuming(sse, { query, variables: { ...variables } }, sink),
+          }),
+        }),
+      }),
+    ],
+  })
+  client.subscription<Data, Variables>(QUERY, begin(place)).subscribe(({ data, error, hasNext }) => {
+    if (error !== undefined) own.ends.push(error)
+    own.take(data)
+    if (!hasNext) own.ends.push('complete')
+  })
+  return { ...own, stop: () => sse.dispose() }
+}
+
+/** urql's own exchange, which reads event streams from /graphql. */
+function followByUrqlFetch(place: Place): Follower {
+  const own = follower()
+  const client = new Client({
+    url: `${place.url}/graphql`,
+    preferGetMethod: false,
+    fetchSubscriptions: true,
+    fetchOptions: { headers: { 'x-api-key': place.apiKey } },
+    exchanges: [
+      retryExchange({
+        initialDelayMs: 100,
+        maxDelayMs: 300,
+        maxNumberAttempts: Infinity,
+        retryWith: (error, operation): Operation | null => {
+          if (error.networkError === undefined) return null
+          return { ...operation, variables: { ...operation.variables, lastEventId: String(own.seqs.at(-1) ?? 0) } }
+        },
+      }),
+      fetchExchange,
+    ],
+  })
+  const { unsubscribe } = client
+    .subscription<Data, Variables>(QUERY, begin(place))
+    .subscribe(({ data, error, hasNext }) => {
+      if (error !== undefined) own.ends.push(error)
+      own.take(data)
+      if (!hasNext) own.ends.push('complete')
+    })
+  return { ...own, stop: unsubscribe }
+}
+
+function followByApollo(place: Place): Follower {
+  const own = follower()
+  const sse = sseClient(place, false)
+  const link = new ApolloLink(
+    ({ query, variables }) =>
+      new Observable((observer) =>
+        resuming(sse, { query: print(query), variables }, observer as unknown as Sink<ExecutionResult>),
+      ),
+  )
+  const client = new ApolloClient({ link, cache: new InMemoryCache() })
+  const subscription = client
+    .subscribe<Data, Variables>({ query: gql(QUERY), variables: begin(place), fetchPolicy: 'no-cache' })
+    .subscribe({
+      next: ({ data, error }) => {
+        if (error !== undefined) own.ends.push(error)
+        own.take(data)
+      },
+      error: (error) => own.ends.push(error),
+      complete: () => own.ends.push('complete'),
+    })
+  return { ...own, stop: () => (subscription.unsubscribe(), client.stop(), sse.dispose()) }
+}
+
+const CLIENTS: readonly [string, (place: Place) => Follower][] = [
+  ['graphql-sse, distinct connections', (place) => followBySse(place, false)],
+  ['urql with graphql-sse', followByUrql],
+  ['urql by itself', followByUrqlFetch],
+  ['Apollo Client with graphql-sse', followByApollo],
+]
+
+describe('while each api is stopped and started in turn', () => {
+  let service: Processes
+  let balancers: Balancer[] = []
+
+  beforeAll(async () => {
+    service = await startProcesses({ api: 2, worker: 0, env: { DRAIN_SECONDS: '1' } })
+    const urls = service.apis.map(({ url }) => url)
+    if (!onServer) return
+    balancers = await Promise.all([
+      ...(NGINX === undefined ? [] : [startShippedNginx(urls)]),
+      ...(HAPROXY === undefined ? [] : [startHaproxy(urls)]),
+    ])
+  }, LONG)
+  afterAll(async () => {
+    await Promise.all(balancers.map((balancer) => balancer.close()))
+    await service.close()
+  })
+
+  test('GraphQL clients as they come get each event once and in order', { timeout: LONG }, async () => {
+    const { id: discussionId } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json
+    const urls = balancers.length > 0 ? balancers.map(({ url }) => url) : service.apis.slice(0, 1).map(({ url }) => url)
+    const follow = (url: string, name: string, open: (place: Place) => Follower) =>
+      [1, 2, 3].map(() => ({ name: `${name} at ${url}`, ...open({ url, apiKey: service.apiKey, discussionId }) }))
+    const followers = [
+      ...urls.flatMap((url) => CLIENTS.flatMap(([name, open]) => follow(url, name, open))),
+      // Its requests must reach one process.
+      ...service.apis.flatMap(({ url }) =>
+        follow(url, 'graphql-sse, a single connection', (place) => followBySse(place, true)),
+      ),
+    ]
+    let isOver = false
+    let written = 0
+    const write = async (): Promise<void> => {
+      const headers = await service.as('ada')
+      while (!isOver) {
+        const key = { 'idempotency-key': newId() }
+        const post = (): Promise<number> =>
+          service
+            .call('POST', `/discussions/${discussionId}/comments`, {
+              body: { body: 'Hello' },
+              headers: { ...headers, ...key },
+              api: service.apis.find(({ isRunning }) => isRunning) ?? first(service.apis),
+            })
+            .then(
+              ({ status }) => status,
+              () => 0,
+            )
+        while ((await post()) !== 201) await pause(50)
+        written++
+        await pause(20)
+      }
+    }
+    const writing = write()
+    try {
+      await vi.waitFor(() => expect(followers.every(({ seqs }) => seqs.length > 0)).toBe(true), { timeout: 10_000 })
+      for (let restart = 0; restart < RESTARTS; restart++) {
+        for (const api of service.apis) {
+          await api.stop()
+          await pause(300)
+          await api.start()
+          await pause(1500)
+        }
+      }
+      isOver = true
+      await writing
+      const all = Array.from({ length: written }, (_, index) => index + 1)
+      await vi.waitFor(
+        () => {
+          for (const { name, ends, seqs } of followers) expect([name, ends, seqs]).toEqual([name, [], all])
+        },
+        { timeout: 15_000 },
+      )
+    } finally {
+      isOver = true
+      await writing.catch(() => undefined)
+      for (const { stop } of followers) stop()
+    }
+  })
+})
