@@ -3,9 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type App, perApp } from '../core/context.ts'
 import type { Sql } from '../core/sql.ts'
 import { renewStatistics } from '../core/statistics.ts'
-import { continueBackfills } from '../data/backfills.ts'
+import { type CodeBackfills, continueBackfills } from '../data/backfills.ts'
 import { readMigrations } from '../data/migration-files.ts'
 import { foldWaiting } from '../domains/analytics/fold.ts'
+import { renderAgain } from '../domains/comments/render-again.ts'
 import { makeNextExport } from '../domains/exports/make.ts'
 import { deleteExpiredExports } from '../domains/exports/sql.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
@@ -44,6 +45,12 @@ const batched = (name: string, pollMs: number, batch: (sql: Sql, limit: number) 
 
 /** Their files are read at the first turn, which no start waits for. */
 const migrationsOf = perApp(() => readMigrations())
+
+/** Backfills that take more than SQL, by the names of their migrations. */
+export const CODE_BACKFILLS: CodeBackfills = {
+  // An upgrade of a fleet takes minutes.
+  '20261126110000_render_again': { run: renderAgain, settleSeconds: 3600 },
+}
 
 /** What every worker looks after by itself, any number of them side by side. */
 const CHORES: readonly Chore[] = [
@@ -98,7 +105,7 @@ const CHORES: readonly Chore[] = [
   {
     name: 'backfills',
     pollMs: 60_000,
-    work: (app, _outbound, signal) => continueBackfills(app.db, migrationsOf(app), signal),
+    work: (app, _outbound, signal) => continueBackfills(app.db, migrationsOf(app), CODE_BACKFILLS, signal),
   },
 ]
 
