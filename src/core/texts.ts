@@ -24,6 +24,19 @@ export const atMost = <S extends z.ZodType<string>>(max: number, schema: S): S =
     })
     .meta({ maxLength: max })
 
+/**
+ * A Markdown text without white space at its end and blank lines at its beginning. The first line
+ * keeps its indent where Markdown reads it: of four columns or more it makes code, and beside
+ * further lines it says how lists are nested.
+ */
+export function trimMarkdown(text: string): string {
+  const trimmed = text.trim()
+  const blank = text.slice(0, text.length - text.trimStart().length)
+  const indent = blank.slice(Math.max(blank.lastIndexOf('\n'), blank.lastIndexOf('\r')) + 1)
+  const isRead = /[\n\r\t]/.test(trimmed) || /\t| {4}/.test(indent)
+  return isRead && trimmed !== '' && /^[ \t]*$/.test(indent) ? indent + trimmed : trimmed
+}
+
 /** Refuses NUL, which PostgreSQL cannot store, and lone surrogates, which are not valid text. */
 export const noNul = (schema: z.ZodString) =>
   schema

@@ -32,6 +32,20 @@ interface EventRow {
 
 const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
 
+test('a leading indented code block survives trimming in REST and GraphQL, posted and edited', async () => {
+  const code = '    def f():\n        return 1'
+  const html = '<pre><code>def f():\n    return 1\n</code></pre>\n'
+  const body = `\n \n${code}\n\n`
+  const headers = await service.as('coder')
+  const posted = await service.call('POST', '/discussions/by-external/code/comments', { body: { body }, headers })
+  expect(posted.json).toMatchObject({ body: code, bodyHtml: html })
+  const edited = await service.call('PATCH', `/comments/${posted.json.id}`, { body: { body: `${body}  x\n` }, headers })
+  expect(edited.json).toMatchObject({ body: `${code}\n\n  x`, bodyHtml: `${html}<p>x</p>\n` })
+  const query = `mutation ($input: CreateCommentInput!) { createComment(input: $input) { comment { body bodyHtml } } }`
+  const { json } = await service.graphql(query, { input: { externalId: 'code', body } }, headers)
+  expect(json.data.createComment.comment).toEqual({ body: code, bodyHtml: html })
+})
+
 describe('POST a comment', () => {
   test('by external id creates the discussion, and answers 201 with the whole comment', async () => {
     const { status, json } = await post('first', { body: '  Hello *world*  ' })

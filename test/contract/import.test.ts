@@ -395,6 +395,22 @@ describe('an item that does not fit', () => {
     expect(await undoImport(service.app, acme.tenant.id, found.id)).toMatchObject({ removed: { comments } })
   })
 
+  test('a leading code block keeps its indent, and a line break is one', async () => {
+    const acme = await addTenant()
+    const code = '    a\n    b\n\n> q\nanswer\nagain'
+    await importInto(acme, [
+      reader('ann'),
+      page('p'),
+      comment('1', 1, { body: `\n${code}\n`, revisions: [{ body: '\n    a\n', createdAt: at(6) }], editedAt: at(8) }),
+    ])
+    const [one] = await commentsOf(acme, 'page-p')
+    expect(one).toMatchObject({
+      body: code,
+      bodyHtml: '<pre><code>a\nb\n</code></pre>\n<blockquote>\n<p>q</p>\n</blockquote>\n<p>answer<br>\nagain</p>\n',
+    })
+    expect((await get(acme, `/comments/${one.id}/revisions`)).data).toMatchObject([{ body: code }, { body: '    a' }])
+  })
+
   test('hostile text does no harm', async () => {
     const acme = await addTenant()
     const body = '<img src=x onerror=alert(1)> [a](javascript:alert(1)) \0 \uD800'

@@ -246,7 +246,7 @@ test('the text of HTML is kept, and shows no Markdown syntax', () => {
 })
 
 const TAG =
-  /<(?:\/?(?:blockquote|code|em|h[1-6]|li|ol|p|pre|s|strong|ul)|[bh]r \/|ol start="\d+"|code class="language-[\w+#.-]+"|a href="(?:https?|mailto):[^"<>\s]*" rel="nofollow ugc noopener"|\/a)>/gi
+  /<(?:\/?(?:blockquote|code|em|h[1-6]|li|ol|p|pre|s|strong|ul)|[bh]r|ol start="\d+"|code class="language-[\w+#.-]+"|a href="(?:https?|mailto):[^"<>\s]*" rel="nofollow ugc noopener"|\/a)>/gi
 
 test('any HTML becomes tags and schemes that the renderer allows', () => {
   const piece = fc.oneof(

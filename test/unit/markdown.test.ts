@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
+import { trimMarkdown } from '../../src/core/texts.ts'
 import { isBlank, renderMarkdown, renderThoroughly } from '../../src/domains/comments/markdown.ts'
 
 const REL = 'rel="nofollow ugc noopener"'
@@ -21,6 +22,17 @@ test.each([
   ['```js title\n"a" < b\n```', '<pre><code class="language-js">"a" &lt; b\n</code></pre>\n'],
   ['<b onclick="x()">hi</b>', '<p>&lt;b onclick="x()"&gt;hi&lt;/b&gt;</p>\n'],
   ['a < b & c > d', '<p>a &lt; b &amp; c &gt; d</p>\n'],
+  ['Roses are red,\nviolets are blue', '<p>Roses are red,<br>\nviolets are blue</p>\n'],
+  ['a  \nb\\\nc\r\nd\re', '<p>a<br>\nb<br>\nc<br>\nd<br>\ne</p>\n'],
+  ['**a\nb**', '<p><strong>a<br>\nb</strong></p>\n'],
+  ['a\n***\nb', '<p>a</p>\n<hr>\n<p>b</p>\n'],
+  ['> q\nanswer', '<blockquote>\n<p>q</p>\n</blockquote>\n<p>answer</p>\n'],
+  ['> q\n===', '<blockquote>\n<p>q</p>\n</blockquote>\n<p>===</p>\n'],
+  ['> > a\n> b\nc', '<blockquote>\n<blockquote>\n<p>a</p>\n</blockquote>\n<p>b</p>\n</blockquote>\n<p>c</p>\n'],
+  ['- > q\n  answer', '<ul>\n<li>\n<blockquote>\n<p>q</p>\n</blockquote>\nanswer</li>\n</ul>\n'],
+  ['> - a\n> b\nanswer', '<blockquote>\n<ul>\n<li>a<br>\nb</li>\n</ul>\n</blockquote>\n<p>answer</p>\n'],
+  ['    def f():\n        return 1', '<pre><code>def f():\n    return 1\n</code></pre>\n'],
+  ['    one_line', '<pre><code>one_line\n</code></pre>\n'],
 ])('renders %j', (body, html) => {
   expect(renderMarkdown(body)).toBe(html)
 })
@@ -49,6 +61,36 @@ test.each([
   ['`http://a.example a@b.example`', '<code>http://a.example a@b.example</code>'],
 ])('links the addresses in %j', (body, html) => {
   expect(renderMarkdown(body)).toBe(`<p>${html}</p>\n`)
+})
+
+test.each([
+  ['  Hello  ', 'Hello'],
+  ['\n \n\t\n    code\n\n', '    code'],
+  ['\tcode', '\tcode'],
+  [' \tcode', ' \tcode'],
+  ['\r\n    a\r\n    b\r\n', '    a\r\n    b'],
+  ['\r    code\r', '    code'],
+  ['  - a\n  - b', '  - a\n  - b'],
+  ['\u3000 a\u00A0', 'a'],
+  ['\uFEFF\n    code', '    code'],
+  [' \n\t ', ''],
+])('the body of %j is %j', (text, body) => {
+  expect(trimMarkdown(text)).toBe(body)
+})
+
+test('trimming loses no line and no code, and changes nothing a second time', () => {
+  const unit = fc.constantFrom('a', 'b', ' ', '  ', '    ', '\t', '\n', '\r\n', '- ', '> ', '\u00A0')
+  fc.assert(
+    fc.property(fc.string({ unit, maxLength: 30 }), (text) => {
+      const body = trimMarkdown(text)
+      expect(trimMarkdown(body)).toBe(body)
+      // A blank beside NBSP is no blank to CommonMark; in a body it is.
+      if (body !== '' && !text.includes('\u00A0')) {
+        expect(renderThoroughly(body)).toBe(renderThoroughly(text.trimEnd()))
+      }
+    }),
+    { numRuns: 2000 },
+  )
 })
 
 // Every way that is known to smuggle a scheme, a tag or a handler past a renderer.
@@ -98,11 +140,29 @@ test('any text renders to known tags only', () => {
   )
 })
 
+test('every line of prose keeps its break, and a line without > is outside of every quote', () => {
+  const line = fc.stringMatching(/^[a-z]{1,5}( [a-z]{1,5})?$/)
+  const lines = fc.array(fc.tuple(fc.nat(3), line), { minLength: 1, maxLength: 12 })
+  fc.assert(
+    fc.property(lines, fc.constantFrom('> ', '>'), (all, mark) => {
+      const html = renderMarkdown(all.map(([depth, text]) => mark.repeat(depth) + text).join('\n'))
+      const shown: [depth: number, text: string][] = []
+      let depth = 0
+      for (const [part, tag] of html.matchAll(/<(\/?blockquote)>|[a-z][a-z ]*(?=<br>\n|<\/p>)/g)) {
+        if (tag === undefined) shown.push([depth, part])
+        else depth += tag === 'blockquote' ? 1 : -1
+      }
+      expect(shown).toEqual(all)
+    }),
+    { numRuns: 1000 },
+  )
+})
+
 test("the fast path for plain text has the parser's result", () => {
   const unit = fc.constantFrom(..."aZé9 .,;?!'’()-_*#:/@www1.x+=".split(''))
   fc.assert(
     fc.property(fc.string({ unit, minLength: 1, maxLength: 30 }), (text) => {
-      const body = text.trim()
+      const body = trimMarkdown(text)
       if (body !== '') expect(renderMarkdown(body)).toBe(renderThoroughly(body))
     }),
     { numRuns: 5000 },

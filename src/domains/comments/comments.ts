@@ -4,7 +4,7 @@ import { type Caller, type Ctx, hasCapability, requireCaller } from '../../core/
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { atMost, noNul } from '../../core/texts.ts'
+import { atMost, noNul, trimMarkdown } from '../../core/texts.ts'
 import { type Comment, type CommentRow, isInView, selectComment, selectComments, toComment } from './comment.ts'
 
 /** The number of reactions of each type. */
@@ -12,7 +12,7 @@ export const reactionCountsSchema = z.record(z.string(), z.int().min(1))
 
 export const MAX_BODY_LENGTH = 10_000
 
-export const bodySchema = noNul(atMost(MAX_BODY_LENGTH, z.string().trim().min(1)))
+export const bodySchema = noNul(atMost(MAX_BODY_LENGTH, z.string().overwrite(trimMarkdown).min(1)))
 
 /** A reader's input for a new comment, beside its place. */
 export const newCommentSchema = z.object({

@@ -13,7 +13,8 @@ const MAX_GROWTH = 8
 const FLOOR_BYTES = 1024
 const MAX_HTML_BYTES = 100_000
 
-const markdown = new MarkdownIt('commonmark', { html: false }).enable('strikethrough')
+// Readers type into a plain box: a line break is meant as one, as in GitHub's comments.
+const markdown = new MarkdownIt('commonmark', { html: false, xhtmlOut: false, breaks: true }).enable('strikethrough')
 const { escapeHtml } = markdown.utils
 
 // The parser drops deeper nesting (`maxNesting` of markdown-it's preset): such a text is shown as
@@ -22,6 +23,10 @@ const MAX_LEVEL = 20
 markdown.core.ruler.push('depth', ({ tokens }) => {
   if (tokens.some(({ level }) => level >= MAX_LEVEL - 2)) throw new TooMuchWork()
 })
+
+// CommonMark lets a line without `>` continue a quote, which would swallow the answer that a reader
+// writes below it. Of a quote's own chain this rule ends it; of all other chains it is none.
+markdown.block.ruler.before('paragraph', 'quote_end', (_state, _line, _end, silent) => silent, { alt: ['blockquote'] })
 
 /** The allowed schemes of links. */
 markdown.validateLink = (url) => /^(?:https?|mailto):/i.test(url)
@@ -74,7 +79,7 @@ const escapeText = (text: string): string => text.replace(/[&<>]/g, (sign) => ES
 const TAG = new RegExp(
   [
     '<(?:/?(?:blockquote|code|em|h[1-6]|li|ol|p|pre|s|strong|ul)',
-    '[bh]r /',
+    '[bh]r',
     'ol start="\\d{1,9}"',
     'code class="language-[\\w+#.-]{1,50}"',
     `a href="(?:[Hh][Tt]{2}[Pp][Ss]?|[Mm][Aa][Ii][Ll][Tt][Oo]):[^"<>\\s]*"(?: title="[^"<>]*")? rel="${LINK_REL}"`,
@@ -86,7 +91,7 @@ const isSafe = (html: string): boolean => !/[<>]/.test(html.replace(TAG, ''))
 
 // Texts without any markup: letters, digits, spaces and plain punctuation on one line, without an
 // address. Most comments are like this.
-const PLAIN = /^(?!\d+[.)])(?![-+=#])[\p{L}\p{N} ,.;?!'’()-]+$/u
+const PLAIN = /^(?!\d+[.)])(?![-+=# ])[\p{L}\p{N} ,.;?!'’()-]+$/u
 const LINKISH = /\bwww|\.\p{L}/iu
 const isPlain = (body: string): boolean => PLAIN.test(body) && !LINKISH.test(body)
 
@@ -126,7 +131,7 @@ function tryRender(body: string): string | null {
 export const renderAsText = (body: string): string =>
   body
     .split(/\n(?:[ \t]*\n)+/)
-    .map((paragraph) => `<p>${escapeText(paragraph).replaceAll('\n', '<br />\n')}</p>\n`)
+    .map((paragraph) => `<p>${escapeText(paragraph).replaceAll('\n', '<br>\n')}</p>\n`)
     .join('')
 
 /**

@@ -1,7 +1,7 @@
 import type { FieldError } from '../../core/errors.ts'
 import { firstIdAt, isId } from '../../core/ids.ts'
 import { type TenantSettings, reactionType } from '../../core/tenant-settings.ts'
-import { charactersIn, externalIdSchema, hasAtMost, webUrl } from '../../core/texts.ts'
+import { charactersIn, externalIdSchema, hasAtMost, trimMarkdown, webUrl } from '../../core/texts.ts'
 import { check } from '../../core/validate.ts'
 import { MAX_BODY_LENGTH } from '../comments/comments.ts'
 import { isBlank, renderMarkdown } from '../comments/markdown.ts'
@@ -217,7 +217,7 @@ function textOf(given: string | null | undefined, isDeleted: boolean): Text {
 }
 
 function bodyOf(given: string): string {
-  const body = given.trim()
+  const body = trimMarkdown(given)
   if (!hasAtMost(body, MAX_BODY_LENGTH)) {
     throw new Refused(`has a text of ${charactersIn(body)} characters as Markdown: ${MAX_BODY_LENGTH} are the most`)
   }
