@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
 import { trimMarkdown } from '../../src/core/texts.ts'
-import { isBlank, renderMarkdown, renderThoroughly } from '../../src/domains/comments/markdown.ts'
+import { countLinks, isBlank, renderMarkdown, renderThoroughly } from '../../src/domains/comments/markdown.ts'
 
 const REL = 'rel="nofollow ugc noopener"'
 
@@ -47,7 +47,21 @@ test.each([
   ['_http://a.example/a_b_', `<em>${link('http://a.example/a_b')}</em>`],
   ['"http://a.example/?q=x#y"', `"${link('http://a.example/?q=x#y')}"`],
   ['http://localhost:3000/ HTTPS://A.EXAMPLE', `${link('http://localhost:3000/')} ${link('HTTPS://A.EXAMPLE')}`],
-  ['看https://a.example/路。好', `看${link('https://a.example/路', 'https://a.example/%E8%B7%AF')}。好`],
+  ['看https://a.example/路。好', `看${link('https://a.example/')}路。好`],
+  ['看https://a.example/é路。好', `看${link('https://a.example/é路', 'https://a.example/%C3%A9%E8%B7%AF')}。好`],
+  ['https://例え.jp/日本', link('https://例え.jp/日本', 'https://xn--r8jz45g.jp/%E6%97%A5%E6%9C%AC')],
+  ['https://日本語kaigi.jpを', `${link('https://日本語kaigi.jp', 'https://xn--kaigi-1e1k07ec84j.jp')}を`],
+  ['http://127.0.0.1:80에서 http://localhostで', `${link('http://127.0.0.1:80')}에서 ${link('http://localhost')}で`],
+  ['https://u:p@a.exampleを', `${link('https://u:p@a.example')}を`],
+  [
+    'https://a.exampleを見てc@d.example',
+    `${link('https://a.example')}を見て${link('c@d.example', 'mailto:c@d.example')}`,
+  ],
+  [
+    'https://пример.example/путь?а=1',
+    link('https://пример.example/путь?а=1', 'https://xn--e1afmkfd.example/%D0%BF%D1%83%D1%82%D1%8C?%D0%B0=1'),
+  ],
+  ['a@b.exampleпотом', `${link('a@b.example', 'mailto:a@b.example')}потом`],
   ['http://müller.example', link('http://müller.example', 'http://xn--mller-kva.example')],
   ['http://', 'http://'],
   ['http://)', 'http://)'],
@@ -61,6 +75,32 @@ test.each([
   ['`http://a.example a@b.example`', '<code>http://a.example a@b.example</code>'],
 ])('links the addresses in %j', (body, html) => {
   expect(renderMarkdown(body)).toBe(`<p>${html}</p>\n`)
+})
+
+// Text that follows without a space, as it does in these scripts, or by mistake in the others.
+const FOLLOWING = ['を見て', 'カタカナ', '英文', '에서', 'ได้', 'ໄດ້', 'បាន', 'потом', 'εδώ', 'عربي', 'עברית', 'हिन्दी']
+const ENDS_PATHS = FOLLOWING.slice(0, 7)
+
+test.each(['https://a.example', 'http://localhost', 'HTTPS://A.EXAMPLE:8080', 'https://b.a-1.example'])(
+  '%s ends where text in another script follows',
+  (address) => {
+    for (const text of FOLLOWING) {
+      const html = link(address)
+      expect(renderMarkdown(`${address}${text}`)).toBe(`<p>${html}${text}</p>\n`)
+      expect(countLinks(`${address}${text}`, renderMarkdown(`${address}${text}`))).toBe(1)
+    }
+  },
+)
+
+test('an ASCII path, query or fragment ends where text of a script without spaces follows', () => {
+  const path = fc.stringMatching(/^[/?#][\w./?#=%-]{0,12}[\w/#=%-]$/)
+  fc.assert(
+    fc.property(path, fc.constantFrom(...ENDS_PATHS), fc.constantFrom('', '看', 'см. '), (end, text, before) => {
+      const html = renderMarkdown(`${before}https://a.example${end}${text}`)
+      expect(html).toContain(`>https://a.example${end.replace(/_+$/, '')}</a>`)
+    }),
+    { numRuns: 500 },
+  )
 })
 
 test.each([

@@ -7,7 +7,10 @@ import type Token from 'markdown-it/lib/token.mjs'
 const MAX_LOCAL_PART = 64
 
 const SCHEME = /(?<![a-z0-9])https?$/i
-const HOST = /[\p{L}\p{N}][\p{L}\p{M}\p{N}._:@-]*/uy
+/** A name and password before a host: ASCII, so that a sentence before an `@` is none. */
+const USER = /[\w.~%+:-]{1,200}@(?=[\p{L}\p{N}])/uy
+const HOST = /[\p{L}\p{N}][\p{L}\p{M}\p{N}._-]*/uy
+const PORT = /:\d{1,5}(?!\d)/y
 /**
  * The characters of a path except brackets: no spaces, quotes or foreign punctuation, such as `。`.
  */
@@ -19,13 +22,39 @@ const PATH = new RegExp("[[^\\p{P}\\p{Z}\\p{C}<>`^\\|][\\-._:\\/?#@!\\&'*,;%]]+"
 const TRAILING = /[?!.,:;*_~'([]/
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']' }
 
+/**
+ * The scripts of the last label of a host: one script each, but for those that Japanese and Korean
+ * write together (UTS 39, section 5.1). Digits and hyphens belong to any.
+ */
+const SCRIPTS = [
+  ['Latin'],
+  ['Cyrillic'],
+  ['Greek'],
+  ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Bopomofo'],
+  ...'Arabic,Armenian,Bengali,Devanagari,Ethiopic,Georgian,Gujarati,Gurmukhi,Hebrew,Kannada,Khmer,Lao,Malayalam'
+    .split(',')
+    .map((script) => [script]),
+  ...'Myanmar,Oriya,Sinhala,Tamil,Telugu,Thaana,Thai,Tibetan'.split(',').map((script) => [script]),
+].map((scripts) => {
+  const letters = scripts.map((script) => `\\p{scx=${script}}`).join('')
+  return { first: new RegExp(`^[${letters}]`, 'u'), label: new RegExp(`[${letters}\\p{N}\\p{M}_-]+`, 'uy') }
+})
+/** Of a label that begins with ASCII, digits included. */
+const LATIN_LABEL = /[\p{scx=Latin}\p{N}\p{M}_-]+/uy
+
+/** Scripts whose running text follows an address without a space. */
+const RUNNING_TEXT = /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}]/u
+const NOT_ASCII = /[^\0-\x7F]/
+
 const LOCAL_PART = /[\w.+-]/
 const DOMAIN = /[a-z0-9-]+(?:\.[a-z0-9-]+)+/iy
 /**
- * A letter right beside an e-mail address would belong to it, so the address is not linked. Chinese
+ * A letter right before an e-mail address would belong to it, so the address is not linked. Chinese
  * letters do not count, because Chinese writes no space there.
  */
-const LETTER = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/u
+const LETTER_BEFORE = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/u
+/** So would one behind it, of the script of its domain. */
+const LETTER_AFTER = /\p{Script=Latin}/u
 
 /**
  * Links `http://`, `https://` and e-mail addresses in text (GFM, section 6.9, without `www.`). It
@@ -76,12 +105,43 @@ export function* webAddresses(text: string): Generator<{ start: number; end: num
  * bracket ends it.
  */
 function endOfAddress(text: string, from: number): number | null {
-  HOST.lastIndex = from
-  if (!HOST.test(text)) return null
-  let end = HOST.lastIndex
-  if (/[/?#]/.test(text.charAt(end))) end = endOfPath(text, end)
+  const start = endOf(USER, text, from) ?? from
+  const run = endOf(HOST, text, start)
+  if (run === null) return null
+  const host = endOfHost(text, start, run)
+  let end = host === run ? (endOf(PORT, text, host) ?? host) : host
+  if (host === run && /[/?#]/.test(text.charAt(end))) {
+    // Of a host in another script than ASCII, the path may be in it as well.
+    const isOwn = NOT_ASCII.test(text.slice(start, host))
+    end = isOwn ? endOfPath(text, end) : endOfRunningText(text, end, endOfPath(text, end))
+  }
   while (TRAILING.test(text.charAt(end - 1))) end--
   return end
+}
+
+const endOf = (pattern: RegExp, text: string, from: number): number | null => {
+  pattern.lastIndex = from
+  return pattern.test(text) ? pattern.lastIndex : null
+}
+
+/** A host ends where its last label would mix scripts: `example.comを見て`. */
+function endOfHost(text: string, from: number, run: number): number {
+  let end = run
+  while (text.charAt(end - 1) === '.') end--
+  const label = Math.max(from, text.lastIndexOf('.', end - 1) + 1)
+  const first = text.slice(label, label + 2)
+  const pattern = /^[\w-]/.test(first)
+    ? LATIN_LABEL
+    : (SCRIPTS.find((script) => script.first.test(first))?.label ?? null)
+  const stop = pattern === null ? null : endOf(pattern, text, label)
+  return stop === null || stop >= end ? run : stop
+}
+
+/** The path from `from` to `end` ends at text of these scripts, where it is ASCII so far. */
+function endOfRunningText(text: string, from: number, end: number): number {
+  const path = text.slice(from, end)
+  const foreign = path.search(NOT_ASCII)
+  return foreign >= 0 && RUNNING_TEXT.test(path.slice(foreign)) ? from + foreign : end
 }
 
 function endOfPath(text: string, from: number): number {
@@ -144,11 +204,11 @@ export function* mailAddresses(text: string): Generator<{ start: number; end: nu
   for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
     let start = at
     while (start > done && at - start <= MAX_LOCAL_PART && LOCAL_PART.test(text.charAt(start - 1))) start--
-    if (start === at || at - start > MAX_LOCAL_PART || LETTER.test(text.charAt(start - 1))) continue
+    if (start === at || at - start > MAX_LOCAL_PART || LETTER_BEFORE.test(text.charAt(start - 1))) continue
     DOMAIN.lastIndex = at + 1
     const domain = withoutHyphens(DOMAIN.exec(text)?.[0])
     if (domain === undefined || !/\.[a-z][a-z0-9-]+$/i.test(domain)) continue
-    if (LETTER.test(text.charAt(at + 1 + domain.length))) continue
+    if (LETTER_AFTER.test(text.charAt(at + 1 + domain.length))) continue
     if (text.slice(Math.max(done, start - 7), start).toLowerCase() === 'mailto:') start -= 7
     const end = at + 1 + domain.length
     yield { start, end, text: text.slice(start, end) }
