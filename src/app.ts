@@ -16,14 +16,10 @@ import { createRedisBus } from './data/redis-bus.ts'
 import { createRedisLimits } from './data/redis-limits.ts'
 import { createRedisPlaces } from './data/redis-places.ts'
 import { Replica } from './data/replica.ts'
-import { gripOf } from './live/grip.ts'
 import type { Link } from './processes/link.ts'
 
 /** How long the last traces may take to be sent. */
 const FLUSH_MS = 1500
-
-/** How long a close waits for GRIP proxies to take the last events. */
-const GRIP_MS = 500
 
 interface Given {
   link?: Link | undefined
@@ -97,7 +93,6 @@ function withHealth(
     app,
     database,
     close: async () => {
-      await gripOf(app)?.close(GRIP_MS)
       endObserving()
       await replica?.close()
       limits.close()

@@ -13,7 +13,6 @@ import { cannotOpen } from './data/open.ts'
 import { openTracing } from './data/tracing.ts'
 import { findMissingKeys, missingKeysText } from './domains/secrets/reseal.ts'
 import { bootstrap, type FirstCredentials, findTenants } from './domains/tenants/bootstrap.ts'
-import { gripOf } from './live/grip.ts'
 import { hubOf } from './live/hub.ts'
 import { watchConnections } from './api/http/connections.ts'
 import { createHealthServer } from './api/http/health.ts'
@@ -137,8 +136,6 @@ async function startApi(app: App, link: Link | undefined): Promise<Role & { wher
     if ('code' in listening) refused(listening)
     else listensOn(app, listening.port)
   }
-  // Events that an earlier process did not publish.
-  gripOf(app)?.recover()
   return {
     where: BASE_URL === undefined ? '' : ` (it listens on ${HOST}:${portOf(app)})`,
     stop: async (drainSeconds) => {

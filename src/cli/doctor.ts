@@ -2,7 +2,6 @@ import { randomUUID, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 
-import { postItems } from '../core/grip.ts'
 import { misspellings, readSettings, type Settings, SettingsError } from '../core/settings.ts'
 import { counted } from '../core/texts.ts'
 import { keptSecrets } from '../data/embedded-secrets.ts'
@@ -37,7 +36,6 @@ export async function examine(env: Readonly<Record<string, string | undefined>>)
     ...(await hostFindings(settings)),
     ...(await databaseFindings(settings, hasSecrets)),
     ...(await redisFindings(settings)),
-    ...(await gripFindings(settings)),
     ...tlsFindings(settings),
     metricsFinding(settings),
   ]
@@ -81,25 +79,6 @@ async function redisFindings({
   } finally {
     await bus.close()
   }
-}
-
-/** The findings for each GRIP proxy. */
-async function gripFindings({ GRIP_URL: urls = [], GRIP_TOKEN: token }: Settings): Promise<Finding[]> {
-  const findings = urls.map(async (url): Promise<Finding> => {
-    const { host } = new URL(url)
-    try {
-      const { ok: isOk, status } = await postItems(url, token, [])
-      if (isOk) return ok('grip', `${host} takes events`)
-      return fail(
-        'grip',
-        `GRIP_URL: ${host} answers ${status}: is it the proxy's control address, and GRIP_TOKEN right?`,
-      )
-    } catch (error) {
-      const text = `does not answer (${reasonOf(error)}): is the proxy there?`
-      return fail('grip', `GRIP_URL: ${host} ${text}`)
-    }
-  })
-  return Promise.all(findings)
 }
 
 function tlsFindings({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile }: Settings): Finding[] {

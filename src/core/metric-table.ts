@@ -16,7 +16,7 @@ export const CUTS = ['unsent', 'stalled', 'expired', 'revoked', 'shutdown', 'fai
 export const BACKLOG_LIMIT = 10_000
 
 /** The processes that have a metric. */
-export type Where = 'every process' | 'the api' | 'workers' | 'with a replica' | 'with `GRIP_URL`'
+export type Where = 'every process' | 'the api' | 'workers' | 'with a replica'
 
 interface MetricBase {
   help: string
@@ -119,17 +119,6 @@ export const METRICS = {
     aggregator: 'max',
     where: 'the api',
     help: 'How long events gather after a write to the streams of a discussion: 0.005, and up to `STREAM_MAX_PAUSE_MS` under load.',
-  },
-  grip_items_total: {
-    type: 'counter',
-    where: 'with `GRIP_URL`',
-    help: 'Events, and what else is published, that GRIP proxies have taken, for each proxy.',
-  },
-  grip_items_waiting: {
-    type: 'gauge',
-    aggregator: 'sum',
-    where: 'with `GRIP_URL`',
-    help: 'What has yet to be published. It grows while a proxy is away.',
   },
   page_cache_requests_total: {
     type: 'counter',

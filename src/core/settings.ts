@@ -1,4 +1,3 @@
-import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 
 import ipaddr from 'ipaddr.js'
@@ -54,43 +53,6 @@ const databaseUrl = z
     (url) => databaseHosts(url) !== null,
     'must be a URL as postgres://user:password@host:5432/name, or with several hosts as postgres://one:5432,two:5432/name; target_session_attrs may be read-write, primary or any',
   )
-
-const MIN_GRIP_KEY_BYTES = 32
-
-/**
- * The key that verifies `Grip-Sig`: a shared secret as Pushpin has it, or a public key as PEM or
- * JWK.
- */
-const gripKey = z.string().transform((text, ctx): KeyObject => {
-  const key = gripKeyOf(text)
-  if (key !== null && verifiesTokens(key)) return key
-  const message =
-    key === null
-      ? 'must be a secret of at least 32 bytes, or a public key in PEM or as JWK'
-      : 'is a key that signs no tokens: it must be RSA of at least 2048 bits, EC (P-256, P-384, P-521) or Ed25519'
-  ctx.addIssue({ code: 'custom', message })
-  return z.NEVER
-})
-
-function gripKeyOf(text: string): KeyObject | null {
-  try {
-    if (text.startsWith('{')) return createPublicKey({ key: JSON.parse(text) as JsonWebKey, format: 'jwk' })
-    if (text.startsWith('-----')) return createPublicKey(text)
-  } catch {
-    return null
-  }
-  const [, base64] = /^base64:(.*)$/s.exec(text) ?? []
-  const bytes = base64 === undefined ? Buffer.from(text) : Buffer.from(base64, 'base64')
-  return bytes.length >= MIN_GRIP_KEY_BYTES ? createSecretKey(bytes) : null
-}
-
-/** Whether `jose` has a JWT algorithm for the key (RFC 7518, 3; RFC 8037). */
-function verifiesTokens({ type, asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): boolean {
-  const { modulusLength = 0, namedCurve = '' } = asymmetricKeyDetails
-  if (asymmetricKeyType === 'rsa') return modulusLength >= 2048
-  if (asymmetricKeyType === 'ec') return ['prime256v1', 'secp384r1', 'secp521r1'].includes(namedCurve)
-  return type === 'secret' || asymmetricKeyType === 'ed25519'
-}
 
 /** All settings of the process, by environment variable. One line a setting. */
 export const environmentSchema = z.object({
@@ -179,16 +141,6 @@ export const environmentSchema = z.object({
   STREAM_MAX_PAUSE_MS: z.coerce.number().int().min(5).max(1000).default(50),
   STREAM_MAX_PER_PROCESS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
 
-  GRIP_URL: list
-    .pipe(z.array(z.url({ protocol: /^https?$/, error: 'must be http or https URLs, comma-separated' })).min(1))
-    .optional(),
-  GRIP_KEY: gripKey.optional(),
-  GRIP_ISSUER: z.string().optional(),
-  GRIP_TOKEN: z
-    .string()
-    .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII')
-    .optional(),
-
   TRUSTED_PROXIES: cidrs.default([]),
   UNAUTHENTICATED_RATE_PER_SECOND: z.coerce.number().min(0).max(100_000).default(20),
   UNAUTHENTICATED_RATE_BURST: z.coerce.number().int().min(1).max(1_000_000).default(200),
@@ -266,12 +218,7 @@ export function readSettings(
     )
   }
   const parsed = result.data
-  const mistakes = [
-    ...mistakesOfDatabase(given, parsed),
-    ...missingSecrets(parsed),
-    ...missingOfTls(parsed),
-    ...missingOfGrip(parsed),
-  ]
+  const mistakes = [...mistakesOfDatabase(given, parsed), ...missingSecrets(parsed), ...missingOfTls(parsed)]
   if (mistakes.length > 0) throw new SettingsError(mistakes.join('\n'))
   return Object.freeze({ ...parsed, ...secretsOf(parsed, embeddedSecrets) })
 }
@@ -337,12 +284,6 @@ function missingOfTls(parsed: Parsed): string[] {
   const names = ['TLS_CERT_FILE', 'TLS_KEY_FILE'] as const
   const missing = names.filter((name) => parsed[name] === undefined)
   return missing.length === 1 ? [`${missing[0]}: TLS needs both TLS_CERT_FILE and TLS_KEY_FILE`] : []
-}
-
-function missingOfGrip({ GRIP_URL, ...others }: Parsed): string[] {
-  if (GRIP_URL !== undefined) return others.GRIP_KEY === undefined ? ['GRIP_KEY: is required with GRIP_URL'] : []
-  const given = (['GRIP_KEY', 'GRIP_ISSUER', 'GRIP_TOKEN'] as const).find((name) => others[name] !== undefined)
-  return given === undefined ? [] : [`GRIP_URL: is required with ${given}`]
 }
 
 function secretsOf(parsed: Parsed, embeddedSecrets: (dataDir: string) => KeptSecrets): Secrets {

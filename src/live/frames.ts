@@ -26,11 +26,9 @@ export interface PastNews extends News {
 }
 
 /** JSON contains no line break, so one `data:` line carries it. */
-export const eventText = ({ seq, type, json }: News): string => `id: ${seq}\nevent: ${type}\ndata: ${json}\n\n`
-
 export const frameOf = ({ withdrawn = null, ...news }: PastNews): Frame => ({
   ...news,
-  bytes: Buffer.from(eventText(news)),
+  bytes: Buffer.from(`id: ${news.seq}\nevent: ${news.type}\ndata: ${news.json}\n\n`),
   withdrawn: withdrawn === null ? null : frameOf({ ...news, json: withdrawn }),
 })
 

@@ -7,7 +7,6 @@ import { perApp } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { metricsOf } from '../core/metrics.ts'
 import { followCacheNews } from '../core/read-cache.ts'
-import type { Frame } from './frames.ts'
 import type { StreamViewer } from './viewer.ts'
 import { databaseLog, type EventLog, type DiscussionKey } from './event-log.ts'
 import { type CutReason, StreamMetrics } from './metrics.ts'
@@ -41,15 +40,6 @@ export interface Beginning {
    * False where the requested position is unknown or older than the window: the client must reload.
    */
   complete: boolean
-}
-
-/** The first part of a stream that a proxy holds. */
-export interface Page extends Omit<Beginning, 'seat'> {
-  frames: readonly Frame[]
-  /** The position after `frames`. */
-  upTo: number
-  /** False if more events follow after `upTo`. */
-  isAll: boolean
 }
 
 export interface HubOptions {
@@ -158,22 +148,6 @@ export class Hub {
       seat.leave()
       if (topic.seq < 0) this.#drop(topic)
       throw error
-    }
-  }
-
-  /**
-   * Begins as `join` does, and reads the first part of the replay. Nothing pushes lost events to
-   * the proxy later, so the database is asked first. Throws `not_found`.
-   */
-  async page(request: JoinRequest): Promise<Page> {
-    const topic = this.#topics.get(nameOf(request))
-    // While the database is down, nothing new is committed.
-    if (topic !== undefined) await topic.started.then(topic.refresh).catch(() => undefined)
-    const { seat, ...beginning } = await this.join(request)
-    try {
-      return { ...beginning, ...(await this.#topicOf(request).read(seat.position, request.viewer)) }
-    } finally {
-      seat.leave()
     }
   }
 

@@ -138,15 +138,6 @@ export class Topic {
   }
 
   /**
-   * The next part of the past after `after`, the position that it reaches, and whether it is the
-   * last.
-   */
-  async read(after: number, viewer: StreamViewer): Promise<{ frames: readonly Frame[]; upTo: number; isAll: boolean }> {
-    const part = await this.#past.read({ after, upTo: this.#seq }, viewer)
-    return { ...part, isAll: part.upTo >= this.#seq }
-  }
-
-  /**
    * Reads the position of the discussion from the database, and catches up. Concurrent callers
    * share one read.
    */

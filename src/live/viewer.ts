@@ -15,9 +15,6 @@ export const viewerOf = (actor: Actor): StreamViewer => ({
   kind: hasCapability(actor, 'moderate_content') ? 'moderator' : 'tenant',
 })
 
-/** Whose view proxies hold: streams of one discussion that are the same for all listeners. */
-export const ANYONE: StreamViewer = { kind: 'public', readerId: null }
-
 /** Whether an event is for this viewer (docs/reference/choices.md). */
 export function isVisible(event: Pick<News, 'audience' | 'recipientId'>, viewer: StreamViewer): boolean {
   if (event.audience === 'public' || viewer.kind !== 'public') return true

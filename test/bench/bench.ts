@@ -4,7 +4,6 @@ import { benchAnalytics } from './analytics.ts'
 import { benchApi } from './api.ts'
 import { benchCpu } from './cpu.ts'
 import { benchEmbedded } from './embedded.ts'
-import { benchGrip } from './grip.ts'
 import { benchImport } from './import.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchCreate } from './create.ts'
@@ -30,7 +29,6 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   stream: benchStream,
   peers: benchPeers,
   'stream-times': benchStreamTimes,
-  grip: benchGrip,
   analytics: benchAnalytics,
   webhooks: benchWebhooks,
   import: benchImport,

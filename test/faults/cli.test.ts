@@ -12,14 +12,12 @@ import {
   writeFileSync,
   truncateSync,
 } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { examine } from '../../src/cli/doctor.ts'
 import type { Finding } from '../../src/cli/finding.ts'
@@ -138,40 +136,6 @@ describe('npm run cli', { timeout: LONG }, () => {
     const later = (await cli(['export', '--tenant', 'acme'])).stdout
     expect(later.split('"kind":"reader"')).toHaveLength(2)
     expect(later.split(`"authorId":"${readers[0].id}"`)).toHaveLength(3)
-  })
-
-  test('readers merge waits until a GRIP proxy has taken its events', async () => {
-    const file = join(folder, 'reactions.jsonl')
-    const lines = [
-      { kind: 'reader', id: 'eva', name: 'Eva' },
-      { kind: 'reader', id: 'eve', name: 'Eve' },
-      { kind: 'discussion', id: '2', url: 'https://news.example/b' },
-      { kind: 'comment', id: '2', discussionId: '2', body: 'x', createdAt: '2020-01-01T00:00:00Z' },
-      { kind: 'reaction', commentId: '2', readerId: 'eva', type: 'like' },
-      { kind: 'reaction', commentId: '2', readerId: 'eve', type: 'like' },
-    ]
-    writeFileSync(file, lines.map((line) => JSON.stringify(line)).join('\n'))
-    expect(await cli(['import', '--tenant', 'acme', '--from', 'jsonl', file])).toMatchObject({ code: 0 })
-    let tries = 0
-    let taken = ''
-    const proxy = createServer((request, response) => {
-      void (async () => {
-        let body = ''
-        for await (const chunk of request) body += String(chunk)
-        // The first try fails: the next one comes when the command has nothing else to do.
-        if (++tries > 1) taken += body
-        response.writeHead(tries > 1 ? 200 : 503).end()
-      })()
-    })
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void proxy.close())
-    const grip = {
-      GRIP_URL: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-      GRIP_KEY: 'a-key-of-the-tests-which-has-32-bytes',
-    }
-    const merge = ['readers', 'merge', '--tenant', 'acme', '--from', 'jsonl:eva', '--into', 'jsonl:eve']
-    expect(await cli(merge, grip)).toMatchObject({ code: 0, json: { reader: { externalId: 'jsonl:eve' } } })
-    expect(taken).toContain('reaction_toggled')
   })
 
   test('identity-secret create shows a new secret once; the old one works for another day', async () => {
@@ -491,23 +455,6 @@ describe('the doctor', { timeout: LONG }, () => {
 
   test('recognises another ENCRYPTION_KEY', () =>
     expectFail('encryption', /sealed with other keys/, { ENCRYPTION_KEY: randomBytes(32).toString('base64') }))
-
-  test('asks each GRIP proxy', async () => {
-    const key = 'a-key-of-the-tests-which-has-32-bytes'
-    const proxy = createServer((request, response) => response.writeHead(request.url === '/publish/' ? 200 : 404).end())
-    const port = await freePort()
-    await new Promise<void>((resolve) => proxy.listen(port, '127.0.0.1', resolve))
-    const at = (url: string): Env => ({ GRIP_URL: url, GRIP_KEY: key })
-    try {
-      const found = (await findings(at(`http://127.0.0.1:${port}`))).get('grip')
-      expect(found).toMatchObject({ level: 'ok', text: `127.0.0.1:${port} takes events` })
-      await expectFail('grip', /answers 404/, at(`http://127.0.0.1:${port}/elsewhere`))
-      await expectFail('grip', /does not answer \(ECONNREFUSED\)/, at(`http://127.0.0.1:${await freePort()}`))
-    } finally {
-      proxy.close()
-      proxy.closeAllConnections()
-    }
-  })
 
   test('recognises a certificate that expires soon, an expired one, and an invalid one', async () => {
     const { cert, key } = makeCertificates(['127.0.0.1'])

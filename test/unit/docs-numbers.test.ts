@@ -143,14 +143,6 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
     environment.DATABASE_POOL_TIMEOUT_SECONDS,
     environment.DATABASE_STATEMENT_TIMEOUT_SECONDS,
   ],
-  [
-    'operations/grip.md',
-    'A proxy is away for {} s, or more than {} MiB wait',
-    seconds('live/grip-publisher.ts', 'MAX_TRIED_MS'),
-    kib('live/grip-publisher.ts', 'MAX_WAITING_BYTES') / 1024,
-  ],
-  ['operations/grip.md', 'is cut off at {} MiB', kib('live/outlet.ts', 'MAX_UNSENT_BYTES') / 1024],
-  ['operations/grip.md', 'A heartbeat after {} s of silence', environment.STREAM_HEARTBEAT_SECONDS],
 ]
 
 const inFigures = (number: number): string => String(number).replace(/\B(?=(\d{3})+$)/g, ' ')

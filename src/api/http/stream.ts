@@ -17,7 +17,6 @@ import { toServiceError } from '../graphql/errors.ts'
 import { type CorsHeaders, corsHeaders, preflightHeaders } from './cors.ts'
 import { authenticate, authenticateToken, credentialsOf, headerOf } from './credentials.ts'
 import { takesGzip } from './encoding.ts'
-import { holdStream, isFromProxy, registerHeld } from './held.ts'
 import { chargeReplay, countAddress, countCaller, countTicket, onBudgetOf } from './limits.ts'
 import { warnOfUnknownProxy } from './proxies.ts'
 
@@ -54,7 +53,6 @@ export function registerStream(server: FastifyInstance, app: App): void {
     exposeHeadRoute: false,
     handler: async (request, reply) => openStream(app, request, reply, request.params.discussionId),
   })
-  registerHeld(server, app)
   server.route({
     method: 'OPTIONS',
     url: PATH,
@@ -84,10 +82,6 @@ async function openStream(
     if (!isId(discussionId)) throw new ServiceError('not_found')
 
     if (use !== null) countTicket(app, use)
-    // Streams of tickets without a reader are the same for all.
-    if (use !== null && use.ticket.readerId === null && (await isFromProxy(app, request))) {
-      return await holdStream(app, reply, { tenant, use, discussionId, lastEventId })
-    }
     const hub = hubOf(app)
     const headers = headersOf(reply.getHeaders())
     connection = new StreamConnection(reply.raw, {

@@ -89,16 +89,6 @@ const HELP: Readonly<Record<Variable, Help>> = {
   STREAM_MAX_PAUSE_MS:
     'Milliseconds that events of a discussion gather at most after a write to its streams, before the next one. The pause is 5 ms, and grows to this as the streams of the process take more of its core: see [Streams](../architecture.md#streams). With 5 it never grows.',
   STREAM_MAX_PER_PROCESS: 'Streams open at once.',
-  GRIP_URL: [
-    'Where events are published to GRIP proxies, comma-separated, as `http://127.0.0.1:5561`: see [GRIP](../operations/grip.md). Every process that writes needs it, workers too.',
-    'none',
-  ],
-  GRIP_KEY: [
-    'Verifies `Grip-Sig`, by which a proxy shows that a stream came through it. Of Pushpin its `sig_key`: at least 32 bytes, also with `base64:` before it. Or a public key, PEM or JWK. Required with `GRIP_URL`.',
-    'none',
-  ],
-  GRIP_ISSUER: ['What `Grip-Sig` must have as its `iss`, as `pushpin` or `fastly:<service id>`.', 'any'],
-  GRIP_TOKEN: ['A token for `GRIP_URL`, sent as `Authorization: Bearer`. Pushpin needs none.', 'none'],
   TRUSTED_PROXIES: [
     'Address ranges (CIDR, comma-separated) of your reverse proxies, whose `X-Forwarded-For` is trusted. Some limits go by address.',
     'none',

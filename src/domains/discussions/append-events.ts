@@ -1,5 +1,5 @@
 import { CHANNELS } from '../../core/bus.ts'
-import { afterCommit, type App } from '../../core/context.ts'
+import type { App } from '../../core/context.ts'
 import {
   type Audience,
   encodeNews,
@@ -11,7 +11,6 @@ import {
 } from '../../core/events.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { gripOf } from '../../live/grip.ts'
 
 /** An event without its number. `data` is JSON text. */
 export interface NewEvent {
@@ -147,15 +146,12 @@ const APPEND_COLUMNS = [
  * costs time, not events.
  */
 export function announce(app: App, { events, deliveries }: AppendedEvents): void {
-  const grip = gripOf(app)
   const byChannel = new Map<string, News[]>()
   for (const event of events) {
     const channel = CHANNELS.discussion(event)
     const news = byChannel.get(channel) ?? []
-    const one = newsOf(event)
-    news.push(one)
+    news.push(newsOf(event))
     byChannel.set(channel, news)
-    if (grip !== null) afterCommit(app, () => grip.publish(event, one))
   }
   for (const [channel, news] of byChannel) app.bus.publish(channel, encodeNews(news))
   if (deliveries > 0) app.bus.publish(CHANNELS.work, 'deliveries')
