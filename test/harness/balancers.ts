@@ -30,9 +30,10 @@ export const NGINX_FILE = fileURLToPath(new URL('../../deploy/nginx/engagement.c
 /** An nginx with the configuration that this repository ships, in front of these. */
 export const startShippedNginx = (urls: readonly string[]): Promise<Balancer> =>
   startNginx((port) => {
-    const servers = urls.map((url) => `server ${new URL(url).host} $1`).join('\n')
+    const servers = (_pair: string, options: string): string =>
+      urls.map((url) => `server ${new URL(url).host} ${options}`).join('\n')
     return readFileSync(NGINX_FILE, 'utf8')
-      .replace(/server api1:4000 (.*)\n *server api2:4000 .*/, servers)
+      .replace(/server api1:4000 (.*)\n *server api2:4000 .*/g, servers)
       .replace('listen 80;', `listen 127.0.0.1:${port};`)
   })
 
@@ -40,7 +41,7 @@ async function startNginx(http: (port: number) => string): Promise<Balancer> {
   return start(NGINX, (folder, port) => {
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`)
     const config = `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
-      events {}
+      events { worker_connections 8192; }
       http { access_log off; ${temporary.join(' ')} ${http(port)} }`
     writeFileSync(join(folder, 'nginx.conf'), config)
     return ['-c', join(folder, 'nginx.conf'), '-p', folder]
