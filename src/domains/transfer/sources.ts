@@ -57,10 +57,10 @@ type Detected = { source: SourceName } | { form: string }
 
 const HEAD_BYTES = 64 * 1024
 
-/** In this order: what is more special stands first. */
+/** In this order: what is more special stands first. XML begins with its root here. */
 const FORMS: readonly [RegExp, Detected][] = [
-  [/^<\?xml[^>]*>\s*(?:<!--[^]*?-->\s*)*<disqus\b|^<disqus\b/, { source: 'disqus' }],
-  [/^<[^]*http:\/\/wordpress\.org\/export\//, { source: 'wordpress' }],
+  [/^<disqus\b/, { source: 'disqus' }],
+  [/^<rss\b[^>]*https?:\/\/wordpress\.org\/export\//, { source: 'wordpress' }],
   [/^<(?:!doctype html|html)\b/i, { form: 'a page of HTML' }],
   [/^</, { form: 'XML of another kind' }],
   [/^\{\s*"version":\s*\d+,\s*"(?:users|posts)"/, { source: 'remark42' }],
@@ -83,8 +83,27 @@ async function detect(path: string): Promise<Detected | null> {
     return names.some((name) => /^comments\.(?:json|jsonl|ndjson)(?:\.gz)?$/.test(name)) ? { source: 'coral' } : null
   }
   if ((await beginningOf(path, SQLITE.length)).toString('latin1') === SQLITE) return { source: 'isso' }
-  const head = await headOf(path)
+  const head = withoutProlog(await headOf(path))
   return FORMS.find(([pattern]) => pattern.test(head))?.[1] ?? null
+}
+
+/** What stands before the root of an XML file. */
+const PROLOG = [
+  ['<?', '?>'],
+  ['<!--', '-->'],
+] as const
+
+/** A text from its root on; empty if that lies further down. */
+function withoutProlog(head: string): string {
+  let from = 0
+  for (;;) {
+    while (/\s/.test(head.charAt(from))) from++
+    const [open, close] = PROLOG.find(([begin]) => head.startsWith(begin, from)) ?? []
+    if (open === undefined) return head.slice(from)
+    const end = head.indexOf(close, from + open.length)
+    if (end < 0) return ''
+    from = end + close.length
+  }
 }
 
 /** The beginning of the text of a file, unpacked. */

@@ -126,6 +126,8 @@ const COLLECTIONS = {
   archivedCommentActions: actionsOf,
 } satisfies Record<string, (content: string | null, place: string, reading: Reading) => Generator<Found>>
 
+const COLLECTION_FILE = /^(\w+)\.(?:json|jsonl|ndjson)(?:\.gz)?$/
+
 const REQUIRED: readonly Collection[] = ['users', 'stories', 'comments']
 
 async function filesIn(path: string): Promise<{ collection: Collection; file: string }[]> {
@@ -134,7 +136,7 @@ async function filesIn(path: string): Promise<{ collection: Collection; file: st
     throw new SourceError('Coral is read from a folder, with a file for each collection', { cause: error })
   })
   const found = (Object.keys(COLLECTIONS) as Collection[]).flatMap((collection) => {
-    const file = names.find((name) => new RegExp(`^${collection}\\.(?:json|jsonl|ndjson)(?:\\.gz)?$`).test(name))
+    const file = names.find((name) => COLLECTION_FILE.exec(name)?.[1] === collection)
     return file === undefined ? [] : [{ collection, file }]
   })
   const missing = REQUIRED.filter((name) => !found.some(({ collection }) => collection === name))

@@ -2,6 +2,8 @@ import { decodeHTMLStrict } from 'entities'
 import { Parser } from 'htmlparser2'
 import type { Blockquote, Code, List, ListItem, Nodes, Parents, Root, RootContent } from 'mdast'
 
+import { charactersIn, hasAtMost } from '../../../core/texts.ts'
+import { MAX_BODY_LENGTH } from '../../comments/comments.ts'
 import {
   addressOf,
   BREAK,
@@ -18,16 +20,25 @@ import { isPlain, writeMarkdown } from './write-markdown.ts'
 /**
  * Converts HTML to Markdown that our renderer (`../../comments/markdown.ts`) shows like the HTML.
  * Text that looks like Markdown is escaped. Elements that the renderer cannot show are reduced to
- * their text. With `lineBreaks` line ends of the text count, as in WordPress.
+ * their text. With `lineBreaks` line ends of the text count, as in WordPress. HTML with more text
+ * than a comment may have is not converted: its text alone is returned, which is too long as well.
  */
 export function htmlToMarkdown(html: string, { lineBreaks = false } = {}): string {
   const plain = plainParagraphs(html, lineBreaks)
   if (plain !== null) return plain
   const converter = new Converter(lineBreaks)
-  if (/[<&]/.test(html)) parse(html, converter)
-  else converter.addText(html)
-  return writeMarkdown(converter.end())
+  try {
+    if (/[<&]/.test(html)) parse(html, converter)
+    else converter.addText(html)
+    return writeMarkdown(converter.end())
+  } catch (error) {
+    if (error instanceof TooLong) return textOfTags(html)
+    throw error
+  }
 }
+
+/** The text of HTML whose structure does not matter. */
+const textOfTags = (html: string): string => decodeHTMLStrict(html.replace(/<[^<>]*>/g, ' '))
 
 const PARAGRAPHS = /^(?:[^<&]*|\s*(?:<p>[^<&]*<\/p>\s*)+)$/
 
@@ -44,6 +55,8 @@ function plainParagraphs(html: string, lineBreaks: boolean): string | null {
 /** The text of HTML on one line, for instance of a title. */
 export function textOfHtml(html: string): string {
   if (!/[<&]/.test(html)) return html.trim()
+  // The parser takes quadratic time for nested elements.
+  if (html.length > MAX_BODY_LENGTH) return textOfTags(html).replace(/\s+/g, ' ').trim()
   let text = ''
   new Parser({ ontext: (part) => (text += part) }, PARSER).end(html)
   return decodeHTMLStrict(text).replace(/\s+/g, ' ').trim()
@@ -59,6 +72,9 @@ const PARSER = { decodeEntities: false }
 const MAX_DEPTH = 200
 
 class TooDeep extends Error {}
+
+/** There is more text than a comment may have. */
+class TooLong extends Error {}
 
 function parse(html: string, converter: Converter): void {
   let depth = 0
@@ -88,7 +104,7 @@ function parse(html: string, converter: Converter): void {
   } catch (error) {
     if (!(error instanceof TooDeep)) throw error
     converter.reset()
-    converter.addText(decodeHTMLStrict(html.replace(/<[^<>]*>/g, ' ')))
+    converter.addText(textOfTags(html))
   }
 }
 
@@ -125,6 +141,8 @@ class Converter {
   private blocks: boolean[] = []
   private hidden = 0
   private pre: { depth: number; text: string; lang: string | null } | null = null
+  /** The characters of the finished blocks, which have at least as many as Markdown. */
+  private length = 0
 
   constructor(lineBreaks: boolean) {
     this.lineBreaks = lineBreaks
@@ -140,6 +158,7 @@ class Converter {
     this.blocks = []
     this.hidden = 0
     this.pre = null
+    this.length = 0
   }
 
   end(): Root {
@@ -192,6 +211,7 @@ class Converter {
         break
       case 'hr':
         this.flush()
+        this.count(['---'])
         this.append({ type: 'thematicBreak' })
         break
       case 'pre':
@@ -306,9 +326,20 @@ class Converter {
   private endPre(): void {
     const { text, lang } = this.pre ?? { text: '', lang: null }
     this.pre = null
-    const value = cleanText(text).replace(/\r\n?/g, '\n').replace(/^\n/, '').replace(/\s+$/, '')
+    const value = cleanText(text).replace(/\r\n?/g, '\n').replace(/^\n/, '').trimEnd()
     const node: Code = { type: 'code', lang, value }
-    if (value !== '') this.append(node)
+    if (value === '') return
+    this.count([value])
+    this.append(node)
+  }
+
+  /** The writer takes quadratic time, so it must not get more than a comment may have. */
+  private count(texts: readonly string[]): void {
+    for (const text of texts) {
+      if (!hasAtMost(text, MAX_BODY_LENGTH)) throw new TooLong()
+      this.length += charactersIn(text)
+    }
+    if (this.length > MAX_BODY_LENGTH) throw new TooLong()
   }
 
   /** Ends the current paragraph. */
@@ -316,6 +347,7 @@ class Converter {
     const runs = this.runs
     this.runs = []
     for (const part of paragraphsOf(runs)) {
+      this.count(part.map(({ text }) => text))
       const children = phrasingOf(part)
       if (children.length === 0) continue
       if (this.heading === null) this.append({ type: 'paragraph', children })

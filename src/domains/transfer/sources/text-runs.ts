@@ -153,30 +153,52 @@ const textOf = (value: string): Text => ({ type: 'text', value })
  * Characters at the ends of a mark that must be moved outside: spaces, which would end the mark,
  * and emoji, which the writer does not know to be symbols.
  */
-const EDGE = '(?:\\s|(?![\\p{L}\\p{N}\\p{M}])[\\u{10000}-\\u{10ffff}][\\ufe0f\\u200d]*)'
-const LEADING = new RegExp(`^${EDGE}+`, 'u')
-const TRAILING = new RegExp(`${EDGE}$`, 'u')
+const LEADING = /^(?:\s|(?![\p{L}\p{N}\p{M}])[\u{10000}-\u{10ffff}][\ufe0f\u200d]*)+/u
+const EMOJI = /^(?![\p{L}\p{N}\p{M}])[\u{10000}-\u{10ffff}]$/u
+/** Characters that belong to the emoji before them. */
+const JOINERS = '\ufe0f\u200d'
+
+/** Where the characters at the end of a text that `LEADING` describes begin. */
+function startOfTrailing(text: string): number {
+  let start = text.length
+  for (;;) {
+    if (/\s/.test(text.charAt(start - 1))) start--
+    else {
+      let end = start
+      while (end > 0 && JOINERS.includes(text.charAt(end - 1))) end--
+      if (!EMOJI.test(text.slice(Math.max(0, end - 2), end))) return start
+      start = end - 2
+    }
+  }
+}
 
 /** Moves those of a group out of it, but for those of code. */
 function spacesOutside(group: readonly TextRun[]): { before: Text[]; inner: readonly TextRun[]; after: Text[] } {
-  const inner = group.map((run) => ({ ...run }))
   const before: Text[] = []
   const after: Text[] = []
-  for (let run = inner[0]; run !== undefined && !isCode(run); run = inner[0]) {
-    const [edge = ''] = LEADING.exec(run.text) ?? []
-    if (edge === '') break
-    before.push(textOf(edge))
-    run.text = run.text.slice(edge.length)
-    if (run.text === '') inner.shift()
+  let [from, to] = [0, group.length]
+  let [first, last] = [group[0], group.at(-1)]
+  for (; first !== undefined && !isCode(first); first = group[++from]) {
+    const [edge = ''] = LEADING.exec(first.text) ?? []
+    if (edge !== '') before.push(textOf(edge))
+    if (edge.length < first.text.length) {
+      first = { ...first, text: first.text.slice(edge.length) }
+      break
+    }
   }
-  for (let run = inner.at(-1); run !== undefined && !isCode(run); run = inner.at(-1)) {
-    const [edge = ''] = TRAILING.exec(run.text) ?? []
-    if (edge === '') break
-    after.unshift(textOf(edge))
-    run.text = run.text.slice(0, -edge.length)
-    if (run.text === '') inner.pop()
+  for (; to > from && last !== undefined && !isCode(last); last = group[--to - 1]) {
+    const { text } = to - 1 === from && first !== undefined ? first : last
+    const start = startOfTrailing(text)
+    if (start < text.length) after.push(textOf(text.slice(start)))
+    if (start > 0) {
+      last = { ...last, text: text.slice(0, start) }
+      break
+    }
   }
-  return { before, inner, after }
+  const inner = group.slice(from, to)
+  if (first !== undefined && inner.length > 0) inner[0] = first
+  if (last !== undefined && inner.length > 0) inner[inner.length - 1] = last
+  return { before, inner, after: after.toReversed() }
 }
 
 const isCode = ({ marks }: TextRun): boolean => marks.includes('inlineCode')

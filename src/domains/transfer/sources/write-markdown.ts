@@ -14,12 +14,21 @@ const writeText: Handle = (node: Text, parent, state, info) => {
   // A ! before a link's bracket would make it an image.
   const isInline = info.before !== '\n' && PLAIN.test(value)
   if ((isInline || isPlain(value)) && !value.endsWith('!')) return value
-  const written = defaultHandlers.text(node, parent, state, info)
-  return written.replace(BESIDE_EMOJI, (signs) => '\\_'.repeat(signs.length))
+  return besideEmoji(defaultHandlers.text(node, parent, state, info))
 }
 
 /** The writer takes an emoji for a letter, next to which it does not escape `_`. */
-const BESIDE_EMOJI = /(?<=[\u{10000}-\u{10ffff}])_+|(?<!\\)_+(?=[\u{10000}-\u{10ffff}])/gu
+const besideEmoji = (written: string): string =>
+  written.replace(/(\\?)(_+)/g, (all, escape: string, signs: string, at: number) => {
+    // The first sign may be escaped already.
+    const rest = escape === '' ? signs : signs.slice(1)
+    const isAfter = escape === '' && SYMBOL.test(written.slice(Math.max(0, at - 2), at))
+    const end = at + all.length
+    if (rest === '' || (!isAfter && !SYMBOL.test(written.slice(end, end + 2)))) return all
+    return all.slice(0, all.length - rest.length) + '\\_'.repeat(rest.length)
+  })
+
+const SYMBOL = /^[\u{10000}-\u{10ffff}]$/u
 
 const writeDelete: Handle = (node: Delete, _, state, info) => {
   const tracker = state.createTracker(info)
@@ -44,4 +53,9 @@ const OPTIONS: Options = {
 }
 
 /** A tree as Markdown, without a final line end. */
-export const writeMarkdown = (tree: Root): string => toMarkdown(tree, OPTIONS).replace(/\n+$/, '')
+export function writeMarkdown(tree: Root): string {
+  const written = toMarkdown(tree, OPTIONS)
+  let end = written.length
+  while (written.charAt(end - 1) === '\n') end--
+  return written.slice(0, end)
+}
