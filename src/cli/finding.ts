@@ -20,5 +20,5 @@ export function reasonOf(error: unknown): string {
   const inner: unknown = error instanceof AggregateError ? error.errors[0] : error
   const { code, message } = inner as { code?: unknown; message?: unknown }
   if (typeof code === 'string') return code
-  return (String(message).split('\n')[0] ?? '').replace(/\w+:\/\/\S+/g, '…')
+  return (String(message).split('\n')[0] ?? '').replace(/\b\w+:\/\/\S+/g, '…')
 }

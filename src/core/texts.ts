@@ -5,7 +5,7 @@ export const counted = (count: number | bigint, one: string, many = `${one}s`): 
   `${count} ${Number(count) === 1 ? one : many}`
 
 /** `10 000`. */
-export const grouped = (count: number): string => String(count).replaceAll(/\B(?=(\d{3})+$)/g, ' ')
+export const grouped = (count: number): string => count.toLocaleString('en').replaceAll(',', ' ')
 
 /** The length of a text in characters: code points, as PostgreSQL and JSON Schema count them. */
 export const charactersIn = (text: string): number =>

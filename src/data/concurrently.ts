@@ -14,7 +14,7 @@ export async function runConcurrently(
   run: (script: string) => Promise<unknown>,
   script: string,
 ): Promise<void> {
-  const name = /\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+IF\s+NOT\s+EXISTS\s+"?(\w+)/i.exec(script)?.[1]
+  const name = /\bNOT\s+EXISTS\s+"?(\w+)/i.exec(script)?.[1]
   if (name === undefined) return void (await run(script))
   for (;;) {
     const state = await stateOf(connection, name)

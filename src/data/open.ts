@@ -47,7 +47,7 @@ export function cannotOpen(name: UrlSetting | 'DATA_DIR', error: unknown): Setti
   const inner: unknown = error instanceof AggregateError ? error.errors[0] : error
   const message = inner instanceof Error ? inner.message : String(inner)
   // Addresses contain passwords.
-  const reason = (message.split('\n')[0] ?? '').replaceAll(/\w+:\/\/\S+/g, '…')
+  const reason = (message.split('\n')[0] ?? '').replaceAll(/\b\w+:\/\/\S+/g, '…')
   const isMissing = (inner as { code?: unknown } | null)?.code === NO_DATABASE
   const text = isMissing ? `${reason}: create it, or name another one` : `the database cannot be opened: ${reason}`
   return new SettingsError(`${name}: ${text}`, { cause: error })

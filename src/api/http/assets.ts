@@ -28,7 +28,7 @@ export function serveAsset(server: FastifyInstance, url: string, make: () => Ass
 }
 
 export function sendAsset(request: FastifyRequest, reply: FastifyReply, { type, bytes, etag, headers = {} }: Asset) {
-  const known = (request.headers['if-none-match'] ?? '').split(/\s*,\s*/)
+  const known = (request.headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim())
   void reply.headers({ etag, 'cache-control': 'no-cache', ...headers })
   if (known.some((tag) => tag === '*' || tag.replace(/^W\//, '') === etag)) return reply.code(304).send()
   return reply.type(type).send(bytes)

@@ -86,8 +86,15 @@ export function anchorOf(heading: string, taken: Set<string>): string {
 
 const markdown = new MarkdownIt()
 
+/** A page without its comments. */
+const withoutNotes = (text: string): string =>
+  text
+    .split('<!--')
+    .map((part, n) => (n === 0 ? part : part.slice(part.indexOf('-->') + '-->'.length)))
+    .join('')
+
 function render(name: string, text: string): Asset {
-  const tokens = markdown.parse(text.replace(/<!--[^]*?-->/g, ''), {})
+  const tokens = markdown.parse(withoutNotes(text), {})
   const anchors = new Set<string>()
   let title = ''
   tokens.forEach((token, index) => {

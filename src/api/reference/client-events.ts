@@ -110,6 +110,11 @@ const nameOf = (name: string): string => NAMES[name] ?? name
 function comment(description: unknown): string {
   if (typeof description !== 'string') return ''
   if (description.length <= 91) return `/** ${description} */\n`
-  const lines = description.match(/.{1,95}(?= |$)/g) ?? []
-  return `/**\n${lines.map((line) => ` * ${line.trim()}\n`).join('')} */\n`
+  const lines = ['']
+  for (const word of description.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`
+    if (longer.length > 96) lines.push(` ${word}`)
+    else lines.splice(-1, 1, longer)
+  }
+  return `/**\n${lines.map((line) => ` *${line}\n`).join('')} */\n`
 }

@@ -176,7 +176,12 @@ function plainExample({ type, format, minimum }: Schema): unknown {
 }
 
 const nameOf = ({ $ref }: Schema): string | undefined =>
-  typeof $ref === 'string' ? $ref.split('/').at(-1)?.replace(/\d+$/, '') : undefined
+  typeof $ref === 'string'
+    ? $ref
+        .split('/')
+        .at(-1)
+        ?.replace(/(\D)\d+$/, '$1')
+    : undefined
 
 function followed(schema: Schema, schemas: Schemas): Schema {
   const { $ref } = schema

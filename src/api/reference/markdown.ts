@@ -4,7 +4,12 @@
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n')
 
-const cell = (text: string): string => text.replace(/\s*\n\s*/g, ' ').replaceAll('|', '\\|')
+const cell = (text: string): string =>
+  text
+    .split(/\n/)
+    .map((line) => line.trim())
+    .join(' ')
+    .replaceAll('|', '\\|')
 
 /** A page: its title, a note that it is generated, and its parts, separated by blank lines. */
 export const page = (title: string, source: string, parts: readonly string[]): string =>

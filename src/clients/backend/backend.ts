@@ -193,7 +193,7 @@ function readOptions<Incoming>(options: BackendOptions<Incoming>) {
   require(/^(\/[\w.~-]+)+$/.test(basePath), 'basePath must begin with a slash and not end with one')
   require(Number.isInteger(timeoutMs) && timeoutMs > 0, 'timeoutMs must be a whole number of milliseconds')
   return {
-    url: url.replace(/\/+$/, ''),
+    url: url.replace(/([^/])\/+$/, '$1'),
     apiKey,
     tenant,
     identitySecret,

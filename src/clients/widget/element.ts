@@ -51,7 +51,7 @@ export abstract class WidgetElement extends HTMLElement {
 
   /** The base path of the publisher's backend. */
   get backend(): string {
-    return (this.getAttribute('backend') ?? '/engagement').replace(/\/+$/, '')
+    return (this.getAttribute('backend') ?? '/engagement').replace(/(^|[^/])\/+$/, '$1')
   }
   set backend(value: string) {
     this.setAttribute('backend', value)

@@ -154,4 +154,4 @@ export function useWrite<Result, Variables extends object>(
 }
 
 const nameOf = (operation: { toString(): string }): string =>
-  /^\s*(?:query|mutation|subscription) (\w+)/m.exec(operation.toString())?.[1] ?? operation.toString()
+  /\b(?:query|mutation|subscription) (\w+)/.exec(operation.toString())?.[1] ?? operation.toString()

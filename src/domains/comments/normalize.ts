@@ -34,7 +34,7 @@ const ASCII = /^[\0-\x7F]*$/
 
 // Sorting combining marks takes quadratic time. No language has more on one letter (UAX 15,
 // stream-safe text).
-const MANY_MARKS = /(\p{M}{30})\p{M}+/gu
+const MANY_MARKS = /(?<!\p{M})(\p{M}{30})\p{M}+/gu
 const cutMarks = (text: string): string => text.replace(MANY_MARKS, '$1')
 
 /** Removes differences of case, accents, width and invisible characters. Never throws. */
