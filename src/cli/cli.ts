@@ -7,22 +7,27 @@ import { z } from 'zod'
 
 import { openApp } from '../app.ts'
 import { type Command, defineCommand, readCommandLine, UsageError } from './command-line.ts'
+import { type AuditRecord, recordAuditOf } from '../core/audit.ts'
 import { type App, CAPABILITIES } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { reachOf } from '../core/validate.ts'
+import type { Id } from '../core/ids.ts'
 import { createLog } from '../core/log.ts'
 import { ROOT } from '../core/root.ts'
+import { PUBLIC_SECRET } from '../core/secret-pages.ts'
 import { identitySecretSchema, readSettings, SettingsError } from '../core/settings.ts'
 import { atMost } from '../core/texts.ts'
+import type { Sql } from '../core/sql.ts'
 import { keyIdOf } from '../core/seals.ts'
 import { embeddedSecrets, replaceEncryptionKey } from '../data/embedded-secrets.ts'
 import { expectOwnDatabase } from '../data/embedded.ts'
 import { compareMigrations } from '../data/migrate.ts'
 import { cannotOpen, expectService } from '../data/open.ts'
 import { examine } from './doctor.ts'
+import { revokeClassifierSecretOf } from '../domains/classifier/secrets.ts'
 import { mintKey, revokeKeyOf } from '../domains/keys/keys.ts'
 import { mergeReaderOf } from '../domains/merges/merge.ts'
-import { kidOf, replaceIdentitySecret } from '../domains/readers/identity-secrets.ts'
+import { kidOf, replaceIdentitySecret, revokeIdentitySecretOf } from '../domains/readers/identity-secrets.ts'
 import { findKeyUse, resealSecrets, type Resealed } from '../domains/secrets/reseal.ts'
 import {
   changeAdminPassword,
@@ -32,11 +37,12 @@ import {
   listAdmins,
   TakenError,
 } from '../domains/tenants/bootstrap.ts'
-import { findTenantBySlug, listTenants } from '../domains/tenants/tenants.ts'
+import { findTenantBySlug, listTenants, loadTenant } from '../domains/tenants/tenants.ts'
 import { ImportRunning } from '../domains/transfer/import.ts'
 import { listImports } from '../domains/transfer/imports.ts'
 import { SourceError } from '../domains/transfer/item.ts'
 import { undoImport } from '../domains/transfer/undo.ts'
+import { revokeWebhookSecretOf } from '../domains/webhooks/rotation.ts'
 import { EXPORT, FileError, IMPORT, runExport, runImport, StoppedError } from './transfer.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
@@ -47,6 +53,12 @@ class CommandError extends Error {}
 const email = z.email('must be an e-mail address')
 const password = z.string().min(8, 'must have at least 8 characters')
 const ofTenant = z.string().describe('slug')
+
+/** Records in the audit log that the operator did it. */
+const recordOf =
+  (tenantId: Id) =>
+  (sql: Sql, record: AuditRecord): Promise<void> =>
+    recordAuditOf(sql, { tenantId, actor: { kind: 'system', id: null } }, record)
 
 const COMMANDS = {
   'tenant create': command(
@@ -136,6 +148,50 @@ const COMMANDS = {
     'Creates an identity secret. The previous secret stays valid for 24 hours.',
     { tenant: ofTenant },
     async (app, options) => replaceIdentitySecret(app, (await tenantOf(app, options.tenant)).id),
+  ),
+  'identity-secret list': command(
+    'Lists the identity secrets of a tenant, without the secrets.',
+    { tenant: ofTenant },
+    async (app, options) =>
+      app.prisma.identitySecret.findMany({
+        where: { tenantId: (await tenantOf(app, options.tenant)).id },
+        select: PUBLIC_SECRET,
+        orderBy: { createdAt: 'desc' },
+      }),
+  ),
+  'identity-secret revoke': command(
+    'Ends an identity secret at once. This is final.',
+    { tenant: ofTenant, kid: z.string() },
+    async (app, { kid, ...options }) => {
+      const { id } = await tenantOf(app, options.tenant)
+      return revokeIdentitySecretOf(app, id, kid, recordOf(id))
+    },
+  ),
+  'webhook-secret revoke': command(
+    'Ends a signing secret of a webhook endpoint at once. This is final.',
+    { tenant: ofTenant, endpoint: z.string().describe('id'), kid: z.string() },
+    async (app, { endpoint, kid, ...options }) => {
+      const { id } = await tenantOf(app, options.tenant)
+      return revokeWebhookSecretOf(app, await loadTenant(app, id), { id: endpoint, kid }, recordOf(id))
+    },
+  ),
+  'classifier-secret list': command(
+    'Lists the classifier secrets of a tenant, without the secrets.',
+    { tenant: ofTenant },
+    async (app, options) =>
+      app.prisma.classifierSecret.findMany({
+        where: { tenantId: (await tenantOf(app, options.tenant)).id },
+        select: PUBLIC_SECRET,
+        orderBy: { createdAt: 'desc' },
+      }),
+  ),
+  'classifier-secret revoke': command(
+    'Ends a classifier secret at once. This is final.',
+    { tenant: ofTenant, kid: z.string() },
+    async (app, { kid, ...options }) => {
+      const { id } = await tenantOf(app, options.tenant)
+      return revokeClassifierSecretOf(app, id, kid, recordOf(id))
+    },
   ),
   'identity sign': defineCommand(
     'Prints an identity assertion of a reader that is valid for an hour, to try the API by hand. It needs no database.',

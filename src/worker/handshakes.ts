@@ -45,6 +45,7 @@ async function shakeHands(
 ): Promise<string | null> {
   const { endpointId, url, challenge } = handshake
   const secrets = openSecrets(app.settings, endpointId, handshake.secrets)
+  if (handshake.secrets === null) return 'there is no signing secret: rotate it'
   if (secrets === null) return 'the signing secret cannot be opened'
   const at = new Date()
   const body = JSON.stringify({ type: 'verification', challenge, timestamp: at.toISOString() })

@@ -68,8 +68,8 @@ const IS_LATE = `l.attempt_count > 0 OR l.is_replay OR l.is_redelivery OR e.occu
 const DUE = `tenant_id = r.tenant_id AND endpoint_id = r.id AND status IN ('pending', 'delivering') AND next_attempt_at <= now()`
 
 // `waiting` hops from endpoint to endpoint in the index of due deliveries: it costs by endpoints,
-// not by backlog. `candidate` leaves out what has no slot or nothing due, by what the statement saw
-// at its beginning, so that few rows are locked; tenants take turns, the least busy endpoints
+// not by backlog. `candidate` leaves out what has no secret, no slot or nothing due, by what the
+// statement saw at its beginning, so that few rows are locked; tenants take turns, the least busy endpoints
 // first. A tenant's `share` ends where it holds as many of the worker's slots as stay free; it is
 // counted in endpoints, any of which may take all that one can. The `reserve` beyond it ends at
 // twice as many as stay free: one slot each for endpoints that have nothing under way and whose
@@ -108,6 +108,8 @@ const LEASE = statement(
        SELECT e.tenant_id, e.id, e.consecutive_failures = 0 AS sound, ${SLOTS} AS slots
        FROM webhook_endpoints e JOIN tenants t ON t.id = e.tenant_id
        WHERE e.state = 'verified' AND (e.circuit_open_until IS NULL OR e.circuit_open_until <= now())
+         AND EXISTS (SELECT 1 FROM webhook_secrets s WHERE s.tenant_id = e.tenant_id AND s.endpoint_id = e.id
+           AND (s.expires_at IS NULL OR s.expires_at > now()))
      ) r ON r.tenant_id = w.tenant_id AND r.id = w.endpoint_id
      LEFT JOIN mine b ON b.tenant_id = r.tenant_id AND b.endpoint_id = r.id
      LEFT JOIN held h ON h.tenant_id = r.tenant_id

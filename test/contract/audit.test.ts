@@ -52,6 +52,10 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   'keys/:id': async () => (await ok('POST', '/keys', { label: 'to revoke', capabilities: [] })).id,
   'exports/:id': async () => (await ok('POST', '/exports', undefined, admin)).id,
   'webhooks/:id': () => newEndpoint(),
+  // The second slot of its route: that of the endpoint just made.
+  'secrets/:kid': async () => (await ok('POST', `/webhooks/${endpointId}/rotate-secret`)).kid,
+  'identity-secrets/:kid': async () => (await ok('POST', '/identity-secrets')).kid,
+  'classifier-secrets/:kid': async () => (await ok('POST', '/classifier-secrets')).kid,
   'deliveries/:deliveryId': async () => (await addDelivery(service.app, service.tenant.id, endpointId)).deliveryId,
   'readers/:readerId': async () => (await newComment()).author.id,
   into: async () => (await newComment()).author.id,
@@ -153,6 +157,7 @@ const verbOf = (name = ''): string =>
 const EXPECTED: Readonly<Record<string, string>> = {
   moderateComments: 'approve',
   rotateWebhookSecret: 'rotate_secret',
+  revokeWebhookSecret: 'revoke_secret',
 }
 
 describe('GET /audit-log', () => {

@@ -48,6 +48,9 @@ async function furnish({ title }: DescribedRoute, reader: string): Promise<(slot
     [/^(comments?|ids$)/, comment.id],
     [/^reader/, comment.author.id],
     [/^keys?\//, (await post('/keys', { label: 'A key', capabilities: [] })).id],
+    [/^secrets/, endpoint.kid],
+    [/^identity-secrets/, (await post('/identity-secrets', {})).kid],
+    [/^classifier-secrets/, (await post('/classifier-secrets', {})).kid],
     [/^deliver/, deliveryId],
     [/^(webhooks?|endpoint)/, endpoint.id],
   ]

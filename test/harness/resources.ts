@@ -20,6 +20,9 @@ const RESOURCES = [
   'otherEndpoint',
   'disabledEndpoint',
   'delivery',
+  'signingSecret',
+  'identitySecret',
+  'classifierSecret',
   'export',
   'import',
 ] as const
@@ -36,6 +39,9 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
   'keys/:id': 'apiKey',
   'webhooks/:id': 'endpoint',
   'deliveries/:deliveryId': 'delivery',
+  'secrets/:kid': 'signingSecret',
+  'identity-secrets/:kid': 'identitySecret',
+  'classifier-secrets/:kid': 'classifierSecret',
   'exports/:id': 'export',
   'imports/:id': 'import',
   'readers/:id': 'reader',
@@ -53,6 +59,7 @@ const RESOURCE_OF_ROUTE: Readonly<Record<string, Resource>> = {
   'POST /comments/:commentId/approve': 'heldComment',
   'POST /comments/:commentId/reject': 'heldComment',
   'POST /webhooks/:id/verify': 'otherEndpoint',
+  'DELETE /webhooks/:id/secrets/:kid webhooks/:id': 'otherEndpoint',
   'POST /admin/webhooks/:id/enable': 'disabledEndpoint',
   'POST /readers/:readerId/merge readers/:readerId': 'otherReader',
   'GET /readers/:readerId/merge': 'mergedReader',
@@ -101,7 +108,10 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   const [otherEndpoint, disabledEndpoint, endpoint] = [await postEndpoint(), await postEndpoint(), await postEndpoint()]
   await service.app.db.query(SET_STATE, [endpoint.id, 'verified'])
   await service.app.db.query(SET_STATE, [disabledEndpoint.id, 'disabled'])
-  await post('/identity-secrets', {})
+  // Readers are asserted with the one before.
+  const identitySecret = await post('/identity-secrets', {})
+  await post('/classifier-secrets', {})
+  const classifierSecret = await post('/classifier-secrets', {})
   await addDelivery(service.app, tenant.tenant.id, endpoint.id)
   const { deliveryId } = await addDelivery(service.app, tenant.tenant.id, endpoint.id)
   await addExport(service, tenant.tenant.id)
@@ -126,6 +136,9 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     otherEndpoint: otherEndpoint.id,
     disabledEndpoint: disabledEndpoint.id,
     delivery: deliveryId,
+    signingSecret: otherEndpoint.kid,
+    identitySecret: identitySecret.kid,
+    classifierSecret: classifierSecret.kid,
     export: exportId,
     import: importId,
   }

@@ -3,7 +3,8 @@ import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
-import { createIdentitySecret, listIdentitySecrets, PUBLIC_SECRET } from './identity-secrets.ts'
+import { PUBLIC_SECRET } from '../../core/secret-pages.ts'
+import { createIdentitySecret, listIdentitySecrets, revokeIdentitySecret } from './identity-secrets.ts'
 import { getKeySet, KEY_SET_STATES, type KeySet } from './key-set.ts'
 import type { Reader } from './readers.ts'
 import {
@@ -40,7 +41,8 @@ const IdentitySecretRef = builder.prismaObject('IdentitySecret', {
     expiresAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When it expires: 24 h after a newer one was created. Null for the newest.',
+      description:
+        'When it expires: 24 h after a newer one was created, or when it was ended. Null for the current one.',
       resolve: ({ expiresAt }) => expiresAt,
     }),
   }),
@@ -108,6 +110,31 @@ builder.relayMutationField(
         description: `The secret. The UTF-8 bytes of the whole text are the key of HS256. ${SHOWN_ONCE}`,
       }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    }),
+  },
+)
+
+builder.relayMutationField(
+  'revokeIdentitySecret',
+  {
+    description: 'An identity secret to end.',
+    inputFields: (t) => ({ kid: t.id({ required: true, description: 'The id of the secret.' }) }),
+  },
+  {
+    access: 'manage_settings',
+    throws: ['not_found'],
+    description:
+      'Ends an identity secret at once: assertions signed with it are refused. This is final. Without another secret, or keys of the identity provider, no reader is identified.',
+    resolve: async (_root, { input }, ctx) => ({ identitySecret: await revokeIdentitySecret(ctx, input) }),
+  },
+  {
+    description: 'The ended secret.',
+    outputFields: (t) => ({
+      identitySecret: t.field({
+        type: IdentitySecretRef,
+        description: 'The secret.',
+        resolve: ({ identitySecret }) => identitySecret,
+      }),
     }),
   },
 )

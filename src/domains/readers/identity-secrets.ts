@@ -1,22 +1,17 @@
-import { recordAudit } from '../../core/audit.ts'
+import { type AuditRecord, recordAudit } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import { randomHex, sha256 } from '../../core/crypto.ts'
-import { badCursor, decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import type { Page, PageArgs } from '../../core/cursor.ts'
+import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import { seal } from '../../core/seals.ts'
+import { hasEnded, pageOfSecrets, PUBLIC_SECRET, type PublicSecret, requireKid } from '../../core/secret-pages.ts'
 import type { TxSql } from '../../core/sql.ts'
-import type { IdentitySecret } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { identitySecretContext } from './keyring.ts'
 
 const OVERLAP_MS = 24 * 3_600_000
-
-/**
- * The public fields of an identity secret. `expiresAt` is null for the current one, which does not
- * expire.
- */
-export const PUBLIC_SECRET = { kid: true, createdAt: true, expiresAt: true } as const
 
 export interface NewIdentitySecret {
   kid: string
@@ -87,32 +82,42 @@ export async function addIdentitySecret(
 }
 
 /** The tenant's identity secrets without the secret texts, newest first. */
-export async function listIdentitySecrets(
-  ctx: Ctx,
-  args: PageArgs,
-): Promise<Page<Pick<IdentitySecret, keyof typeof PUBLIC_SECRET>>> {
+export async function listIdentitySecrets(ctx: Ctx, args: PageArgs): Promise<Page<PublicSecret>> {
   const { tenant } = requireCaller(ctx)
-  const size = pageSize(args)
-  const after = readCursor(args.after)
-  const older =
-    after === null ? {} : { OR: [{ createdAt: { lt: after.createdAt } }, { ...after, kid: { lt: after.kid } }] }
-  const rows = await ctx.app.prisma.identitySecret.findMany({
-    where: { tenantId: tenant.id, ...older },
-    select: PUBLIC_SECRET,
-    orderBy: [{ createdAt: 'desc' }, { kid: 'desc' }],
-    take: size + 1,
-  })
-  return pageOf(rows, size, args, ({ createdAt, kid }) => encodeCursor(SORT, createdAt.getTime(), kid))
+  return pageOfSecrets('identity-secrets', args, ({ where, ...query }) =>
+    ctx.app.prisma.identitySecret.findMany({ ...query, where: { tenantId: tenant.id, ...where } }),
+  )
 }
 
-const SORT = 'identity-secrets'
+/**
+ * Ends an identity secret at once, on every node: assertions that it has signed are refused. One
+ * that has ended is unchanged; the last one may be ended too. Throws `not_found`.
+ */
+export async function revokeIdentitySecret(ctx: Ctx, { kid }: { kid: string }): Promise<PublicSecret> {
+  const { tenant } = requireCaller(ctx)
+  return revokeIdentitySecretOf(ctx.app, tenant.id, kid, (sql, record) => recordAudit(sql, ctx, record))
+}
 
-function readCursor(after: string | null | undefined): { createdAt: Date; kid: string } | null {
-  const key = decodeCursor(SORT, 2, after)
-  if (key === null) return null
-  const [time = '', kid = ''] = key
-  const createdAt = new Date(Number(time))
-  // At most 14 digits: PostgreSQL knows these years too.
-  if (!/^\d{1,14}$/.test(time) || !/^[0-9a-f]{8}$/.test(kid)) throw badCursor()
-  return { createdAt, kid }
+/** The same for any actor of the tenant; `record` writes the audit entry in the same transaction. */
+export async function revokeIdentitySecretOf(
+  app: App,
+  tenantId: Id,
+  kid: string,
+  record: (sql: TxSql, entry: AuditRecord) => Promise<void>,
+): Promise<PublicSecret> {
+  requireKid(kid)
+  const where = { tenantId_kid: { tenantId, kid } }
+  const ended = await app.db.transaction(async (sql) => {
+    await lockTenant(sql, tenantId)
+    const { identitySecret } = sql.prisma
+    const before = await identitySecret.findUnique({ where, select: PUBLIC_SECRET })
+    if (before === null) throw new ServiceError('not_found')
+    if (hasEnded(before)) return before
+    const after = await identitySecret.update({ where, data: { expiresAt: new Date() }, select: PUBLIC_SECRET })
+    const target = { action: 'identity_secret.revoke', targetType: 'identity_secret', targetId: kid } as const
+    await record(sql, { ...target, before, after })
+    return after
+  })
+  announceChange(app, { kind: 'tenant', tenantId })
+  return ended
 }

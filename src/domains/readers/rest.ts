@@ -5,6 +5,7 @@ import {
   IdentitySecretsDocument,
   ReaderDocument,
   ReadersDocument,
+  RevokeIdentitySecretDocument,
   UnbanReaderDocument,
   ViewerDocument,
 } from '../../generated/documents.ts'
@@ -24,6 +25,13 @@ export const routes: readonly Route[] = [
     summary: 'List identity secrets',
     document: IdentitySecretsDocument,
     status: 200,
+  }),
+  route({
+    method: 'DELETE',
+    path: '/identity-secrets/:kid',
+    summary: 'End an identity secret',
+    document: RevokeIdentitySecretDocument,
+    status: 204,
   }),
   route({
     method: 'GET',

@@ -96,7 +96,7 @@ const DELETE_EXPIRED = forEachTable((table) =>
   statement(
     `delete_expired_${table}`,
     `WITH old AS (
-       SELECT tenant_id, ${OWNERS[table]} AS owner, kid FROM ${table} WHERE expires_at < now() LIMIT $1
+       SELECT tenant_id, ${OWNERS[table]} AS owner, kid FROM ${table} WHERE expires_at < now() - interval '1 day' LIMIT $1
        FOR UPDATE SKIP LOCKED
      ), deleted AS (
        DELETE FROM ${table} s USING old o
@@ -108,8 +108,8 @@ const DELETE_EXPIRED = forEachTable((table) =>
 )
 
 /**
- * Deletes up to `limit` secrets of each kind, 24 h after their rotation. Returns the largest number
- * of one kind.
+ * Deletes up to `limit` secrets of each kind, a day after their end: until then, ending one again
+ * finds it. Returns the largest number of one kind.
  */
 export async function deleteExpiredSecrets(sql: Sql, limit: number): Promise<number> {
   let most = 0

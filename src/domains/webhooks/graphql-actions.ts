@@ -1,6 +1,6 @@
 import { builder } from '../../schema/builder.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
-import { rotateWebhookSecret } from './rotation.ts'
+import { revokeWebhookSecret, rotateWebhookSecret } from './rotation.ts'
 import { redeliverDelivery, replayWebhookEvents, testWebhookEndpoint } from './sending.ts'
 import { DeliveryRef, WebhookEndpointRef } from './graphql-types.ts'
 import { enableWebhookEndpoint, verifyWebhookEndpoint } from './verification.ts'
@@ -66,6 +66,28 @@ builder.relayMutationField(
       webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
       secret: t.string({ ...shownOnce('secret'), description: `Its new signing secret. ${SHOWN_ONCE}` }),
       kid: t.exposeString('kid', { description: 'The id of the new secret, as signatures name it.' }),
+    }),
+  },
+)
+
+builder.relayMutationField(
+  'revokeWebhookSecret',
+  {
+    inputFields: (t) => ({
+      id: t.id({ required: true, description: ENDPOINT_ID }),
+      kid: t.id({ required: true, description: 'The id of the secret to end.' }),
+    }),
+  },
+  {
+    access: 'manage_webhooks',
+    throws: ['not_found'],
+    description:
+      'Ends a signing secret of an endpoint at once. This is final. Without another one its deliveries wait until the secret is rotated.',
+    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await revokeWebhookSecret(ctx, input) }),
+  },
+  {
+    outputFields: (t) => ({
+      webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
     }),
   },
 )

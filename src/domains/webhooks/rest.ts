@@ -4,6 +4,7 @@ import {
   EnableWebhookEndpointDocument,
   RedeliverDeliveryDocument,
   ReplayWebhookEventsDocument,
+  RevokeWebhookSecretDocument,
   RotateWebhookSecretDocument,
   TestWebhookEndpointDocument,
   UpdateWebhookEndpointDocument,
@@ -66,6 +67,13 @@ export const routes: Route[] = [
     document: RotateWebhookSecretDocument,
     status: 200,
     answer: ({ rotateWebhookSecret: { webhookEndpoint, secret, kid } }) => ({ ...webhookEndpoint, secret, kid }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/webhooks/:id/secrets/:kid',
+    summary: "End a webhook endpoint's secret",
+    document: RevokeWebhookSecretDocument,
+    status: 204,
   }),
   route({
     method: 'POST',

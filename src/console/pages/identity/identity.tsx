@@ -1,11 +1,16 @@
-import { Badge, Button, Code, Stack, Table, Text } from '@mantine/core'
+import { Badge, Button, Code, Stack, Table, Text, VisuallyHidden } from '@mantine/core'
 import { IconRefresh } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
-import { CreateIdentitySecretDocument, IdentitySecretsDocument } from '../../../generated/console.ts'
+import {
+  CreateIdentitySecretDocument,
+  IdentitySecretsDocument,
+  RevokeIdentitySecretDocument,
+} from '../../../generated/console.ts'
 import { useList, useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
+import { EndSecret } from '../../ui/end-secret.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Section } from '../../ui/section.tsx'
@@ -43,7 +48,11 @@ export function Page() {
           empty={<Empty title="There is no secret yet">Create one for your backend.</Empty>}
         >
           {(secrets) => (
-            <DataTable label="Identity secrets" head={['Key id (kid)', 'Created', 'Valid']} minWidth={360}>
+            <DataTable
+              label="Identity secrets"
+              head={['Key id (kid)', 'Created', 'Valid', <VisuallyHidden key="actions">Actions</VisuallyHidden>]}
+              minWidth={360}
+            >
               {secrets.map((secret) => (
                 <SecretRow key={secret.kid} secret={secret} />
               ))}
@@ -93,6 +102,7 @@ interface Secret {
 }
 
 function SecretRow({ secret: { kid, createdAt, expiresAt } }: { secret: Secret }) {
+  const revoke = useWrite(RevokeIdentitySecretDocument, [IdentitySecretsDocument])
   return (
     <Table.Tr>
       <Table.Td>
@@ -110,6 +120,15 @@ function SecretRow({ secret: { kid, createdAt, expiresAt } }: { secret: Secret }
           <>
             expires <Countdown until={expiresAt} />
           </>
+        )}
+      </Table.Td>
+      <Table.Td>
+        {(expiresAt === null || !isPast(expiresAt)) && (
+          <EndSecret kid={kid} onEnd={() => revoke.mutateAsync({ input: { kid } })}>
+            Assertions signed with it are refused within a second. This is final.
+            {expiresAt === null &&
+              ' Rotate the secret first, and give the new one to your backend, or no reader is identified meanwhile.'}
+          </EndSecret>
         )}
       </Table.Td>
     </Table.Tr>

@@ -1,14 +1,21 @@
 import { Group, Paper, Progress, SimpleGrid, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 
-import type { EndpointFragment } from '../../../generated/console.ts'
+import {
+  type EndpointFragment,
+  RevokeWebhookSecretDocument,
+  WebhookEndpointDocument,
+} from '../../../generated/console.ts'
+import { useWrite } from '../../api/queries.ts'
 import { Countdown } from '../../ui/countdown.tsx'
+import { EndSecret } from '../../ui/end-secret.tsx'
 import { Time } from '../../ui/time.tsx'
 import { Circuit, EndpointStateBadge, heldWords } from './state.tsx'
 
 /** The health of an endpoint, kept up to date. */
 export function Health({ endpoint }: { endpoint: EndpointFragment }) {
   const { consecutiveFailures: failures, policy, deliveriesHeld, lastVerification, secrets } = endpoint
+  const revoke = useWrite(RevokeWebhookSecretDocument, [WebhookEndpointDocument])
   return (
     <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
       <Fact name="State">
@@ -37,8 +44,9 @@ export function Health({ endpoint }: { endpoint: EndpointFragment }) {
         <Towards failures={failures} threshold={policy.disableThreshold} to="disable it" />
       </Fact>
       <Fact name="Signing secrets">
+        {secrets.length === 0 && <Text size="sm">None: deliveries wait until you rotate the secret.</Text>}
         {secrets.map(({ kid, createdAt, expiresAt }) => (
-          <Text key={kid} size="sm">
+          <Text key={kid} size="sm" component="div">
             <Text span ff="monospace" size="sm">
               {kid}
             </Text>
@@ -51,6 +59,10 @@ export function Health({ endpoint }: { endpoint: EndpointFragment }) {
                 , expires <Countdown until={expiresAt} />
               </>
             )}
+            <EndSecret kid={kid} onEnd={() => revoke.mutateAsync({ input: { id: endpoint.id, kid } })}>
+              It signs no further delivery, at once. This is final.
+              {secrets.length === 1 && ' It is the only one: deliveries wait until you rotate the secret.'}
+            </EndSecret>
           </Text>
         ))}
       </Fact>
