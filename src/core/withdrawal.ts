@@ -1,9 +1,9 @@
 import { EVENT_TYPES, EVENTS } from './events.ts'
 import type { CommentStatus } from '../generated/prisma/enums.ts'
 
-/** A comment's status, and the revision of its text. */
+/** A comment's status, in a public event maybe `withheld`, and the revision of its text. */
 export interface CommentState {
-  status: CommentStatus
+  status: CommentStatus | 'withheld'
   revision: number
 }
 
@@ -17,7 +17,8 @@ export const TEXTS = Object.keys(NO_TEXT) as (keyof typeof NO_TEXT)[]
  * An event's JSON for callers without `moderate_content`, given the present state `now` of its
  * comment; `now` is null for an event about no comment. An event keeps its text as long as the text
  * was not edited since and the comment is approved, or waits for a moderator as it did then.
- * Otherwise `body` and `bodyHtml` are null, and so is `author` once the comment is deleted.
+ * Otherwise `body` and `bodyHtml` are null, and so is `author` once the comment is deleted, or if it
+ * was public and is not any more.
  * Streams, GraphQL and webhooks all decide here.
  */
 export function tellNow(json: string, now: CommentState | null): string {
@@ -25,7 +26,7 @@ export function tellNow(json: string, now: CommentState | null): string {
   // The first text, still in view: most events are like this, and need no closer look.
   if (now.status === 'approved' && now.revision === 1) return json
   const then = stateIn(json)
-  return then === null || isTold(then, now) ? json : withoutText(json, now.status)
+  return then === null || isTold(then, now) ? json : withoutText(json, then, now)
 }
 
 function isTold(then: CommentState, now: CommentState): boolean {
@@ -35,7 +36,7 @@ function isTold(then: CommentState, now: CommentState): boolean {
 
 // Found without parsing up to 20 KB of text. No text can contain these patterns: its quotes are
 // escaped.
-const STATUS = /"status":"(pending|approved|rejected|deleted)"/
+const STATUS = /"status":"(pending|approved|rejected|deleted|withheld)"/
 const REVISION = /"revision":(\d+)/
 
 /** The state of the comment in an event; null for an event about no comment. */
@@ -43,13 +44,14 @@ function stateIn(json: string): CommentState | null {
   const [status, revision] = [STATUS.exec(json)?.[1], REVISION.exec(json)?.[1]]
   return status === undefined || revision === undefined
     ? null
-    : { status: status as CommentStatus, revision: Number(revision) }
+    : { status: status as CommentState['status'], revision: Number(revision) }
 }
 
-function withoutText(json: string, status: CommentStatus): string {
+function withoutText(json: string, then: CommentState, now: CommentState): string {
+  const isGone = now.status === 'deleted' || (then.status === 'approved' && now.status !== 'approved')
   const event = JSON.parse(json) as { data: { comment: object } }
   const { data } = event
-  const comment = { ...data.comment, ...NO_TEXT, ...(status === 'deleted' ? { author: null } : {}) }
+  const comment = { ...data.comment, ...NO_TEXT, ...(isGone ? { author: null } : {}) }
   return JSON.stringify({ ...event, data: { ...data, comment } })
 }
 

@@ -59,7 +59,7 @@ export class ModerationModel {
   }
 
   isInView(comment: ModelComment): boolean {
-    return comment.status === 'approved' || (comment.status === 'deleted' && this.replyCount(comment) > 0)
+    return comment.status === 'approved' || this.replyCount(comment) > 0
   }
 
   replyCount(comment: ModelComment): number {
@@ -161,9 +161,10 @@ export class ModerationModel {
   }
 
   #move(comment: ModelComment, status: ModelComment['status'], event: string, isPinned = false): Outcome {
-    const wasInView = this.isInView(comment)
+    const isPublic = comment.status === 'approved' || status === 'approved'
+    const isTombstoneChanged = status === 'deleted' && this.replyCount(comment) > 0
     Object.assign(comment, { status, isPinned, wasApproved: comment.wasApproved || status === 'approved' })
-    this.events.push(`${event} ${wasInView || this.isInView(comment) ? 'public' : 'tenant'}`)
+    this.events.push(`${event} ${isPublic || isTombstoneChanged ? 'public' : 'tenant'}`)
     return 'ok'
   }
 

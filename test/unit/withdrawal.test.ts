@@ -16,7 +16,7 @@ const MODERATOR: StreamViewer = { kind: 'moderator' }
 
 function json(seq: number, status: string, comment: object = {}): string {
   const body = status === 'approved' || status === 'pending' ? 'text' : null
-  const author = status === 'deleted' ? null : { id: 'ann' }
+  const author = status === 'deleted' || status === 'withheld' ? null : { id: 'ann' }
   const told = { id: COMMENT, parentId: null, author, body, bodyHtml: body, status, revision: 1, ...comment }
   return JSON.stringify({ seq, data: { comment: told } })
 }
@@ -53,12 +53,17 @@ test.each([
   ['pending', 1, 'rejected', 1, false],
   ['rejected', 1, 'approved', 1, true],
   ['rejected', 1, 'rejected', 1, false],
+  ['withheld', 1, 'rejected', 1, false],
+  ['withheld', 1, 'pending', 2, false],
+  ['approved', 1, 'withheld', 1, false],
 ] as const)('told as %s, text %i; now %s, text %i: told again is %s', (then, revision, status, latest, isTold) => {
   const text = json(1, then, { revision, body: 'text', bodyHtml: '<p>"status":"deleted","revision":9</p>' })
   const told = tellNow(text, { status, revision: latest })
   if (isTold) return expect(told).toBe(text)
   const { comment } = JSON.parse(text).data
-  const author = status === 'deleted' ? null : comment.author
+  // Whoever wrote a comment that was public is no more shown than what they wrote.
+  const isGone = status === 'deleted' || (then === 'approved' && status !== 'approved')
+  const author = isGone ? null : comment.author
   expect(JSON.parse(told)).toEqual({ seq: 1, data: { comment: { ...comment, ...NO_TEXT, author } } })
 })
 
@@ -72,21 +77,21 @@ test("a kept event loses its comment's text when the comment leaves the view, an
   const ring = newRing()
   ring.push(frame(1, 'comment_created', 'approved'))
   ring.push(frame(2, 'comment_created', 'approved', { id: newId(), parentId: COMMENT }))
-  ring.push(frame(3, 'comment_rejected', 'rejected'))
+  ring.push(frame(3, 'comment_rejected', 'withheld'))
   const reply = [2, 'text', 'text', 'author']
   for (const viewer of [PUBLIC, KEY]) {
-    expect(read(ring, viewer)).toEqual([[1, null, null, 'author'], reply, [3, null, null, 'author']])
+    expect(read(ring, viewer)).toEqual([[1, null, null, null], reply, [3, null, null, null]])
   }
   expect(visibleTo(ring.after(0) ?? [], MODERATOR)).toEqual(ring.after(0))
   ring.push(frame(4, 'comment_approved', 'approved'))
   expect(read(ring)).toEqual([
     [1, 'text', 'text', 'author'],
     reply,
-    [3, null, null, 'author'],
+    [3, null, null, null],
     [4, 'text', 'text', 'author'],
   ])
   // Approved again with another text, it is that alone.
-  ring.push(frame(5, 'comment_rejected', 'rejected'))
+  ring.push(frame(5, 'comment_rejected', 'withheld'))
   ring.push(frame(6, 'comment_approved', 'approved', { revision: 2 }))
   expect(texts(ring)).toEqual([
     [1, null],
@@ -162,7 +167,7 @@ test('an event read after a withdrawal whose message has not arrived yet stays w
   const withdrawn = tellNow(created.json, { status: 'rejected', revision: 1 })
   ring.prepend([frameOf({ ...created, withdrawn })])
   expect(read(ring)).toEqual([
-    [1, null, null, 'author'],
+    [1, null, null, null],
     [2, 'text', 'text', 'author'],
   ])
 })

@@ -15,6 +15,12 @@ import { takesGzip } from './encoding.ts'
 import { pageCache } from './page-cache.ts'
 
 /**
+ * A part of each tag. Change it when pages of the same comments look different from a release on:
+ * the clients' copies are then outdated, although no event has said so.
+ */
+const PAGE_RULE = 'tombstones of all comments with replies'
+
+/**
  * Answers pages of a discussion's comments: 304 to a client that has the page, else the cached
  * page, or one that is made once for all concurrent requests. The cache has the page without an
  * identity; the reader's own reactions are inserted.
@@ -23,7 +29,7 @@ import { pageCache } from './page-cache.ts'
  * version's commit; if it is newer, the next request has another version and leaves it.
  */
 export function servePages(route: Route, { read, run }: CompiledRoute): RouteHandlerMethod {
-  const form = digest(print(route.document))
+  const form = digest(`${PAGE_RULE} ${print(route.document)}`)
   return async (request, reply) => {
     const { ctx } = request
     const variables = read(ctx, restRequest(request))

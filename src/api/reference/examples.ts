@@ -40,6 +40,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   until: null,
   reactionCounts: { like: 3, love: 1 },
   viewerReaction: null,
+  tombstones: [],
   'Reaction.type': 'like',
   'EventActor.readerId': READER_ID,
   'EventActor.externalId': 'reader-1',

@@ -136,7 +136,7 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     const response = await askService(settings, call, request.signal)
     // Before the first comment there is no discussion. That is no error, which browsers would log.
     if (route.path === '/discussion' && response.status === 404) return Response.json(null)
-    if (response.ok && route.isComment === true && !(await mayShow(response, profile))) throw new Refusal('not_found')
+    if (response.ok && route.isComment === true) return shownTo(profile, response)
     if (response.ok && route.cacheControl !== undefined) response.headers.set('cache-control', route.cacheControl)
     return response
   }
@@ -154,12 +154,26 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
   return { basePath, answer, fetch: (request) => answer(request, request) }
 }
 
-/** Whether the page may show a comment that the service has shown to the key. */
-async function mayShow(response: Response, profile: Profile | null): Promise<boolean> {
+/**
+ * A comment that the service has shown to the key, as the page may show it: a key that may moderate
+ * gets more than the public.
+ */
+async function shownTo(profile: Profile | null, response: Response): Promise<Response> {
   type Shown = { status?: unknown; replyCount?: unknown; author?: { externalId?: unknown } | null }
-  const { status, replyCount, author } = (await response.clone().json()) as Shown
+  const comment = (await response.clone().json()) as Shown
+  const { status, replyCount, author } = comment
   const isOwn = profile !== null && author?.externalId === profile.id
-  return isOwn || status === 'approved' || (status === 'deleted' && replyCount !== 0)
+  if (isOwn || status === 'approved' || status === 'withheld') return response
+  if (replyCount === 0) throw new Refusal('not_found')
+  return Response.json({
+    ...comment,
+    status: status === 'deleted' ? 'deleted' : 'withheld',
+    author: null,
+    body: null,
+    bodyHtml: null,
+    editedAt: null,
+    revision: 1,
+  })
 }
 
 /** A separate refusal, distinct from those of a deleted comment and of a page without comments. */

@@ -37,17 +37,17 @@ export interface Comment {
   body: string | null
   /** The body as sanitised HTML, safe to insert into a page. Null for a tombstone. */
   bodyHtml: string | null
-  /** The state of the comment. Only an approved comment is public. */
-  status: 'pending' | 'approved' | 'rejected' | 'deleted'
+  /** The state of the comment. Only the text of an approved comment is public. */
+  status: 'pending' | 'approved' | 'rejected' | 'deleted' | 'withheld'
   /** When it was pinned. */
   pinnedAt: string | null
-  /** When it was last edited. */
+  /** When it was last edited. Null for a tombstone. */
   editedAt: string | null
   /** When it was deleted. */
   deletedAt: string | null
-  /** The version of the text: 1 when posted, one more with each edit. */
+  /** The version of the text: 1 when posted, one more with each edit. 1 for a tombstone. */
   revision: number
-  /** The number of approved direct replies. */
+  /** The number of direct replies in view: approved ones, and tombstones with replies in view. */
   replyCount: number
   /** The number of reactions by type: `{type: n}`. */
   reactionCounts: Record<string, number>
@@ -61,6 +61,11 @@ export interface Comment {
 export interface CommentEventData {
   /** The comment after the event. */
   comment: Comment
+  /**
+   * Tombstones that come into view, leave it (`replyCount` 0) or change with the comment, the
+   * nearest first. None of them was approved before.
+   */
+  tombstones?: Comment[]
 }
 
 /** The data of `reaction_toggled`. */

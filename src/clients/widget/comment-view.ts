@@ -22,7 +22,7 @@ export function commentView(thread: Thread, id: string): unknown {
 
 const goneView = (thread: Thread, comment: PageComment): unknown =>
   html`<article part="comment gone" class="gone" id="c-${comment.id}" tabindex="-1">
-    <p class="quiet">${thread.words.text(comment.status === 'approved' ? 'deleted' : comment.status)}</p>
+    <p class="quiet">${thread.words.text(comment.status === 'deleted' ? 'deleted' : 'withheld')}</p>
     ${actionsView(thread, comment, true)}
   </article>`
 

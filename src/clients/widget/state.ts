@@ -21,9 +21,8 @@ type CommentEvent = Extract<StreamEvent, { type: `comment_${string}` }>
 const newList = (): List => ({ ids: [], waiting: [], cursor: null, hasMore: false, isLoaded: false, isOpen: false })
 export const TOP = ''
 const isPublic = (comment: Comment | undefined): boolean => comment?.status === 'approved'
-/** A tombstone is in view while it has a reply in view. */
-const isInView = (comment: Comment | undefined): boolean =>
-  isPublic(comment) || (comment?.status === 'deleted' && comment.replyCount > 0)
+/** A comment that is not approved has a tombstone in view while it has a reply in view. */
+const isInView = (comment: Comment | undefined): boolean => isPublic(comment) || !!comment?.replyCount
 
 /** The part of a discussion that the page shows, updated by events. It does not use the DOM. */
 export class ThreadState {
@@ -136,40 +135,71 @@ export class ThreadState {
     }
   }
 
-  #applyComment({ type, data: { comment } }: CommentEvent, me: string): void {
+  #applyComment({ type, data: { comment, tombstones = [] } }: CommentEvent, me: string): void {
     const { id } = comment
-    const list = this.list(comment.parentId)
     const before = this.comments.get(id)
+    const wasTombstone = tombstones.some((one) => one.id === id)
     // Judged by events alone, whatever the page has loaded: a public stream only has events about
-    // comments that are or were public.
-    const wasPublic = !/created|approved/.test(type) && !this.withdrawn.has(id)
+    // comments that are or were public, and names tombstones.
+    const wasPublic = !/created|approved/.test(type) && !this.withdrawn.has(id) && !wasTombstone
     const change = Number(isPublic(comment)) - Number(wasPublic)
     this.#count += change
     if (isPublic(comment)) this.withdrawn.delete(id)
     else this.withdrawn.add(id)
-    if (!isInView(comment)) list.waiting = list.waiting.filter((one) => one !== id)
-    const isOwn = comment.author?.externalId === me
-    if (before) return this.#keep(comment, isOwn)
-    if (change > 0 && isOwn) return this.add(comment)
-    this.#countReply(comment, Number(isInView(comment)) - Number(wasPublic))
-    // An edit or a pin of a comment that is not loaded changes nothing here.
-    if (change <= 0) return
-    this.comments.set(id, comment)
-    const isTop = comment.parentId === null
+    // Only the author still sees a comment that is withheld. Its event names no author.
+    const isOwn = (comment.author ?? before?.author)?.externalId === me
+    if (before) {
+      const isHeld = isOwn && !/approved|deleted/.test(comment.status)
+      const status = type === 'comment_rejected' ? 'rejected' : 'pending'
+      this.#keep(isHeld ? { ...before, status, replyCount: comment.replyCount } : comment)
+      this.#place(comment)
+    } else if (change > 0 && isOwn) this.add(comment)
+    else {
+      this.#countReply(comment, Number(isInView(comment)) - Number(wasPublic || comment.replyCount > 0))
+      // An edit or a pin of a comment that is not loaded changes nothing here.
+      if (change > 0) {
+        this.comments.set(id, comment)
+        this.#place(comment)
+      }
+    }
+    for (const tombstone of tombstones) if (tombstone.id !== id) this.#applyTombstone(tombstone)
+  }
+
+  /** One above an event's comment has come into view or left it. */
+  #applyTombstone(tombstone: Comment): void {
+    const { id } = tombstone
+    const before = this.comments.get(id)
+    // A known one has been counted by its replies. The reader's own stays as they wrote it.
+    if (before) {
+      if (!before.author) this.#keep(tombstone)
+    } else {
+      this.#countReply(tombstone, isInView(tombstone) ? 1 : -1)
+      if (!isInView(tombstone)) return
+      this.comments.set(id, tombstone)
+    }
+    this.#place(tombstone)
+  }
+
+  /** Puts a comment in view into its list, unless it is there, and takes others from those waiting. */
+  #place({ id, parentId }: Comment): void {
+    const list = this.list(parentId)
+    const { ids, waiting } = list
+    if (!isInView(this.comments.get(id))) list.waiting = waiting.filter((one) => one !== id)
+    else if (ids.includes(id) || waiting.includes(id)) return
     // There they do not move anything that the reader is reading.
-    if (isTop && (list.ids.length === 0 || (this.sort === 'oldest' && !list.hasMore))) list.ids.push(id)
-    else list.waiting.push(id)
+    else if (parentId === null && (ids.length === 0 || (this.sort === 'oldest' && !list.hasMore))) ids.push(id)
+    else waiting.push(id)
   }
 
   /** Replaces a comment's known state, and updates its parent's count. */
-  #keep(comment: PageComment, isOwn?: boolean): void {
+  #keep(comment: PageComment): void {
     const before = this.comments.get(comment.id)
-    this.#countReply(comment, Number(isInView(comment)) - Number(isInView(before)))
+    // One with replies has been counted before it was known here.
+    const wasInView = before ? isInView(before) : comment.replyCount > 0
+    this.#countReply(comment, Number(isInView(comment)) - Number(wasInView))
     // Events do not contain the viewer's reaction.
-    const kept = { ...comment, viewerReaction: comment.viewerReaction ?? before?.viewerReaction ?? null }
-    // Only the author still sees a comment that waits for a moderator.
-    const isKept = before && isOwn && comment.status === 'pending'
-    this.comments.set(comment.id, isKept ? { ...before, status: 'pending' } : kept)
+    const viewerReaction = comment.viewerReaction ?? before?.viewerReaction ?? null
+    this.comments.set(comment.id, { ...comment, viewerReaction })
   }
 
   /**

@@ -81,18 +81,22 @@ export const addToCommentCount = async (
   by: 1 | -1,
 ): Promise<void> => void (await sql(COUNT, [tenantId, discussionId, by, createdAt]))
 
+// Not below 0: the release before counted no tombstones of pending and rejected comments, until a
+// backfill has counted them.
 const REPLIES = statement(
   'count_replies',
-  `UPDATE comments SET reply_count = reply_count + $3 WHERE tenant_id = $1 AND id = $2
+  `UPDATE comments SET reply_count = greatest(0, reply_count + $3) WHERE tenant_id = $1 AND id = $2
    RETURNING parent_id AS "parentId", status::text, reply_count AS "replyCount"`,
 )
 
 /**
  * A comment comes into view (1) or leaves it (-1): changes its parent's number of replies in view.
- * A parent that is a tombstone comes into view with its first such reply and leaves with its last,
- * and so on upwards.
+ * A parent that is not approved comes into view with its first such reply, as a tombstone, and
+ * leaves with its last, and so on upwards. Returns the ids of those that have come or gone, the
+ * deepest first.
  */
-export async function addToReplyCount(sql: Sql, tenantId: Id, parentId: Id | null, by: 1 | -1): Promise<void> {
+export async function addToReplyCount(sql: Sql, tenantId: Id, parentId: Id | null, by: 1 | -1): Promise<Id[]> {
+  const crossed: Id[] = []
   let next = parentId
   while (next !== null) {
     const [parent] = await sql<{ parentId: Id | null; status: string; replyCount: number }>(REPLIES, [
@@ -100,9 +104,11 @@ export async function addToReplyCount(sql: Sql, tenantId: Id, parentId: Id | nul
       next,
       by,
     ])
-    const crosses = parent?.status === 'deleted' && parent.replyCount === (by === 1 ? 1 : 0)
-    next = crosses ? parent.parentId : null
+    if (parent === undefined || parent.status === 'approved' || parent.replyCount !== (by === 1 ? 1 : 0)) break
+    crossed.push(next)
+    next = parent.parentId
   }
+  return crossed
 }
 
 const ASK_CLASSIFIER = statement(

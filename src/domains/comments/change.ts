@@ -4,10 +4,9 @@ import { ServiceError } from '../../core/errors.ts'
 import type { Audience } from '../../core/events.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
-import { NO_TEXT } from '../../core/withdrawal.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
 import { addToCommentCount, addToReplyCount, type JudgedComment, setCommentState } from './change-sql.ts'
-import { type Comment, isInView, toComment } from './comment.ts'
+import { type Comment, isInView, publicForm, selectComments, toComment } from './comment.ts'
 import { lockComment, type LockedComment } from './locked.ts'
 import { isQueued } from './queues.ts'
 
@@ -20,6 +19,8 @@ export interface CommentChange {
   comment: LockedComment
   /** Empty if nothing has changed. */
   events: readonly ChangeEvent[]
+  /** Those above it that have come into view or left it: see `changeView`. */
+  tombstones?: readonly Comment[]
 }
 
 /**
@@ -39,13 +40,13 @@ export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Co
     const now = new Date()
     const locked = isId(id) ? await lockComment(sql, tenantId, id, now) : undefined
     if (locked === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
-    const { comment: row, events } = await change(sql, locked, now)
+    const { comment: row, events, tombstones = [] } = await change(sql, locked, now)
     const changed = toComment(row)
     const common = { tenantId, discussionId: row.discussionId }
     const newEvents = events.map(({ data, ...event }) => ({
       ...event,
       ...common,
-      data: JSON.stringify({ comment: eventForm(changed, event.audience), ...data }),
+      data: JSON.stringify({ ...changeData(locked, row, event.audience, tombstones), ...data }),
     }))
     return {
       comment: changed,
@@ -58,27 +59,51 @@ export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Co
   return comment
 }
 
+/** A comment as an event shows it: a tombstone to the public, unless it is approved. */
+const eventForm = (comment: Comment, audience: Audience): Comment => ({
+  ...(audience === 'public' ? publicForm(comment) : comment),
+  viewerReaction: null,
+})
+
 /**
- * A comment as an event shows it: the public gets a comment that left the view without its text.
+ * What an event says of a change. `tombstones` are the comments that were none of the public's, or
+ * are not any more, beside the one that was public: the comment itself if it was a tombstone before,
+ * and `above`. A client that counts comments cannot tell that by the comment.
  */
-function eventForm(comment: Comment, audience: Audience): Comment {
-  const isWithdrawn = audience === 'public' && comment.status !== 'approved'
-  return { ...comment, ...(isWithdrawn ? NO_TEXT : {}), viewerReaction: null }
+export function changeData(
+  before: LockedComment,
+  after: LockedComment,
+  audience: Audience,
+  above: readonly Comment[],
+): { comment: Comment; tombstones?: readonly Comment[] } {
+  const comment = eventForm(toComment(after), audience)
+  const isTombstoneStill = audience === 'public' && before.status !== 'approved' && after.status !== 'approved'
+  const tombstones = isTombstoneStill ? [comment, ...above] : above
+  return tombstones.length === 0 || audience === 'recipient' ? { comment } : { comment, tombstones }
 }
 
 /**
- * Updates the counters after a comment's state has changed from `before` to `after`.
+ * Updates the counters after a comment's state has changed from `before` to `after`. Returns the
+ * tombstones above it that come into view or leave it thereby, the nearest first, as the public
+ * sees them.
  *
- * Whether a comment is in view depends on itself alone: it is approved, or a tombstone with replies
- * in view. Replies below a pending or rejected comment keep their own states, and still count in
- * the discussion's `commentCount` and in the comment's `replyCount`; they can be reached again when
- * the comment can.
+ * Replies below a comment that is not approved keep their own states. Those in view still count,
+ * and are reached below the comment's tombstone.
  */
-export async function changeView(sql: Sql, tenantId: Id, before: LockedComment, after: LockedComment): Promise<void> {
+export async function changeView(
+  sql: Sql,
+  tenantId: Id,
+  before: LockedComment,
+  after: LockedComment,
+): Promise<Comment[]> {
   const counted = Number(after.status === 'approved') - Number(before.status === 'approved')
   if (counted !== 0) await addToCommentCount(sql, tenantId, before, counted > 0 ? 1 : -1)
   const shown = Number(isInView(after)) - Number(isInView(before))
-  if (shown !== 0) await addToReplyCount(sql, tenantId, before.parentId, shown > 0 ? 1 : -1)
+  if (shown === 0) return []
+  const crossed = await addToReplyCount(sql, tenantId, before.parentId, shown > 0 ? 1 : -1)
+  if (crossed.length === 0) return []
+  const rows = await selectComments(sql, tenantId, crossed)
+  return rows.sort((one, other) => other.depth - one.depth).map((row) => eventForm(toComment(row), 'public'))
 }
 
 /** Changes a locked comment's state and its counters. Returns the comment after that. */
@@ -87,20 +112,22 @@ export async function setState(
   tenantId: Id,
   before: LockedComment,
   to: JudgedComment,
-): Promise<LockedComment> {
+): Promise<{ after: LockedComment; tombstones: Comment[] }> {
   const { status, pinnedAt, holdReason, answersReports } = to
   const after = { ...before, status, pinnedAt, holdReason, flagged: before.flagged && !answersReports }
   await setCommentState(sql, tenantId, before.id, to)
-  await changeView(sql, tenantId, before, after)
-  return after
+  return { after, tombstones: await changeView(sql, tenantId, before, after) }
 }
 
 /**
- * The audience of a change: public if the public sees the comment or its tombstone, or did until
- * now.
+ * The audience of a change: public if the public sees another comment or tombstone than before.
+ * What happens behind a tombstone is not told: a rejection would tell that the comment was pending.
  */
-export const audienceOf = (before: LockedComment, after: LockedComment): 'public' | 'tenant' =>
-  isInView(before) || isInView(after) ? 'public' : 'tenant'
+export function audienceOf(before: LockedComment, after: LockedComment): 'public' | 'tenant' {
+  const isShown = before.status === 'approved' || after.status === 'approved'
+  const isLaidOpen = isInView(after) && before.status !== after.status && after.status === 'deleted'
+  return isShown || isLaidOpen ? 'public' : 'tenant'
+}
 
 /**
  * Notifies followers of the tenant's queues that these may have changed. Call it only after the

@@ -4,6 +4,9 @@ import { NO_TEXT } from '../../core/withdrawal.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { Reader } from '../readers/readers.ts'
 
+/** What an answer says of a comment's state. Only the public gets `withheld`: pending or rejected. */
+export type ShownStatus = CommentStatus | 'withheld'
+
 /** A comment as everybody gets it: REST, GraphQL, streams and webhooks. Times are RFC 3339. */
 export interface Comment {
   id: Id
@@ -13,7 +16,7 @@ export interface Comment {
   author: Reader | null
   body: string | null
   bodyHtml: string | null
-  status: CommentStatus
+  status: ShownStatus
   pinnedAt: string | null
   editedAt: string | null
   deletedAt: string | null
@@ -52,12 +55,13 @@ const WITHOUT_TEXT: Record<keyof CommentText, null> = NO_TEXT
 type Instant = 'pinnedAt' | 'editedAt' | 'deletedAt'
 
 /** A comment's row, with its author's profile. */
-export interface CommentRow extends Omit<Comment, 'author' | 'viewerReaction' | 'createdAt' | Instant> {
+export interface CommentRow extends Omit<Comment, 'author' | 'status' | 'viewerReaction' | 'createdAt' | Instant> {
   authorId: Id | null
   authorExternalId: string | null
   authorName: string | null
   authorAvatarUrl: string | null
   authorProfileUrl: string | null
+  status: CommentStatus
   pinnedAt: Date | null
   editedAt: Date | null
   deletedAt: Date | null
@@ -101,11 +105,24 @@ export const COMMENT_FROM = 'comments c LEFT JOIN readers r ON r.tenant_id = c.t
 
 /** Whether the public sees a comment: it is approved, or a tombstone with replies in view. */
 export const isInView = ({ status, replyCount }: Pick<CommentRow, 'status' | 'replyCount'>): boolean =>
-  status === 'approved' || (status === 'deleted' && replyCount > 0)
+  status === 'approved' || replyCount > 0
 
 /** SQL: whether a row of `comments` is in view, in the form that its partial indexes use. */
-export const inView = (comment: string): string =>
-  `${comment}.status IN ('approved', 'deleted') AND (${comment}.status = 'approved' OR ${comment}.reply_count > 0)`
+export const inView = (comment: string): string => `(${comment}.status = 'approved' OR ${comment}.reply_count > 0)`
+
+/**
+ * A comment as the public sees it: one that is not approved as a tombstone. Nothing in a tombstone
+ * tells a pending comment from a rejected one: an edit would, so `editedAt` and `revision` are those
+ * of a comment that was never edited. Reactions stay: they were public, and give the tombstone its
+ * place in the order `top`.
+ */
+export function publicForm(comment: Comment): Comment {
+  if (comment.status === 'approved') return comment
+  const status = comment.status === 'deleted' ? 'deleted' : 'withheld'
+  return { ...comment, status, author: null, ...WITHOUT_TEXT, pinnedAt: null, editedAt: null, revision: 1 }
+}
+
+export const toPublicComment = (row: CommentRow): Comment => publicForm(toComment(row))
 
 export function toComment(row: CommentRow): Comment {
   const comment: Comment = {

@@ -5,7 +5,15 @@ import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { atMost, noNul, trimMarkdown } from '../../core/texts.ts'
-import { type Comment, type CommentRow, isInView, selectComment, selectComments, toComment } from './comment.ts'
+import {
+  type Comment,
+  type CommentRow,
+  isInView,
+  selectComment,
+  selectComments,
+  toComment,
+  toPublicComment,
+} from './comment.ts'
 
 /** The number of reactions of each type. */
 export const reactionCountsSchema = z.record(z.string(), z.int().min(1))
@@ -23,19 +31,20 @@ export const newCommentSchema = z.object({
 export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
   const caller = requireCaller(ctx)
   const row = isId(id) ? await selectComment(ctx.app.db.query, caller.tenant.id, id) : undefined
-  if (row === undefined || !maySee(caller, row)) {
-    throw new ServiceError('not_found', { detail: 'There is no such comment.' })
-  }
-  return toComment(row)
+  const comment = row === undefined ? null : commentFor(caller, row)
+  if (comment === null) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  return comment
 }
 
 /**
- * Whether the caller may see a comment. One that is not public is visible to moderators, and until
- * it is deleted to its author, who so learns its state.
+ * A comment as the caller may see it; null if that is not at all. One that is not approved is
+ * visible to moderators, and until it is deleted to its author, who so learns its state; to others
+ * as a tombstone while it has replies in view.
  */
-export function maySee({ actor, identity }: Caller, row: CommentRow): boolean {
+function commentFor({ actor, identity }: Caller, row: CommentRow): Comment | null {
   const isOwn = identity !== null && row.authorExternalId === identity.externalId
-  return isInView(row) || hasCapability(actor, 'moderate_content') || (isOwn && row.status !== 'deleted')
+  if (hasCapability(actor, 'moderate_content') || (isOwn && row.status !== 'deleted')) return toComment(row)
+  return isInView(row) ? toPublicComment(row) : null
 }
 
 /**
@@ -48,7 +57,6 @@ export const parentOf = async (ctx: Ctx, { parentId }: Comment): Promise<Comment
 const loadParent = perRequest<Id, Comment | null>(async (ctx, ids) => {
   const caller = requireCaller(ctx)
   const rows = await selectComments(ctx.app.db.query, caller.tenant.id, [...new Set(ids)])
-  const visible = rows.filter((row) => maySee(caller, row))
-  const comments = new Map(visible.map((row) => [row.id, toComment(row)]))
+  const comments = new Map(rows.map((row) => [row.id, commentFor(caller, row)]))
   return ids.map((id) => comments.get(id) ?? null)
 })

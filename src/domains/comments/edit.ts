@@ -53,9 +53,9 @@ export async function updateComment(
     else if (comment.isAsked) await forgetClassifierRequest(sql, tenant.id, comment.id)
     const pinnedAt = decision.status === 'pending' ? null : comment.pinnedAt
     const after = { ...comment, ...decision, ...texts, editedAt: at, revision, pinnedAt }
-    await changeView(sql, tenant.id, comment, after)
+    const tombstones = await changeView(sql, tenant.id, comment, after)
     const audience = audienceOf(comment, after)
-    return { comment: after, events: [{ type: 'comment_edited', audience, actor: readerActor(reader) }] }
+    return { comment: after, events: [{ type: 'comment_edited', audience, actor: readerActor(reader) }], tombstones }
   })
   if (asks) tellClassifiers(ctx.app)
   return edited
@@ -136,14 +136,14 @@ export async function removeComment(ctx: Ctx, commentId: Id, { reader, mayModera
     if (comment.status === 'deleted') return { comment, events: [] }
     await tombstoneComment(sql, tenant.id, comment.id, now)
     const deleted = { ...comment, status: 'deleted' as const, deletedAt: now, pinnedAt: null }
-    await changeView(sql, tenant.id, comment, deleted)
+    const tombstones = await changeView(sql, tenant.id, comment, deleted)
     if (author === null) {
       const target = { action: 'comment.delete', targetType: 'comment', targetId: comment.id } as const
       await recordAudit(sql, ctx, { ...target, before: toComment(comment), after: toComment(deleted) })
     }
     const audience = audienceOf(comment, deleted)
     const actor: EventActor = author === null ? { kind: 'moderator' } : readerActor(author)
-    return { comment: deleted, events: [{ type: 'comment_deleted', audience, actor }] }
+    return { comment: deleted, events: [{ type: 'comment_deleted', audience, actor }], tombstones }
   })
 }
 

@@ -20,12 +20,16 @@ import { listComments, listRepliesOf } from './list.ts'
 import { type CommentRevision, listRevisions } from './revisions.ts'
 
 export const CommentStatusEnum = builder.enumType('CommentStatus', {
-  description: 'Only an approved comment is public.',
+  description: 'Only the text of an approved comment is public.',
   values: {
     pending: { description: 'Waits for a moderator.' },
     approved: { description: 'Public.' },
     rejected: { description: 'Rejected by a moderator.' },
-    deleted: { description: 'Deleted. It stays as a tombstone while it has approved replies.' },
+    deleted: { description: 'Deleted. It stays as a tombstone while it has replies in view.' },
+    withheld: {
+      description:
+        'The tombstone of a pending or rejected comment with replies in view. Moderators and the author get its state instead.',
+    },
   },
 })
 
@@ -61,15 +65,21 @@ export const CommentRef = builder.objectRef<Comment>('Comment').implement({
       }),
       status: t.expose('status', {
         type: CommentStatusEnum,
-        description: 'The state of the comment. Only an approved comment is public.',
+        description: 'The state of the comment. Only the text of an approved comment is public.',
       }),
       pinnedAt: t.expose('pinnedAt', { type: 'DateTime', nullable: true, description: 'When it was pinned.' }),
-      editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
+      editedAt: t.expose('editedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it was last edited. Null for a tombstone.',
+      }),
       deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
       revision: t.exposeInt('revision', {
-        description: 'The version of the text: 1 when posted, one more with each edit.',
+        description: 'The version of the text: 1 when posted, one more with each edit. 1 for a tombstone.',
       }),
-      replyCount: t.exposeInt('replyCount', { description: 'The number of approved direct replies.' }),
+      replyCount: t.exposeInt('replyCount', {
+        description: 'The number of direct replies in view: approved ones, and tombstones with replies in view.',
+      }),
       reactionCounts: t.expose('reactionCounts', {
         type: 'JSON',
         description: 'The number of reactions by type: `{type: n}`.',
@@ -88,7 +98,7 @@ export const CommentRef = builder.objectRef<Comment>('Comment').implement({
 builder.objectField(CommentRef, 'replies', (t) =>
   t.connection({
     type: CommentRef,
-    description: 'The approved direct replies.',
+    description: 'The direct replies in view.',
     args: { sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order.' }) },
     resolve: (comment, args, ctx) => listRepliesOf(ctx, comment, args),
   }),
@@ -106,8 +116,7 @@ builder.objectField(CommentRef, 'parent', (t) =>
   t.field({
     type: CommentRef,
     nullable: true,
-    description:
-      'The comment that it replies to. Null at the top level. If that comment is not approved, only its author and moderators see it.',
+    description: 'The comment that it replies to. Null at the top level.',
     resolve: (comment, _args, ctx) => parentOf(ctx, comment),
   }),
 )
@@ -176,7 +185,8 @@ builder.queryField('comment', (t) =>
     type: CommentRef,
     nullable: true,
     access: 'key',
-    description: 'Returns a comment. Only its author and moderators see a comment that is not public.',
+    description:
+      'Returns a comment. One that is not approved is visible to its author and to moderators, and to others as a tombstone while it has replies in view.',
     args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
     resolve: (_root, { id }, ctx) => comments.getComment(ctx, id),
   }),

@@ -12,7 +12,7 @@ interface Order {
   types: readonly string[]
 }
 
-/** The order of the index `comments_listed`, read forwards and backwards. */
+/** The order of the index `comments_shown`, read forwards and backwards. */
 const BY_ID = { key: ['c.id'], rowKey: ['id'], types: ['uuid'] }
 const NEWEST = { direction: 'DESC', before: ['c.pinned_at DESC NULLS LAST'], ...BY_ID } as const
 const OLDEST = { direction: 'ASC', before: ['c.pinned_at NULLS FIRST'], ...BY_ID } as const

@@ -15,7 +15,7 @@ import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/shared-reads.ts'
 import { cutKeys, isCut } from '../../core/sql.ts'
-import { type Comment, toComment } from './comment.ts'
+import { type Comment, toPublicComment } from './comment.ts'
 import { getComment } from './comments.ts'
 import {
   type CommentSort,
@@ -39,7 +39,8 @@ interface ListComments extends LevelArgs {
 
 /**
  * A page of one level of a discussion of the tenant: the roots, or the replies of `parentId`;
- * pinned ones first. One statement serves all discussions of a request that ask for their roots
+ * pinned ones first. Everyone gets the public form, moderators too: a key that may moderate often
+ * fills public pages. One statement serves all discussions of a request that ask for their roots
  * with the same arguments. Throws `not_found`.
  */
 export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<Comment>> {
@@ -56,7 +57,7 @@ export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<C
   if (!isId(parentId)) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
   const rows = await listLevel(ctx.app.db.query, tenant.id, { discussionId, parentId, ...level })
   if (rows.length === 0) await requireParent(ctx, discussionId, parentId)
-  return pageOf(rows.map(toComment), size, args, cursorOf(sort), isCut(rows))
+  return pageOf(rows.map(toPublicComment), size, args, cursorOf(sort), isCut(rows))
 }
 
 /** Part of one list of comments. */
@@ -99,7 +100,10 @@ const readRoots = sharedReads<Id, Listed>({
   },
 })
 
-const listedOf = (rows: readonly ListedRow[]): Listed => ({ comments: rows.map(toComment), isCut: isCut(rows) })
+const listedOf = (rows: readonly ListedRow[]): Listed => ({
+  comments: rows.map(toPublicComment),
+  isCut: isCut(rows),
+})
 
 /**
  * A page of a comment's replies in view, pinned ones first. One statement serves all comments of a
@@ -134,7 +138,7 @@ function byKey(rows: readonly ListedRow[], keys: readonly Id[], keyOf: (row: Lis
   const last = rows.at(-1)
   const cut = cutKeys<Id | null>(rows, keys, last === undefined ? undefined : keyOf(last))
   const listed = new Map<Id | null, Comment[]>(keys.map((key) => [key, []]))
-  for (const row of rows) listed.get(keyOf(row))?.push(toComment(row))
+  for (const row of rows) listed.get(keyOf(row))?.push(toPublicComment(row))
   return new Map(keys.map((key) => [key, { comments: listed.get(key) ?? [], isCut: cut.has(key) }]))
 }
 

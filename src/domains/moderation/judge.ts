@@ -47,7 +47,7 @@ export async function applyVerb(
     })
   }
   const answersReports = next.answersReports && actor.kind === 'moderator'
-  const after = await setState(sql, tenantId, comment, {
+  const { after, tombstones } = await setState(sql, tenantId, comment, {
     status: next.status,
     pinnedAt: next.isPinned ? (pinnedAt ?? now) : null,
     holdReason: reasonAfter(comment, verb, answersReports),
@@ -57,7 +57,7 @@ export async function applyVerb(
   // Only moderators see that reports were answered, so there is no event.
   if (after.status === status && after.pinnedAt === pinnedAt) return { comment: after, events: [] }
   const event = { type: EVENTS[verb], audience: audienceOf(comment, after), actor }
-  return { comment: after, events: [event, ...(await replyEvents(sql, tenantId, after, actor))] }
+  return { comment: after, events: [event, ...(await replyEvents(sql, tenantId, after, actor))], tombstones }
 }
 
 function reasonAfter(comment: LockedComment, verb: CommentVerb, answersReports: boolean): HoldReason | null {

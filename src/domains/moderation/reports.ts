@@ -35,7 +35,7 @@ export const reportInput = z.object({ note: noNul(atMost(1000, z.string().trim()
 /**
  * Reports a comment in view for the asserted reader, once. If the number of reports since the last
  * moderator's judgement reaches the tenant's `reportThreshold`, the comment is held: it leaves the
- * view with a `comment_edited` of the system, with status pending and no body. A report of a reader
+ * view with a `comment_edited` of the system. A report of a reader
  * banned in shadow does not count. Throws `not_found`, `already_reported`, `reader_banned`,
  * `discussion_archived`.
  */
@@ -71,6 +71,10 @@ async function reportAs(
 
 async function withdraw(sql: Sql, tenantId: Id, comment: LockedComment, now: Date): Promise<CommentChange> {
   const to = { status: 'pending', pinnedAt: null, holdReason: 'reports', answersReports: false, now } as const
-  const after = await setState(sql, tenantId, comment, to)
-  return { comment: after, events: [{ type: 'comment_edited', audience: 'public', actor: { kind: 'system' } }] }
+  const { after, tombstones } = await setState(sql, tenantId, comment, to)
+  return {
+    comment: after,
+    events: [{ type: 'comment_edited', audience: 'public', actor: { kind: 'system' } }],
+    tombstones,
+  }
 }

@@ -2,8 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
 import { NO_TEXT, TEXTS } from '../../core/withdrawal.ts'
-import { audienceOf, changeView } from '../comments/change.ts'
-import { toComment } from '../comments/comment.ts'
+import { audienceOf, changeData, changeView } from '../comments/change.ts'
 import { lockComment, type LockedComment } from '../comments/locked.ts'
 import type { NewEvent } from '../discussions/append-events.ts'
 import { forgetInAnswers } from '../idempotency/idempotency.ts'
@@ -37,9 +36,9 @@ async function eraseComment(sql: Sql, { tenantId, readerId }: Erasure, id: Id, n
   await blankComment(sql, tenantId, id, now)
   if (before.status === 'deleted') return []
   const after: LockedComment = { ...before, status: 'deleted', deletedAt: now, pinnedAt: null }
-  await changeView(sql, tenantId, before, after)
-  const data = JSON.stringify({ comment: { ...toComment(after), viewerReaction: null } })
+  const tombstones = await changeView(sql, tenantId, before, after)
   const audience = audienceOf(before, after)
+  const data = JSON.stringify(changeData(before, after, audience, tombstones))
   const { discussionId } = before
   return [{ tenantId, discussionId, type: 'comment_deleted', audience, actor: { kind: 'system' }, data }]
 }

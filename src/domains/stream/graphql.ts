@@ -101,12 +101,20 @@ const EventActorRef = builder.objectRef<EventActor>('EventActor').implement({
   }),
 })
 
-const CommentEventDataRef = builder.objectRef<{ comment: Comment }>('CommentEventData').implement({
-  description: 'The data of events about a comment.',
-  fields: (t) => ({
-    comment: t.expose('comment', { type: CommentRef, description: 'The comment after the event.' }),
-  }),
-})
+const CommentEventDataRef = builder
+  .objectRef<{ comment: Comment; tombstones?: Comment[] }>('CommentEventData')
+  .implement({
+    description: 'The data of events about a comment.',
+    fields: (t) => ({
+      comment: t.expose('comment', { type: CommentRef, description: 'The comment after the event.' }),
+      tombstones: t.field({
+        type: [CommentRef],
+        description:
+          'Tombstones that come into view, leave it (`replyCount` 0) or change with the comment, the nearest first. None of them was approved before.',
+        resolve: ({ tombstones }) => tombstones ?? [],
+      }),
+    }),
+  })
 
 interface ReactionEventData {
   commentId: string

@@ -223,8 +223,8 @@ interface Replied {
 }
 
 /**
- * Adds to comments' numbers of replies in view. A tombstone comes into view with its first such
- * reply and leaves with its last, which changes its own parent's number, and so on upwards.
+ * Adds to comments' numbers of replies in view. A comment that is not approved comes into view with
+ * its first such reply and leaves with its last, which changes its own parent's number, and so on upwards.
  */
 export async function addReplies(sql: Sql, tenantId: Id, added: ReadonlyMap<Id, number>): Promise<void> {
   for (let next = added; next.size > 0;) {
@@ -232,7 +232,7 @@ export async function addReplies(sql: Sql, tenantId: Id, added: ReadonlyMap<Id, 
     const above = new Map<Id, number>()
     for (const { parentId, status, replyCount, replies } of rows) {
       const by = Number(replyCount > 0) - Number(replyCount - replies > 0)
-      if (status === 'deleted' && parentId !== null && by !== 0) above.set(parentId, (above.get(parentId) ?? 0) + by)
+      if (status !== 'approved' && parentId !== null && by !== 0) above.set(parentId, (above.get(parentId) ?? 0) + by)
     }
     next = new Map([...above].filter(([, by]) => by !== 0))
   }

@@ -86,7 +86,7 @@ export async function placeBelow(
 export function countReplies(placed: readonly PlacedComment[]): Map<Id, number> {
   const byId = new Map(placed.map((comment) => [comment.id, comment]))
   const others = new Map<Id, number>()
-  // The deepest first: whether a tombstone is in view depends on its replies.
+  // The deepest first: whether a comment that is not approved is in view depends on its replies.
   for (const { row, replyCount, parentId } of [...placed].sort((one, other) => other.depth - one.depth)) {
     if (parentId === null || !isInView({ status: row.status, replyCount })) continue
     const parent = byId.get(parentId)

@@ -54,7 +54,7 @@ const comment = (type: EventType, at: string): Omit<Comment, 'id' | 'discussionI
   depth: 0,
   body: 'An example of a comment.',
   bodyHtml: '<p>An example of a comment.</p>\n',
-  status: type === 'comment_rejected' ? 'rejected' : type === 'comment_deleted' ? 'deleted' : 'approved',
+  status: type === 'comment_rejected' ? 'withheld' : type === 'comment_deleted' ? 'deleted' : 'approved',
   pinnedAt: type === 'comment_pinned' ? at : null,
   editedAt: type === 'comment_edited' ? at : null,
   deletedAt: type === 'comment_deleted' ? at : null,

@@ -67,7 +67,7 @@ export function CommentCard({
         )}
       </Group>
       <Text size="sm" {...WRITTEN} mt={4} {...(body == null ? { c: 'dimmed' } : {})}>
-        {body ?? 'deleted'}
+        {body ?? status}
       </Text>
       <Reactions counts={reactionCounts} />
       {error !== null && <Problem error={error} />}

@@ -13,11 +13,12 @@ import {
   ThreadDocument,
   type ThreadCommentFragment,
   UnpinCommentDocument,
+  WithheldCommentDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 
-const OUTDATED = [ThreadDocument, MarkedDocument, DiscussionDocument]
+const OUTDATED = [ThreadDocument, MarkedDocument, DiscussionDocument, WithheldCommentDocument]
 
 interface Props {
   comment: ThreadCommentFragment

@@ -1,7 +1,12 @@
 import { useThrottledCallback } from '@mantine/hooks'
 import { useEffect, useRef } from 'react'
 
-import { DiscussionDocument, MarkedDocument, ThreadDocument } from '../../../generated/console.ts'
+import {
+  DiscussionDocument,
+  MarkedDocument,
+  ThreadDocument,
+  WithheldCommentDocument,
+} from '../../../generated/console.ts'
 import { useDiscussionEvents } from '../../api/live.ts'
 import { useRefresh } from '../../api/queries.ts'
 
@@ -12,7 +17,7 @@ import { useRefresh } from '../../api/queries.ts'
  */
 export function useLiveThread(discussionId: string, lastEventId: string): void {
   const refreshPosition = useRefresh([DiscussionDocument])
-  const refreshThread = useRefresh([ThreadDocument, MarkedDocument])
+  const refreshThread = useRefresh([ThreadDocument, MarkedDocument, WithheldCommentDocument])
   const onEvent = useThrottledCallback(() => void refreshPosition(), 400)
   useDiscussionEvents([discussionId], onEvent)
 

@@ -18,7 +18,7 @@ export interface Marks {
   lists: Readonly<Record<Mark, readonly Item[]>>
   /** Their numbers, in words. */
   counts: Readonly<Record<Mark, string>>
-  /** Comments out of view, by parent; those at the top level under null. */
+  /** Comments that are not approved, by parent; those at the top level under null. */
   hidden: ReadonlyMap<string | null, readonly ThreadCommentFragment[]>
   /** Why a comment is held and how often it was reported, by id. */
   about: ReadonlyMap<string, Item>
@@ -51,16 +51,18 @@ export function useMarks(discussionId: string) {
 }
 
 /**
- * A level of the thread with hidden comments inserted among those in view; `isWhole` says whether
- * the level is complete. Hidden comments after the last visible one appear with the next page. Ids
+ * A level of the thread with hidden comments inserted among those in view, in the place of their
+ * tombstones where they have one; `isWhole` says whether the level is complete. Hidden comments after the last visible one appear with the next page. Ids
  * are in the order of time.
  */
 export function withHidden(
-  inView: readonly ThreadCommentFragment[],
+  shown: readonly ThreadCommentFragment[],
   hidden: readonly ThreadCommentFragment[],
   { sort, isWhole }: { sort: CommentSort; isWhole: boolean },
 ): readonly ThreadCommentFragment[] {
-  const known = new Set(inView.map(({ id }) => id))
+  const known = new Set(shown.map(({ id }) => id))
+  const behind = new Map(hidden.map((comment) => [comment.id, comment]))
+  const inView = shown.map((comment) => behind.get(comment.id) ?? comment)
   const others = hidden.filter(({ id }) => !known.has(id))
   // Comments out of view have no reactions, so they have no place in an order by reactions.
   if (sort === 'top') return [...others, ...inView]

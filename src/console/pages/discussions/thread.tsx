@@ -1,8 +1,13 @@
 import { Box, Button, Stack } from '@mantine/core'
 import { useState } from 'react'
 
-import { type CommentSort, ThreadDocument, type ThreadCommentFragment } from '../../../generated/console.ts'
-import { useList } from '../../api/queries.ts'
+import {
+  type CommentSort,
+  ThreadDocument,
+  type ThreadCommentFragment,
+  WithheldCommentDocument,
+} from '../../../generated/console.ts'
+import { useApi, useList } from '../../api/queries.ts'
 import { List } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
 import { Empty } from '../../ui/states.tsx'
@@ -40,7 +45,7 @@ export function Thread({
         <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
           {comments.map((comment) => (
             <li key={comment.id}>
-              <CommentCard comment={comment} about={marks.about.get(comment.id)} isFinal={props.isFinal} />
+              <BehindTombstone comment={comment} about={marks.about.get(comment.id)} isFinal={props.isFinal} />
               <Replies comment={comment} depth={depth + 1} {...props} />
             </li>
           ))}
@@ -50,11 +55,21 @@ export function Thread({
   )
 }
 
+/** A comment, also where the list has its tombstone and the marks are too few for it. */
+function BehindTombstone({ comment, ...props }: Parameters<typeof CommentCard>[0]) {
+  const { id, status } = comment
+  const { data } = useApi(WithheldCommentDocument, { id }, { enabled: status === 'withheld' })
+  // An answer from before may still be there after an approval.
+  return <CommentCard comment={(status === 'withheld' && data?.comment) || comment} {...props} />
+}
+
 function Replies({ comment, depth, ...props }: ThreadProps & { comment: ThreadCommentFragment; depth: number }) {
-  const hidden = props.marks.hidden.get(comment.id)?.length ?? 0
+  const notApproved = props.marks.hidden.get(comment.id) ?? []
+  // The others have a tombstone, which is counted.
+  const hidden = notApproved.filter(({ replyCount }) => replyCount === 0).length
   const count = comment.replyCount + hidden
   // Comments that need attention are not folded.
-  const [isOpen = hidden > 0, setOpen] = useState<boolean>()
+  const [isOpen = notApproved.length > 0, setOpen] = useState<boolean>()
   if (count === 0) return null
   return (
     <Box

@@ -63,7 +63,13 @@ export function Actions({ entry, onJudge, onBan }: JudgeProps) {
   )
 }
 
-const WORDS = { approved: 'Approved', rejected: 'Rejected', pending: 'Waits', deleted: 'Deleted' } as const
+const WORDS = {
+  approved: 'Approved',
+  rejected: 'Rejected',
+  pending: 'Waits',
+  deleted: 'Deleted',
+  withheld: 'Withheld',
+} as const
 
 /** The actions on a comment that was judged. */
 function actionsAfter({ status, pinnedAt }: Entry): readonly [verb: Verb, label: string][] {

@@ -1,0 +1,2 @@
+-- concurrently
+DROP INDEX CONCURRENTLY IF EXISTS comments_pinned;

@@ -1,0 +1,62 @@
+import { expect } from 'vitest'
+
+import type { Comment } from '../../src/clients/receiver/events.ts'
+import type { CommentPage } from '../../src/clients/widget/backend.ts'
+import type { TestService } from './service.ts'
+
+export type ReadPage = (level: { parentId: string | null; cursor: string | null }) => Promise<CommentPage>
+
+/** All comments that a reader reaches by paging through every level, by id. None comes twice. */
+export async function reachableBy(read: ReadPage): Promise<Map<string, Comment>> {
+  const found = new Map<string, Comment>()
+  const levels: (string | null)[] = [null]
+  for (let parentId = levels.shift(); parentId !== undefined; parentId = levels.shift()) {
+    let cursor: string | null = null
+    do {
+      const page: CommentPage = await read({ parentId, cursor })
+      for (const { replies, ...comment } of page.data) {
+        expect(comment.parentId).toBe(parentId)
+        expect([...found.keys()]).not.toContain(comment.id)
+        found.set(comment.id, comment)
+        levels.push(comment.id)
+        for (const { parentId: above } of replies?.data ?? []) expect(above).toBe(comment.id)
+      }
+      cursor = page.nextCursor
+    } while (cursor !== null)
+  }
+  return found
+}
+
+/** Pages by REST. */
+export const byRest =
+  (service: TestService, discussionId: string, query: string, headers: Record<string, string>): ReadPage =>
+  async ({ parentId, cursor }) => {
+    const place = `${parentId === null ? '' : `&parentId=${parentId}`}${cursor === null ? '' : `&cursor=${cursor}`}`
+    const path = `/discussions/${discussionId}/comments?${query}${place}`
+    const { json, status, text } = await service.call('GET', path, { headers })
+    expect(status, text).toBe(200)
+    return json as CommentPage
+  }
+
+const FIELDS = `id discussionId parentId depth author { id externalId name avatarUrl profileUrl } body bodyHtml status
+  pinnedAt editedAt deletedAt revision replyCount reactionCounts viewerReaction createdAt`
+const CONNECTION = `edges { node { ${FIELDS} } } pageInfo { hasNextPage endCursor }`
+const ROOTS = `query ($id: ID!, $after: String, $sort: CommentSort) {
+  discussion(id: $id) { level: comments(first: 2, after: $after, sort: $sort) { ${CONNECTION} } } }`
+const REPLIES = `query ($id: ID!, $after: String, $sort: CommentSort) {
+  comment(id: $id) { level: replies(first: 2, after: $after, sort: $sort) { ${CONNECTION} } } }`
+
+/** Pages by GraphQL: the top level of the discussion, and each comment's own `replies`. */
+export const byGraphql =
+  (service: TestService, id: string, sort: string, headers: Record<string, string>): ReadPage =>
+  async ({ parentId, cursor }) => {
+    const document = parentId === null ? ROOTS : REPLIES
+    const { json, text } = await service.graphql(document, { id: parentId ?? id, after: cursor, sort }, headers)
+    expect(json.errors, text).toBeUndefined()
+    const { edges, pageInfo } = (json.data.discussion ?? json.data.comment).level
+    return {
+      data: edges.map(({ node }: { node: Comment }) => node),
+      nextCursor: pageInfo.hasNextPage ? pageInfo.endCursor : null,
+      hasMore: pageInfo.hasNextPage,
+    }
+  }
