@@ -17,9 +17,8 @@ export const TEXTS = Object.keys(NO_TEXT) as (keyof typeof NO_TEXT)[]
  * An event's JSON for callers without `moderate_content`, given the present state `now` of its
  * comment; `now` is null for an event about no comment. An event keeps its text as long as the text
  * was not edited since and the comment is approved, or waits for a moderator as it did then.
- * Otherwise `body` and `bodyHtml` are null, and so is `author` once the comment is deleted, or if it
- * was public and is not any more.
- * Streams, GraphQL and webhooks all decide here.
+ * Otherwise `body` and `bodyHtml` are null. So is `author` once the comment is deleted, or if it
+ * was public and is not any more. Streams, GraphQL and webhooks all decide here.
  */
 export function tellNow(json: string, now: CommentState | null): string {
   if (now === null) return json

@@ -18,11 +18,14 @@ const CHANGES_VIEW: ReadonlySet<EventType> = new Set([
  */
 export function applyWithdrawal(frame: Frame, kept: readonly Frame[]): void {
   if (!CHANGES_VIEW.has(frame.type)) return
-  const now = commentOf(eventOf(frame))
-  if (now === undefined) return
-  for (const each of kept) {
-    // Most are about other comments, which is seen without parsing them.
-    if (!each.json.includes(now.id) || commentOf(eventOf(each))?.id !== now.id) continue
+  const event = eventOf(frame)
+  const shown = commentOf(event)
+  if (shown === undefined) return
+  // Most are about other comments, which is seen without parsing them.
+  const alike = kept.filter(({ json }) => json.includes(shown.id))
+  const about = alike.filter((each) => commentOf(eventOf(each))?.id === shown.id)
+  const now = isHeldByReports(event, shown) ? { status: 'pending' as const, revision: revisionIn(about) } : shown
+  for (const each of about) {
     const json = tellNow(each.json, now)
     if (json !== each.json) each.withdrawn = frameOf({ ...each, json, withdrawn: null })
     // If the database gave `frame` without its text, a later change has withdrawn that: such a
@@ -30,6 +33,13 @@ export function applyWithdrawal(frame: Frame, kept: readonly Frame[]): void {
     else if (frame.withdrawn === null) each.withdrawn = null
   }
 }
+
+/** Reports leave the text as it is: it waits for a moderator, and its event tells no revision. */
+const isHeldByReports = ({ type, actor }: StreamEvent, { status }: CommentState): boolean =>
+  type === 'comment_edited' && status === 'withheld' && actor.kind === 'system'
+
+const revisionIn = (frames: readonly Frame[]): number =>
+  Math.max(0, ...frames.map((frame) => commentOf(eventOf(frame))?.revision ?? 0))
 
 const commentOf = ({ data }: StreamEvent): (CommentState & { id: Id }) | undefined =>
   data.comment as (CommentState & { id: Id }) | undefined

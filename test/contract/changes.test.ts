@@ -97,7 +97,7 @@ describe('PATCH /comments/{id}', () => {
     expect(last).toMatchObject({
       type: 'comment_edited',
       audience: 'public',
-      data: { comment: { status: 'pending', body: null, bodyHtml: null } },
+      data: { comment: { status: 'withheld', author: null, body: null, bodyHtml: null, editedAt: null } },
     })
     expect(JSON.stringify(last)).not.toContain('secret')
   })

@@ -145,7 +145,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
     expect(json).toMatchObject({ status: 'rejected', body: 'secret' })
     const event = await lastEvent(visible.discussionId)
     expect(event).toMatchObject({ type: 'comment_rejected', audience: 'public' })
-    expect(event?.data.comment).toMatchObject({ id: visible.id, status: 'rejected', body: null, bodyHtml: null })
+    expect(event?.data.comment).toMatchObject({ id: visible.id, status: 'withheld', body: null, bodyHtml: null })
     expect((await seen(visible.id)).code).toBe('not_found')
     const hidden = await hold(() => post('reject'))
     await act(hidden.id, 'reject')
@@ -265,14 +265,17 @@ describe('POST /comments/{id}/approve, /reject', () => {
     expect((await discussion('tombs')).commentCount).toBe(1)
   })
 
-  test('approved replies keep their state below a rejected comment', async () => {
+  test('approved replies keep their state and place below a rejected comment, which leaves a tombstone', async () => {
     const top = await post('below')
     const middle = await post('below', { parentId: top.id })
     const leaf = await post('below', { parentId: middle.id })
     await act(middle.id, 'reject')
-    expect(await seen(top.id)).toMatchObject({ replyCount: 0 })
+    expect(await seen(top.id)).toMatchObject({ replyCount: 1 })
     expect(await seen(leaf.id)).toMatchObject({ status: 'approved' })
-    expect((await list('below', `?parentId=${top.id}`)).data).toEqual([])
+    const tombstone = { id: middle.id, status: 'withheld', author: null, body: null, bodyHtml: null, replyCount: 1 }
+    expect((await list('below', `?parentId=${top.id}`)).data).toMatchObject([tombstone])
+    expect((await list('below', `?parentId=${middle.id}`)).data).toMatchObject([{ id: leaf.id }])
+    expect((await call('GET', `/comments/${middle.id}`)).json).toMatchObject({ status: 'rejected', body: middle.body })
     expect((await discussion('below')).commentCount).toBe(2)
     await act(middle.id, 'approve')
     expect(await seen(top.id)).toMatchObject({ replyCount: 1 })
@@ -380,7 +383,7 @@ describe('POST /comments/{id}/report', () => {
     expect((await discussion('threshold')).commentCount).toBe(0)
     const event = await lastEvent(comment.discussionId)
     expect(event).toMatchObject({ type: 'comment_edited', audience: 'public', actor: { kind: 'system' } })
-    expect(event?.data.comment).toMatchObject({ status: 'pending', body: null, bodyHtml: null, pinnedAt: null })
+    expect(event?.data.comment).toMatchObject({ status: 'withheld', body: null, bodyHtml: null, pinnedAt: null })
     await act(comment.id, 'approve')
     for (const headers of (await readers(9)).slice(5)) expect((await report(comment.id, headers)).status).toBe(201)
     expect(await seen(comment.id)).toMatchObject({ status: 'approved' })

@@ -86,7 +86,8 @@ function toldNow({ data }: Logged, comments: Comments): Json {
   const now = comments.get(then.id as string) ?? { status: 'deleted', revision: 0 }
   const isWaiting = now.status === 'pending' && then.status === 'pending'
   if (now.revision === then.revision && (now.status === 'approved' || isWaiting)) return data
-  const author = now.status === 'deleted' ? null : then.author
+  const isGone = now.status === 'deleted' || (then.status === 'approved' && now.status !== 'approved')
+  const author = isGone ? null : then.author
   return { ...data, comment: { ...then, body: null, bodyHtml: null, author } }
 }
 
@@ -489,7 +490,7 @@ test('a long repair and a long replay show no text that was rejected or deleted 
       const { id, body, bodyHtml, author, status } = data.data.comment
       const isHidden = !mayModerate && [rejected, deleted].includes(id)
       expect([body, bodyHtml].map((text) => text === null)).toEqual([isHidden, isHidden])
-      expect(author === null).toBe(!mayModerate && id === deleted)
+      expect(author === null).toBe(isHidden)
       expect(status).toBe('approved')
     }
     expect(written.map(({ data }) => data.data.comment.id)).toEqual([root, ...replies.flatMap((id) => [id, id]), back])

@@ -18,7 +18,7 @@ function json(seq: number, status: string, comment: object = {}): string {
   const body = status === 'approved' || status === 'pending' ? 'text' : null
   const author = status === 'deleted' || status === 'withheld' ? null : { id: 'ann' }
   const told = { id: COMMENT, parentId: null, author, body, bodyHtml: body, status, revision: 1, ...comment }
-  return JSON.stringify({ seq, data: { comment: told } })
+  return JSON.stringify({ seq, actor: { kind: 'moderator' }, data: { comment: told } })
 }
 
 const frame = (seq: number, type: EventType, status: string, comment: object = {}): Frame => {
@@ -61,10 +61,14 @@ test.each([
   const told = tellNow(text, { status, revision: latest })
   if (isTold) return expect(told).toBe(text)
   const { comment } = JSON.parse(text).data
-  // Whoever wrote a comment that was public is no more shown than what they wrote.
+  // The author of a comment that was public goes with the text.
   const isGone = status === 'deleted' || (then === 'approved' && status !== 'approved')
   const author = isGone ? null : comment.author
-  expect(JSON.parse(told)).toEqual({ seq: 1, data: { comment: { ...comment, ...NO_TEXT, author } } })
+  expect(JSON.parse(told)).toEqual({
+    seq: 1,
+    actor: { kind: 'moderator' },
+    data: { comment: { ...comment, ...NO_TEXT, author } },
+  })
 })
 
 test('an event about no comment is sent as it was written', () => {
@@ -183,5 +187,21 @@ test('an approval that is read late, after the next rejection, restores no text'
     [1, null],
     [2, null],
     [3, null],
+  ])
+})
+
+test('a text that waited, was approved and waits again by reports is told to keys as it is by the database', () => {
+  const ring = newRing()
+  ring.push(frame(1, 'comment_created', 'pending'))
+  ring.push(frame(2, 'comment_edited', 'pending', { revision: 2 }))
+  ring.push(frame(3, 'comment_approved', 'approved', { revision: 2 }))
+  const held = JSON.parse(json(4, 'withheld'))
+  const byReports = JSON.stringify({ ...held, actor: { kind: 'system' }, type: 'comment_edited' })
+  ring.push(frameOf({ ...frame(4, 'comment_edited', 'withheld'), withdrawn: null, json: byReports }))
+  expect(texts(ring, KEY)).toEqual([
+    [1, null],
+    [2, 'text'],
+    [3, null],
+    [4, null],
   ])
 })

@@ -180,7 +180,7 @@ export class ThreadState {
     this.#place(tombstone)
   }
 
-  /** Puts a comment in view into its list, unless it is there, and takes others from those waiting. */
+  /** Puts a comment in view into its list. One that is not in view does not wait there. */
   #place({ id, parentId }: Comment): void {
     const list = this.list(parentId)
     const { ids, waiting } = list

@@ -66,9 +66,9 @@ const eventForm = (comment: Comment, audience: Audience): Comment => ({
 })
 
 /**
- * What an event says of a change. `tombstones` are the comments that were none of the public's, or
- * are not any more, beside the one that was public: the comment itself if it was a tombstone before,
- * and `above`. A client that counts comments cannot tell that by the comment.
+ * What an event says of a change. `tombstones` are the comments that come into view, change or
+ * leave it beside an approved one: the comment itself if it was a tombstone before, and `above`. A
+ * client that counts comments cannot tell that by the comment.
  */
 export function changeData(
   before: LockedComment,

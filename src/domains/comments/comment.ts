@@ -4,7 +4,7 @@ import { NO_TEXT } from '../../core/withdrawal.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { Reader } from '../readers/readers.ts'
 
-/** What an answer says of a comment's state. Only the public gets `withheld`: pending or rejected. */
+/** A comment's state in an answer. Only the public gets `withheld`: pending or rejected. */
 export type ShownStatus = CommentStatus | 'withheld'
 
 /** A comment as everybody gets it: REST, GraphQL, streams and webhooks. Times are RFC 3339. */
@@ -112,9 +112,9 @@ export const inView = (comment: string): string => `(${comment}.status = 'approv
 
 /**
  * A comment as the public sees it: one that is not approved as a tombstone. Nothing in a tombstone
- * tells a pending comment from a rejected one: an edit would, so `editedAt` and `revision` are those
- * of a comment that was never edited. Reactions stay: they were public, and give the tombstone its
- * place in the order `top`.
+ * tells a pending comment from a rejected one: an edit would, so `editedAt` and `revision` are
+ * those of a comment that was never edited. Reactions stay: they were public, and give the
+ * tombstone its place in the order `top`.
  */
 export function publicForm(comment: Comment): Comment {
   if (comment.status === 'approved') return comment

@@ -223,8 +223,9 @@ interface Replied {
 }
 
 /**
- * Adds to comments' numbers of replies in view. A comment that is not approved comes into view with
- * its first such reply and leaves with its last, which changes its own parent's number, and so on upwards.
+ * Adds to comments' numbers of replies in view. A comment that is not approved comes into view
+ * with its first such reply and leaves with its last, which changes its own parent's number, and so
+ * on upwards.
  */
 export async function addReplies(sql: Sql, tenantId: Id, added: ReadonlyMap<Id, number>): Promise<void> {
   for (let next = added; next.size > 0;) {

@@ -52,8 +52,8 @@ export function useMarks(discussionId: string) {
 
 /**
  * A level of the thread with hidden comments inserted among those in view, in the place of their
- * tombstones where they have one; `isWhole` says whether the level is complete. Hidden comments after the last visible one appear with the next page. Ids
- * are in the order of time.
+ * tombstones where they have one; `isWhole` says whether the level is complete. Hidden comments
+ * after the last visible one appear with the next page. Ids are in the order of time.
  */
 export function withHidden(
   shown: readonly ThreadCommentFragment[],
