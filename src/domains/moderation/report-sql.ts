@@ -46,16 +46,18 @@ export interface ReportRow {
   profileUrl: string | null
 }
 
-// Sorted by time in memory: a comment has few reports, stored together.
+// Limited before profiles are read: a comment may have thousands of reports.
 const LIST = statement(
   'reports_of_comments',
   `SELECT l.* FROM unnest($2::uuid[]) WITH ORDINALITY AS p (id, n)
    CROSS JOIN LATERAL (
      SELECT x.comment_id AS "commentId", x.reason, x.note, x.counted, x.created_at AS "createdAt", r.id AS "readerId",
        r.external_id AS "externalId", r.name, r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl"
-     FROM reports x JOIN readers r ON r.tenant_id = x.tenant_id AND r.id = x.reader_id
-     WHERE x.tenant_id = $1 AND x.comment_id = p.id AND (x.created_at, x.reader_id) < ($3::timestamptz, $4::uuid)
-     ORDER BY x.created_at DESC, x.reader_id DESC LIMIT $5
+     FROM (
+       SELECT * FROM reports
+       WHERE tenant_id = $1 AND comment_id = p.id AND (created_at, reader_id) < ($3::timestamptz, $4::uuid)
+       ORDER BY comment_id DESC, created_at DESC, reader_id DESC LIMIT $5
+     ) x JOIN readers r ON r.tenant_id = x.tenant_id AND r.id = x.reader_id
    ) l
    ORDER BY p.n, l."createdAt" DESC, l."readerId" DESC`,
 )
