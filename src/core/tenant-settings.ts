@@ -190,6 +190,13 @@ export const tenantSettingsSchema = z.strictObject({
     .describe('How many webhook endpoints there can be, disabled ones included.'),
   webhookPolicy: webhookPolicySchema.prefault({}),
   deliveryRetentionDays: z.int().min(1).max(365).default(30).describe('Days that finished deliveries are kept.'),
+  auditRetentionDays: z.int().min(1).max(36_500).default(1095).describe('Days that the audit log keeps its entries.'),
+  analyticsRetentionDays: z
+    .int()
+    .min(93)
+    .max(36_500)
+    .default(400)
+    .describe('Days for which the top discussions and readers can be asked.'),
   identity: z
     .strictObject({
       issuer: noNul(atMost(2048, z.string().min(1)))

@@ -16,7 +16,14 @@ import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
 import { finishErasure } from '../domains/privacy/erase.ts'
 import { deleteExpiredSecrets } from '../domains/secrets/sql.ts'
 import { holdDeliveries, releaseHeld } from '../domains/webhooks/holding-sql.ts'
-import { clearDeletedEndpoints, deleteOldDeliveries, deleteOldEvents, forgetDeletedEndpoints } from './retention-sql.ts'
+import { deleteOldAnalytics, deleteOldAuditEntries } from './old-rows-sql.ts'
+import {
+  clearDeletedEndpoints,
+  deleteOldDeliveries,
+  deleteOldEvents,
+  forgetDeletedEndpoints,
+  type LookedAt,
+} from './retention-sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 import { observeBackfills } from './metrics.ts'
 import type { Outbound } from './outbound.ts'
@@ -43,6 +50,20 @@ const batched = (name: string, pollMs: number, batch: (sql: Sql, limit: number) 
   work: async (app) => (await batch(app.db.query, BATCH)) === BATCH,
 })
 
+/** After this, kept events are looked at again: their deliveries may be gone. */
+const ROUND_MS = 6 * 3_600_000
+
+function deleteOldRows(): Chore['work'] {
+  let lookedAt: LookedAt = new Map()
+  let beganAt = performance.now()
+  return async ({ db }) => {
+    if (performance.now() - beganAt > ROUND_MS) [lookedAt, beganAt] = [new Map(), performance.now()]
+    // All deliveries first, because an event stays as long as a delivery of it is stored.
+    if ((await deleteOldDeliveries(db.query, BATCH)) === BATCH) return true
+    return (await deleteOldEvents(db.query, BATCH, lookedAt)).hasMore
+  }
+}
+
 /** Their files are read at the first turn, which no start waits for. */
 const migrationsOf = perApp(() => readMigrations())
 
@@ -53,7 +74,7 @@ export const CODE_BACKFILLS: CodeBackfills = {
 }
 
 /** What every worker looks after by itself, any number of them side by side. */
-const CHORES: readonly Chore[] = [
+const chores = (): readonly Chore[] => [
   {
     name: 'key sets',
     pollMs: 1000,
@@ -72,10 +93,9 @@ const CHORES: readonly Chore[] = [
   { name: 'interrupted merges', pollMs: 10_000, work: (app, _outbound, signal) => finishMerge(app, signal) },
   batched('deliveries to hold', 1000, holdDeliveries),
   batched('deliveries held no more', 1000, releaseHeld),
-  // Deliveries first, because events stay while a delivery may need them.
-  batched('old deliveries and events', 60_000, async (sql, limit) =>
-    Math.max(await deleteOldDeliveries(sql, limit), await deleteOldEvents(sql, limit)),
-  ),
+  { name: 'old deliveries and events', pollMs: 60_000, work: deleteOldRows() },
+  batched('old audit entries', 60_000, deleteOldAuditEntries),
+  batched('old analytics', 60_000, deleteOldAnalytics),
   {
     name: 'deliveries of deleted endpoints',
     pollMs: 1000,
@@ -113,7 +133,7 @@ const CHORES: readonly Chore[] = [
 export function startChores(app: App, outbound: Outbound): { stop(): Promise<void> } {
   observeBackfills(app)
   const stopping = new AbortController()
-  const loops = CHORES.map(({ name, pollMs, work }): Loop => {
+  const loops = chores().map(({ name, pollMs, work }): Loop => {
     const run = async (): Promise<void> => {
       let more = true
       while (more && !stopping.signal.aborted) more = await work(app, outbound, stopping.signal)

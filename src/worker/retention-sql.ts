@@ -1,4 +1,5 @@
-import { type Sql, statement } from '../core/sql.ts'
+import type { Id } from '../core/ids.ts'
+import { anyId, type Sql, statement } from '../core/sql.ts'
 import { storedNumber } from '../core/stored.ts'
 import { tenantSettings, tenantSettingsSchema } from '../core/tenant-settings.ts'
 
@@ -21,7 +22,8 @@ const DELETE_DELIVERIES = statement(
      CROSS JOIN LATERAL (
        SELECT id FROM deliveries
        WHERE tenant_id = e.tenant_id AND endpoint_id = e.id
-         AND id < first_id(now() - ${RETENTION_DAYS} * interval '1 day') AND status IN ('delivered', 'failed')
+         AND id < first_id(now() - ${RETENTION_DAYS} * interval '1 day') AND ${anyId('endpoint_id')}
+         AND status IN ('delivered', 'failed')
        ORDER BY id
        LIMIT $1
        FOR UPDATE SKIP LOCKED) d
@@ -40,54 +42,86 @@ const DELETE_DELIVERIES = statement(
 export const deleteOldDeliveries = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(DELETE_DELIVERIES, [limit]))[0]?.count ?? 0
 
-// An event is kept as long as streams replay it, and as long as finished deliveries, whose body it
-// is. If an endpoint's oldest delivery is older than that, it is still waiting: then its event and
-// all later ones stay.
+// An event is kept as long as streams replay it, and as long as a delivery of it is stored, whose
+// body it is: a held one keeps its own event, and no other. Events are looked at from the oldest
+// on, and beyond `looked` of their tenant. Locked ones are left to a later look.
 const DELETE_EVENTS = statement(
   'delete_old_events',
-  `WITH old AS (
-     SELECT v.tenant_id, v.discussion_id, v.seq
-     FROM tenants t
+  `WITH looked AS (
+     SELECT v.* FROM tenants t
+     LEFT JOIN unnest($2::uuid[], $3::timestamptz[]) AS looked (tenant_id, at) ON looked.tenant_id = t.id
      CROSS JOIN LATERAL (
-       SELECT min(d.created_at) AS at FROM webhook_endpoints e CROSS JOIN LATERAL (
-         SELECT created_at FROM deliveries WHERE tenant_id = e.tenant_id AND endpoint_id = e.id ORDER BY id LIMIT 1) d
-       WHERE e.tenant_id = t.id) oldest
-     CROSS JOIN LATERAL (
-       SELECT tenant_id, discussion_id, seq FROM events
-       WHERE tenant_id = t.id AND occurred_at < least(
-         now() - greatest(${RETENTION_DAYS} * interval '1 day', ${REPLAY_HOURS} * interval '1 hour'),
-         oldest.at - interval '1 hour')
+       SELECT tenant_id, discussion_id, seq, id, occurred_at FROM events
+       WHERE tenant_id = t.id AND occurred_at >= coalesce(looked.at, '-infinity')
+         AND occurred_at < now() - greatest(${RETENTION_DAYS} * interval '1 day', ${REPLAY_HOURS} * interval '1 hour')
        ORDER BY occurred_at
-       LIMIT $1
-       FOR UPDATE SKIP LOCKED) v
+       LIMIT $1) v
      LIMIT $1
+   ), judged AS MATERIALIZED (
+     SELECT l.*, (SELECT true FROM deliveries WHERE tenant_id = l.tenant_id AND event_id = l.id LIMIT 1) IS NOT NULL AS needed
+     FROM looked l
    ), deleted AS (
-     DELETE FROM events v USING old o
-     WHERE v.tenant_id = o.tenant_id AND v.discussion_id = o.discussion_id AND v.seq = o.seq
-     RETURNING 1
+     DELETE FROM events WHERE ctid = ANY(ARRAY(
+       SELECT f.row FROM judged j CROSS JOIN LATERAL (
+         SELECT ctid AS row FROM events
+         WHERE tenant_id = j.tenant_id AND discussion_id = j.discussion_id AND seq = j.seq
+         LIMIT 1
+         FOR UPDATE SKIP LOCKED) f
+       WHERE NOT j.needed))
+     RETURNING tenant_id
    )
-   SELECT count(*)::int AS count FROM deleted`,
+   SELECT tenant_id AS "tenantId", count(*)::int AS looked, (count(*) FILTER (WHERE needed))::int AS kept,
+     min(occurred_at) AS "from", max(occurred_at) AS "to", (SELECT count(*)::int FROM deleted) AS deleted
+   FROM judged GROUP BY tenant_id`,
 )
 
+/** Up to which instant the events of each tenant have been looked at, where some are kept. */
+export type LookedAt = Map<Id, Date>
+
+interface LookedEvents {
+  tenantId: Id
+  looked: number
+  kept: number
+  from: Date
+  to: Date
+  deleted: number
+}
+
 /**
- * Deletes up to `limit` events that neither a stream nor a delivery needs any more. Returns how
- * many.
+ * Looks at up to `limit` old events, and deletes those that neither a stream nor a delivery needs
+ * any more. Notes in `lookedAt` how far it has come past those that are kept, so that each of them
+ * is looked at once. Returns how many it has deleted, and whether there may be more.
  */
-export const deleteOldEvents = async (sql: Sql, limit: number): Promise<number> =>
-  (await sql<{ count: number }>(DELETE_EVENTS, [limit]))[0]?.count ?? 0
+export async function deleteOldEvents(
+  sql: Sql,
+  limit: number,
+  lookedAt: LookedAt = new Map(),
+): Promise<{ deleted: number; hasMore: boolean }> {
+  const rows = await sql<LookedEvents>(DELETE_EVENTS, [limit, [...lookedAt.keys()], [...lookedAt.values()]])
+  for (const { tenantId, kept, from, to } of rows) {
+    // Of more events of one instant than a batch has, the rest waits for the next round.
+    const isStuck = from.getTime() === to.getTime() && kept > 0
+    if (kept > 0) lookedAt.set(tenantId, isStuck ? new Date(to.getTime() + 1) : to)
+  }
+  const sum = (count: 'looked' | 'kept'): number => rows.reduce((total, row) => total + row[count], 0)
+  const deleted = rows[0]?.deleted ?? 0
+  // None of a full batch is deleted or passed by where others have locked all of it.
+  return { deleted, hasMore: sum('looked') === limit && deleted + sum('kept') > 0 }
+}
 
 // An attempt that was under way at the deletion may still end and be counted; its delivery is
 // deleted after that. By `ctid`, because a join would read the whole table if the planner takes it
-// for small. A row that changes meanwhile is left to the next batch.
+// for small. A row that changes meanwhile is left to the next batch. A range of one endpoint, as
+// the first key of the order: with `=`, PostgreSQL may walk through all deliveries instead.
 const CLEAR = statement(
   'clear_deleted_endpoints',
   `WITH cleared AS (
      DELETE FROM deliveries WHERE ctid = ANY(ARRAY(
        SELECT d.row FROM deleted_endpoints g CROSS JOIN LATERAL (
          SELECT ctid AS row FROM deliveries
-         WHERE tenant_id = g.tenant_id AND endpoint_id = g.endpoint_id
+         WHERE tenant_id = g.tenant_id AND endpoint_id BETWEEN g.endpoint_id AND g.endpoint_id
            AND (status <> 'delivering' OR next_attempt_at <= now())
-         ORDER BY id
+         ORDER BY endpoint_id, id
          LIMIT $1
          FOR UPDATE SKIP LOCKED) d
        LIMIT $1))

@@ -87,7 +87,7 @@ async function forgetWhile(sql: Sql, work: () => Promise<number>): Promise<Omit<
   const begun = performance.now()
   while (!isOver) {
     const from = performance.now()
-    forgotten += await deleteOldEvents(sql, BATCH)
+    forgotten += (await deleteOldEvents(sql, BATCH)).deleted
     times.push(performance.now() - from)
   }
   const perSecond = (forgotten * 1000) / (performance.now() - begun)
@@ -95,5 +95,5 @@ async function forgetWhile(sql: Sql, work: () => Promise<number>): Promise<Omit<
 }
 
 async function deleteAll(sql: Sql): Promise<void> {
-  while ((await deleteOldEvents(sql, BATCH)) > 0);
+  while ((await deleteOldEvents(sql, BATCH)).deleted > 0);
 }

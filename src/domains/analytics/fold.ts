@@ -96,9 +96,10 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
 /**
  * Folds some of a tenant's deltas into the rollups, in one statement, so that every read sees a
  * delta either waiting or folded. The caller holds the lock: a reader's earlier actions (`held`)
- * are read in this statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a
- * deleted tenant are removed. `ceased` gets its tenant from a subselect, as `lock_import_readers`
- * does.
+ * are read in this statement's snapshot, and nobody else inserts such rows meanwhile. Where the
+ * reader has less now, but no row, the row was deleted as too old: it is not made again. Deltas of
+ * a deleted tenant are removed. `ceased` gets its tenant from a subselect, as
+ * `lock_import_readers` does.
  */
 const fold = (which: string): string =>
   `WITH taken AS (
@@ -126,7 +127,8 @@ const fold = (which: string): string =>
    ),
    begun AS (
      INSERT INTO analytics_activity (tenant_id, interval, at, reader_id, actions, comments_approved)
-     SELECT $1, interval, at, reader_id, actions, comments FROM held WHERE is_new ORDER BY interval, at, reader_id
+     SELECT $1, interval, at, reader_id, actions, comments FROM held WHERE is_new AND actions > 0
+     ORDER BY interval, at, reader_id
    ),
    acted AS (
      INSERT INTO analytics_activity AS a (tenant_id, interval, at, reader_id, actions, comments_approved)

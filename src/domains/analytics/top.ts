@@ -4,10 +4,11 @@ import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { validate } from '../../core/validate.ts'
+import { invalid } from '../../core/errors.ts'
 import { type Discussion, toDiscussion } from '../discussions/discussions.ts'
 import { DISCUSSION_COLUMNS, type DiscussionRow } from '../discussions/row.ts'
 import type { Reader } from '../readers/readers.ts'
-import { type Period, type PeriodArgs, periodOf } from './period.ts'
+import { INTERVAL_MS, type Period, type PeriodArgs, periodOf } from './period.ts'
 
 /** A discussion, and the number of its approved comments in the period. */
 export interface TopDiscussion {
@@ -38,12 +39,14 @@ interface TopArgs extends PeriodArgs {
 
 /**
  * The discussions and readers with the most approved comments in a period of days, exact as of now
- * (or of a replica's state). Throws `validation_failed`.
+ * (or of a replica's state). Throws `validation_failed`, also for days that are no longer kept.
  */
 export async function getTop(ctx: Ctx, args: TopArgs): Promise<Top> {
   const { tenant } = requireCaller(ctx)
   const { limit } = validate(limitSchema, { limit: args.limit ?? 10 })
-  const period = periodOf(args, RULE, new Date())
+  const now = new Date()
+  const period = periodOf(args, RULE, now)
+  checkKept(period, tenant.settings.analyticsRetentionDays, now)
   const [discussions, readers] = await Promise.all([
     selectTopDiscussions(ctx.app.late.query, tenant.id, period, limit),
     selectTopReaders(ctx.app, tenant.id, period, limit),
@@ -53,6 +56,13 @@ export async function getTop(ctx: Ctx, args: TopArgs): Promise<Top> {
     discussions: discussions.map(({ comments, ...row }) => ({ discussion: toDiscussion(row), comments })),
     readers,
   }
+}
+
+/** Earlier days may be deleted in part: what is left of them would look like few comments. */
+function checkKept({ from }: Period, days: number, now: Date): void {
+  const today = Math.floor(now.getTime() / INTERVAL_MS.day) * INTERVAL_MS.day
+  if (from.getTime() >= today - days * INTERVAL_MS.day) return
+  throw invalid('/from', 'too_small', `must be at most ${days} days ago (analyticsRetentionDays)`)
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { anyId, type Sql, statement } from '../../core/sql.ts'
 
 // Locks the endpoint, so that no admin enables it in between: deliveries held here would then stay
 // held for a while.
@@ -43,7 +43,7 @@ const RELEASE = statement(
      FOR SHARE OF e SKIP LOCKED
    ), chosen AS (
      SELECT e.tenant_id, d.id FROM enabled e CROSS JOIN LATERAL (
-       SELECT id FROM deliveries WHERE tenant_id = e.tenant_id AND endpoint_id = e.id AND status = 'held'
+       SELECT id FROM deliveries WHERE tenant_id = e.tenant_id AND endpoint_id = e.id AND status = 'held' AND ${anyId('endpoint_id')}
        ORDER BY id
        LIMIT $1
        FOR UPDATE SKIP LOCKED) d
@@ -66,7 +66,8 @@ const RELEASE_OF = statement(
   'release_held_of_endpoint',
   `UPDATE deliveries SET status = 'pending'
    WHERE tenant_id = $1 AND id IN (
-     SELECT id FROM deliveries WHERE tenant_id = $1 AND endpoint_id = $2 AND status = 'held' ORDER BY id LIMIT $3)`,
+     SELECT id FROM deliveries WHERE tenant_id = $1 AND endpoint_id = $2 AND status = 'held' AND ${anyId('endpoint_id')}
+     ORDER BY id LIMIT $3)`,
 )
 
 /** Queues up to `limit` held deliveries of one endpoint, oldest first. */

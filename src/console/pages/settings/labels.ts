@@ -59,6 +59,8 @@ const PLACES = {
   'webhookPolicy.breakerCooldownMs': ['webhooks', 'Length of a pause'],
   'webhookPolicy.disableThreshold': ['webhooks', 'Failures until it is disabled'],
   deliveryRetentionDays: ['webhooks', 'Time that finished deliveries are kept'],
+  auditRetentionDays: ['privacy', 'Time that the audit log is kept'],
+  analyticsRetentionDays: ['privacy', 'Time that activity of readers is kept'],
   'identity.issuer': ['identity', 'Issuer'],
   'identity.jwksUrl': ['identity', 'Address of the public keys'],
   'classifier.url': ['classifier', 'Address of the classifier'],
