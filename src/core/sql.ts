@@ -1,5 +1,6 @@
 import type { Prisma as Generated } from '../generated/prisma/client.ts'
 import type { Described, Json } from '../generated/statements.ts'
+import { FIRST_ID, LAST_ID } from './ids.ts'
 import { codeOf } from './outage.ts'
 
 /** One SQL statement. It is prepared once per connection under its name. */
@@ -169,6 +170,24 @@ export const upToBytes = (select: string, bytes: string): string =>
   `SELECT * FROM (
      SELECT listed.*, sum(${bytes}) OVER (ROWS UNBOUNDED PRECEDING)::int AS "bytesRead" FROM (${select}) listed
    ) measured WHERE "bytesRead" - (${bytes}) <= ${MAX_READ_BYTES}`
+
+/**
+ * SQL that is true of every id. With it, and without statistics, PostgreSQL expects one match,
+ * and reads a list from its index, in the index's order, until it is full. Without it, it expects
+ * a handful, which it collects and sorts, however many there are. `columns`: the last one of the
+ * index that the list fixes, or the tenant and the order if it fixes the tenant alone.
+ */
+export const anyId = (...columns: string[]): string =>
+  columns.map((column) => `${column} BETWEEN '${FIRST_ID}' AND '${LAST_ID}'`).join(' AND ')
+
+/**
+ * SQL: a condition for the rows of `table` that `one` finds for each `k.key` of an array, looked
+ * up one by one. A join, or `= ANY`, may read everything else that the rest of the condition finds:
+ * all reactions of a reader, for instance. By `ctid`, so other writers must be locked out.
+ */
+export const eachOf = (table: string, keys: string, one: string): string =>
+  `ctid = ANY(ARRAY(SELECT f.row FROM unnest(${keys}) AS k (key) CROSS JOIN LATERAL (
+     SELECT ctid AS row FROM ${table} WHERE ${one} LIMIT 1) f))`
 
 /** Whether `upToBytes` may have left rows out. */
 export const isCut = (rows: readonly Measured[]): boolean => (rows.at(-1)?.bytesRead ?? 0) > MAX_READ_BYTES

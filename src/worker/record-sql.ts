@@ -107,10 +107,10 @@ const RECORD = statement(
    )
    SELECT (SELECT count(*)::int FROM recorded) AS count,
      coalesce((SELECT json_agg(json_build_object('tenantId', o.tenant_id, 'endpointId', o.endpoint_id)) FROM (SELECT DISTINCT tenant_id, endpoint_id FROM outcome) o
-       WHERE EXISTS (SELECT 1 FROM deliveries WHERE tenant_id = o.tenant_id AND endpoint_id = o.endpoint_id
-           AND status IN ('pending', 'delivering') AND NOT is_replay AND next_attempt_at <= now())
-         OR EXISTS (SELECT 1 FROM deliveries WHERE tenant_id = o.tenant_id AND endpoint_id = o.endpoint_id
-           AND status IN ('pending', 'delivering') AND is_replay AND next_attempt_at <= now())), '[]') AS waiting`,
+       WHERE (SELECT true FROM deliveries WHERE tenant_id = o.tenant_id AND endpoint_id = o.endpoint_id
+           AND status IN ('pending', 'delivering') AND NOT is_replay AND next_attempt_at <= now() LIMIT 1)
+         OR (SELECT true FROM deliveries WHERE tenant_id = o.tenant_id AND endpoint_id = o.endpoint_id
+           AND status IN ('pending', 'delivering') AND is_replay AND next_attempt_at <= now() LIMIT 1)), '[]') AS waiting`,
 )
 
 /**

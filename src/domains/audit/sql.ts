@@ -1,5 +1,5 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
-import { type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
+import { anyId, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
 
 export interface AuditRow extends Measured {
   id: Id
@@ -34,20 +34,25 @@ export interface AuditFilter {
   to: Date | null
 }
 
-// A statement for each indexed filter: a common statement would get a plan without an index.
-const list = (name: '' | '_by_action' | '_by_actor', condition: string) =>
+// A statement for each indexed filter: a common statement would get a plan without an index. A
+// filter is a range of one value, and the first key of its order: with `=`, PostgreSQL may walk
+// through the whole log, expecting to meet the value soon.
+const list = (name: '' | '_by_action' | '_by_actor', order: string, condition: string) =>
   statement(
     `list_audit_log${name}`,
     upToBytes(
       `SELECT l.id, l.action, l.actor_kind AS "actorKind", l.actor_id AS "actorId", k.label AS "actorLabel",
        a.email AS "actorEmail", l.target_type AS "targetType", l.target_id AS "targetId", l.before, l.after, l.at,
        l.import_id AS "importId"
-     FROM audit_log l
+     FROM (
+       SELECT * FROM audit_log l
+       WHERE l.tenant_id = $1 AND l.id < $2 AND ${condition}
+         AND ($6::timestamptz IS NULL OR l.at >= $6) AND ($7::timestamptz IS NULL OR l.at < $7)
+       ORDER BY ${order} LIMIT $8
+     ) l
      LEFT JOIN api_keys k ON l.actor_kind = 'key' AND k.tenant_id = l.tenant_id AND k.id = l.actor_id
      LEFT JOIN admins a ON l.actor_kind = 'admin' AND a.tenant_id = l.tenant_id AND a.id = l.actor_id
-     WHERE l.tenant_id = $1 AND l.id < $2 AND ${condition}
-       AND ($6::timestamptz IS NULL OR l.at >= $6) AND ($7::timestamptz IS NULL OR l.at < $7)
-     ORDER BY l.id DESC LIMIT $8`,
+     ORDER BY l.id DESC`,
       "octet_length(coalesce(before::text, '')) + octet_length(coalesce(after::text, ''))",
     ),
   )
@@ -55,9 +60,13 @@ const list = (name: '' | '_by_action' | '_by_actor', condition: string) =>
 const ANY_ACTION = '($3::text IS NULL OR l.action = $3)'
 const ANY_ACTOR = '($4::uuid IS NULL OR l.actor_id = $4) AND ($5::text IS NULL OR l.actor_kind = $5)'
 
-const LIST = list('', `${ANY_ACTION} AND ${ANY_ACTOR}`)
-const LIST_BY_ACTION = list('_by_action', `l.action = $3 AND ${ANY_ACTOR}`)
-const LIST_BY_ACTOR = list('_by_actor', `${ANY_ACTION} AND l.actor_id = $4 AND ($5::text IS NULL OR l.actor_kind = $5)`)
+const LIST = list('', 'l.id DESC', `${ANY_ACTION} AND ${ANY_ACTOR} AND ${anyId('l.tenant_id', 'l.id')}`)
+const LIST_BY_ACTION = list('_by_action', 'l.action DESC, l.id DESC', `l.action BETWEEN $3 AND $3 AND ${ANY_ACTOR}`)
+const LIST_BY_ACTOR = list(
+  '_by_actor',
+  'l.actor_id DESC, l.id DESC',
+  `${ANY_ACTION} AND l.actor_id BETWEEN $4 AND $4 AND ($5::text IS NULL OR l.actor_kind = $5)`,
+)
 
 /** Entries that pass the filter, newest first, older than `before`. */
 export function listAuditLog(

@@ -16,9 +16,14 @@ export interface DueRequest extends CommentRow {
 // Limited for each tenant: one whose classifier hangs uses at most its share of a worker.
 const LEASE = statement(
   'lease_classifier_requests',
-  `WITH due AS (
+  `WITH RECURSIVE t AS (
+     (SELECT tenant_id FROM classifier_requests ORDER BY tenant_id LIMIT 1)
+     UNION ALL
+     SELECT n.tenant_id FROM t CROSS JOIN LATERAL (
+       SELECT tenant_id FROM classifier_requests WHERE tenant_id > t.tenant_id ORDER BY tenant_id LIMIT 1) n
+   ), due AS (
      SELECT q.tenant_id, q.comment_id
-     FROM (SELECT DISTINCT tenant_id FROM classifier_requests WHERE due_at <= now()) t
+     FROM t
      LEFT JOIN unnest($1::uuid[], $2::int[]) AS busy (tenant_id, n) ON busy.tenant_id = t.tenant_id
      CROSS JOIN LATERAL (
        SELECT r.tenant_id, r.comment_id FROM classifier_requests r
@@ -35,8 +40,8 @@ const LEASE = statement(
    SELECT ${COMMENT_COLUMNS}, c.tenant_id AS "tenantId", d.external_id AS "externalId", d.title, d.url, s.secrets
    FROM leased l
    JOIN comments c ON c.tenant_id = l.tenant_id AND c.id = l.comment_id
-   JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
-   LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
+   CROSS JOIN LATERAL (SELECT * FROM discussions WHERE tenant_id = c.tenant_id AND id = c.discussion_id LIMIT 1) d
+   LEFT JOIN LATERAL (SELECT * FROM readers WHERE tenant_id = c.tenant_id AND id = c.author_id LIMIT 1) r ON true
    CROSS JOIN LATERAL (
      SELECT json_agg(json_build_object('kid', kid, 'sealed', encode(sealed, 'base64')) ORDER BY expires_at DESC NULLS FIRST) AS secrets
      FROM classifier_secrets WHERE tenant_id = l.tenant_id AND (expires_at IS NULL OR expires_at > now())) s`,

@@ -2,7 +2,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { cutKeys, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
+import { anyId, cutKeys, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
 import { type Comment, toComment } from './comment.ts'
 import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from './comment.ts'
 
@@ -57,7 +57,7 @@ const BY_READER = statement(
    JOIN readers r ON r.tenant_id = $1 AND r.id = p.id
    CROSS JOIN LATERAL (
      SELECT ${COMMENT_COLUMNS} FROM comments c
-     WHERE c.tenant_id = $1 AND c.author_id = p.id AND c.id < $3 ORDER BY c.id DESC LIMIT $4
+     WHERE c.tenant_id = $1 AND c.author_id = p.id AND c.id < $3 AND ${anyId('c.author_id')} ORDER BY c.id DESC LIMIT $4
    ) l
    ORDER BY p.n, l.id DESC`,
     COMMENT_BYTES,
@@ -93,7 +93,7 @@ const COUNTS = statement(
        count(*) FILTER (WHERE status = 'deleted') AS deleted, coalesce(sum(report_count), 0)::int AS "reportsReceived"
      FROM (
        SELECT status, report_count FROM comments c
-       WHERE c.tenant_id = $1 AND c.author_id = p.id ORDER BY c.id DESC LIMIT $3
+       WHERE c.tenant_id = $1 AND c.author_id = p.id AND ${anyId('c.author_id')} ORDER BY c.id DESC LIMIT $3
      ) newest
    ) l`,
 )

@@ -161,7 +161,9 @@ export const selectComment = async (sql: Sql, tenantId: Id, id: Id): Promise<Com
 
 const BY_IDS = statement(
   'comments_by_ids',
-  `SELECT ${COMMENT_COLUMNS} FROM ${COMMENT_FROM} WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
+  `SELECT ${COMMENT_COLUMNS} FROM comments c
+   LEFT JOIN LATERAL (SELECT * FROM readers WHERE tenant_id = c.tenant_id AND id = c.author_id LIMIT 1) r ON true
+   WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
 )
 
 /** The comments with these ids, in no order; unknown ids are left out. */

@@ -189,7 +189,7 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
      SELECT p.tenant_id, p.id, p.discussion_id, p.depth, p.author_id FROM locked l
      JOIN input i ON i.tenant_id = l.tenant_id AND i.discussion_id = l.id
      JOIN comments p ON p.tenant_id = i.tenant_id AND p.id = i.parent_id
-     WHERE p.discussion_id IS NOT DISTINCT FROM i.discussion_id AND p.status = 'approved'
+     WHERE p.discussion_id IS NOT DISTINCT FROM i.discussion_id AND p.status IS NOT DISTINCT FROM 'approved'
      FOR NO KEY UPDATE OF p
    ),`)}
    judged AS (

@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { firstIdAt } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { anyId, type Sql, statement } from '../../core/sql.ts'
 import type { AuthorHistory, Judgement } from './rules.ts'
 
 /** How many of an author's latest comments are searched for a repetition. */
@@ -32,7 +32,7 @@ export const approvedComments = (tenant: string, author: string, limit: string):
   (SELECT count(*) FROM (
     SELECT 1 FROM (
       SELECT c.status FROM comments c
-      WHERE c.tenant_id = ${tenant} AND c.author_id = ${author}
+      WHERE c.tenant_id = ${tenant} AND c.author_id = ${author} AND ${anyId('c.author_id')}
       ORDER BY c.id DESC LIMIT ${APPROVED_AMONG}
     ) latest
     WHERE latest.status = 'approved' LIMIT ${limit}

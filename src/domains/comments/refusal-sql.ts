@@ -3,7 +3,8 @@ import { type Sql, statement } from '../../core/sql.ts'
 import { banIn } from '../readers/bans.ts'
 import type { CreateOutcome } from './create-sql.ts'
 
-// CREATE (create-sql.ts) decides again, under its locks.
+// CREATE (create-sql.ts) decides again, under its locks. `status =` would let PostgreSQL take the
+// partial index of lists, without statistics, and read all of it for a parent.
 const OUTCOME = statement(
   'comment_outcome',
   `SELECT CASE
@@ -21,7 +22,8 @@ const OUTCOME = statement(
    LEFT JOIN reader_merges m ON m.tenant_id = n.tenant_id AND m.alias_id = n.id
    LEFT JOIN readers a ON a.tenant_id = t.tenant_id AND a.id = coalesce(m.into_id, n.id) AND a.erasing_at IS NULL
    LEFT JOIN comments p
-     ON p.tenant_id = t.tenant_id AND p.id = $3 AND p.discussion_id IS NOT DISTINCT FROM d.id AND p.status = 'approved'`,
+     ON p.tenant_id = t.tenant_id AND p.id = $3 AND p.discussion_id IS NOT DISTINCT FROM d.id
+       AND p.status IS NOT DISTINCT FROM 'approved'`,
 )
 
 interface RefusalInput {

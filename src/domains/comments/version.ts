@@ -61,8 +61,9 @@ const VERSIONS = statement(
   'discussion_versions',
   `SELECT d.tenant_id AS "tenantId", d.id AS "discussionId", d.seq, t.profile_version AS "profileVersion"
    FROM unnest($1::uuid[], $2::uuid[]) AS k (tenant_id, id)
-   JOIN discussions d ON d.tenant_id = k.tenant_id AND d.id = k.id
-   JOIN tenants t ON t.id = d.tenant_id`,
+   CROSS JOIN LATERAL (
+     SELECT tenant_id, id, seq FROM discussions WHERE tenant_id = k.tenant_id AND id = k.id LIMIT 1) d
+   JOIN tenants t ON t.id = k.tenant_id`,
 )
 
 /** The positions of discussions, and the profile versions of their tenants. */

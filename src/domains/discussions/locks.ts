@@ -26,9 +26,12 @@ export const lockByExternalId = async (
 
 const LOCK_DISCUSSIONS = statement(
   'lock_discussions_of_comments',
-  `SELECT id FROM discussions
-   WHERE tenant_id = $1 AND id IN (SELECT discussion_id FROM comments WHERE tenant_id = $1 AND id = ANY($2::uuid[]))
-   ORDER BY id FOR NO KEY UPDATE`,
+  `SELECT d.id FROM (
+     SELECT DISTINCT c.discussion_id AS id FROM unnest($2::uuid[]) AS k (id) CROSS JOIN LATERAL (
+       SELECT discussion_id FROM comments WHERE tenant_id = $1 AND id = k.id LIMIT 1) c
+     ORDER BY 1
+   ) i CROSS JOIN LATERAL (
+     SELECT id FROM discussions WHERE tenant_id = $1 AND id = i.id LIMIT 1 FOR NO KEY UPDATE) d`,
 )
 
 /** Locks the discussions of some comments, in the order that all writers use. */

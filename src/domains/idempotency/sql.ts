@@ -84,11 +84,9 @@ export const forgetBodies = async (sql: Sql, tenantId: Id, ids: readonly Id[]): 
 
 const DELETE_EXPIRED = statement(
   'delete_expired_idempotency_records',
-  `DELETE FROM idempotency_records r USING (
-     SELECT tenant_id, key_digest FROM idempotency_records
-     WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
-   ) old
-   WHERE r.tenant_id = old.tenant_id AND r.key_digest = old.key_digest
+  `DELETE FROM idempotency_records WHERE tenant_id IS NOT NULL AND ctid = ANY(ARRAY(
+     SELECT ctid FROM idempotency_records
+     WHERE expires_at <= $1 AND expires_at > '-infinity' ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))
    RETURNING 1`,
 )
 

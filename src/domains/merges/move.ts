@@ -1,6 +1,6 @@
 import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import { statement } from '../../core/sql.ts'
+import { eachOf, statement } from '../../core/sql.ts'
 import { takeReactionsBack, takeReportsBack } from '../privacy/erase-reactions-and-reports.ts'
 import { beginWork, type ReaderWork, workThrough } from '../privacy/erase-batches.ts'
 import type { Reader } from '../readers/readers.ts'
@@ -90,16 +90,20 @@ export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
 
 const MOVE_COMMENTS = statement(
   'move_comments',
-  'UPDATE comments SET author_id = $3 WHERE tenant_id = $1 AND author_id = $2 AND id = ANY($4::uuid[])',
+  `UPDATE comments SET author_id = $3
+   WHERE ${eachOf('comments', '$4::uuid[]', 'tenant_id = $1 AND author_id = $2 AND id = k.key')}`,
 )
 
+/** SQL: the rows of both readers on each comment on which both have one, as `x` and `o`. */
+const ofBoth = (table: 'reactions' | 'reports'): string =>
+  `unnest($4::uuid[]) AS k (key)
+   CROSS JOIN LATERAL (
+     SELECT * FROM ${table} WHERE tenant_id = $1 AND reader_id = $2 AND comment_id = k.key LIMIT 1) x
+   CROSS JOIN LATERAL (
+     SELECT *, ctid AS row FROM ${table} WHERE tenant_id = $1 AND reader_id = $3 AND comment_id = k.key LIMIT 1) o`
+
 const doubled = <Table extends 'reactions' | 'reports'>(table: Table, condition: string) =>
-  statement(
-    `doubled_${table}`,
-    `SELECT x.comment_id AS "commentId" FROM ${table} x
-     JOIN ${table} o ON o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.reader_id = $3
-     WHERE x.tenant_id = $1 AND x.reader_id = $2 AND x.comment_id = ANY($4::uuid[]) AND ${condition}`,
-  )
+  statement(`doubled_${table}`, `SELECT x.comment_id AS "commentId" FROM ${ofBoth(table)} WHERE ${condition}`)
 
 const DOUBLED_REACTIONS = doubled('reactions', 'o.type IS NOT NULL')
 const DOUBLED_REPORTS = doubled('reports', 'true')
@@ -107,9 +111,7 @@ const DOUBLED_REPORTS = doubled('reports', 'true')
 const makeRoom = <Table extends 'reactions' | 'reports'>(table: Table, condition: string) =>
   statement(
     `make_room_for_${table}`,
-    `DELETE FROM ${table} o USING ${table} x
-     WHERE x.tenant_id = $1 AND x.reader_id = $2 AND x.comment_id = ANY($4::uuid[])
-       AND o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.reader_id = $3 AND ${condition}`,
+    `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(SELECT o.row FROM ${ofBoth(table)} WHERE ${condition}))`,
   )
 
 // These keep the target's own reaction. What is left of the other reader then was taken back, and
@@ -121,7 +123,8 @@ const MAKE_ROOM_FOR_REPORTS = makeRoom('reports', 'x.counted AND NOT o.counted')
 const move = <Table extends 'reactions' | 'reports'>(table: Table) =>
   statement(
     `move_${table}`,
-    `UPDATE ${table} SET reader_id = $3 WHERE tenant_id = $1 AND reader_id = $2 AND comment_id = ANY($4::uuid[])`,
+    `UPDATE ${table} SET reader_id = $3
+     WHERE ${eachOf(table, '$4::uuid[]', 'tenant_id = $1 AND reader_id = $2 AND comment_id = k.key')}`,
   )
 
 const MOVE_REACTIONS = move('reactions')
@@ -129,7 +132,8 @@ const MOVE_REPORTS = move('reports')
 
 const MOVE_RECIPIENT = statement(
   'move_recipient',
-  'UPDATE events SET recipient_id = $3 WHERE tenant_id = $1 AND recipient_id = $2 AND id = ANY($4::uuid[])',
+  `UPDATE events SET recipient_id = $3
+   WHERE ${eachOf('events', '$4::uuid[]', 'tenant_id = $1 AND recipient_id = $2 AND id = k.key')}`,
 )
 
 // From here on, pages show another author.

@@ -76,8 +76,11 @@ export const selectDueDiscussions = (sql: Sql, now: Date, limit: number): Promis
 
 const MARK = statement(
   'mark_auto_closed',
+  // `auto_closed_at IS NULL` would let PostgreSQL take the index of discussions to close, and read
+  // all of it.
   `UPDATE discussions SET auto_closed_at = $3
-   WHERE tenant_id = $1 AND id = $2 AND auto_closed_at IS NULL AND state <> 'archived' RETURNING id`,
+   WHERE tenant_id = $1 AND id = $2 AND coalesce(auto_closed_at, 'infinity') = 'infinity' AND state <> 'archived'
+   RETURNING id`,
 )
 
 /**

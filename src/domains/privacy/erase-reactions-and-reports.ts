@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { eachOf, type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { isInView } from '../comments/comment.ts'
 import type { NewEvent } from '../discussions/append-events.ts'
@@ -67,10 +67,12 @@ export interface TakenReaction {
   reactionCounts: Record<string, number>
 }
 
+const THEIRS = 'tenant_id = $1 AND reader_id = $2 AND comment_id = k.key'
+
 const TAKE_REACTIONS = statement(
   'take_reactions_back',
   `WITH gone AS (
-     DELETE FROM reactions WHERE tenant_id = $1 AND reader_id = $2 AND comment_id = ANY($3::uuid[])
+     DELETE FROM reactions WHERE ${eachOf('reactions', '$3::uuid[]', THEIRS)}
      RETURNING comment_id, type
    )
    UPDATE comments c SET reaction_counts = coalesce((
@@ -91,18 +93,20 @@ const takeReactions = (sql: Sql, tenantId: Id, readerId: Id, commentIds: readonl
   sql<TakenReaction>(TAKE_REACTIONS, [tenantId, readerId, commentIds])
 
 // The first `reports_answered` of a comment's counted reports have been answered by moderators.
+// Later ones are not counted.
 const TAKE_REPORTS = statement(
   'take_reports_back',
   `WITH theirs AS MATERIALIZED (
-     SELECT p.comment_id, p.counted, (
-       SELECT count(*) FROM reports o
+     SELECT p.comment_id, p.counted, (SELECT count(*) FROM (
+       SELECT 1 FROM reports o
        WHERE o.tenant_id = $1 AND o.comment_id = p.comment_id AND o.counted
          AND (o.created_at, o.reader_id) <= (p.created_at, p.reader_id)
-     ) AS place
-     FROM reports p WHERE p.tenant_id = $1 AND p.reader_id = $2 AND p.comment_id = ANY($3::uuid[])
+       LIMIT 1 + (SELECT reports_answered FROM comments WHERE tenant_id = $1 AND id = p.comment_id)
+     ) bounded) AS place
+     FROM unnest($3::uuid[]) AS k (key) CROSS JOIN LATERAL (SELECT * FROM reports WHERE ${THEIRS} LIMIT 1) p
    ),
    gone AS (
-     DELETE FROM reports p USING theirs t WHERE p.tenant_id = $1 AND p.reader_id = $2 AND p.comment_id = t.comment_id
+     DELETE FROM reports WHERE ${eachOf('reports', '$3::uuid[]', THEIRS)}
    )
    UPDATE comments c SET report_count = c.report_count - 1,
      reports_answered = least(c.reports_answered - (t.place <= c.reports_answered)::int, c.report_count - 1)

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { eachOf, type Sql, statement } from '../../core/sql.ts'
 import type { ScrubbedEvent } from './scrub.ts'
 
 /** A range of a discussion's events: after `after`, up to and including `upTo`. */
@@ -45,7 +45,7 @@ const REWRITE = statement(
      audience = CASE WHEN t.has_lost_recipient THEN 'tenant' ELSE e.audience END,
      recipient_id = CASE WHEN t.has_lost_recipient THEN NULL ELSE e.recipient_id END
    FROM unnest($3::bigint[], $4::text[], $5::text[], $6::boolean[]) AS t(seq, actor, data, has_lost_recipient)
-   WHERE e.tenant_id = $1 AND e.discussion_id = $2 AND e.seq = t.seq
+   WHERE e.${eachOf('events', '$3::bigint[]', 'tenant_id = $1 AND discussion_id = $2 AND seq = k.key')} AND e.seq = t.seq
    RETURNING e.id`,
 )
 

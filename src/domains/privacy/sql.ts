@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { anyId, type Sql, statement } from '../../core/sql.ts'
 
 const LOCK = statement(
   'lock_reader_to_erase',
@@ -99,14 +99,14 @@ const hanging = <Table extends 'reactions' | 'reports'>(table: Table) =>
     `${table}_of_reader`,
     `SELECT t.comment_id AS "commentId", c.discussion_id AS "discussionId"
      FROM ${table} t JOIN comments c ON c.tenant_id = t.tenant_id AND c.id = t.comment_id
-     WHERE t.tenant_id = $1 AND t.reader_id = $2 ORDER BY t.comment_id LIMIT $3`,
+     WHERE t.tenant_id = $1 AND t.reader_id = $2 AND ${anyId('t.reader_id')} ORDER BY t.comment_id LIMIT $3`,
   )
 
 const OF_READER = {
   comments: statement(
     'comments_of_reader',
     `SELECT id AS "commentId", discussion_id AS "discussionId" FROM comments
-     WHERE tenant_id = $1 AND author_id = $2 ORDER BY id DESC LIMIT $3`,
+     WHERE tenant_id = $1 AND author_id = $2 AND ${anyId('author_id')} ORDER BY id DESC LIMIT $3`,
   ),
   reactions: hanging('reactions'),
   reports: hanging('reports'),

@@ -1,5 +1,5 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { anyId, type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { IS_OF_IMPORT } from './own-sql.ts'
@@ -81,7 +81,7 @@ const READERS = statement(
   `SELECT id, external_id AS "externalId", name, avatar_url AS "avatarUrl", profile_url AS "profileUrl",
      profile_issued_at AS "profileIssuedAt", banned_at AS "bannedAt", banned_until AS "bannedUntil",
      ban_reason AS "banReason", shadow_banned AS "shadowBanned", created_at AS "createdAt"
-   FROM readers r WHERE tenant_id = $1 AND id > $2 AND ${isHere('r')} ORDER BY id LIMIT $3`,
+   FROM readers r WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} AND ${isHere('r')} ORDER BY id LIMIT $3`,
 )
 
 /**
@@ -128,7 +128,7 @@ const DISCUSSIONS = statement(
   `SELECT id, external_id AS "externalId", title, url, state::text, seq, created_at AS "createdAt",
      updated_at AS "updatedAt", last_commented_at AS "lastCommentedAt", active_at AS "activeAt",
      auto_closed_at AS "autoClosedAt"
-   FROM discussions WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+   FROM discussions WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} ORDER BY id LIMIT $3`,
 )
 
 export const selectDiscussions = (sql: Sql, page: KeysetPage): Promise<TenantExportDiscussion[]> =>
@@ -160,7 +160,7 @@ const COMMENTS = statement(
      c.pinned_at AS "pinnedAt", c.first_approved_at AS "firstApprovedAt", c.hold_reason AS "holdReason", c.flagged,
      c.revision, r.id IS NOT NULL AND NOT ${isHere('r')} AS "isErased"
    FROM comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
-   WHERE c.tenant_id = $1 AND c.id > $2 ORDER BY c.id LIMIT $3`,
+   WHERE c.tenant_id = $1 AND c.id > $2 AND ${anyId('c.tenant_id', 'c.id')} ORDER BY c.id LIMIT $3`,
 )
 
 export const selectComments = (sql: Sql, page: KeysetPage): Promise<TenantExportComment[]> =>
@@ -200,8 +200,13 @@ const hanging = <Name extends string>(name: Name, columns: string, table: string
   statement(
     name,
     `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId", ${columns}
-     FROM ${table} x JOIN readers r ON r.tenant_id = x.tenant_id AND r.id = x.reader_id AND ${isHere('r')}
-     WHERE x.tenant_id = $1 AND (x.comment_id, x.reader_id) > ($2::uuid, $3::uuid) AND x.comment_id <= $4 AND ${condition}
+     FROM (
+       SELECT * FROM ${table} x
+       WHERE x.tenant_id = $1 AND (x.comment_id, x.reader_id) > ($2::uuid, $3::uuid) AND ${condition}
+         AND x.comment_id BETWEEN $2::uuid AND $4
+       ORDER BY x.comment_id, x.reader_id OFFSET 0
+     ) x CROSS JOIN LATERAL (
+       SELECT FROM readers r WHERE r.tenant_id = x.tenant_id AND r.id = x.reader_id AND ${isHere('r')} LIMIT 1) r
      ORDER BY x.comment_id, x.reader_id LIMIT $5`,
   )
 
@@ -237,9 +242,12 @@ export interface TenantExportReport {
 const REPORTS = hanging(
   'tenant_export_reports',
   `x.reason, x.note, x.created_at AS "createdAt", x.counted, x.counted AND (
-     SELECT count(*) FROM reports o WHERE o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.counted
-       AND (o.created_at, o.reader_id) <= (x.created_at, x.reader_id)
-   ) <= (SELECT reports_answered FROM comments c WHERE c.tenant_id = x.tenant_id AND c.id = x.comment_id) AS answered`,
+     SELECT c.reports_answered >= (SELECT count(*) FROM (
+       SELECT 1 FROM reports o WHERE o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.counted
+         AND (o.created_at, o.reader_id) <= (x.created_at, x.reader_id)
+       LIMIT c.reports_answered + 1
+     ) bounded) FROM comments c WHERE c.tenant_id = x.tenant_id AND c.id = x.comment_id
+   ) AS answered`,
   'reports',
   'true',
 )
@@ -264,7 +272,7 @@ const AUDIT = statement(
   'tenant_export_audit',
   `SELECT id, actor_kind AS "actorKind", actor_id AS "actorId", action, target_type AS "targetType",
      target_id AS "targetId", before, after, at
-   FROM audit_log WHERE tenant_id = $1 AND id > $2 AND NOT ${IS_OF_IMPORT} ORDER BY id LIMIT $3`,
+   FROM audit_log WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} AND NOT ${IS_OF_IMPORT} ORDER BY id LIMIT $3`,
 )
 
 export const selectAudit = (sql: Sql, page: KeysetPage): Promise<TenantExportAuditEntry[]> =>

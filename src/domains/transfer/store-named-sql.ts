@@ -87,11 +87,19 @@ export const insertFormer = async (sql: Sql, tenantId: Id, rows: readonly NewFor
 
 const READERS_BY_NAME = statement(
   'import_readers_by_name',
-  `SELECT r.id, n.external_id AS "externalId" FROM readers n
-   LEFT JOIN reader_merges m ON m.tenant_id = n.tenant_id AND m.alias_id = n.id
-   JOIN readers r ON r.tenant_id = n.tenant_id AND r.id = coalesce(m.into_id, n.id)
-   WHERE n.tenant_id = $1 AND (n.external_id = ANY($2::text[]) OR n.id = ANY($3::uuid[])) AND r.erasing_at IS NULL
-   ORDER BY r.id FOR KEY SHARE OF r`,
+  `WITH named AS MATERIALIZED (
+     SELECT r.id, r.external_id FROM unnest($2::text[]) AS k (name) CROSS JOIN LATERAL (
+       SELECT id, external_id FROM readers WHERE tenant_id = $1 AND external_id = k.name LIMIT 1) r
+     UNION
+     SELECT r.id, r.external_id FROM unnest($3::uuid[]) AS k (id) CROSS JOIN LATERAL (
+       SELECT id, external_id FROM readers WHERE tenant_id = $1 AND id = k.id LIMIT 1) r
+   ),
+   followed AS MATERIALIZED (
+     SELECT coalesce(m.into_id, n.id) AS id, n.external_id FROM named n LEFT JOIN LATERAL (
+       SELECT into_id FROM reader_merges WHERE tenant_id = $1 AND alias_id = n.id LIMIT 1) m ON true
+   )
+   SELECT r.id, f.external_id AS "externalId" FROM (SELECT * FROM followed ORDER BY id) f CROSS JOIN LATERAL (
+     SELECT id FROM readers WHERE tenant_id = $1 AND id = f.id AND erasing_at IS NULL LIMIT 1 FOR KEY SHARE) r`,
 )
 
 /**
