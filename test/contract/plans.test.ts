@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
@@ -13,6 +12,7 @@ import { insertImport } from '../../src/domains/transfer/imports-sql.ts'
 import { lockReadersOfItems } from '../../src/domains/transfer/store-sql.ts'
 import { selectFacts } from '../../src/domains/transfer/store-threads-sql.ts'
 import { discussionsOf, removeReaders } from '../../src/domains/transfer/undo-sql.ts'
+import { explaining, type PlanMode } from '../harness/costs.ts'
 import { onServer } from '../harness/database.ts'
 import { loadStatements } from '../../src/statements.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
@@ -22,12 +22,7 @@ import { comment, page, reader as readerItem, writeItems } from '../harness/tran
 // A new database has no statistics. If two plans look alike, PostgreSQL may choose the one whose
 // cost grows with the discussion, and keep it as long as the statement is prepared.
 
-// EXPLAIN counts only its outermost node: the parts that write run beside that.
-const BLOCKS = unnamed(
-  `SELECT sum(pg_stat_get_xact_blocks_fetched(oid))::int AS blocks FROM pg_class WHERE relnamespace = current_schema()::regnamespace`,
-)
 const WAIT = { timeout: 20_000, interval: 100 }
-const ROLLED_BACK = new Error('rolled back')
 
 let service: TestService
 beforeAll(async () => void (service = await startService({ worker: false })))
@@ -51,12 +46,6 @@ interface Costs {
   grown: number
   plan: string
 }
-
-/**
- * Whether one plan serves all executions, or each is planned for its parameters. PostgreSQL keeps
- * the one that looks cheaper.
- */
-type PlanMode = 'generic' | 'custom'
 
 /** What each of these statements costs by one plan, when `work` first runs it. */
 async function costsOf(
@@ -82,51 +71,25 @@ async function costsOf(
   return costs
 }
 
-let runs = 0
 /** Indexes that the plans of a test must do without. */
 let leftOut: readonly string[] = []
 
 async function costsOfStatement(
-  { text }: Statement,
+  asked: Statement,
   params: readonly unknown[],
   grow: Statement,
   mode: PlanMode = 'generic',
 ): Promise<Costs> {
-  const name = `planned_${++runs}`
-  const execute = `EXECUTE ${name}${params.length === 0 ? '' : `(${params.map(literal).join(', ')})`}`
   const costs = { now: NaN, grown: NaN, plan: '' }
-  const explained = service.app.db.transaction(async (sql) => {
-    const run = <Row>(command: string) => sql<Row>(unnamed(command))
-    const explain = async (): Promise<number> => {
-      const [before] = await sql<{ blocks: number }>(BLOCKS)
-      await run('SAVEPOINT before')
-      const plan = await run<Record<string, string>>(`EXPLAIN (ANALYZE, BUFFERS) ${execute}`)
-      await run('ROLLBACK TO SAVEPOINT before')
-      costs.plan = plan.map((row) => Object.values(row)[0]).join('\n')
-      const [after] = await sql<{ blocks: number }>(BLOCKS)
-      return (after?.blocks ?? NaN) - (before?.blocks ?? NaN)
-    }
-    if (leftOut.length > 0) await run(`DROP INDEX ${leftOut.join()}`)
-    await run(`SET LOCAL plan_cache_mode = force_${mode}_plan`)
-    await run(`PREPARE ${name} AS ${text}`)
-    costs.now = await explain()
+  const plan = { mode, without: leftOut }
+  await explaining(service.app.db, asked, plan, async ({ explain, sql }) => {
+    costs.now = (await explain(params)).blocks
     await sql(grow)
-    costs.grown = await explain()
-    throw ROLLED_BACK
+    const { blocks, plan: planned } = await explain(params)
+    Object.assign(costs, { grown: blocks, plan: planned })
   })
-  await expect(explained).rejects.toBe(ROLLED_BACK)
   return costs
 }
-
-function literal(value: unknown): string {
-  if (value === null || value === undefined) return 'NULL'
-  const text = Array.isArray(value) ? `{${value.map(element).join()}}` : plain(value)
-  return pg.escapeLiteral(text)
-}
-
-const plain = (value: unknown): string => (value instanceof Date ? value.toISOString() : String(value))
-const element = (value: unknown): string =>
-  value === null || value === undefined ? 'NULL' : `"${plain(value).replace(/["\\]/g, '\\$&')}"`
 
 const WRITES = [
   'create_unlocked_comment',

@@ -35,11 +35,13 @@ interface EventCase {
 }
 
 // Days away from the retention: the clock goes on meanwhile. Many share one instant.
-const days = fc.constantFrom(0, 1, 29, 31, 31, 31, 60, 90)
+const ages = fc.constantFrom(0, 1, 29, 31, 31, 31, 60, 90)
 const events = fc.array(
   fc.record<EventCase>({
-    days,
-    deliveries: fc.array(fc.record<DeliveryCase>({ status: fc.constantFrom(...STATUSES), days }), { maxLength: 3 }),
+    days: ages,
+    deliveries: fc.array(fc.record<DeliveryCase>({ status: fc.constantFrom(...STATUSES), days: ages }), {
+      maxLength: 3,
+    }),
   }),
   { maxLength: 25 },
 )
@@ -60,9 +62,14 @@ async function store(cases: readonly EventCase[], discussionId: string, now: Dat
     each.deliveries.map((delivery) => ({ ...delivery, eventId: ids[n] ?? '', seq: n + 1 })),
   )
   await run(MAKE_DELIVERIES, [
-    ...[service.tenant.id, endpointId, discussionId, deliveries.map(({ eventId }) => eventId)],
-    ...[deliveries.map(({ seq }) => seq), deliveries.map(({ status }) => status)],
-    ...[deliveries.map((delivery) => delivery.days), now],
+    service.tenant.id,
+    endpointId,
+    discussionId,
+    deliveries.map(({ eventId }) => eventId),
+    deliveries.map(({ seq }) => seq),
+    deliveries.map(({ status }) => status),
+    deliveries.map((delivery) => delivery.days),
+    now,
   ])
   return ids
 }

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import type { Statement } from '../../src/core/sql.ts'
+import type { Database } from '../../src/data/database.ts'
+import { openServer } from '../../src/data/server.ts'
+import { PARAMETERS } from '../../src/generated/statements.ts'
+import { loadStatements } from '../../src/statements.ts'
+import { type Cost, explaining, type PlanMode, rowsOf } from '../harness/costs.ts'
+import { createServerDatabase, onServer } from '../harness/database.ts'
+import { ASKS, GROWS, paramsOf } from '../harness/scale-asks.ts'
+import { fillWorld, type Matches, type World, worldOf } from '../harness/scale-world.ts'
+import { unnamed } from '../harness/sql.ts'
+
+// What a statement reads must not follow what the tenant has. `npm run test:scale` compares
+// 100 000 comments with a million.
+
+const COMMENTS = Number(process.env.SCALE_COMMENTS ?? 100_000)
+const SIZES = [COMMENTS / 10, COMMENTS] as const
+const MATCHES: readonly Matches[] = ['few', 'many']
+const MODES: readonly PlanMode[] = ['generic', 'custom']
+const TIMEOUT = 30 * 60_000
+/** Blocks that a statement may read, and more for each key that it gets and each row it returns. */
+const [ENOUGH, ENOUGH_A_ROW] = [200, 10]
+
+/** What PREPARE takes: the others name no table. */
+const PREPARED = /^(SELECT|INSERT|UPDATE|DELETE|WITH)\b/
+
+const statements = async (): Promise<Statement[]> =>
+  (await loadStatements()).filter(({ name, text }) => name in PARAMETERS && PREPARED.test(text))
+
+test('what every statement is asked is known (test/harness/scale-asks.ts)', async () => {
+  const names = (await statements()).map(({ name }) => name)
+  expect(Object.keys(ASKS).toSorted()).toEqual(names.toSorted())
+  expect(Object.keys(GROWS).filter((name) => !names.includes(name))).toEqual([])
+})
+
+interface Filled {
+  world: World
+  database: Database
+  drop: () => Promise<void>
+}
+
+async function fillNew(comments: number, matches: Matches): Promise<Filled> {
+  const { url, drop } = await createServerDatabase()
+  const deadlines = { connectMs: 20_000, poolMs: TIMEOUT, statementMs: TIMEOUT }
+  const database = await openServer({ url, size: 2, onError: () => undefined, deadlines })
+  const world = worldOf({ comments, matches }, new Date())
+  await database.db.query(WITHOUT_AUTOVACUUM)
+  await fillWorld(database.db, world)
+  return { world, database, drop }
+}
+
+// Whether PostgreSQL has statistics is for the test to say.
+const WITHOUT_AUTOVACUUM = unnamed(`DO $$ DECLARE t regclass; BEGIN
+  FOR t IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace LOOP
+    EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = false)', t);
+  END LOOP; END $$`)
+
+/** What each statement costs, by its name. */
+async function costsIn({ world, database: { db } }: Filled, mode: PlanMode): Promise<Map<string, Cost>> {
+  const costs = new Map<string, Cost>()
+  for (const asked of await statements()) {
+    await explaining(db, asked, { mode }, async ({ explain }) => {
+      costs.set(asked.name, await explain(paramsOf(asked.name, world)))
+    }).catch((cause: Error) => {
+      throw new Error(`${asked.name}: ${cause.message}`, { cause })
+    })
+  }
+  return costs
+}
+
+const keysOf = (name: string, world: World): number =>
+  Math.max(1, ...paramsOf(name, world).map((value) => (Array.isArray(value) ? value.length : 1)))
+
+describe.skipIf(!onServer)('statements at a tenth and at all of many comments (skipped: needs DATABASE_URL)', () => {
+  const worlds = new Map<Matches, [small: Filled, large: Filled]>()
+  beforeAll(async () => {
+    for (const matches of MATCHES) {
+      worlds.set(matches, [await fillNew(SIZES[0], matches), await fillNew(SIZES[1], matches)])
+    }
+  }, TIMEOUT)
+  afterAll(async () => {
+    for (const { database, drop } of [...worlds.values()].flat()) {
+      await database.close()
+      await drop()
+    }
+  })
+
+  /** The statements that read more in the larger one. */
+  async function growing(matches: Matches): Promise<string[]> {
+    const [small, large] = worlds.get(matches) ?? []
+    if (small === undefined || large === undefined) throw new Error('they were not filled')
+    const found: string[] = []
+    for (const mode of MODES) {
+      const [before, after] = [await costsIn(small, mode), await costsIn(large, mode)]
+      for (const [name, { blocks, plan }] of after) {
+        const { blocks: few = NaN, plan: planOfFew = '' } = before.get(name) ?? {}
+        const enough = ENOUGH + ENOUGH_A_ROW * (keysOf(name, small.world) + rowsOf(planOfFew))
+        if (blocks <= Math.max(2 * few, enough) || name in GROWS) continue
+        found.push(`${name}, ${mode} plan: ${few} and ${blocks} blocks\n${plan}`)
+      }
+    }
+    return found
+  }
+
+  test.each(MATCHES)(
+    'read at most twice as much, with %s matches, without statistics',
+    async (matches) => {
+      expect(await growing(matches)).toEqual([])
+    },
+    TIMEOUT,
+  )
+
+  test.each(MATCHES)(
+    'read at most twice as much, with %s matches, with fresh statistics',
+    async (matches) => {
+      for (const { database } of worlds.get(matches) ?? []) await database.db.query(unnamed('VACUUM ANALYZE'))
+      expect(await growing(matches)).toEqual([])
+    },
+    TIMEOUT,
+  )
+})
