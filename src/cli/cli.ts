@@ -43,7 +43,8 @@ import { listImports } from '../domains/transfer/imports.ts'
 import { SourceError } from '../domains/transfer/item.ts'
 import { undoImport } from '../domains/transfer/undo.ts'
 import { revokeWebhookSecretOf } from '../domains/webhooks/rotation.ts'
-import { EXPORT, FileError, IMPORT, runExport, runImport, StoppedError } from './transfer.ts'
+import { runRename } from './rename.ts'
+import { EXPORT, FileError, filePath, IMPORT, runExport, runImport, StoppedError } from './transfer.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
@@ -243,6 +244,17 @@ const COMMANDS = {
       const { id, externalId, name } = await mergeReaderOf(app, tenantId, from, into)
       return { tenant: { id: tenantId, slug }, reader: { id, externalId, name } }
     },
+  ),
+  'discussions rename': command(
+    'Gives discussions other external ids, by a file of two columns. The former ids lead to them for a year. If it is interrupted, the same command continues. The exit status is 1 if a row was refused; standard error says which and why.',
+    {
+      tenant: ofTenant,
+      map: filePath.meta({
+        description: 'old,new.csv',
+        about: 'CSV of two columns: the old external ids, and the new.',
+      }),
+    },
+    async (app, { tenant, map }) => runRename(app, (await tenantOf(app, tenant)).id, map),
   ),
   import: command(
     'Imports comments from a file into a tenant, without events to streams or webhooks. If it is interrupted, the same command continues. The exit status is 1 if an item was refused.',

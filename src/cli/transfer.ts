@@ -23,7 +23,7 @@ import { readAddresses, readAuthors } from '../domains/transfer/csv.ts'
 import { fromCaller } from './command-line.ts'
 import { showExport, showImport } from './progress.ts'
 
-const path = z.string().min(1).transform(fromCaller)
+export const filePath = z.string().min(1).transform(fromCaller)
 
 const sourceNames = Object.keys(SOURCES) as [SourceName, ...SourceName[]]
 
@@ -31,12 +31,12 @@ export const IMPORT = {
   from: z
     .enum(sourceNames, `must be one of ${sourceNames.join(', ')}`)
     .meta({ description: sourceNames.join('|'), about: 'The system that has written the file.' }),
-  file: path,
-  map: path.optional().meta({
+  file: filePath,
+  map: filePath.optional().meta({
     description: 'old,new.csv',
     about: 'CSV of two columns: the old addresses of pages, or their paths, and the new ones.',
   }),
-  authors: path.optional().meta({
+  authors: filePath.optional().meta({
     description: 'emails.csv',
     about: 'CSV of two columns: e-mail addresses of readers, or their ids at the source, and your ids of them.',
   }),
@@ -94,7 +94,10 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
   })
 }
 
-class ExportStopped extends Error {
+/** A command has stopped at a signal, and left nothing half done. */
+export class CommandStopped extends Error {}
+
+class ExportStopped extends CommandStopped {
   override readonly message = 'stopped: the export was not written'
 }
 
@@ -116,7 +119,7 @@ const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const
  * Runs `work` until the first signal, such as Ctrl+C, which ends it after the current transaction;
  * a second one ends the process. Throws StoppedError.
  */
-async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   let status = 0
   const stop = (_: NodeJS.Signals, number: number): void => {
@@ -129,14 +132,14 @@ async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promi
     return await work(controller.signal)
   } catch (error) {
     if (!controller.signal.aborted) throw error
-    const isClean = error instanceof ImportStopped || error instanceof ExportStopped
+    const isClean = error instanceof ImportStopped || error instanceof CommandStopped
     throw isClean ? new StoppedError(error.message, status) : error
   } finally {
     for (const name of names) process.off(name, stop)
   }
 }
 
-export const EXPORT = { file: path.optional() }
+export const EXPORT = { file: filePath.optional() }
 
 /**
  * Writes an export to a file, compressed if its name ends in `.gz`, or to standard output. Returns

@@ -43,6 +43,7 @@ export const ERRORS = {
   endpoint_budget_exhausted: { status: 409, title: 'The tenant has as many webhook endpoints as its budget allows' },
   idempotency_conflict: { status: 409, title: 'This idempotency key was used with another request' },
   idempotency_in_progress: { status: 409, title: 'The first request with this idempotency key is still running' },
+  external_id_taken: { status: 409, title: 'The external id leads to another discussion' },
   already_reported: { status: 409, title: 'The reader has already reported this comment' },
 
   body_too_large: { status: 413, title: 'The body is larger than 256 KiB' },

@@ -47,6 +47,7 @@ async function prepared(id: string, path: string): Promise<string> {
 /** Makes the thing for a slot: a new one each time, so that no route sees another's changes. */
 const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   'discussions/:discussionId': newDiscussion,
+  'discussions/:id': newDiscussion,
   'comments/:commentId': async () => (await newComment()).id,
   ids: async () => prepared((await newComment()).id, '/comments/:/reject'),
   'keys/:id': async () => (await ok('POST', '/keys', { label: 'to revoke', capabilities: [] })).id,
@@ -73,6 +74,7 @@ const MAKERS_OF_ROUTES: Readonly<Record<string, () => Promise<string>>> = {
 /** What a route must be sent beside what it requires, so that it changes something. */
 const BODIES: Readonly<Record<string, () => object>> = {
   'POST /discussions': () => ({ externalId: newId(), title: 'A title' }),
+  'PATCH /discussions/:id': () => ({ externalId: newId() }),
   'PATCH /settings': () => ({ editWindowSeconds: 7 }),
 }
 

@@ -138,6 +138,36 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect(later.split(`"authorId":"${readers[0].id}"`)).toHaveLength(3)
   })
 
+  test('discussions rename goes through a file, says what it refuses, and can be repeated', async () => {
+    const old = join(folder, 'pages.jsonl')
+    const pages = ['r1', 'r2', 'r3', 'r4'].map((id) => ({
+      kind: 'discussion',
+      id,
+      url: 'https://x.example/',
+      externalId: id,
+    }))
+    writeFileSync(old, pages.map((page) => JSON.stringify(page)).join('\n'))
+    expect(await cli(['import', '--tenant', 'acme', '--from', 'jsonl', old])).toMatchObject({ code: 0 })
+    const map = join(folder, 'renames.csv')
+    const rename = () => cli(['discussions', 'rename', '--tenant', 'acme', '--map', map])
+    writeFileSync(map, 'old,new\nr1,"one, first"\nr2,two\nnone,three\nr3,r4\nr4,r1\n')
+    const refused = [
+      'row 4: "none" is not renamed to "three": not_found',
+      'row 5: "r3" is not renamed to "r4": external_id_taken',
+      'row 6: "r4" is not renamed to "r1": external_id_taken',
+    ]
+    const first = await rename()
+    expect([first.code, first.stderr.trim().split('\n')]).toEqual([1, refused])
+    expect(first.json).toEqual({ rows: 5, renamed: 2, unchanged: 0, renamedSince: 0, refused: 3 })
+    expect((await rename()).json).toEqual({ rows: 5, renamed: 0, unchanged: 2, renamedSince: 0, refused: 3 })
+    writeFileSync(map, 'r1,one\n')
+    expect(await rename()).toMatchObject({ code: 0, json: { rows: 1, renamedSince: 1 } })
+    writeFileSync(map, 'r1\n')
+    expect(await rename()).toMatchObject({ code: 1, stderr: expect.stringContaining('row 1') as string })
+    const { stdout } = await cli(['export', '--tenant', 'acme'])
+    expect(stdout).toContain('"externalId":"one, first"')
+  })
+
   test('identity-secret create shows a new secret once; the old one works for another day', async () => {
     const first = await cli(['identity-secret', 'create', '--tenant', 'acme'])
     const second = await cli(['identity-secret', 'create', '--tenant', 'acme'])

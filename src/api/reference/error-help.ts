@@ -35,6 +35,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
   endpoint_budget_exhausted: 'Delete an endpoint, or raise `webhookEndpoints` in the tenant settings.',
   idempotency_conflict: 'Use a new key for each new request. Only repeat the same request with the same key.',
   idempotency_in_progress: 'Wait for the time in `Retry-After`, and send the same request again.',
+  external_id_taken: 'Another discussion has this external id, or had it in the last year: choose another one.',
   already_reported: 'A reader can report a comment once.',
   body_too_large: 'Send a smaller body.',
   unsupported_media_type: 'Send `Content-Type: application/json` in UTF-8, without compression.',

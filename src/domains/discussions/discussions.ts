@@ -23,9 +23,12 @@ import { searchSchema } from '../../core/search.ts'
 import { atMost, externalIdSchema, noNul, webUrl } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
-import { lockByExternalId } from './locks.ts'
-import { type DiscussionRow, selectDiscussion } from './row.ts'
+import { isTaken } from './aliases.ts'
+import { lockDiscussionRow } from './locks.ts'
+import { auditForm, changedRow, type DiscussionRow, selectDiscussion } from './row.ts'
 import * as sql from './sql.ts'
+
+const RENAMING = 'The discussion is being given another external id.'
 
 /** A comment thread on one page of the tenant. Times are RFC 3339. */
 export interface Discussion {
@@ -75,9 +78,14 @@ export async function createDiscussion(
   const { externalId, title, url } = validate(discussionInput, input)
   const fields = { externalId, title, url }
   const id = newId()
-  const written = isForReader
-    ? await sql.upsertDiscussion(ctx.app.db.query, tenant.id, id, fields)
-    : await upsertAudited(ctx, id, fields)
+  const writing = isForReader
+    ? sql.upsertDiscussion(ctx.app.db.query, tenant.id, id, fields)
+    : upsertAudited(ctx, id, fields)
+  const written = await writing.catch((error: unknown) => {
+    // It was given up between the look-up and the write; the next look-up finds where it leads.
+    if (isTaken(error)) throw new ServiceError('unavailable', { detail: RENAMING, retryAfterSeconds: 1 })
+    throw error
+  })
   if (written !== undefined) return { discussion: toDiscussion(written), created: written.id === id }
   const row = await sql.selectByExternalId(ctx.app.db.query, tenant.id, externalId)
   if (row === undefined) throw new ServiceError('unavailable', { detail: 'The discussion is being removed.' })
@@ -85,7 +93,7 @@ export async function createDiscussion(
   return { discussion: toDiscussion(row), created: false }
 }
 
-const differs = (row: DiscussionRow, { title, url }: sql.DiscussionInput): boolean =>
+const differs = (row: DiscussionRow, { title, url }: Pick<sql.DiscussionInput, 'title' | 'url'>): boolean =>
   (title !== undefined && title !== row.title) || (url !== undefined && url !== row.url)
 
 function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<DiscussionRow | undefined> {
@@ -94,8 +102,17 @@ function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<Di
     // Most calls name an existing, unchanged page: these do not wait for its row.
     const known = await sql.selectByExternalId(tx, tenant.id, input.externalId)
     if (known !== undefined && !differs(known, input)) return known
-    const before = await lockByExternalId(tx, tenant.id, input.externalId)
-    const written = await sql.upsertDiscussion(tx, tenant.id, id, input)
+    const before = known && (await lockDiscussionRow(tx, tenant.id, known.id))
+    if (before !== undefined && (before.state === 'archived' || !differs(before, input))) return undefined
+    const written =
+      before === undefined
+        ? await sql.upsertDiscussion(tx, tenant.id, id, input)
+        : await sql.updateDiscussionRow(
+            tx,
+            tenant.id,
+            before.id,
+            changedRow(before, { ...input, externalId: undefined }),
+          )
     if (written === undefined) return undefined
     const verb = written.id === id ? 'create' : 'update'
     const target = { action: `discussion.${verb}`, targetType: 'discussion', targetId: written.id } as const
@@ -103,8 +120,6 @@ function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<Di
     return written
   })
 }
-
-const auditForm = ({ externalId, title, url }: DiscussionRow) => ({ externalId, title, url })
 
 /** One discussion by either of its ids. Throws `not_found`. */
 export async function getDiscussion(ctx: Ctx, key: DiscussionName): Promise<Discussion> {
@@ -125,7 +140,7 @@ export async function getDiscussionUnread(ctx: Ctx, key: DiscussionName): Promis
   const known = knownIds(ctx.app).get(id == null ? ofExternalId(tenantId, externalId ?? '') : ofId(tenantId, id))
   if (known !== undefined) return new UnreadDiscussion(known)
   const discussion = await getDiscussion(ctx, key)
-  rememberIds(ctx, discussion)
+  rememberIds(ctx, discussion.id, externalId ?? discussion.externalId)
   return discussion
 }
 
@@ -185,15 +200,17 @@ function findRow(ctx: Ctx, { id, externalId }: DiscussionName): Promise<Discussi
   return sql.selectByExternalId(ctx.app.db.query, tenant.id, validate(externalIdInput, { externalId }).externalId)
 }
 
-// A discussion is never deleted, and keeps its external id, so entries never become stale.
-const knownIds = perApp(() => new LRUCache<string, Id>(growing(200_000)))
+// A discussion is never deleted, and its external id leads to it for a year after it was given up.
+// An entry is stale only where a former id was still in use after that year, for a day at most.
+const knownIds = perApp(() => new LRUCache<string, Id>({ ...growing(200_000), ttl: DAY_MS }))
+const DAY_MS = 86_400_000
 
 // All tenant ids have the same length, so keys are unambiguous.
 const ofExternalId = (tenantId: Id, externalId: string): string => `${tenantId}:${externalId}`
 const ofId = (tenantId: Id, id: Id): string => `${tenantId}/${id}`
 
 /** In a transaction of the whole request, the discussion may not be committed yet. */
-function rememberIds(ctx: Ctx, { id, externalId }: Pick<Discussion, 'id' | 'externalId'>): void {
+function rememberIds(ctx: Ctx, id: Id, externalId: string): void {
   const { id: tenantId } = requireCaller(ctx).tenant
   const known = knownIds(ctx.app)
   afterCommit(ctx.app, () => known.set(ofExternalId(tenantId, externalId), id).set(ofId(tenantId, id), id))
@@ -205,7 +222,7 @@ export async function findDiscussionId(ctx: Ctx, externalId: string): Promise<Id
   if (known !== undefined) return known
   const row = await findRow(ctx, { externalId })
   if (row === undefined) return null
-  rememberIds(ctx, row)
+  rememberIds(ctx, row.id, externalId)
   return row.id
 }
 

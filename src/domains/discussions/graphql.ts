@@ -3,6 +3,7 @@ import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
 import { asksOnlyFor } from '../../schema/plan.ts'
 import { shapedBy } from '../../schema/shape.ts'
+import { discussionChanges, updateDiscussion } from './change.ts'
 import * as discussions from './discussions.ts'
 import type { DiscussionCount } from './sql.ts'
 
@@ -138,6 +139,32 @@ builder.relayMutationField(
     outputFields: (t) => ({
       discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion.' }),
       created: t.exposeBoolean('created', { description: 'Whether this request created it.' }),
+    }),
+  },
+)
+
+builder.relayMutationField(
+  'updateDiscussion',
+  {
+    extensions: shapedBy(discussionChanges),
+    inputFields: (t) => ({
+      id: t.id({ required: true, description: 'The discussion.' }),
+      externalId: t.string({
+        description: "The tenant's own key for the page. The former one leads to the discussion for a year.",
+      }),
+      title: t.string({ description: 'The title of the page, at most 500 characters. Null removes it.' }),
+      url: t.string({ description: 'The http or https address of the page. Null removes it.' }),
+    }),
+  },
+  {
+    access: 'manage_settings',
+    throws: ['discussion_archived', 'external_id_taken'],
+    description: 'Changes the given fields of a discussion.',
+    resolve: async (_root, { input }, ctx) => ({ discussion: await updateDiscussion(ctx, input) }),
+  },
+  {
+    outputFields: (t) => ({
+      discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion.' }),
     }),
   },
 )

@@ -13,17 +13,6 @@ const LOCK = statement(
 export const lockDiscussionRow = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
   (await sql<DiscussionRow>(LOCK, [tenantId, id]))[0]
 
-const LOCK_BY_EXTERNAL_ID = statement(
-  'lock_discussion_by_external_id',
-  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND external_id = $2 FOR NO KEY UPDATE`,
-)
-
-export const lockByExternalId = async (
-  sql: Sql,
-  tenantId: Id,
-  externalId: string,
-): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(LOCK_BY_EXTERNAL_ID, [tenantId, externalId]))[0]
-
 const LOCK_DISCUSSIONS = statement(
   'lock_discussions_of_comments',
   `SELECT d.id FROM (

@@ -4,6 +4,7 @@ import {
   DiscussionCountsDocument,
   DiscussionDocument,
   DiscussionsDocument,
+  UpdateDiscussionDocument,
 } from '../../generated/documents.ts'
 import { type Route, route } from '../../schema/route.ts'
 
@@ -42,6 +43,13 @@ export const routes: readonly Route[] = [
     summary: 'Retrieve a discussion',
     description: 'Returns a discussion by its id.',
     document: DiscussionDocument,
+    status: 200,
+  }),
+  route({
+    method: 'PATCH',
+    path: '/discussions/:id',
+    summary: 'Update a discussion',
+    document: UpdateDiscussionDocument,
     status: 200,
   }),
   route({

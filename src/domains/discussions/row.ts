@@ -26,3 +26,23 @@ const BY_ID = statement(
 
 export const selectDiscussion = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
   (await sql<DiscussionRow>(BY_ID, [tenantId, id]))[0]
+
+/** What of a discussion a tenant may change. */
+export type DiscussionFields = Pick<DiscussionRow, 'externalId' | 'title' | 'url'>
+
+/** The fields of a discussion with these changes; undefined keeps the old value. */
+export const changedRow = (
+  row: DiscussionFields,
+  changes: { [Name in keyof DiscussionFields]?: DiscussionFields[Name] | undefined },
+): DiscussionFields => ({
+  externalId: changes.externalId ?? row.externalId,
+  title: changes.title === undefined ? row.title : changes.title,
+  url: changes.url === undefined ? row.url : changes.url,
+})
+
+/** What the audit log holds of a discussion. */
+export const auditForm = ({ externalId, title, url }: DiscussionFields): DiscussionFields => ({
+  externalId,
+  title,
+  url,
+})

@@ -1,12 +1,17 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { findFirst, searched, searchedNear } from '../../core/search.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, statement, type TxSql } from '../../core/sql.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
-import { DISCUSSION_COLUMNS, type DiscussionRow } from './row.ts'
+import { aliasesOf, aliasOf } from './aliases.ts'
+import { DISCUSSION_COLUMNS, type DiscussionFields, type DiscussionRow } from './row.ts'
 
+// LIMIT 1: the aliases are not looked at where the first part has found a row.
 const BY_EXTERNAL = statement(
   'discussion_by_external_id',
-  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND external_id = $2`,
+  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND external_id = $2
+   UNION ALL
+   SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = (${aliasOf('$1', '$2')})
+   LIMIT 1`,
 )
 
 const BY_IDS = statement(
@@ -18,6 +23,7 @@ const BY_IDS = statement(
 export const selectDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<DiscussionRow[]> =>
   sql<DiscussionRow>(BY_IDS, [tenantId, ids])
 
+/** The discussion that has the external id, or had it in the last year. */
 export const selectByExternalId = async (
   sql: Sql,
   tenantId: Id,
@@ -35,6 +41,20 @@ const UPSERT = statement(
      AND ($6 AND d.title IS DISTINCT FROM excluded.title OR $7 AND d.url IS DISTINCT FROM excluded.url)
    RETURNING ${DISCUSSION_COLUMNS}`,
 )
+
+const UPDATE = statement(
+  'update_discussion',
+  `UPDATE discussions SET external_id = $3, title = $4, url = $5, updated_at = now()
+   WHERE tenant_id = $1 AND id = $2 RETURNING ${DISCUSSION_COLUMNS}`,
+)
+
+/** Gives a discussion these fields. Its row must be locked. */
+export const updateDiscussionRow = async (
+  sql: TxSql,
+  tenantId: Id,
+  id: Id,
+  { externalId, title, url }: DiscussionFields,
+): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(UPDATE, [tenantId, id, externalId, title, url]))[0]
 
 export interface DiscussionInput {
   externalId: string
@@ -61,7 +81,10 @@ export const upsertDiscussion = async (
 const COUNTS = statement(
   'discussion_counts',
   `SELECT external_id AS "externalId", comment_count AS "commentCount", state::text
-   FROM discussions WHERE tenant_id = $1 AND external_id = ANY($2::text[])`,
+   FROM discussions WHERE tenant_id = $1 AND external_id = ANY($2::text[])
+   UNION ALL
+   SELECT a.external_id, d.comment_count, d.state::text FROM ${aliasesOf('$1', '$2')} a
+   JOIN discussions d ON d.tenant_id = $1 AND d.id = a.discussion_id`,
 )
 
 export interface DiscussionCount {

@@ -47,12 +47,18 @@ type KeyOf = (from: string) => string
 
 const OPTIONS = { bom: true, trim: true, skip_empty_lines: true, relax_column_count: true }
 
+interface Row {
+  /** The number of the row, from 1. */
+  n: number
+  from: string
+  to: string
+}
+
 /**
- * The rows of a CSV file with two columns: the second by the first. A heading that names both may
- * put them among others. Throws SourceError, also if one key has two values.
+ * The rows of a CSV file with two columns, read as they are asked for. A heading that names both
+ * may put them among others. Throws SourceError.
  */
-async function readPairs(path: string, names: Names, keyOf: KeyOf): Promise<Pairs> {
-  const pairs = new Pairs()
+async function* eachRow(path: string, names: Names): AsyncGenerator<Row> {
   let columns = { from: 0, to: 1 }
   let heading: string[] = []
   let n = 0
@@ -70,14 +76,23 @@ async function readPairs(path: string, names: Names, keyOf: KeyOf): Promise<Pair
       }
       const [from = '', to = ''] = [row[columns.from], row[columns.to]]
       if (from !== '' && to !== '' && !isPattern(heading, cells)) {
-        const other = pairs.add(keyOf(from), to, n)
-        if (other !== null) throw new SourceError(`row ${n} has another value than row ${other} for the same`)
+        yield { n, from, to }
       }
       // A plugin's redirects may have no target.
       else if (heading.length < 3) throw new SourceError(`row ${n} has not two columns, with a comma between them`)
     }
   } catch (error) {
     throw tableErrorOf(path, error)
+  }
+}
+
+/** The second column by the first. Throws SourceError, also if one key has two values. */
+async function readPairs(path: string, names: Names, keyOf: KeyOf): Promise<Pairs> {
+  const pairs = new Pairs()
+  for await (const { n, from, to } of eachRow(path, names)) {
+    const other = pairs.add(keyOf(from), to, n)
+    if (other === null) continue
+    throw tableErrorOf(path, new SourceError(`row ${n} has another value than row ${other} for the same`))
   }
   return pairs
 }
@@ -124,6 +139,10 @@ export const readAddresses = (path: string): Promise<Pairs> =>
     },
     keyOfAddress,
   )
+
+/** The former and the new external ids of discussions. */
+export const eachRename = (path: string): AsyncGenerator<Row> =>
+  eachRow(path, { from: ['old', 'from', 'external id', 'external_id', 'externalid'], to: ['new', 'to'] })
 
 /** The tenant's own ids of readers, by lower-case e-mail address or by id at the source. */
 export const readAuthors = (path: string): Promise<Pairs> =>

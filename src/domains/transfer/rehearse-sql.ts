@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import { aliasesOf } from '../discussions/aliases.ts'
 
 export interface Named {
   id: Id
@@ -15,7 +16,9 @@ const NAMED = {
   discussion: statement(
     'rehearse_discussions',
     `SELECT id, external_id AS "externalId" FROM discussions
-     WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))`,
+     WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))
+     UNION ALL
+     SELECT discussion_id, external_id FROM ${aliasesOf('$1', '$2')} a`,
   ),
 }
 

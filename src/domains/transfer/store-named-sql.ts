@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import { aliasesOf, aliasOf } from '../discussions/aliases.ts'
 import { arraysOf, namesOf, rowsOf } from './columns-sql.ts'
 import type { ImportedDiscussion, ImportedReader } from './imported.ts'
 
@@ -146,17 +147,20 @@ const INSERT_DISCUSSIONS = statement(
   'import_discussions',
   `INSERT INTO discussions (tenant_id, ${namesOf(DISCUSSION)})
    SELECT $1, ${namesOf(DISCUSSION).replace('active_at', "date_trunc('minute', active_at)")} FROM ${rowsOf(DISCUSSION, 2)}
+   WHERE NOT EXISTS (${aliasOf('$1', 't.external_id')})
    ORDER BY external_id ON CONFLICT DO NOTHING RETURNING id`,
 )
 
-/** Returns the ids of new ones. */
+/** Returns the ids of new ones. A former external id leads to a discussion that is there. */
 export const insertDiscussions = (sql: Sql, tenantId: Id, rows: readonly NewDiscussion[]): Promise<{ id: Id }[]> =>
   sql<{ id: Id }>(INSERT_DISCUSSIONS, [tenantId, ...arraysOf(DISCUSSION, rows)])
 
 const DISCUSSIONS_BY_NAME = statement(
   'import_discussions_by_name',
   `SELECT id, external_id AS "externalId" FROM discussions
-   WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))`,
+   WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))
+   UNION ALL
+   SELECT discussion_id, external_id FROM ${aliasesOf('$1', '$2')} a`,
 )
 
 export const findDiscussions = (

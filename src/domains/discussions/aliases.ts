@@ -1,0 +1,44 @@
+import type { Id } from '../../core/ids.ts'
+import { statement, type TxSql } from '../../core/sql.ts'
+
+/** SQL: the id of the discussion to which a former external id leads; null if there is none. */
+export const aliasOf = (tenantId: string, externalId: string): string =>
+  `SELECT discussion_id FROM discussion_aliases
+   WHERE tenant_id = ${tenantId} AND external_id = ${externalId} AND expires_at > now()`
+
+/** SQL: those of some external ids that lead to a discussion that has another one now. */
+export const aliasesOf = (tenantId: string, externalIds: string): string =>
+  `(SELECT external_id, discussion_id FROM discussion_aliases
+    WHERE tenant_id = ${tenantId} AND external_id = ANY(${externalIds}::text[]) AND expires_at > now())`
+
+/** How long a former external id leads to its discussion. */
+const ALIAS_DAYS = 365
+
+const FORGET = statement('forget_alias', 'DELETE FROM discussion_aliases WHERE tenant_id = $1 AND external_id = $2')
+
+const KEEP = statement(
+  'keep_alias',
+  `INSERT INTO discussion_aliases (tenant_id, discussion_id, external_id, expires_at)
+   VALUES ($1, $2, $3, now() + make_interval(days => ${ALIAS_DAYS}))
+   ON CONFLICT (tenant_id, external_id) DO UPDATE
+   SET discussion_id = excluded.discussion_id, expires_at = excluded.expires_at`,
+)
+
+/**
+ * Makes the former external id of a discussion lead to it, and frees the new one. Call it after the
+ * update of the discussion, which the database refuses while the new one leads to another.
+ */
+export async function moveAlias(
+  sql: TxSql,
+  tenantId: Id,
+  { id, from, to }: { id: Id; from: string; to: string },
+): Promise<void> {
+  await sql(FORGET, [tenantId, to])
+  await sql(KEEP, [tenantId, id, from])
+}
+
+const UNIQUE_VIOLATION = '23505'
+
+/** Whether a write failed because its external id leads to another discussion. */
+export const isTaken = (error: unknown): boolean =>
+  error instanceof Error && (error as { code?: unknown }).code === UNIQUE_VIOLATION
