@@ -7,7 +7,8 @@ import { effectivePolicy } from '../domains/webhooks/policy.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
 import type { Lease } from './lease-sql.ts'
 import type { Outcome } from './record-sql.ts'
-import type { Outbound, OutboundAnswer } from './outbound.ts'
+import type { OutboundAnswer } from './exchange.ts'
+import type { Outbound } from './outbound.ts'
 
 /**
  * Makes one attempt to deliver. Null if `signal` aborted it: the result is unknown, and must not be
@@ -22,7 +23,6 @@ export async function attemptDelivery(
   const { settings } = await loadTenant(app, lease.tenantId)
   const policy = effectivePolicy(settings, lease.policy)
   const at = new Date()
-  const began = performance.now()
   const span = app.tracing?.begin('webhook attempt', { kind: 'client', link: lease.trace, attributes: told(lease) })
   const { answer, headers } = await send(app, outbound, { lease, at, span }, policy.timeoutMs, signal)
   const error = failureOf(answer)
@@ -32,7 +32,7 @@ export async function attemptDelivery(
   return {
     lease,
     at,
-    durationMs: Math.round(performance.now() - began),
+    durationMs: answer.durationMs,
     statusCode: answer.statusCode,
     error,
     responseSnippet: snippetOf(answer.body, headers),
@@ -86,10 +86,16 @@ async function send(
   }
   const headers: Headers = signedHeaders(request, secrets, at, body)
   if (span != null) headers.traceparent = span.traceparent
-  return { answer: await outbound.post({ url: lease.url, headers, body, timeoutMs, signal }), headers }
+  return { answer: await outbound.post({ url: lease.url, headers, body, timeoutMs, logsBody: true, signal }), headers }
 }
 
-const unsent = (error: string): OutboundAnswer => ({ statusCode: null, body: Buffer.alloc(0), error })
+const unsent = (error: string): OutboundAnswer => ({
+  statusCode: null,
+  retryAfter: null,
+  body: Buffer.alloc(0),
+  error,
+  durationMs: 0,
+})
 
 // Events are stored only for a time.
 const GONE = unsent('the event is no longer stored')
@@ -97,7 +103,7 @@ const GONE = unsent('the event is no longer stored')
 const UNSIGNED = unsent('the signing secret cannot be opened')
 
 /**
- * Why an answer is a failure; null for a 2xx that was complete and in time
+ * Why an answer is a failure; null for a 2xx whose head came in time, whatever its body
  * (docs/guides/webhooks.md).
  */
 function failureOf({ statusCode, error }: OutboundAnswer): string | null {

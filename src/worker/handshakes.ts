@@ -4,7 +4,8 @@ import { signedHeaders } from '../core/delivery-request.ts'
 import { newId } from '../core/ids.ts'
 import { openSecrets } from '../core/signing-secrets.ts'
 import { type Handshake, leaseHandshakes, recordHandshake, releaseHandshake } from './handshake-sql.ts'
-import type { Outbound, OutboundAnswer } from './outbound.ts'
+import type { OutboundAnswer } from './exchange.ts'
+import type { Outbound } from './outbound.ts'
 import { countByTenant, startTask, type Task } from './tasks.ts'
 
 const MAX_IN_FLIGHT = 512
@@ -63,7 +64,10 @@ async function shakeHands(
  * Success is status 200 and a JSON object whose `challenge` is the one that was sent
  * (docs/reference/events.md).
  */
-export function judgeAnswer({ statusCode, error, body }: OutboundAnswer, challenge: string): string | null {
+export function judgeAnswer(
+  { statusCode, error, body }: Pick<OutboundAnswer, 'statusCode' | 'error' | 'body'>,
+  challenge: string,
+): string | null {
   if (error !== null) return error
   if (statusCode !== 200) return `status ${statusCode}, where 200 was expected`
   let answer: unknown

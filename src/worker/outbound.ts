@@ -1,17 +1,18 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
+import { Agent } from 'node:http'
+import { Agent as TlsAgent } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
 
-import { type Got, got, type Request } from 'got'
+import { type Got, got } from 'got'
 
 import { USER_AGENT } from '../core/delivery-request.ts'
 import { type Settings, SettingsError } from '../core/settings.ts'
 import { createAddressRule, createPortRule, literalAddress } from '../domains/webhooks/addresses.ts'
+import { MAX_HEAD_BYTES } from './answer-head.ts'
+import { exchange, type OutboundAnswer, type OutboundRequest } from './exchange.ts'
 import { AddressRefused, guardedLookup, PortRefused, ProtocolRefused, type Resolve, resolveHost } from './lookup.ts'
-import { explain } from './explain.ts'
 
 /** Every outbound request of the service goes through here. */
 export interface Outbound {
@@ -22,28 +23,7 @@ export interface Outbound {
   close(): void
 }
 
-export interface OutboundRequest {
-  url: string
-  headers: Record<string, string>
-  body: string
-  /** Covers everything: look-up, connection, TLS, headers and body. */
-  timeoutMs: number
-  /** Aborts at once. */
-  signal: AbortSignal
-}
-
-export interface OutboundAnswer {
-  /** Null without an answer. */
-  statusCode: number | null
-  /** At most 64 KiB. */
-  body: Buffer
-  /** Null if the answer was complete and in time, whatever its status. */
-  error: string | null
-}
-
-const MAX_ANSWER_BYTES = 64 * 1024
 const FETCH_TIMEOUT_MS = 10_000
-const NO_BODY = Buffer.alloc(0)
 // Servers that announce no time close idle connections after 5 s (uvicorn, Node behind some
 // proxies) or more; a request on a connection that is being closed is a failed attempt. If they
 // announce a time, the agent follows it.
@@ -92,6 +72,22 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
   }
 }
 
+// A connection serves one URL alone. So the receiver of one endpoint cannot answer for another one
+// at the same host, by bytes that it sends when it has answered already.
+class HttpAgent extends Agent {
+  override getName(options: object = {}): string {
+    return `${super.getName(options)}:${addressOf(options)}`
+  }
+}
+
+class HttpsAgent extends TlsAgent {
+  override getName(options: object = {}): string {
+    return `${super.getName(options)}:${addressOf(options)}`
+  }
+}
+
+const addressOf = (options: object): string => ('href' in options ? String(options.href) : '')
+
 interface Client {
   got: Got
   close(): void
@@ -112,6 +108,7 @@ function openClient(lookup: LookupFunction, secureContext: SecureContext): Clien
       followRedirect: false,
       retry: { limit: 0 },
       throwHttpErrors: false,
+      maxHeaderSize: MAX_HEAD_BYTES,
     }),
     close: () => {
       http.destroy()
@@ -129,45 +126,6 @@ function contextWith(caFile: string): SecureContext {
   } catch (cause) {
     throw new SettingsError(`WEBHOOK_CA_FILE: ${caFile} cannot be read as certificates`, { cause })
   }
-}
-
-async function exchange(
-  client: Got,
-  requireAllowed: (url: URL) => void,
-  { method, url, headers, body, timeoutMs, signal }: OutboundRequest & { method: 'GET' | 'POST' },
-): Promise<OutboundAnswer> {
-  const deadline = new AbortController()
-  const giveUp = (): void => deadline.abort(signal.reason)
-  const timer = setTimeout(() => deadline.abort(TIMED_OUT), timeoutMs)
-  signal.addEventListener('abort', giveUp)
-  let statusCode: number | null = null
-  try {
-    signal.throwIfAborted()
-    requireAllowed(new URL(url))
-    const options = { method, headers, signal: deadline.signal, ...(method === 'POST' ? { body } : {}) }
-    const answer = client.stream(url, options)
-    answer.once('response', (response: { statusCode: number }) => (statusCode = response.statusCode))
-    return { body: await readBody(answer), error: null, statusCode }
-  } catch (error) {
-    return { body: NO_BODY, error: deadline.signal.reason === TIMED_OUT ? 'timeout' : explain(error), statusCode }
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', giveUp)
-  }
-}
-
-const TIMED_OUT = new Error('timeout')
-
-/** The unpacked body, up to 64 KiB; the connection is cut if there is more. */
-async function readBody(answer: Request): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length >= MAX_ANSWER_BYTES) break
-  }
-  return Buffer.concat(chunks, Math.min(length, MAX_ANSWER_BYTES))
 }
 
 function parseJson(text: string): unknown {

@@ -1,0 +1,88 @@
+import type { Got, Request } from 'got'
+
+import { type AnswerHead, watchHead } from './answer-head.ts'
+import { explain } from './explain.ts'
+
+export interface OutboundRequest {
+  url: string
+  headers: Record<string, string>
+  body: string
+  /** Covers look-up, connection, TLS and the head of the answer, and its body unless `logsBody`. */
+  timeoutMs: number
+  /**
+   * Whether the body of the answer is read for the log alone: for 1 s at most, and whatever becomes
+   * of it, the answer is complete with its head.
+   */
+  logsBody?: boolean
+  /** Aborts at once. */
+  signal: AbortSignal
+}
+
+export interface OutboundAnswer {
+  /** Null without the head of an answer. */
+  statusCode: number | null
+  retryAfter: string | null
+  /** At most 64 KiB, unpacked. */
+  body: Buffer
+  /** Null if the answer was complete and in time, whatever its status. */
+  error: string | null
+  /** Milliseconds until the head of the answer, or until the error. */
+  durationMs: number
+}
+
+const MAX_ANSWER_BYTES = 64 * 1024
+const LOGGED_BODY_MS = 1000
+
+const TIMED_OUT = new Error('timeout')
+
+/** Sends a request with `client`. Never rejects: errors are part of the answer. */
+export async function exchange(
+  client: Got,
+  requireAllowed: (url: URL) => void,
+  request: OutboundRequest & { method: 'GET' | 'POST' },
+): Promise<OutboundAnswer> {
+  const { method, url, headers, body, timeoutMs, logsBody = false, signal } = request
+  const began = performance.now()
+  const elapsedMs = (): number => Math.round(performance.now() - began)
+  const giveUp = new AbortController()
+  const abort = (): void => giveUp.abort(signal.reason)
+  let timer = setTimeout(() => giveUp.abort(TIMED_OUT), timeoutMs)
+  signal.addEventListener('abort', abort)
+  let head: (AnswerHead & { durationMs: number }) | null = null
+  const onHead = (found: AnswerHead): void => {
+    head ??= { ...found, durationMs: elapsedMs() }
+    if (!logsBody) return
+    clearTimeout(timer)
+    timer = setTimeout(() => giveUp.abort(TIMED_OUT), LOGGED_BODY_MS)
+  }
+  const chunks: Buffer[] = []
+  const answered = (error: string | null): OutboundAnswer => ({
+    ...(head ?? { statusCode: null, retryAfter: null, durationMs: elapsedMs() }),
+    body: Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES),
+    error: head !== null && logsBody ? null : error,
+  })
+  try {
+    signal.throwIfAborted()
+    requireAllowed(new URL(url))
+    const options = { method, headers, signal: giveUp.signal, ...(method === 'POST' ? { body } : {}) }
+    const answer = client.stream(url, options)
+    answer.once('request', (sent) => watchHead(sent, onHead))
+    await readInto(chunks, answer)
+    return answered(null)
+  } catch (error) {
+    return answered(giveUp.signal.reason === TIMED_OUT ? 'timeout' : explain(error))
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** Reads the unpacked body, up to 64 KiB; the connection is cut if there is more. */
+async function readInto(chunks: Buffer[], answer: Request): Promise<void> {
+  let length = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length >= MAX_ANSWER_BYTES) return
+  }
+}
