@@ -9,6 +9,7 @@ import type { Lease } from './lease-sql.ts'
 import type { Outcome } from './record-sql.ts'
 import type { OutboundAnswer } from './exchange.ts'
 import type { Outbound } from './outbound.ts'
+import { pauseOf } from './retry-after.ts'
 
 /**
  * Makes one attempt to deliver. Null if `signal` aborted it: the result is unknown, and must not be
@@ -38,6 +39,7 @@ export async function attemptDelivery(
     responseSnippet: snippetOf(answer.body, headers),
     wasSent: answer !== GONE && answer !== UNSIGNED,
     retryInMs: error === null || answer === GONE ? null : retryDelayMs(lease.attemptCount + 1, policy, Math.random()),
+    pauseMs: pauseOf(answer, at),
   }
 }
 

@@ -123,9 +123,9 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     const key = endpointKey(outcome.lease)
     if (await recorder.record(outcome)) crowded.add(key)
     refill(key)
-    const { statusCode, error, durationMs, retryInMs } = outcome
+    const { statusCode, error, durationMs, retryInMs, pauseMs } = outcome
     app.log.debug({ deliveryId, endpointId, statusCode, error, ms: durationMs }, 'delivery attempted')
-    if (retryInMs !== null) loop.wakeIn(retryInMs)
+    if (retryInMs !== null) loop.wakeIn(Math.max(retryInMs, pauseMs ?? 0))
   }
 
   /**

@@ -63,6 +63,10 @@ const LIVE_SECONDS = 10
 // as replays do.
 const IS_LATE = `l.attempt_count > 0 OR l.is_replay OR l.is_redelivery OR e.occurred_at < now() - interval '${LIVE_SECONDS} seconds'`
 
+// `e` is an endpoint.
+const TAKES_DELIVERIES = `e.state = 'verified' AND (e.circuit_open_until IS NULL OR e.circuit_open_until <= now())
+         AND (e.paused_until IS NULL OR e.paused_until <= now())`
+
 // Deliveries of one endpoint that wait for a free slot, in the order in which they are due. `r` is
 // the endpoint.
 const DUE = `tenant_id = r.tenant_id AND endpoint_id = r.id AND status IN ('pending', 'delivering') AND next_attempt_at <= now()`
@@ -107,7 +111,7 @@ const LEASE = statement(
      JOIN (
        SELECT e.tenant_id, e.id, e.consecutive_failures = 0 AS sound, ${SLOTS} AS slots
        FROM webhook_endpoints e JOIN tenants t ON t.id = e.tenant_id
-       WHERE e.state = 'verified' AND (e.circuit_open_until IS NULL OR e.circuit_open_until <= now())
+       WHERE ${TAKES_DELIVERIES}
          AND EXISTS (SELECT 1 FROM webhook_secrets s WHERE s.tenant_id = e.tenant_id AND s.endpoint_id = e.id
            AND (s.expires_at IS NULL OR s.expires_at > now()))
      ) r ON r.tenant_id = w.tenant_id AND r.id = w.endpoint_id
@@ -129,7 +133,7 @@ const LEASE = statement(
      FROM placed c
      JOIN webhook_endpoints e ON e.tenant_id = c.tenant_id AND e.id = c.id
      JOIN tenants t ON t.id = e.tenant_id
-     WHERE e.state = 'verified' AND (e.circuit_open_until IS NULL OR e.circuit_open_until <= now())
+     WHERE ${TAKES_DELIVERIES}
        AND (c.place <= c.share OR c.idle AND c.idle_place <= c.reserve)
      ORDER BY c.place + c.held / $3::int
      LIMIT $4

@@ -19,17 +19,18 @@ export const DISABLE_THRESHOLD = `greatest(${policyValue('disableThreshold')}, $
 /** Seconds after which a recovered endpoint may have twice as many attempts in flight. */
 const RAMP_STEP_SECONDS = 2
 const RAMP_SECONDS = 14
+const RECOVERED = 'greatest(e.recovered_at, e.paused_until)'
 
 /**
  * SQL for the number of attempts that endpoint `e` may have in flight over all workers. Half open:
  * one, the probe. Otherwise the number of failures left before the circuit opens, so that it opens
- * on exactly the last of them; after a recovery 1, 2, 4, … for a while, so that a returning
- * receiver is not flooded by its backlog.
+ * on exactly the last of them; after a recovery or a pause 1, 2, 4, … for a while, so that a
+ * returning receiver is not flooded by its backlog.
  */
 export const SLOTS = `CASE
   WHEN e.circuit_open_until IS NOT NULL THEN 1
   ELSE greatest(1, least(
     ${policyValue('breakerThreshold')} - e.consecutive_failures,
-    CASE WHEN e.recovered_at > now() - interval '${RAMP_SECONDS} seconds'
-      THEN (2 ^ floor(extract(epoch FROM now() - e.recovered_at) / ${RAMP_STEP_SECONDS}))::int ELSE 1000 END))
+    CASE WHEN ${RECOVERED} > now() - interval '${RAMP_SECONDS} seconds'
+      THEN (2 ^ greatest(0, floor(extract(epoch FROM now() - ${RECOVERED}) / ${RAMP_STEP_SECONDS})))::int ELSE 1000 END))
 END`

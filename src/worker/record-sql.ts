@@ -14,6 +14,8 @@ export interface Outcome {
   responseSnippet: string | null
   /** Milliseconds to the next attempt; null if there is none. */
   retryInMs: number | null
+  /** How long the receiver asks for no deliveries; null if it does not ask. Then it has not failed. */
+  pauseMs: number | null
   /** False if nothing was sent, for a reason on our side: it says nothing about the endpoint. */
   wasSent: boolean
 }
@@ -26,6 +28,9 @@ export interface Recorded {
   waiting: Pick<Lease, 'tenantId' | 'endpointId'>[]
 }
 
+/** The status with which a receiver ends its subscription. */
+const GONE = 410
+
 const FAILING: AuditAction = 'webhook.failing'
 const DISABLE: AuditAction = 'webhook.disable'
 
@@ -34,14 +39,16 @@ const DISABLE: AuditAction = 'webhook.disable'
 // delivery alone. What was sent to another URL than the present one says nothing of the endpoint.
 // `(SELECT count(*) FROM locked) >= 0` is always true: to know it, PostgreSQL takes all locks of
 // endpoints before it updates the first delivery.
+// A receiver that asks for a pause has not failed; but where the circuit is half open, it stays
+// open.
 // In `verdict` only failures since the last success count; `base` is what there was before them.
 const RECORD = statement(
   'record_attempts',
   `WITH outcome AS (
      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::int[], $7::int[],
-       $8::text[], $9::text[], $10::int[], $11::text[], $12::boolean[]) WITH ORDINALITY
+       $8::text[], $9::text[], $10::int[], $11::text[], $12::boolean[], $13::int[]) WITH ORDINALITY
        AS o(tenant_id, id, lease_id, endpoint_id, at, duration_ms, status_code, error, response_snippet, retry_in_ms, url,
-         was_sent, ord)
+         was_sent, pause_ms, ord)
    ), locked AS (
      SELECT e.tenant_id, e.id, e.url, e.state, e.consecutive_failures, e.circuit_open_until IS NOT NULL AS tripped,
        ${policyValue('breakerThreshold')} AS breaker_threshold, ${policyValue('breakerCooldownMs')} AS cooldown_ms,
@@ -63,33 +70,37 @@ const RECORD = statement(
      WHERE (SELECT count(*) FROM locked) >= 0
        AND d.tenant_id = o.tenant_id AND d.id = o.id AND d.lease_id = o.lease_id
      RETURNING d.tenant_id, d.endpoint_id, d.id, d.attempt_count AS n, o.at, o.duration_ms, o.status_code, o.error,
-       o.response_snippet, o.url, o.was_sent, o.ord
+       o.response_snippet, o.url, o.was_sent, o.pause_ms, o.ord
    ), written AS (
      INSERT INTO attempts (tenant_id, delivery_id, n, at, duration_ms, status_code, error, response_snippet)
      SELECT tenant_id, id, n, at, duration_ms, status_code, error, response_snippet FROM recorded
    ), counted AS (
      SELECT tenant_id, endpoint_id, last_success IS NOT NULL AS reset,
-       count(*) FILTER (WHERE error IS NOT NULL AND ord > coalesce(last_success, 0))::int AS failures
+       count(*) FILTER (WHERE error IS NOT NULL AND pause_ms IS NULL AND ord > coalesce(last_success, 0))::int AS failures,
+       max(pause_ms) * interval '1 millisecond' AS pause, bool_or(status_code IS NOT DISTINCT FROM ${GONE}) AS gone
      FROM (
        SELECT r.*, max(ord) FILTER (WHERE error IS NULL) OVER (PARTITION BY r.tenant_id, r.endpoint_id) AS last_success
        FROM recorded r JOIN locked l ON l.tenant_id = r.tenant_id AND l.id = r.endpoint_id
        WHERE r.was_sent AND r.url = l.url) h
      GROUP BY tenant_id, endpoint_id, last_success
    ), verdict AS (
-     SELECT l.*, c.reset, v.base, v.base + c.failures AS total,
-       c.failures > 0 AND (v.base + c.failures >= l.breaker_threshold OR (l.tripped AND NOT c.reset)) AS opens,
-       c.failures > 0 AND v.base + c.failures >= l.disable_threshold AND l.state = 'verified' AS disables
+     SELECT l.*, c.reset, c.pause, c.gone, v.base, v.base + c.failures AS total,
+       c.failures > 0 AND v.base + c.failures >= l.breaker_threshold
+         OR (c.failures > 0 OR c.pause IS NOT NULL) AND l.tripped AND NOT c.reset AS opens,
+       (c.gone OR c.failures > 0 AND v.base + c.failures >= l.disable_threshold) AND l.state = 'verified' AS disables
      FROM counted c JOIN locked l ON l.tenant_id = c.tenant_id AND l.id = c.endpoint_id
      CROSS JOIN LATERAL (SELECT CASE WHEN c.reset THEN 0 ELSE l.consecutive_failures END AS base) v
    ), judged AS (
      UPDATE webhook_endpoints e SET
        consecutive_failures = v.total,
        circuit_open_until = CASE
-         WHEN v.opens THEN now() + v.cooldown_ms * interval '1 millisecond'
+         WHEN v.opens THEN now() + greatest(v.cooldown_ms * interval '1 millisecond', v.pause)
          WHEN NOT v.reset THEN e.circuit_open_until END,
+       paused_until = greatest(e.paused_until, now() + v.pause),
        recovered_at = CASE WHEN v.reset AND v.tripped THEN now() ELSE e.recovered_at END,
        state = CASE WHEN v.disables THEN 'disabled' ELSE e.state END,
-       disabled_reason = CASE WHEN v.disables THEN v.total || ' attempts in a row have failed' ELSE e.disabled_reason END
+       disabled_reason = CASE WHEN NOT v.disables THEN e.disabled_reason WHEN v.gone THEN 'gone'
+         ELSE v.total || ' attempts in a row have failed' END
      FROM verdict v
      WHERE e.tenant_id = v.tenant_id AND e.id = v.id
    ), told AS (${insertAuditEntries(`
@@ -103,6 +114,7 @@ const RECORD = statement(
        UNION ALL
        SELECT '${DISABLE}', jsonb_build_object('state', 'verified'),
          jsonb_build_object('state', 'disabled', 'consecutiveFailures', v.total)
+           || CASE WHEN v.gone THEN '{"disabledReason": "gone"}'::jsonb ELSE '{}' END
        WHERE v.disables) n`)}
    )
    SELECT (SELECT count(*)::int FROM recorded) AS count,
@@ -133,6 +145,7 @@ export async function recordAttempts(sql: Sql, outcomes: readonly Outcome[]): Pr
     outcomes.map(({ retryInMs }) => retryInMs),
     outcomes.map(({ lease }) => lease.url),
     outcomes.map(({ wasSent }) => wasSent),
+    outcomes.map(({ pauseMs }) => pauseMs),
   ])
   return rows[0] ?? { count: 0, waiting: [] }
 }

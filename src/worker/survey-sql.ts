@@ -11,11 +11,13 @@ export interface BacklogSurvey {
   analyticsDeltas: number
 }
 
-const READY = "e.state = 'verified' AND e.circuit_open_until IS NULL"
+const READY =
+  "e.state = 'verified' AND e.circuit_open_until IS NULL AND (e.paused_until IS NULL OR e.paused_until <= now())"
 const counted = (rows: string): string => `(SELECT count(*)::int FROM (${rows} LIMIT ${BACKLOG_LIMIT}) counted)`
 
 // The age costs one index look-up per verified endpoint, however long its backlog. Endpoints whose
-// circuit is not closed are left out: their deliveries wait on purpose. So are replays: they wait
+// circuit is not closed, or which have asked for a pause, are left out: their deliveries wait on
+// purpose. So are replays: they wait
 // for all other deliveries.
 const SURVEY = statement(
   'survey_backlogs',

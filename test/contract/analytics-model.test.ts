@@ -102,7 +102,7 @@ async function attempt(outcome: 'delivered' | 'failed' | 'retry' | 'release', li
   await recordAttempts(
     query,
     // Not sent: what becomes of the endpoint is another matter.
-    leases.map((lease) => ({ lease, ...rest, retryInMs, wasSent: false })),
+    leases.map((lease) => ({ lease, ...rest, retryInMs, wasSent: false, pauseMs: null })),
   )
 }
 

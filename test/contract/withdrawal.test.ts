@@ -307,7 +307,14 @@ class Run {
         const event = events.get(lease.eventId)
         if (event !== undefined) this.#expectBody(lease, event, comments, isRepeated)
       }
-      const rest = { at: new Date(), durationMs: 1, statusCode: null, responseSnippet: null, wasSent: false }
+      const rest = {
+        at: new Date(),
+        durationMs: 1,
+        statusCode: null,
+        responseSnippet: null,
+        wasSent: false,
+        pauseMs: null,
+      }
       const outcomes = leases.map((lease, n) => {
         const fails = lease.attemptCount === 0 && n % 2 === 0
         return { ...rest, lease, error: fails ? 'status 500' : null, retryInMs: fails ? 0 : null }

@@ -349,6 +349,139 @@ describe('verified → disabled', () => {
   })
 })
 
+describe('a receiver that asks for a pause', () => {
+  const asks =
+    (status: number, retryAfter: string): Behaviour =>
+    (_request, response) =>
+      reply(response, status, '', { 'retry-after': retryAfter })
+
+  test.each([429, 503])('with %i: deliveries wait that long, over all workers, and none has failed', async (status) => {
+    receiver.on(path, asks(status, '3600'))
+    const id = await endpoint({ breakerThreshold: 2, maxAttempts: 2 })
+    const ids = await add(id, 20)
+    await startWorkers()
+    await vi.waitFor(async () => expect((await read(id)).pausedUntil).not.toBeNull(), WAIT)
+    await vi.waitFor(async () => expect(await list(id, 'delivering')).toEqual([]), WAIT)
+    await workersWent()
+    const known = sent().length
+    expect(known).toBeLessThanOrEqual(2)
+    expect(await read(id)).toMatchObject({ state: 'verified', circuit: 'closed', consecutiveFailures: 0 })
+    const pausedMs = Date.parse((await read(id)).pausedUntil) - Date.now()
+    expect(pausedMs).toBeGreaterThan(HOUR_MS - 60_000)
+    expect(pausedMs).toBeLessThanOrEqual(HOUR_MS)
+    // Each answer has used up an attempt of its delivery.
+    const states = await Promise.all(ids.map((each) => deliveryState(service.app, each)))
+    expect(states.filter((each) => each?.attemptCount === 1)).toHaveLength(known)
+    for (const { nextAttemptAt } of await list(id, 'pending')) {
+      expect(Date.parse(nextAttemptAt) - Date.now()).toBeGreaterThan(HOUR_MS - 60_000)
+    }
+  })
+
+  test('gets them after the pause, one at a time at first', async () => {
+    receiver.on(path, asks(429, '1'))
+    const id = await endpoint({})
+    await add(id, 20)
+    await startWorkers()
+    await vi.waitFor(async () => expect((await read(id)).pausedUntil).not.toBeNull(), WAIT)
+    const until = Date.parse((await read(id)).pausedUntil)
+    await vi.waitFor(async () => expect(await list(id, 'delivering')).toEqual([]), WAIT)
+    const known = sent().length
+    receiver.on(path, null)
+    await vi.waitFor(async () => expect(await list(id, 'delivered')).toHaveLength(20), WAIT)
+    const [first] = sent().slice(known)
+    expect(first?.at).toBeGreaterThanOrEqual(until)
+  })
+
+  test('at the last attempt of a delivery: it has failed', async () => {
+    receiver.on(path, asks(429, '1'))
+    const id = await endpoint({ maxAttempts: 1 })
+    const [deliveryId = ''] = await add(id, 1)
+    await startWorkers()
+    await vi.waitFor(async () => expect((await deliveryState(service.app, deliveryId))?.status).toBe('failed'), WAIT)
+    expect(await read(id)).toMatchObject({ consecutiveFailures: 0 })
+  })
+
+  test('without a time, or with another status, has failed', async () => {
+    const [plain, other] = [`${path}-plain`, `${path}-other`]
+    receiver.on(plain, (_request, response) => reply(response, 429))
+    receiver.on(other, asks(500, '60'))
+    await startWorkers()
+    for (const at of [plain, other]) {
+      const id = await endpoint({ maxAttempts: 1 }, at)
+      await add(id, 1)
+      await vi.waitFor(async () => expect(await read(id)).toMatchObject({ consecutiveFailures: 1 }), WAIT)
+      expect((await read(id)).pausedUntil).toBeNull()
+    }
+  })
+
+  test('by its answer to the probe: its circuit stays open, and the failures are those of before', async () => {
+    receiver.on(path, fail)
+    const id = await endpoint({ maxAttempts: 1, breakerThreshold: 3, breakerCooldownMs: 200 })
+    await add(id, 30)
+    await startWorkers()
+    await vi.waitFor(async () => expect((await read(id)).circuitOpenUntil).not.toBeNull(), WAIT)
+    receiver.on(path, asks(503, '3600'))
+    await vi.waitFor(async () => expect((await read(id)).pausedUntil).not.toBeNull(), WAIT)
+    const { circuit, consecutiveFailures, circuitOpenUntil, state } = await read(id)
+    expect([state, circuit]).toEqual(['verified', 'open'])
+    expect(Date.parse(circuitOpenUntil) - Date.now()).toBeGreaterThan(HOUR_MS - 60_000)
+    const known = sent().length
+    expect(consecutiveFailures).toBe(known - 1)
+    await workersWent()
+    expect(sent()).toHaveLength(known)
+  })
+
+  test('gets them at once at another url', async () => {
+    receiver.on(path, asks(429, '3600'))
+    const id = await endpoint({})
+    await add(id, 5)
+    await startWorkers()
+    await vi.waitFor(async () => expect((await read(id)).pausedUntil).not.toBeNull(), WAIT)
+    await vi.waitFor(async () => expect(await list(id, 'delivering')).toEqual([]), WAIT)
+    const next = `${path}-next`
+    await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
+    expect((await read(id)).pausedUntil).toBeNull()
+    await vi.waitFor(() => expect(sent(next).length).toBeGreaterThan(0), WAIT)
+  })
+})
+
+describe('a receiver that answers 410', () => {
+  test('is disabled at once; its deliveries are held, and the audit log says why', async () => {
+    receiver.on(path, (_request, response) => reply(response, 410))
+    const id = await endpoint({})
+    await add(id, 20)
+    await startWorkers()
+    await vi.waitFor(
+      async () => expect(await read(id)).toMatchObject({ state: 'disabled', disabledReason: 'gone' }),
+      WAIT,
+    )
+    await vi.waitFor(async () => expect(await list(id, 'held')).toHaveLength(20), WAIT)
+    await workersWent()
+    // Those under way at that moment, at most.
+    expect(sent().length).toBeLessThanOrEqual(10)
+    const entries = await service.app.prisma.auditEntry.findMany({ where: { targetId: id, actorKind: 'system' } })
+    expect(entries.map(({ action, after }) => [action, after])).toEqual([
+      ['webhook.disable', expect.objectContaining({ state: 'disabled', disabledReason: 'gone' })],
+    ])
+  })
+
+  test('is not, where the answer came from a former url', async () => {
+    let answer: () => void = () => undefined
+    receiver.on(path, (_request, response) => {
+      answer = () => reply(response, 410)
+      return true
+    })
+    const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000 })
+    await add(id, 1)
+    await startWorkers()
+    await vi.waitFor(() => expect(sent()).toHaveLength(1), WAIT)
+    await service.call('PATCH', `/webhooks/${id}`, { body: { url: `${receiver.url}${path}-next` } })
+    answer()
+    await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(1), WAIT)
+    expect(await read(id)).toMatchObject({ disabledReason: null, consecutiveFailures: 0 })
+  })
+})
+
 describe('while attempts are under way', () => {
   test('another url: attempts at the old one say nothing about the new one', async () => {
     const answers: (() => void)[] = []

@@ -16,6 +16,7 @@ const outcomeOf = (tenantId: string): Outcome => ({
   responseSnippet: null,
   retryInMs: null,
   wasSent: true,
+  pauseMs: null,
 })
 
 /**

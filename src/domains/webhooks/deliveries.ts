@@ -9,7 +9,7 @@ import type { Sql, TxSql } from '../../core/sql.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
 import { countHeld, findEvents } from './sql.ts'
-import { getWebhookEndpoint } from './webhooks.ts'
+import { findWebhookEndpoint, getWebhookEndpoint } from './webhooks.ts'
 
 /** Includes the attempts of a delivery. */
 export const WITH_ATTEMPTS = { attempts: { orderBy: { n: 'asc' } } } as const satisfies Prisma.DeliveryInclude
@@ -79,6 +79,19 @@ const loadDelivery = perRequest<Id, Delivery | null>(async (ctx, ids) => {
 /** The same within a transaction, which may have just written it; null if there is none. */
 export const findDeliveryIn = ({ prisma }: TxSql, tenantId: Id, endpointId: Id, id: Id): Promise<Delivery | null> =>
   prisma.delivery.findUnique({ where: { tenantId_id: { tenantId, id }, endpointId }, include: WITH_ATTEMPTS })
+
+/**
+ * When a waiting delivery is attempted next: not before its endpoint's circuit and pause end. Null
+ * if it does not wait, or its endpoint is not verified.
+ */
+export async function nextAttemptOf(ctx: Ctx, delivery: Delivery): Promise<Date | null> {
+  // While a worker has leased the delivery, the column has the end of the lease.
+  if (delivery.status !== 'pending') return null
+  const endpoint = await findWebhookEndpoint(ctx, delivery.endpointId)
+  if (endpoint === null || endpoint.state !== 'verified') return null
+  const waits = [delivery.nextAttemptAt, endpoint.circuitOpenUntil, endpoint.pausedUntil]
+  return new Date(Math.max(...waits.map((at) => at?.getTime() ?? 0)))
+}
 
 /** The headers of a delivery that are the same at each attempt: without timestamp and signature. */
 export const deliveryHeaders = (ctx: Ctx, { id, eventType, eventId, body }: Delivery): Record<string, string> =>

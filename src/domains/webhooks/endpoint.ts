@@ -39,6 +39,10 @@ export function circuitOf({ circuitOpenUntil }: WebhookEndpoint): 'closed' | 'op
   return circuitOpenUntil.getTime() > Date.now() ? 'open' : 'half_open'
 }
 
+/** Until when an endpoint's receiver has asked for no deliveries; null if it has not, or that is over. */
+export const pausedUntilOf = ({ pausedUntil }: Pick<WebhookEndpoint, 'pausedUntil'>): Date | null =>
+  pausedUntil !== null && pausedUntil.getTime() > Date.now() ? pausedUntil : null
+
 /** The result of an endpoint's last handshake; null without one. */
 export function lastVerificationOf(endpoint: WebhookEndpoint): { at: Date; ok: boolean; error: string | null } | null {
   const { lastVerificationAt: at, lastVerificationOk: ok, lastVerificationError: error } = endpoint

@@ -5,8 +5,15 @@ import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '
 import { builder } from '../../schema/builder.ts'
 import { inputFields, outputFields } from '../../schema/checked.ts'
 import { shapedBy } from '../../schema/shape.ts'
-import { countHeldDeliveries, getBody, deliveryHeaders, HELD_LIMIT, WITH_ATTEMPTS } from './deliveries.ts'
-import { circuitOf, lastVerificationOf, PUBLIC_SIGNING_SECRET } from './endpoint.ts'
+import {
+  countHeldDeliveries,
+  deliveryHeaders,
+  getBody,
+  HELD_LIMIT,
+  nextAttemptOf,
+  WITH_ATTEMPTS,
+} from './deliveries.ts'
+import { circuitOf, lastVerificationOf, pausedUntilOf, PUBLIC_SIGNING_SECRET } from './endpoint.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './policy.ts'
 
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
@@ -14,7 +21,9 @@ const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
   values: {
     unverified: { description: 'Its ownership handshake has not succeeded. It gets no deliveries.' },
     verified: { description: 'It gets deliveries.' },
-    disabled: { description: 'Too many attempts failed in a row. Only an admin can enable it.' },
+    disabled: {
+      description: 'Too many attempts failed in a row, or it answered 410. Only an admin can enable it.',
+    },
   },
 })
 
@@ -100,8 +109,17 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
       nullable: true,
       description: 'When the open circuit lets an attempt through.',
     }),
+    pausedUntil: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'Until when no deliveries are attempted, because the receiver asked for it with `Retry-After`.',
+      resolve: pausedUntilOf,
+    }),
     consecutiveFailures: t.exposeInt('consecutiveFailures', { description: 'Failed attempts since the last success.' }),
-    disabledReason: t.exposeString('disabledReason', { nullable: true, description: 'Why it is disabled.' }),
+    disabledReason: t.exposeString('disabledReason', {
+      nullable: true,
+      description: 'Why it is disabled; `gone` if it answered 410.',
+    }),
     policy: t.field({
       type: PolicyRef,
       description: "The policy in force: its own values, then the tenant's.",
@@ -173,9 +191,9 @@ const DeliveryInterface = builder.prismaInterface('Delivery', {
     nextAttemptAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When the next attempt is due.',
-      // While a worker has leased the delivery, this column has the end of the lease.
-      resolve: ({ status, nextAttemptAt }) => (status === 'pending' ? nextAttemptAt : null),
+      description:
+        'When the next attempt is due, after an open circuit and a pause of its endpoint. Null while none can be made.',
+      resolve: (delivery, _args, ctx) => nextAttemptOf(ctx, delivery),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the event was written.' }),
     deliveredAt: t.expose('deliveredAt', {

@@ -44,6 +44,7 @@ export async function enableWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promi
       disabledReason: null,
       consecutiveFailures: 0,
       circuitOpenUntil: null,
+      pausedUntil: null,
       recoveredAt: now,
       updatedAt: now,
     }))

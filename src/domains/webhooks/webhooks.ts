@@ -68,10 +68,13 @@ async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
  * An endpoint of the tenant. One statement serves all endpoints of a request. Throws `not_found`.
  */
 export async function getWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
-  const found = isId(id) ? await loadEndpoint(ctx, id) : null
+  const found = isId(id) ? await findWebhookEndpoint(ctx, id) : null
   if (found === null) throw new ServiceError('not_found')
   return found
 }
+
+/** The same; null if there is none. */
+export const findWebhookEndpoint = (ctx: Ctx, id: Id): Promise<WebhookEndpoint | null> => loadEndpoint(ctx, id)
 
 const loadEndpoint = perRequest<Id, WebhookEndpoint | null>(async (ctx, ids) => {
   const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
@@ -128,6 +131,7 @@ const otherReceiver = (before: WebhookEndpoint, now: Date) => ({
   ...challenged(before, now),
   ...(before.state === 'disabled' ? {} : { consecutiveFailures: 0 }),
   circuitOpenUntil: null,
+  pausedUntil: null,
   lastVerificationAt: null,
   lastVerificationOk: null,
   lastVerificationError: null,
