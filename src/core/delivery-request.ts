@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 
 import { encodeEvent, type EventType } from './events.ts'
 import type { Id } from './ids.ts'
-import type { SigningSecret } from './signing-secrets.ts'
+import { type SigningSecret, standardKey } from './signing-secrets.ts'
 import { type CommentState, tellNow } from './withdrawal.ts'
 
 interface EventParts {
@@ -40,8 +40,20 @@ export const idempotencyKeyOf = ({ eventType, eventId }: { eventType: string; ev
 /** The value of the signature header for `body`, sent at `at` (docs/guides/webhooks.md). */
 export function signatureOf({ kid, secret }: SigningSecret, at: Date, body: string): string {
   const v1 = createHmac('sha256', secret).update(`${at.toISOString()}.`).update(body).digest('hex')
-  return `t=${Math.floor(at.getTime() / 1000)},v1=${v1},kid=${kid}`
+  return `t=${unixSeconds(at)},v1=${v1},kid=${kid}`
 }
+
+/** The value of `webhook-signature` (Standard Webhooks 1.0): a signature for each valid secret. */
+export function standardSignatureOf(secrets: readonly SigningSecret[], id: string, at: Date, body: string): string {
+  const signed = (secret: SigningSecret): string =>
+    createHmac('sha256', standardKey(secret))
+      .update(`${id}.${unixSeconds(at)}.`)
+      .update(body)
+      .digest('base64')
+  return secrets.map((secret) => `v1,${signed(secret)}`).join(' ')
+}
+
+const unixSeconds = (at: Date): number => Math.floor(at.getTime() / 1000)
 
 interface SignedRequest {
   prefix: string
@@ -67,21 +79,25 @@ export const lastingHeaders = ({
   [`${prefix}Event`]: event,
   [`${prefix}Delivery-Id`]: deliveryId,
   [`${prefix}Idempotency-Key`]: idempotencyKey,
+  'webhook-id': idempotencyKey,
   ...(isTest ? { [`${prefix}Test`]: 'true' } : {}),
 })
 
 /**
  * All headers of one attempt, signed with the first of `secrets`. A second one is the secret from
- * before a rotation, which signs too while it is valid.
+ * before a rotation, which signs too while it is valid. They are our own headers, and those of
+ * Standard Webhooks.
  */
 export function signedHeaders(request: SignedRequest, secrets: readonly SigningSecret[], at: Date, body: string) {
   const [current, previous] = secrets
   if (current === undefined) throw new Error('the endpoint has no secret')
-  const { prefix } = request
+  const { prefix, idempotencyKey } = request
   return {
     ...lastingHeaders(request),
     [`${prefix}Timestamp`]: at.toISOString(),
     [`${prefix}Signature`]: signatureOf(current, at, body),
     ...(previous === undefined ? {} : { [`${prefix}Signature-Previous`]: signatureOf(previous, at, body) }),
+    'webhook-timestamp': String(unixSeconds(at)),
+    'webhook-signature': standardSignatureOf(secrets, idempotencyKey, at, body),
   }
 }

@@ -11,6 +11,16 @@ export interface SigningSecret {
 /** `whs_` and 64 hex characters; its key id is 8 hex characters. */
 export const newSigningSecret = (): SigningSecret => ({ kid: randomHex(4), secret: `whs_${randomHex(32)}` })
 
+/** The 32 bytes that the hex of a secret stands for: the key of Standard Webhooks. */
+export const standardKey = ({ secret }: Pick<SigningSecret, 'secret'>): Buffer =>
+  Buffer.from(secret.slice('whs_'.length), 'hex')
+
+/** The same secret as libraries of Standard Webhooks take it: `whsec_` and base64. */
+const standardSecretOf = (signing: SigningSecret): string => `whsec_${standardKey(signing).toString('base64')}`
+
+/** What is shown of a new secret, once. */
+export const shownOf = (signing: SigningSecret) => ({ ...signing, standardSecret: standardSecretOf(signing) })
+
 export interface SealedSecret {
   kid: string
   /** In base64. */

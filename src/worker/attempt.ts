@@ -117,7 +117,8 @@ function failureOf({ statusCode, error }: OutboundAnswer): string | null {
 
 const MAX_SNIPPET_BYTES = 1024
 
-const SENT_SIGNATURE = /v1=([0-9a-f]{64})/
+/** Our own signatures, in hex, and those of Standard Webhooks, in base64. */
+const SENT_SIGNATURE = /v1=([0-9a-f]{64})|v1,([A-Za-z0-9+/]{43}=)/g
 
 /**
  * The beginning of an answer, at most 1 KiB of valid UTF-8 that the database can store; null if
@@ -127,8 +128,9 @@ export function snippetOf(body: Buffer, sentHeaders: Readonly<Record<string, str
   if (body.length === 0) return null
   let text = body.toString('utf8').replaceAll('\0', '\uFFFD')
   for (const value of Object.values(sentHeaders)) {
-    const signature = SENT_SIGNATURE.exec(value)?.[1]
-    if (signature !== undefined) text = text.replaceAll(signature, '[signature]')
+    for (const [, hex, base64] of value.matchAll(SENT_SIGNATURE)) {
+      text = text.replaceAll(hex ?? base64 ?? '', '[signature]')
+    }
   }
   return new TextDecoder().decode(Buffer.from(text).subarray(0, MAX_SNIPPET_BYTES), { stream: true })
 }

@@ -44,7 +44,7 @@ async function expectStoredNowhere(secrets: readonly unknown[]): Promise<void> {
   const stored = await everythingStored()
   expect(stored).toContain('"createdAt"')
   for (const secret of secrets) {
-    expect(secret).toMatch(/^(ek|ids|whs)_[0-9a-f]{64}$/)
+    expect(secret).toMatch(/^((ek|ids|whs)_[0-9a-f]{64}|whsec_[A-Za-z0-9+/]{43}=)$/)
     expect(stored).not.toContain(secret)
     // As bytes are printed.
     expect(stored).not.toContain(Buffer.from(String(secret)).toString('hex'))
@@ -70,12 +70,13 @@ test.each([
   const headers = { 'idempotency-key': newId(), ...(path.startsWith('/admin/') ? await adminHeaders() : {}) }
   const first = await service.call('POST', path, { body, headers })
   const again = await service.call('POST', path, { body, headers })
-  const { [name]: secret, ...rest } = first.json as Record<string, unknown>
+  const { [name]: secret, standardSecret, ...rest } = first.json as Record<string, unknown>
   expect(first.status, first.text).toBeLessThan(300)
   expect([isReplay(first), isReplay(again), again.status]).toEqual([false, true, first.status])
   expect(again.json).toEqual(rest)
   expect(again.text).not.toContain(`"${name}":`)
-  await expectStoredNowhere([secret])
+  expect(standardSecret !== undefined).toBe(path.startsWith('/webhooks'))
+  await expectStoredNowhere([secret, standardSecret ?? secret])
 })
 
 const ALL_AT_ONCE = /* GraphQL */ `
@@ -94,10 +95,12 @@ const ALL_AT_ONCE = /* GraphQL */ `
     createWebhookEndpoint(input: { url: "https://127.0.0.1:9/third" }) {
       ... on CreateWebhookEndpointPayload {
         id: secret
+        standard: standardSecret
       }
     }
     rotateWebhookSecret(input: { id: $endpoint, force: true }) {
       kid: secret
+      id: standardSecret
     }
     createIdentitySecret {
       createdAt
@@ -141,8 +144,8 @@ test('GraphQL: secrets are null in a replay, whatever the aliases and fragments'
       ...data,
       first: { ...data.first, label: null, again: null },
       second: { ...data.second, k: null },
-      createWebhookEndpoint: { id: null },
-      rotateWebhookSecret: { kid: null },
+      createWebhookEndpoint: { id: null, standard: null },
+      rotateWebhookSecret: { kid: null, id: null },
       createIdentitySecret: { ...data.createIdentitySecret, s: null },
       createClassifierSecret: { s: null },
     },
@@ -151,7 +154,9 @@ test('GraphQL: secrets are null in a replay, whatever the aliases and fragments'
     data.first.label,
     data.second.k,
     data.createWebhookEndpoint.id,
+    data.createWebhookEndpoint.standard,
     data.rotateWebhookSecret.kid,
+    data.rotateWebhookSecret.id,
     data.createIdentitySecret.s,
     data.createClassifierSecret.s,
   ])
@@ -185,7 +190,9 @@ test("every mutation's field with a secret's name is marked, nullable, and optio
     'CreateClassifierSecretPayload.secret',
     'CreateIdentitySecretPayload.secret',
     'CreateWebhookEndpointPayload.secret',
+    'CreateWebhookEndpointPayload.standardSecret',
     'RotateWebhookSecretPayload.secret',
+    'RotateWebhookSecretPayload.standardSecret',
   ])
   const { json } = await service.call('GET', '/openapi.json')
   const made = JSON.stringify(json.paths['/api/v1/keys'].post.responses['201'].content['application/json'].schema)

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib'
 
+import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { Param } from '../../src/core/sql.ts'
@@ -59,6 +60,7 @@ describe('POST /webhooks', () => {
       state: 'unverified',
       circuit: 'closed',
       circuitOpenUntil: null,
+      pausedUntil: null,
       consecutiveFailures: 0,
       disabledReason: null,
       policy: {
@@ -74,6 +76,7 @@ describe('POST /webhooks', () => {
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updatedAt: expect.any(String),
       secret: expect.stringMatching(/^whs_[0-9a-f]{64}$/),
+      standardSecret: `whsec_${Buffer.from(json.secret.slice(4), 'hex').toString('base64')}`,
       kid: expect.stringMatching(/^[0-9a-f]{8}$/),
     })
     for (const at of ['', `/${json.id}`]) {
@@ -137,7 +140,7 @@ describe('POST /webhooks', () => {
 
 describe('the ownership handshake', () => {
   test('is a signed POST; the echoed challenge makes the endpoint verified', async () => {
-    const { id, secret, kid } = await registerVerified()
+    const { id, secret, kid, standardSecret } = await registerVerified()
     const [handshake] = receiver.handshakes(path)
     expect(handshake?.body).toEqual({
       type: 'verification',
@@ -150,6 +153,7 @@ describe('the ownership handshake', () => {
       'x-service-delivery-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
       'x-service-idempotency-key': expect.stringMatching(/^verification:/),
     })
+    expect(() => new Webhook(standardSecret).verify(handshake!.raw, handshake!.headers)).not.toThrow()
     expect(isGenuine(handshake!, { [kid]: secret })).toBe(true)
     expect((await read(id)).lastVerification).toEqual({ at: expect.any(String), ok: true, error: null })
   })
@@ -214,13 +218,15 @@ describe('the ownership handshake', () => {
 
 describe('a delivery', () => {
   test('is the event, signed, and delivered by a 2xx', async () => {
-    const { id, secret, kid } = await registerVerified()
+    const { id, secret, kid, standardSecret } = await registerVerified()
     const { deliveryId, eventId, discussionId } = await add(id)
     await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
     const [request] = receiver.deliveries(path)
     expect(isGenuine(request!, { [kid]: secret })).toBe(true)
     expect(isGenuine({ ...request!, raw: Buffer.from(`${request!.raw.toString()} `) }, { [kid]: secret })).toBe(false)
+    expect(() => new Webhook(standardSecret).verify(request!.raw, request!.headers)).not.toThrow()
     expect(request?.headers).toMatchObject({
+      'webhook-id': `discussion_locked:${eventId}`,
       'content-type': 'application/json',
       'x-service-event': 'discussion_locked',
       'x-service-delivery-id': deliveryId,
@@ -317,19 +323,13 @@ describe('a delivery', () => {
   test.each([
     ['a redirect', { statusCode: 302, error: 'redirect not followed' }],
     ['a hanging answer', { statusCode: null, error: 'timeout' }],
-    ['a body that never ends', { statusCode: 200, error: 'timeout' }],
     ['a closed connection', { statusCode: null, error: 'connection closed by the receiver' }],
-    ['a body that cannot be unpacked', { statusCode: 200, error: 'the answer cannot be unpacked' }],
   ])('counts %s as failed, with a plain reason', async (name, expected) => {
     receiver.on(path, (request, response) => {
       if (request.headers['x-service-event'] === 'verification') return undefined
       if (name === 'a redirect') return reply(response, 302, '', { location: `${receiver.url}${path}-elsewhere` })
       if (name === 'a hanging answer') return hang(request, response)
-      if (name === 'a closed connection') return response.socket?.destroy()
-      if (name === 'a body that cannot be unpacked')
-        return reply(response, 200, 'plain', { 'content-encoding': 'gzip' })
-      response.writeHead(200).write('begun')
-      return true
+      return response.socket?.destroy()
     })
     const { id } = await registerVerified({ policy: { ...FAST, maxAttempts: 1 } })
     const { deliveryId } = await add(id)

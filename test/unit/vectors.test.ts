@@ -3,20 +3,25 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+import fc from 'fast-check'
+import { Webhook, WebhookVerificationError as StandardError } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { App, Tenant } from '../../src/core/context.ts'
 import { ServiceError } from '../../src/core/errors.ts'
+import { standardSignatureOf } from '../../src/core/delivery-request.ts'
+import { newSigningSecret, shownOf } from '../../src/core/signing-secrets.ts'
 import { seal } from '../../src/core/seals.ts'
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import { verifyIdentity } from '../../src/domains/readers/identity.ts'
 import { identitySecretContext } from '../../src/domains/readers/keyring.ts'
 import { verifyWebhook, WebhookVerificationError } from '../../src/clients/receiver/verify.ts'
 import type { AssertionVector, TENANT } from '../harness/assertion-vectors.ts'
+import type { StandardVector } from '../harness/standard-vectors.ts'
 import { VECTOR_FILES } from '../harness/vectors.ts'
 import type { WebhookVector } from '../harness/webhook-vectors.ts'
 
-const { webhooks, assertions } = VECTOR_FILES
+const { webhooks, standard, assertions } = VECTOR_FILES
 
 test.each(Object.entries(VECTOR_FILES))(
   'the file of %s is up to date with `npm run generate`',
@@ -67,6 +72,57 @@ print(wrong)`
         .toString()
         .trim(),
     ).toBe('[]')
+  })
+})
+
+describe('the library of Standard Webhooks', () => {
+  const { vectors }: { vectors: StandardVector[] } = JSON.parse(readFileSync(standard.path, 'utf8'))
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  test.each(vectors.map((vector) => [vector.name, vector.expected, vector] as const))(
+    '%s: %s',
+    (_name, expected, { now, standardSecret, headers, body }) => {
+      vi.setSystemTime(new Date(now))
+      const verify = (): string => {
+        try {
+          new Webhook(standardSecret).verify(body, headers)
+          return 'valid'
+        } catch (error) {
+          if (error instanceof StandardError) return 'refused'
+          throw error
+        }
+      }
+      expect(verify()).toBe(expected)
+    },
+  )
+
+  test('signs any id, time and body as the service does', () => {
+    fc.assert(
+      fc.property(
+        fc.string(),
+        fc.date({ noInvalidDate: true, min: new Date(0) }),
+        fc.string({ unit: 'binary' }),
+        (id, at, body) => {
+          const secrets = [newSigningSecret(), newSigningSecret()]
+          const expected = secrets.map((each) => new Webhook(shownOf(each).standardSecret).sign(id, at, body))
+          expect(standardSignatureOf(secrets, id, at, body)).toBe(expected.join(' '))
+        },
+      ),
+    )
+  })
+
+  test('gives the signature of the specification of Standard Webhooks', () => {
+    const secret = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64').toString('hex')
+    const at = new Date(1_614_265_330_000)
+    const signed = standardSignatureOf(
+      [{ kid: '0a1b2c3d', secret: `whs_${secret}` }],
+      'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      at,
+      '{"test": 2432232314}',
+    )
+    expect(signed).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
   })
 })
 

@@ -3,10 +3,12 @@ import type { Schema } from './json-schema.ts'
 
 const SIGNATURE = '^t=\\d+,v1=[0-9a-f]{64},kid=[0-9a-f]{8}$'
 
+const STANDARD_SIGNATURE = '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$'
+
 /** How a receiver verifies a delivery. */
 export const VERIFYING = `Answer any 2xx within the timeout to acknowledge it.
 
-To verify: the signed string is the value of the timestamp header, a dot, and the raw bytes of the body; \`v1\` is its HMAC-SHA256 in hex, the key the UTF-8 bytes of the whole secret, \`whs_\` included. Compare in constant time, and refuse what is older than you accept. Deliveries can come twice and out of order: keep the idempotency key, and order by \`seq\`.`
+To verify: the signed string is the value of the timestamp header, a dot, and the raw bytes of the body; \`v1\` is its HMAC-SHA256 in hex, the key the UTF-8 bytes of the whole secret, \`whs_\` included. Compare in constant time, and refuse what is older than you accept. Libraries of Standard Webhooks verify the headers \`webhook-…\` with \`standardSecret\`. Deliveries can come twice and out of order: keep the idempotency key, and order by \`seq\`.`
 
 /** The headers of every delivery of `event`. */
 export const deliveryHeaders = ({ HEADER_PREFIX: prefix }: Settings, event: string): Schema => ({
@@ -32,8 +34,22 @@ export const deliveryHeaders = ({ HEADER_PREFIX: prefix }: Settings, event: stri
       pattern: SIGNATURE,
       description: 'The signature with the previous secret, for 24 h after a rotation.',
     },
+    'webhook-id': { type: 'string', description: 'The idempotency key, as Standard Webhooks names it.' },
+    'webhook-timestamp': {
+      type: 'string',
+      pattern: '^\\d+$',
+      description: 'When this attempt was signed, in Unix seconds.',
+    },
+    'webhook-signature': {
+      type: 'string',
+      pattern: STANDARD_SIGNATURE,
+      description: 'Signatures of Standard Webhooks, one for each valid secret: `v1,<base64>`, separated by a space.',
+    },
     [`${prefix}Test`]: { type: 'string', enum: ['true'], description: 'Marks a test event, whose `seq` is 0.' },
     'Content-Type': { type: 'string', enum: ['application/json'] },
   },
-  required: ['Event', 'Delivery-Id', 'Idempotency-Key', 'Timestamp', 'Signature'].map((name) => prefix + name),
+  required: [
+    ...['Event', 'Delivery-Id', 'Idempotency-Key', 'Timestamp', 'Signature'].map((name) => prefix + name),
+    ...['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+  ],
 })

@@ -25,12 +25,15 @@ export function Copy({ value, label = 'Copy' }: { value: string; label?: string 
 export function SecretOnce({
   title,
   secret,
+  other,
   warning,
   onClose,
 }: {
   title: string
   /** Null only in a replayed answer, which the console never requests. */
   secret: string | null
+  /** The same secret in another form. */
+  other?: { label: string; secret: string | null }
   /** What it allows, and what happens to it. */
   warning: string
   onClose: () => void
@@ -44,8 +47,19 @@ export function SecretOnce({
         <Code block {...WRITTEN} aria-label="The secret" tabIndex={0}>
           {secret}
         </Code>
+        {other !== undefined && (
+          <>
+            <Text size="sm">{other.label}</Text>
+            <Code block {...WRITTEN} aria-label={other.label} tabIndex={0}>
+              {other.secret}
+            </Code>
+          </>
+        )}
         <Group justify="space-between">
-          <Copy value={secret ?? ''} />
+          <Group>
+            <Copy value={secret ?? ''} />
+            {other !== undefined && <Copy value={other.secret ?? ''} label="Copy the second form" />}
+          </Group>
           <Button onClick={onClose}>I have stored it</Button>
         </Group>
       </Stack>

@@ -65,6 +65,10 @@ builder.relayMutationField(
     outputFields: (t) => ({
       webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
       secret: t.string({ ...shownOnce('secret'), description: `Its new signing secret. ${SHOWN_ONCE}` }),
+      standardSecret: t.string({
+        ...shownOnce('standardSecret'),
+        description: `The same secret for libraries of Standard Webhooks. ${SHOWN_ONCE}`,
+      }),
       kid: t.exposeString('kid', { description: 'The id of the new secret, as signatures name it.' }),
     }),
   },

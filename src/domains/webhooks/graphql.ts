@@ -86,6 +86,10 @@ builder.relayMutationField(
     outputFields: (t) => ({
       webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
       secret: t.string({ ...shownOnce('secret'), description: `Its signing secret. ${SHOWN_ONCE}` }),
+      standardSecret: t.string({
+        ...shownOnce('standardSecret'),
+        description: `The same secret for libraries of Standard Webhooks. ${SHOWN_ONCE}`,
+      }),
       kid: t.exposeString('kid', { description: 'The id of the secret, as signatures name it.' }),
     }),
   },

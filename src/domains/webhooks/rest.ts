@@ -23,7 +23,7 @@ export const routes: Route[] = [
     summary: 'Create a webhook endpoint',
     document: CreateWebhookEndpointDocument,
     status: 201,
-    answer: ({ createWebhookEndpoint: { webhookEndpoint, secret, kid } }) => ({ ...webhookEndpoint, secret, kid }),
+    answer: ({ createWebhookEndpoint: { webhookEndpoint, ...shown } }) => ({ ...webhookEndpoint, ...shown }),
   }),
   route({
     method: 'GET',
@@ -66,7 +66,7 @@ export const routes: Route[] = [
     summary: "Rotate a webhook endpoint's secret",
     document: RotateWebhookSecretDocument,
     status: 200,
-    answer: ({ rotateWebhookSecret: { webhookEndpoint, secret, kid } }) => ({ ...webhookEndpoint, secret, kid }),
+    answer: ({ rotateWebhookSecret: { webhookEndpoint, ...shown } }) => ({ ...webhookEndpoint, ...shown }),
   }),
   route({
     method: 'DELETE',

@@ -2,7 +2,7 @@ import { type AuditRecord, recordAudit } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
-import { newSigningSecret, sealSecret } from '../../core/signing-secrets.ts'
+import { newSigningSecret, sealSecret, shownOf } from '../../core/signing-secrets.ts'
 import { requireKid } from '../../core/secret-pages.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { changeEndpoint, lock, TARGET, tellWorkers } from './change.ts'
@@ -50,7 +50,7 @@ export async function rotateWebhookSecret(ctx: Ctx, { id, force }: Rotation) {
   })
   // Without a secret, deliveries have waited for this one.
   tellWorkers(app)
-  return { webhookEndpoint, secret: signing.secret, kid: signing.kid }
+  return { webhookEndpoint, ...shownOf(signing) }
 }
 
 /**

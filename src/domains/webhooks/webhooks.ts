@@ -4,7 +4,7 @@ import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } 
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { newSigningSecret, sealSecret } from '../../core/signing-secrets.ts'
+import { newSigningSecret, sealSecret, shownOf } from '../../core/signing-secrets.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings, type WebhookPolicy } from '../../core/tenant-settings.ts'
 import { counted } from '../../core/texts.ts'
@@ -49,7 +49,7 @@ export async function createWebhookEndpoint(ctx: Ctx, input: WebhookInput) {
     return created
   })
   tellWorkers(app)
-  return { webhookEndpoint, secret: signing.secret, kid: signing.kid }
+  return { webhookEndpoint, ...shownOf(signing) }
 }
 
 /**

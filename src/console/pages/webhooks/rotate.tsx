@@ -10,12 +10,15 @@ import { Confirm } from '../../ui/confirm.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
 
+/** What the second form of a signing secret is for. */
+export const STANDARD_SECRET = 'The same secret for libraries of Standard Webhooks'
+
 /**
  * Gives an endpoint a new signing secret. A rotation under way is ended only after a confirmation.
  */
 export function Rotate({ endpoint: { id, secrets }, onClose }: { endpoint: EndpointFragment; onClose: () => void }) {
   const rotate = useWrite(RotateWebhookSecretDocument, [WebhookEndpointDocument])
-  const [made, setMade] = useState<{ kid: string; secret: string | null } | null>(null)
+  const [made, setMade] = useState<{ kid: string; secret: string | null; standardSecret: string | null } | null>(null)
   // The dialog is closed once it is answered, before this is drawn again; the secret must outlive
   // that.
   const isMade = useRef(false)
@@ -26,6 +29,7 @@ export function Rotate({ endpoint: { id, secrets }, onClose }: { endpoint: Endpo
       <SecretOnce
         title={`The new signing secret, ${made.kid}`}
         secret={made.secret}
+        other={{ label: STANDARD_SECRET, secret: made.standardSecret }}
         warning="This is the only time that it is shown. The previous one also signs for 24 hours. Until then your receiver needs both."
         onClose={onClose}
       />

@@ -13,6 +13,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
+import { STANDARD_SECRET } from './rotate.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { EndpointForm } from './endpoint-form.tsx'
@@ -93,12 +94,13 @@ function EndpointRow({ endpoint }: { endpoint: EndpointFragment }) {
 function Register({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate()
   const create = useWrite(CreateWebhookEndpointDocument, [WebhookEndpointsDocument])
-  const [made, setMade] = useState<{ id: string; secret: string | null } | null>(null)
+  const [made, setMade] = useState<{ id: string; secret: string | null; standardSecret: string | null } | null>(null)
   if (made !== null) {
     return (
       <SecretOnce
         title="The endpoint's signing secret"
         secret={made.secret}
+        other={{ label: STANDARD_SECRET, secret: made.standardSecret }}
         warning="This is the only time that it is shown. Your receiver needs it to tell the service's requests from others."
         onClose={() => void navigate(made.id)}
       />
@@ -111,7 +113,8 @@ function Register({ onClose }: { onClose: () => void }) {
         onCancel={onClose}
         onSubmit={async (input) => {
           const { createWebhookEndpoint } = await create.mutateAsync({ input })
-          setMade({ id: createWebhookEndpoint.webhookEndpoint.id, secret: createWebhookEndpoint.secret })
+          const { webhookEndpoint, ...shown } = createWebhookEndpoint
+          setMade({ id: webhookEndpoint.id, ...shown })
         }}
       />
     </Dialog>
