@@ -68,3 +68,7 @@ const isContainer = (value: unknown): value is Container => typeof value === 'ob
 export const storedNumber = (json: string, path: string, { minValue, maxValue }: z.ZodNumber): string =>
   `(jsonb_path_query_first(${json}, 'strict $.${path} ? (@ >= ${minValue} && @ <= ${maxValue} && @ == @.floor())', '{}', true)
     #>> '{}')::numeric::int`
+
+/** The same for true or false. */
+export const storedBoolean = (json: string, path: string): string =>
+  `(jsonb_path_query_first(${json}, 'strict $.${path} ? (@ == true || @ == false)', '{}', true) #>> '{}')::boolean`

@@ -55,6 +55,13 @@ const policy = {
     .min(1)
     .max(1000)
     .describe('Failures in a row that disable the endpoint, at least breakerThreshold.'),
+  schedule: choice('WebhookSchedule', 'How long after a failed attempt the next one is made.', {
+    short: 'After `backoffBaseMs`, doubled each time: `maxAttempts` attempts.',
+    days: '5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h after each other: ten attempts, whatever `maxAttempts` is.',
+  }),
+  ordered: z
+    .boolean()
+    .describe('Whether a delivery waits until the earlier ones of its discussion are delivered or given up.'),
 }
 
 export const webhookPolicySchema = z
@@ -65,6 +72,8 @@ export const webhookPolicySchema = z
     breakerThreshold: policy.breakerThreshold.default(10),
     breakerCooldownMs: policy.breakerCooldownMs.default(60_000),
     disableThreshold: policy.disableThreshold.default(50),
+    schedule: policy.schedule.default('short'),
+    ordered: policy.ordered.default(false),
   } satisfies Record<keyof typeof policy, z.ZodType>)
   .refine(({ disableThreshold, breakerThreshold }) => disableThreshold >= breakerThreshold, {
     path: ['disableThreshold'],

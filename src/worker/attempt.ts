@@ -45,12 +45,19 @@ export async function attemptDelivery(
 
 /**
  * Milliseconds to wait after failed attempt `n` (1-based); null when none is left. `chance` in [0,
- * 1). 1 s × 2^(n−1) by default, plus up to 50 % jitter (docs/reference/choices.md).
+ * 1). 1 s × 2^(n−1) by default, plus up to 50 % jitter; days without jitter
+ * (docs/reference/choices.md).
  */
 export function retryDelayMs(n: number, policy: WebhookPolicy, chance: number): number | null {
+  if (policy.schedule === 'days') return DAYS_MS[n - 1] ?? null
   if (n >= policy.maxAttempts) return null
   return Math.round(policy.backoffBaseMs * 2 ** (n - 1) * (1 + chance / 2))
 }
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+/** The waits of the schedule `days`. */
+const DAYS_MS = [5000, 5 * MINUTE_MS, 30 * MINUTE_MS, ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS)]
 
 type Headers = Record<string, string>
 

@@ -4,7 +4,7 @@ import type { SealedSecret } from '../core/signing-secrets.ts'
 import { type Sql, statement } from '../core/sql.ts'
 import { type CommentState, commentState } from '../core/withdrawal.ts'
 import type { StoredPolicy } from '../domains/webhooks/policy.ts'
-import { SLOTS } from './policy-sql.ts'
+import { ORDERED, SLOTS } from './policy-sql.ts'
 
 /** A delivery that this worker holds until its lease ends. */
 export interface Lease {
@@ -71,6 +71,18 @@ const TAKES_DELIVERIES = `e.state = 'verified' AND (e.circuit_open_until IS NULL
 // the endpoint.
 const DUE = `tenant_id = r.tenant_id AND endpoint_id = r.id AND status IN ('pending', 'delivering') AND next_attempt_at <= now()`
 
+// The first waiting delivery of each discussion, of those to one endpoint. It hops from discussion
+// to discussion in their index, whatever waits behind the first of each. `r` is the endpoint.
+const UNFINISHED = `tenant_id = r.tenant_id AND endpoint_id = r.id AND status IN ('pending', 'delivering', 'held')`
+const HEADS = `WITH RECURSIVE head AS (
+         (SELECT discussion_id, id, status, next_attempt_at FROM deliveries WHERE ${UNFINISHED}
+          ORDER BY discussion_id, seq, id LIMIT 1)
+         UNION ALL
+         SELECT n.* FROM head h CROSS JOIN LATERAL (
+           SELECT discussion_id, id, status, next_attempt_at FROM deliveries
+           WHERE ${UNFINISHED} AND discussion_id > h.discussion_id
+           ORDER BY discussion_id, seq, id LIMIT 1) n)`
+
 // `waiting` hops from endpoint to endpoint in the index of due deliveries: it costs by endpoints,
 // not by backlog. `candidate` leaves out what has no secret, no slot or nothing due, by what the
 // statement saw at its beginning, so that few rows are locked; tenants take turns, the least busy endpoints
@@ -81,7 +93,9 @@ const DUE = `tenant_id = r.tenant_id AND endpoint_id = r.id AND status IN ('pend
 // healthy ones, and for those of another tenant. `locked`: one worker at a time takes from an
 // endpoint; others pass by it. Only the row's present version counts, and `attempts_in_flight`
 // counts after the lock: so the slots hold over all workers. Per endpoint a LATERAL takes what its
-// free slots allow, so that one backlog never hides another's; replays come last. Rows that another
+// free slots allow, so that one backlog never hides another's; replays come last. Of an ordered
+// endpoint, only the first of each discussion is taken, and none while another one of the
+// discussion is under way: `is_in_flight` looks after the lock as well. Rows that another
 // worker holds are skipped, not awaited. A lease whose end has passed is due again: its holder
 // died.
 //
@@ -128,7 +142,7 @@ const LEASE = statement(
      FROM candidate
      WINDOW turn AS (PARTITION BY tenant_id ORDER BY busy, random())
    ), locked AS (
-     SELECT e.tenant_id, e.id, e.url, e.policy, ${SLOTS} AS slots,
+     SELECT e.tenant_id, e.id, e.url, e.policy, ${ORDERED} AS ordered, ${SLOTS} AS slots,
        CASE WHEN c.place <= c.share THEN $3::int - c.busy ELSE 1 END AS allowed
      FROM placed c
      JOIN webhook_endpoints e ON e.tenant_id = c.tenant_id AND e.id = c.id
@@ -139,7 +153,7 @@ const LEASE = statement(
      LIMIT $4
      FOR NO KEY UPDATE OF e SKIP LOCKED
    ), room AS MATERIALIZED (
-     SELECT tenant_id, id, url, policy, greatest(0, least(allowed, slots - attempts_in_flight(tenant_id, id))) AS room
+     SELECT tenant_id, id, url, policy, ordered, greatest(0, least(allowed, slots - attempts_in_flight(tenant_id, id))) AS room
      FROM locked
    ), live AS (
      SELECT r.tenant_id, r.id AS endpoint_id, d.id, r.url, r.policy
@@ -148,6 +162,7 @@ const LEASE = statement(
        ORDER BY next_attempt_at
        LIMIT r.room
        FOR UPDATE SKIP LOCKED) d
+     WHERE NOT r.ordered
      LIMIT $4
    ), replayed AS (
      SELECT r.tenant_id, d.id, r.url, r.policy
@@ -156,9 +171,21 @@ const LEASE = statement(
        ORDER BY next_attempt_at
        LIMIT r.room - (SELECT count(*) FROM live l WHERE l.tenant_id = r.tenant_id AND l.endpoint_id = r.id)
        FOR UPDATE SKIP LOCKED) d
+     WHERE NOT r.ordered
      LIMIT $4 - (SELECT count(*) FROM live)
+   ), in_order AS (
+     SELECT r.tenant_id, d.id, r.url, r.policy
+     FROM room r CROSS JOIN LATERAL (
+       ${HEADS}
+       SELECT id FROM deliveries WHERE ${DUE} AND id IN (
+         SELECT id FROM head
+         WHERE status <> 'held' AND next_attempt_at <= now() AND NOT is_in_flight(r.tenant_id, r.id, discussion_id)
+         LIMIT r.room)
+       FOR UPDATE SKIP LOCKED) d
+     WHERE r.ordered
+     LIMIT $4 - (SELECT count(*) FROM live) - (SELECT count(*) FROM replayed)
    ), due AS (
-     SELECT tenant_id, id, url, policy FROM live UNION ALL SELECT * FROM replayed
+     SELECT tenant_id, id, url, policy FROM live UNION ALL SELECT * FROM replayed UNION ALL SELECT * FROM in_order
    ), leased AS (
      UPDATE deliveries d
      SET status = 'delivering', lease_id = gen_random_uuid(), next_attempt_at = now() + $5::int * interval '1 millisecond'

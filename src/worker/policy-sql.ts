@@ -1,4 +1,4 @@
-import { storedNumber } from '../core/stored.ts'
+import { storedBoolean, storedNumber } from '../core/stored.ts'
 import { tenantSettings, webhookPolicySchema, type WebhookPolicy } from '../core/tenant-settings.ts'
 
 const DEFAULTS = tenantSettings({}).webhookPolicy
@@ -7,11 +7,14 @@ const DEFAULTS = tenantSettings({}).webhookPolicy
  * SQL for one value of the policy in force: the endpoint's own (`e`), the tenant's (`t`), or the
  * default. For statements whose decisions must hold over all workers.
  */
-export function policyValue(name: keyof WebhookPolicy): string {
+export function policyValue(name: Exclude<keyof WebhookPolicy, 'schedule' | 'ordered'>): string {
   const bounds = webhookPolicySchema.shape[name].unwrap()
   const own = storedNumber('e.policy', name, bounds)
   return `coalesce(${own}, ${storedNumber('t.settings', `webhookPolicy.${name}`, bounds)}, ${DEFAULTS[name]})`
 }
+
+/** SQL for `ordered` of the policy in force. */
+export const ORDERED = `coalesce(${storedBoolean('e.policy', 'ordered')}, ${storedBoolean('t.settings', 'webhookPolicy.ordered')}, ${DEFAULTS.ordered})`
 
 /** As in `effectivePolicy`: never before the circuit opens. */
 export const DISABLE_THRESHOLD = `greatest(${policyValue('disableThreshold')}, ${policyValue('breakerThreshold')})`

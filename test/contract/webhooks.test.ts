@@ -70,6 +70,8 @@ describe('POST /webhooks', () => {
         breakerThreshold: 10,
         breakerCooldownMs: 60_000,
         disableThreshold: 50,
+        schedule: 'short',
+        ordered: false,
       },
       secrets: [{ kid: json.kid, createdAt: expect.any(String), expiresAt: null }],
       lastVerification: null,

@@ -18,6 +18,16 @@ describe('the wait after a failed attempt', () => {
     expect(retryDelayMs(2, defaults, 0.5)).toBe(2500)
   })
 
+  test('is 5 s to 24 h by the schedule of days: ten attempts, whatever maxAttempts is', () => {
+    const seconds = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
+    for (const maxAttempts of [1, 3, 10]) {
+      const waits = Array.from({ length: 10 }, (_each, place) =>
+        retryDelayMs(place + 1, { ...defaults, maxAttempts, schedule: 'days' }, 0.5),
+      )
+      expect(waits).toEqual([...seconds.map((each) => each * 1000), null])
+    }
+  })
+
   test('is null after the last attempt', () => {
     expect(retryDelayMs(3, defaults, 0)).toBeNull()
     expect(retryDelayMs(1, { ...defaults, maxAttempts: 1 }, 0)).toBeNull()

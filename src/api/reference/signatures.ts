@@ -50,6 +50,8 @@ export const deliveryHeaders = ({ HEADER_PREFIX: prefix }: Settings, event: stri
   },
   required: [
     ...['Event', 'Delivery-Id', 'Idempotency-Key', 'Timestamp', 'Signature'].map((name) => prefix + name),
-    ...['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+    'webhook-id',
+    'webhook-timestamp',
+    'webhook-signature',
   ],
 })

@@ -15,8 +15,11 @@ export const endpointFields = (settings: UrlSettings) =>
     url: outboundUrl(settings).optional(),
     eventTypes: eventTypes.optional(),
     description: noNul(atMost(500, z.string())).nullable().optional(),
-    policy: z.record(z.string(), z.number().nullable().optional()).nullable().optional(),
+    policy: z.record(z.string(), policyValue.nullable().optional()).nullable().optional(),
   })
+
+/** The bounds of each value are those of the resulting policy (`changePolicy`). */
+const policyValue = z.union([z.number(), z.string(), z.boolean()])
 
 const SUBSCRIBABLE: ReadonlySet<string> = new Set(['*', ...WEBHOOK_EVENT_TYPES])
 
@@ -47,7 +50,8 @@ export const documentedFields = (): z.ZodType => {
 /** The event types, as an input by themselves. */
 export const eventTypesSchema = z.object({ eventTypes })
 
-type PolicyPatch = Readonly<Record<string, number | null | undefined>> | null | undefined
+type PolicyValue = z.infer<typeof policyValue>
+type PolicyPatch = Readonly<Record<string, PolicyValue | null | undefined>> | null | undefined
 
 /**
  * The stored overrides after a change: given values replace old ones, null returns to the tenant's
@@ -70,5 +74,5 @@ export function changePolicy({ settings }: Tenant, stored: StoredPolicy, patch: 
   return { ...Object.fromEntries(kept), ...given }
 }
 
-const withoutNull = (values: Readonly<Record<string, number | null | undefined>>): Record<string, number> =>
+const withoutNull = (values: Readonly<Record<string, PolicyValue | null | undefined>>): Record<string, PolicyValue> =>
   Object.fromEntries(Object.entries(values).flatMap(([name, value]) => (value == null ? [] : [[name, value]])))

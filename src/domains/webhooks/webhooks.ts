@@ -20,7 +20,7 @@ export interface WebhookInput {
   url?: string | null | undefined
   eventTypes?: string[] | null | undefined
   description?: string | null | undefined
-  policy?: Partial<Record<keyof WebhookPolicy, number | null | undefined>> | null | undefined
+  policy?: { [Name in keyof WebhookPolicy]?: WebhookPolicy[Name] | null | undefined } | null | undefined
 }
 
 /**

@@ -58,6 +58,8 @@ const PLACES = {
   'webhookPolicy.breakerThreshold': ['webhooks', 'Failures until a pause'],
   'webhookPolicy.breakerCooldownMs': ['webhooks', 'Length of a pause'],
   'webhookPolicy.disableThreshold': ['webhooks', 'Failures until it is disabled'],
+  'webhookPolicy.schedule': ['webhooks', 'Waits between attempts'],
+  'webhookPolicy.ordered': ['webhooks', 'One delivery at a time in each discussion'],
   deliveryRetentionDays: ['webhooks', 'Time that finished deliveries are kept'],
   auditRetentionDays: ['privacy', 'Time that the audit log is kept'],
   analyticsRetentionDays: ['privacy', 'Time that activity of readers is kept'],

@@ -35,7 +35,7 @@ export function EndpointForm({
   onCancel: () => void
 }) {
   // An endpoint's own values are not hidden.
-  const [isOpen, setOpen] = useState(Object.values(endpoint?.ownPolicy ?? {}).some((own) => typeof own === 'number'))
+  const [isOpen, setOpen] = useState(Object.values(endpoint?.ownPolicy ?? {}).some((own) => own !== null))
   const form = useForm({
     initialValues: {
       url: endpoint?.url ?? '',

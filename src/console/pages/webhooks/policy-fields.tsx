@@ -1,9 +1,11 @@
-import { Button, Fieldset, NumberInput, type NumberInputProps, SimpleGrid, Stack } from '@mantine/core'
+import { Button, Fieldset, NativeSelect, NumberInput, SimpleGrid, Stack } from '@mantine/core'
 import { IconChevronDown, IconChevronRight } from '../../ui/icons.tsx'
 
 import { WebhookDefaultsDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
-import { POLICY, POLICY_NAMES, type PolicyName } from './policy.ts'
+import { POLICY, POLICY_CHOICES, POLICY_NAMES, type PolicyName } from './policy.ts'
+
+const CHOICE_NAMES = ['schedule', 'ordered'] as const
 
 /**
  * How deliveries to an endpoint are attempted. Folded, because the tenant's policy is right for
@@ -16,7 +18,8 @@ export function PolicyFields({
 }: {
   isOpen: boolean
   onOpen: (isOpen: boolean) => void
-  propsOf: (name: PolicyName) => NumberInputProps
+  /** The form's properties of an input. */
+  propsOf: (name: PolicyName | keyof typeof POLICY_CHOICES) => object
 }) {
   const defaults = useApi(WebhookDefaultsDocument, {}).data?.settings?.webhookPolicy
   return (
@@ -43,6 +46,14 @@ export function PolicyFields({
                 allowDecimal={false}
                 allowNegative={false}
                 hideControls
+                {...propsOf(name)}
+              />
+            ))}
+            {CHOICE_NAMES.map((name) => (
+              <NativeSelect
+                key={name}
+                label={POLICY_CHOICES[name].label}
+                data={[...POLICY_CHOICES[name].options]}
                 {...propsOf(name)}
               />
             ))}

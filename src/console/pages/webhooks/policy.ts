@@ -3,7 +3,10 @@ import table from '../../../generated/settings.json' with { type: 'json' }
 import type { Labels } from '../../api/errors.ts'
 import { textOf } from '../settings/labels.ts'
 
-export type PolicyName = keyof EndpointFragment['ownPolicy']
+type OwnPolicy = EndpointFragment['ownPolicy']
+
+/** The parts that are numbers. */
+export type PolicyName = Exclude<keyof OwnPolicy, 'schedule' | 'ordered'>
 
 const LABELS: Readonly<Record<PolicyName, string>> = {
   maxAttempts: 'Attempts',
@@ -14,9 +17,31 @@ const LABELS: Readonly<Record<PolicyName, string>> = {
   disableThreshold: 'Failures to disabling',
 }
 
+const CHOICE_LABELS = { schedule: 'Waits between attempts', ordered: 'Order' }
+
+/** The parts that are chosen from a list; empty is the tenant's own value. */
+export const POLICY_CHOICES = {
+  schedule: {
+    label: CHOICE_LABELS.schedule,
+    options: [
+      { value: '', label: "The tenant's" },
+      { value: 'short', label: 'Short: as the fields above say' },
+      { value: 'days', label: 'Days: ten attempts in some three days' },
+    ],
+  },
+  ordered: {
+    label: CHOICE_LABELS.ordered,
+    options: [
+      { value: '', label: "The tenant's" },
+      { value: 'no', label: 'Deliveries do not wait for each other' },
+      { value: 'yes', label: 'One at a time in each discussion' },
+    ],
+  },
+} as const
+
 /** In the form of `EndpointForm`. */
 export const POLICY_LABELS: Labels = Object.fromEntries(
-  Object.entries(LABELS).map(([name, label]) => [`policy.${name}`, label]),
+  Object.entries({ ...LABELS, ...CHOICE_LABELS }).map(([name, label]) => [`policy.${name}`, label]),
 )
 
 export const POLICY_NAMES = Object.keys(LABELS) as PolicyName[]
@@ -42,17 +67,26 @@ export const POLICY: Readonly<Record<PolicyName, PolicyField>> = mapPolicy((name
   }
 })
 
-/** The content of a number field: empty is the tenant's own value. */
-export type PolicyValues = Record<PolicyName, number | ''>
+/** The content of the fields: empty is the tenant's own value. */
+export type PolicyValues = Record<PolicyName, number | ''> & {
+  schedule: NonNullable<OwnPolicy['schedule']> | ''
+  ordered: 'yes' | 'no' | ''
+}
 
-export const policyValues = (own?: EndpointFragment['ownPolicy']): PolicyValues =>
-  mapPolicy((name): number | '' => own?.[name] ?? '')
+export const policyValues = (own?: OwnPolicy): PolicyValues => ({
+  ...mapPolicy((name): number | '' => own?.[name] ?? ''),
+  schedule: own?.schedule ?? '',
+  ordered: own?.ordered == null ? '' : own.ordered ? 'yes' : 'no',
+})
 
-export const policyInput = (values: PolicyValues): Record<PolicyName, number | null> =>
-  mapPolicy((name) => {
+export const policyInput = ({ schedule, ordered, ...values }: PolicyValues) => ({
+  ...mapPolicy((name) => {
     const value = values[name]
     return value === '' ? null : value
-  })
+  }),
+  schedule: schedule === '' ? null : schedule,
+  ordered: ordered === '' ? null : ordered === 'yes',
+})
 
 /** The errors of the values, by the form's field names. */
 export function policyErrors(values: PolicyValues): Record<string, string> {
