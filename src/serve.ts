@@ -9,6 +9,7 @@ import { baseUrl, listensOn, portOf } from './core/address.ts'
 import type { App } from './core/context.ts'
 import { hasGraphiQL, type Settings, SettingsError } from './core/settings.ts'
 import { quietTurn } from './core/event-loop.ts'
+import { StopClock } from './core/stop-clock.ts'
 import { cannotOpen } from './data/open.ts'
 import { openTracing } from './data/tracing.ts'
 import { findMissingKeys, missingKeysText } from './domains/secrets/reseal.ts'
@@ -23,8 +24,8 @@ import { startWorker } from './worker/worker.ts'
 
 /** A role of this process: `api` or `worker`. */
 interface Role {
-  /** `drainSeconds`: how long it still serves, for clients that do not know yet that it stops. */
-  stop(drainSeconds: number): Promise<void>
+  /** Ends within the phases of `clock`. While it drains, it serves clients that do not know yet. */
+  stop(clock: StopClock): Promise<void>
 }
 
 /** How long a signal waits for a start to finish, so that the stop finds complete roles. */
@@ -43,9 +44,10 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
   await warnOfMissingKeys(app)
   const roles: Role[] = []
   let stopping: Promise<void> | undefined
-  const stop = (drainSeconds = 0): Promise<void> =>
+  const clockOf = (drainSeconds = 0) => new StopClock({ graceSeconds: settings.SHUTDOWN_GRACE_SECONDS, drainSeconds })
+  const stop = (clock = clockOf()): Promise<void> =>
     (stopping ??= (async () => {
-      await Promise.allSettled(roles.map((role) => role.stop(drainSeconds)))
+      await Promise.allSettled(roles.map((role) => role.stop(clock)))
       await close()
     })())
   let isSignalled = false
@@ -62,14 +64,17 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
       // SIGINT comes from a terminal, where there is no load balancer. Starting processes and
       // workers are not balanced either.
       const isBalanced = signal !== 'SIGINT' && hasStarted && settings.ROLE !== 'worker'
-      const drain = isBalanced ? Math.min(DRAIN_SECONDS, grace / 2) : 0
+      const clock = clockOf(isBalanced ? DRAIN_SECONDS : 0)
       const late = sleep(Math.min(START_MS, grace * 250), undefined, { ref: false })
-      const stopped = Promise.race([started, late]).then(() => stop(drain))
-      void stopInTime(stopped, { grace, drain }, log.child({ signal }))
+      const stopped = Promise.race([started, late]).then(() => stop(clock))
+      void stopInTime(stopped, { grace, drain: clock.drainMs / 1000 }, log.child({ signal }))
     })
   }
   try {
-    if (settings.ROLE !== 'api') roles.push(await startWorker(app))
+    if (settings.ROLE !== 'api') {
+      const worker = await startWorker(app)
+      roles.push({ stop: (clock) => worker.stop(clock.leftMs('work')) })
+    }
     const api = settings.ROLE === 'worker' ? null : await startApi(app, link)
     if (api !== null) roles.push(api)
     for (const listener of await startListeners(app)) roles.push(listener)
@@ -124,7 +129,7 @@ async function warnOfMissingKeys({ db, settings, log }: App): Promise<void> {
 }
 
 async function startApi(app: App, link: Link | undefined): Promise<Role & { where: string }> {
-  const { BASE_URL, HOST, PORT, SHUTDOWN_GRACE_SECONDS } = app.settings
+  const { BASE_URL, HOST, PORT } = app.settings
   const server = await createServer(app)
   const connections = watchConnections(server.server)
   await findTenants(app)
@@ -138,19 +143,21 @@ async function startApi(app: App, link: Link | undefined): Promise<Role & { wher
   }
   return {
     where: BASE_URL === undefined ? '' : ` (it listens on ${HOST}:${portOf(app)})`,
-    stop: async (drainSeconds) => {
+    stop: async (clock) => {
       app.health.stop()
-      await sleep(drainSeconds * 1000)
+      connections.retire()
+      await sleep(clock.leftMs('drain'))
       if (link === undefined) {
         await quietTurn()
         // Only the listener: HTTP's own close does more, and takes longer than that turn.
         Server.prototype.close.call(server.server)
       } else await link.leave()
-      // New connections are refused first; then streams end, spread over the remaining time.
+      // New connections are refused first; then streams end, spread over their time.
       const closed = server.close()
-      const graceSeconds = SHUTDOWN_GRACE_SECONDS - drainSeconds
-      await hubOf(app).close({ graceMs: graceSeconds * 500 })
-      await connections.drain(closed, graceSeconds * 400)
+      await Promise.all([
+        hubOf(app).close({ graceMs: clock.leftMs('streams') }),
+        connections.drain(closed, { idleMs: clock.drainMs, withinMs: clock.leftMs('work') }),
+      ])
     },
   }
 }

@@ -8,8 +8,8 @@ const MAX_TURNS_MS = 2000
  * Waits for a turn of the event loop that did little. When a listener closes, the kernel resets
  * connections that wait to be accepted: those that arrived while the turn was busy.
  */
-export async function quietTurn(): Promise<void> {
-  const until = performance.now() + MAX_TURNS_MS
+export async function quietTurn(withinMs = MAX_TURNS_MS): Promise<void> {
+  const until = performance.now() + withinMs
   for (let began = performance.now(); began < until; began = performance.now()) {
     await immediate()
     if (performance.now() - began < LITTLE_MS) return

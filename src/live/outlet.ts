@@ -93,6 +93,14 @@ function resetHttp2(response: ServerResponse): boolean {
 }
 
 /**
+ * Ends the connection of HTTP/1 with the answer. A proxy would use it again for a request at the
+ * instant in which a process that stops closes it.
+ */
+export function endWith(response: ServerResponse): void {
+  if ('shouldKeepAlive' in response) response.shouldKeepAlive = false
+}
+
+/**
  * Throws `unavailable` if the answer waits behind another one on its connection (HTTP/1.1
  * pipelining): that one may be a stream of minutes, and meanwhile the end of the connection would
  * go unnoticed.
@@ -155,6 +163,7 @@ export abstract class Outlet {
     if (this.#isOver) return
     this.#isOpen = true
     const coding = this.isGzip ? GZIP_HEADERS : {}
+    endWith(this.#response)
     this.#response.writeHead(200, { ...headers, ...STREAM_HEADERS, ...coding })
     // The head waits for the first bytes, so that both go out together.
     this.#response.cork()

@@ -11,7 +11,7 @@ import { openOutbound } from './outbound.ts'
  * notified of work by the bus, and polls every WEBHOOK_POLL_SECONDS. Any number of workers run side
  * by side. Throws a SettingsError for a wrong WEBHOOK_CA_FILE.
  */
-export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> {
+export async function startWorker(app: App): Promise<{ stop(withinMs?: number): Promise<void> }> {
   const outbound = openOutbound(app.settings)
   const deliveries = startDeliveries(app, outbound)
   const handshakes = startHandshakes(app, outbound)
@@ -25,13 +25,12 @@ export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> 
   const unsubscribe = await app.bus.subscribe(CHANNELS.work, wake)
   const forgetGaps = app.bus.onGap(wake)
   return {
-    stop: async () => {
+    // What is left of the grace period is for giving leases back.
+    stop: async (withinMs = app.settings.SHUTDOWN_GRACE_SECONDS * 800) => {
       unsubscribe()
       forgetGaps()
-      // The rest of the grace period is for giving leases back.
-      const graceMs = app.settings.SHUTDOWN_GRACE_SECONDS * 800
       const parts = [deliveries, handshakes, classifier]
-      await Promise.all([...parts.map((part) => part.stop(graceMs)), chores.stop()])
+      await Promise.all([...parts.map((part) => part.stop(withinMs)), chores.stop()])
       outbound.close()
     },
   }

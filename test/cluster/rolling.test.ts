@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 
@@ -6,8 +7,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Balancer, HAPROXY, NGINX, startHaproxy, startShippedNginx } from '../harness/balancers.ts'
 import { onServer } from '../harness/database.ts'
 import { type Processes, startProcesses } from '../harness/processes.ts'
+import { openStream } from '../harness/stream-client.ts'
 
-const LONG = 120_000
+const LONG = 300_000
 /** 10 000 take some 20 s. */
 const REQUESTS = Number(process.env.ROLLING_REQUESTS ?? 2000)
 
@@ -20,19 +22,41 @@ const found = BALANCERS.filter(([, program]) => program !== undefined)
 const names = found.map(([name]) => name).join(' and ')
 const skipped = onServer ? '' : ' (skipped: needs DATABASE_URL)'
 
-describe.skipIf(!onServer || found.length === 0)(`a rolling restart of three apis${skipped}`, () => {
+/** Open at each balancer, so that connections with a stream end beside those of requests. */
+const STREAMS = 20
+
+/** What leaves the service little of the processors. */
+function startBusyProcesses(count: number): () => void {
+  const loop = ['-e', 'for (;;) Math.random()']
+  const children = Array.from({ length: count }, () => spawn(process.execPath, loop, { stdio: 'ignore' }))
+  return () => children.forEach((child) => child.kill('SIGKILL'))
+}
+
+// Longer than nginx keeps an idle connection; beside busy processes the defaults.
+describe.skipIf(!onServer || found.length === 0).each([
+  ['', 0, { DRAIN_SECONDS: '1.5' }],
+  [' beside eight busy processes', 8, { DRAIN_SECONDS: '5', SHUTDOWN_GRACE_SECONDS: '10' }],
+])(`a rolling restart of three apis%s${skipped}`, (_name, busyProcesses, env) => {
   let service: Processes
+  let relieve = (): void => undefined
 
   beforeAll(async () => {
-    // Longer than nginx keeps an idle connection.
-    service = await startProcesses({ api: 3, worker: 0, env: { DRAIN_SECONDS: '1.5' } })
+    service = await startProcesses({ api: 3, worker: 0, env })
+    relieve = startBusyProcesses(busyProcesses)
     const body = { rateLimit: { perSecond: 10_000, burst: 100_000 } }
     expect((await service.call('PATCH', '/settings', { body })).status).toBe(200)
   }, LONG)
-  afterAll(() => service.close())
+  afterAll(async () => {
+    relieve()
+    await service.close()
+  })
 
   test(`fails no request behind ${names}`, { timeout: LONG }, async () => {
     const balancers = await Promise.all(found.map(([, , start]) => start(service.apis.map(({ url }) => url))))
+    const { id } = (await service.call('POST', '/discussions', { body: { externalId: 'streams' } })).json
+    const streams = balancers.flatMap(({ url }) =>
+      Array.from({ length: STREAMS }, () => openStream(`${url}/api/v1/stream/${id}`, { 'x-api-key': service.apiKey })),
+    )
     let isOver = false
     const ask = async (url: string): Promise<number | string> => {
       const isWrite = Math.random() < 0.5
@@ -62,7 +86,7 @@ describe.skipIf(!onServer || found.length === 0)(`a rolling restart of three api
       for (const api of service.apis) {
         const stopped = api.stop()
         await vi.waitFor(async () => expect((await fetch(`${api.url}/readyz`)).status).toBe(503), {
-          timeout: 5000,
+          timeout: 10_000,
           interval: 20,
         })
         await stopped
@@ -73,6 +97,7 @@ describe.skipIf(!onServer || found.length === 0)(`a rolling restart of three api
     } finally {
       isOver = true
       await Promise.all(loads)
+      for (const stream of await Promise.all(streams)) stream.close()
       errors = balancers.map((balancer) => balancer.errors())
       await Promise.all(balancers.map((balancer) => balancer.close()))
     }

@@ -134,7 +134,7 @@ export async function startService({ env = {}, worker = true, prepare }: Options
     close: async () => {
       const closed = server.close()
       await hubOf(app).close({ graceMs: 0 })
-      await connections.drain(closed, 0)
+      await connections.drain(closed, { idleMs: 0, withinMs: 0 })
       await running?.stop()
       await close()
     },

@@ -34,15 +34,6 @@ export function refuseUntilSetUp(server: FastifyInstance, { health }: App): void
   })
 }
 
-/** Makes clients of a stopping process open their next connection elsewhere. */
-export function closeWhenStopping(server: FastifyInstance, { health }: App): void {
-  server.addHook('onRequest', (_request, { raw }, done) => {
-    // HTTP/2 has no such header; its clients are notified when the listener closes.
-    if (health.notReady === 'stopping' && 'shouldKeepAlive' in raw) raw.shouldKeepAlive = false
-    done()
-  })
-}
-
 /** `/healthz`: the process runs. `/readyz`: it can serve. */
 export function registerHealth(server: FastifyInstance, app: App): void {
   server.get('/healthz', () => ({ status: 'ok' }))

@@ -23,7 +23,7 @@ import { registerPreflights } from './cors.ts'
 import { mediaRanges } from './encoding.ts'
 import { registerExportFile } from './export-file.ts'
 import { registerGuides } from './guides.ts'
-import { closeWhenStopping, refuseUntilSetUp, registerHealth } from './health.ts'
+import { refuseUntilSetUp, registerHealth } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { countAddress, countCaller } from './limits.ts'
 import { Methods } from './methods.ts'
@@ -99,7 +99,6 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     endTrace(request, reply)
   })
   refuseUntilSetUp(server, app)
-  closeWhenStopping(server, app)
   server.setErrorHandler((error, request, reply) => sendProblem(app, error, request, reply))
   const methods = new Methods()
   server.setNotFoundHandler((request, reply) => {
