@@ -82,6 +82,8 @@ export class Hub {
    * reconnect.
    */
   #idle = new Set<Topic>()
+  /** Credentials of tickets, each once, however many streams it has. */
+  #minters = new Map<string, Credential>()
   #timer: NodeJS.Timeout | undefined
   #repairing = false
   #closed = false
@@ -169,6 +171,15 @@ export class Hub {
     }
   }
 
+  /** The same credential as one object for all streams: each ticket has a copy of its text. */
+  shared({ kind, tenantId, id }: Credential): Credential {
+    const known = this.#minters.get(id)
+    if (known !== undefined) return known
+    const credential = { kind, tenantId, id }
+    this.#minters.set(id, credential)
+    return credential
+  }
+
   /**
    * Checks the credentials of a stream that is already counted: a revocation is either seen here,
    * or its message ends the session. Throws `revoked_api_key`, `invalid_admin_token`.
@@ -244,6 +255,7 @@ export class Hub {
 
   async #recheckCredentials(): Promise<void> {
     const some = this.sessions.credentials()
+    this.#minters = new Map(some.map((credential) => [credential.id, credential]))
     if (some.length === 0) return
     const live = await this.#options.live(some)
     this.sessions.endCredentials(new Set(some.map(({ id }) => id).filter((id) => !live.has(id))))

@@ -9,7 +9,9 @@ import type { Credential } from './credentials.ts'
 /** An open stream, seen by its caps, its credentials and its lifetime. */
 export interface Session {
   readonly tenantId: Id
-  /** The credential that opened it; null for tickets. */
+  /**
+   * The credential that opened it, or that minted its ticket; null for a ticket that names none.
+   */
   readonly credential: Credential | null
   /** When it must end (ms since 1970): its lifetime, or that of its credentials. */
   readonly endsAt: number

@@ -6,6 +6,7 @@ import { type App, perApp, type Tenant } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { type Id, isId } from '../core/ids.ts'
 import { deriveKeys } from '../core/seals.ts'
+import type { Credential } from './credentials.ts'
 
 /** What a ticket is bound to. It is signed and stateless: nothing of it is stored. */
 export interface TicketClaims {
@@ -13,8 +14,18 @@ export interface TicketClaims {
   discussionId: Id
   /** The reader whose notifications it shows; null for none. */
   readerId: Id | null
+  /**
+   * The credential that minted it, with which it ends. Null in tickets of a release that did not
+   * name it, which only age ends.
+   */
+  minter: Minter | null
   /** Milliseconds since 1970. */
   mintedAt: number
+}
+
+/** A credential, and when it expires by itself (ms since 1970); null if it does not. */
+export interface Minter extends Credential {
+  expiresAt: number | null
 }
 
 export interface Ticket extends TicketClaims {
@@ -28,14 +39,22 @@ export interface Ticket extends TicketClaims {
 // one.
 const TYPE = 'stream-ticket'
 const MAX_LENGTH = 1024
+const MINTED_BY = { key: 'k', admin: 'a' } as const
 
 const keysOf = perApp((app) => deriveKeys(app.settings, 'stream-ticket'))
 
 export async function signTicket(
   app: App,
-  { tenantId, discussionId, readerId, mintedAt }: TicketClaims,
+  { tenantId, discussionId, readerId, minter, mintedAt }: TicketClaims,
 ): Promise<string> {
-  const claims = { t: tenantId, d: discussionId, ...(readerId === null ? {} : { r: readerId }), iat: mintedAt / 1000 }
+  const claims = {
+    t: tenantId,
+    d: discussionId,
+    ...(readerId === null ? {} : { r: readerId }),
+    ...(minter === null ? {} : { [MINTED_BY[minter.kind]]: minter.id }),
+    ...(minter?.expiresAt == null ? {} : { x: minter.expiresAt }),
+    iat: mintedAt / 1000,
+  }
   const [{ id, key }] = keysOf(app)
   return new SignJWT(claims)
     .setProtectedHeader({ alg: 'HS256', typ: TYPE, kid: id })
@@ -54,11 +73,10 @@ function keyNamed(app: App, { kid }: { kid?: string }): Buffer {
 export async function readTicket(app: App, text: string): Promise<Ticket> {
   if (text.length > MAX_LENGTH) throw new ServiceError('invalid_ticket')
   try {
-    const { payload } = await jwtVerify<{ t: unknown; d: unknown; r?: unknown }>(
-      text,
-      (header) => keyNamed(app, header),
-      { algorithms: ['HS256'], typ: TYPE },
-    )
+    const { payload } = await jwtVerify<Payload>(text, (header) => keyNamed(app, header), {
+      algorithms: ['HS256'],
+      typ: TYPE,
+    })
     const { t: tenantId, d: discussionId, r: readerId = null, iat, jti } = payload
     if (
       isIdText(tenantId) &&
@@ -66,12 +84,28 @@ export async function readTicket(app: App, text: string): Promise<Ticket> {
       (readerId === null || isIdText(readerId)) &&
       iat !== undefined
     ) {
-      return { id: jti ?? `${discussionId} ${iat}`, tenantId, discussionId, readerId, mintedAt: iat * 1000 }
+      const minter = minterOf(tenantId, payload)
+      return { id: jti ?? `${discussionId} ${iat}`, tenantId, discussionId, readerId, minter, mintedAt: iat * 1000 }
     }
   } catch (error) {
     if (!(error instanceof errors.JOSEError) && !(error instanceof TypeError)) throw error
   }
   throw new ServiceError('invalid_ticket')
+}
+
+interface Payload {
+  t: unknown
+  d: unknown
+  r?: unknown
+  k?: unknown
+  a?: unknown
+  x?: unknown
+}
+
+function minterOf(tenantId: Id, { k, a, x }: Payload): Minter | null {
+  const expiresAt = typeof x === 'number' ? x : null
+  if (isIdText(k)) return { kind: 'key', tenantId, id: k, expiresAt }
+  return isIdText(a) ? { kind: 'admin', tenantId, id: a, expiresAt } : null
 }
 
 const isIdText = (value: unknown): value is Id => typeof value === 'string' && isId(value)

@@ -85,11 +85,11 @@ const HEADS = `WITH RECURSIVE head AS (
 
 // `waiting` hops from endpoint to endpoint in the index of due deliveries: it costs by endpoints,
 // not by backlog. `candidate` leaves out what has no secret, no slot or nothing due, by what the
-// statement saw at its beginning, so that few rows are locked; tenants take turns, the least busy endpoints
-// first. A tenant's `share` ends where it holds as many of the worker's slots as stay free; it is
-// counted in endpoints, any of which may take all that one can. The `reserve` beyond it ends at
-// twice as many as stay free: one slot each for endpoints that have nothing under way and whose
-// last attempt did not fail. So however many endpoints hang, there is room for their tenant's
+// statement saw at its beginning, so that few rows are locked; tenants take turns, the least busy
+// endpoints first. A tenant's `share` ends where it holds as many of the worker's slots as stay
+// free; it is counted in endpoints, any of which may take all that one can. The `reserve` beyond it
+// ends at twice as many as stay free: one slot each for endpoints that have nothing under way and
+// whose last attempt did not fail. So however many endpoints hang, there is room for their tenant's
 // healthy ones, and for those of another tenant. `locked`: one worker at a time takes from an
 // endpoint; others pass by it. Only the row's present version counts, and `attempts_in_flight`
 // counts after the lock: so the slots hold over all workers. Per endpoint a LATERAL takes what its

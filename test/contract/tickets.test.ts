@@ -5,6 +5,7 @@ import { deriveKey } from '../../src/core/crypto.ts'
 import { keyIdOf } from '../../src/core/seals.ts'
 import { newId } from '../../src/core/ids.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
 const ORIGIN = 'https://www.example.com'
@@ -240,3 +241,68 @@ describe('a stream by ticket', () => {
     await vi.waitFor(async () => expect((await open(discussionId, tickets[2] ?? '')).connected).toBeDefined())
   })
 })
+
+describe('a ticket and the key that minted it', () => {
+  const newKey = async (more: object = {}): Promise<{ id: string; key: string }> =>
+    (await service.call('POST', '/keys', { body: { label: 'mints', capabilities: [], ...more } })).json
+  const mintedBy = (key: string, discussionId: string) => ticketFor(discussionId, { 'x-api-key': key })
+
+  test('its open streams end with the key, and it opens no other one', async () => {
+    const discussionId = await newDiscussion()
+    const { id, key } = await newKey()
+    const ticket = await mintedBy(key, discussionId)
+    const other = await open(discussionId, await ticketFor(discussionId))
+    const streams = [await open(discussionId, ticket), await open(discussionId, ticket)]
+    await vi.waitFor(() => expect([...streams, other].every(({ connected }) => connected !== undefined)).toBe(true))
+    await service.call('DELETE', `/keys/${id}`)
+    const endedAt = performance.now()
+    await vi.waitFor(() => expect(streams.map(({ closed }) => closed)).toEqual([true, true]), { timeout: 5000 })
+    expect(performance.now() - endedAt).toBeLessThan(1000)
+    for (const { goodbye } of streams) expect(goodbye).toBeDefined()
+    await expectProblem(await open(discussionId, ticket), 401, 'invalid_ticket')
+    await expectProblem(await open(discussionId, ticket, { 'last-event-id': '0' }), 401, 'invalid_ticket')
+    expect(other.closed).toBe(false)
+  })
+
+  test('without the bus its streams end at the next comparison with the database', async () => {
+    const discussionId = await newDiscussion()
+    const { id, key } = await newKey()
+    const stream = await open(discussionId, await mintedBy(key, discussionId))
+    await vi.waitFor(() => expect(stream.connected).toBeDefined())
+    await service.app.db.query(REVOKE, [id])
+    await vi.waitFor(() => expect(stream.closed).toBe(true), { timeout: 7000 })
+  })
+
+  test('it ends when the key expires', async () => {
+    const discussionId = await newDiscussion()
+    const { key } = await newKey({ expiresAt: new Date(Date.now() + 1500).toISOString() })
+    const ticket = await mintedBy(key, discussionId)
+    const stream = await open(discussionId, ticket)
+    await vi.waitFor(() => expect(stream.connected).toBeDefined())
+    await vi.waitFor(() => expect(stream.closed).toBe(true), { timeout: 4000 })
+    await expectProblem(await open(discussionId, ticket), 401, 'invalid_ticket')
+  })
+
+  test('one of a release that named no key is taken', async () => {
+    const discussionId = await newDiscussion()
+    const ticket = await sign({ t: service.tenant.id, d: discussionId, iat: secondsAgo(1) })
+    const stream = await open(discussionId, ticket)
+    await vi.waitFor(() => expect(stream.connected).toBeDefined())
+  })
+
+  test('an admin who mints one ends it by a new password', async () => {
+    const discussionId = await newDiscussion()
+    const { token } = (
+      await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: service.admin })
+    ).json
+    const ticket = await ticketFor(discussionId, { 'x-api-key': '', authorization: `Bearer ${token}` })
+    const stream = await open(discussionId, ticket)
+    await vi.waitFor(() => expect(stream.connected).toBeDefined())
+    await service.app.db.query(NEW_PASSWORD, [service.tenant.id, newId()])
+    await vi.waitFor(() => expect(stream.closed).toBe(true), { timeout: 7000 })
+    await expectProblem(await open(discussionId, ticket), 401, 'invalid_ticket')
+  })
+})
+
+const REVOKE = unnamed('UPDATE api_keys SET revoked_at = now() WHERE id = $1')
+const NEW_PASSWORD = unnamed('UPDATE admins SET credential_id = $2 WHERE tenant_id = $1')

@@ -8,7 +8,7 @@ import { credentialOf } from '../../live/credentials.ts'
 import { viewerOf, type StreamViewer } from '../../live/viewer.ts'
 import { admitStream, type TicketUse } from '../../live/caps.ts'
 import { StreamConnection, lifetimeMs, type Owner, refuseConnection } from '../../live/connection.ts'
-import { hubOf } from '../../live/hub.ts'
+import { type Hub, hubOf } from '../../live/hub.ts'
 import { type Headers, headersOf, requireTurn } from '../../live/outlet.ts'
 import { presenceOf } from '../../domains/stream/presence.ts'
 import { checkTicketAge, readTicket } from '../../live/tickets.ts'
@@ -85,13 +85,16 @@ async function openStream(
     const hub = hubOf(app)
     const headers = headersOf(reply.getHeaders())
     connection = new StreamConnection(reply.raw, {
-      ...ownerOf(opener),
+      ...ownerOf(hub, opener),
       heartbeatMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
       isGzip: takesGzip(request.headers['accept-encoding']),
       onCut: hub.onCut,
     })
     connection.admit(await admitStream(app, connection, tenant, use))
-    if (connection.credential !== null) await hub.requireLive(connection.credential)
+    if (connection.credential !== null) {
+      const live = hub.requireLive(connection.credential)
+      await (use === null ? live : live.catch(asInvalidTicket))
+    }
     const beginning = await hub.join({
       tenantId: tenant.id,
       discussionId,
@@ -136,12 +139,14 @@ function forgetRequest(request: FastifyRequest): void {
   raw.rawHeaders = NO_LINES
 }
 
-function ownerOf({ tenant, actor }: Opener): Owner {
+function ownerOf(hub: Hub, { tenant, actor, use }: Opener): Owner {
   const lifetime = lifetimeMs(tenant.settings.stream.maxDurationSeconds, Math.random())
+  const minter = use?.ticket.minter ?? null
+  const ofTicket = minter === null ? null : hub.shared(minter)
   return {
     tenantId: tenant.id,
-    credential: actor === null ? null : credentialOf(actor, tenant.id),
-    endsAt: Math.min(Date.now() + lifetime, actor?.expiresAt?.getTime() ?? Infinity),
+    credential: actor === null ? ofTicket : credentialOf(actor, tenant.id),
+    endsAt: Math.min(Date.now() + lifetime, actor?.expiresAt?.getTime() ?? minter?.expiresAt ?? Infinity),
   }
 }
 
@@ -205,8 +210,9 @@ async function openerByTicket(
 }
 
 function asInvalidTicket(error: unknown): never {
-  // Its tenant was deleted.
-  throw error instanceof ServiceError && error.code === 'not_found' ? new ServiceError('invalid_ticket') : error
+  // Its tenant was deleted, or the credential that minted it has ended.
+  const isOver = error instanceof ServiceError && (error.code === 'not_found' || error.status === 401)
+  throw isOver ? new ServiceError('invalid_ticket', { detail: 'What minted the ticket has ended.' }) : error
 }
 
 /**

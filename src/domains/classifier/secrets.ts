@@ -54,7 +54,9 @@ export async function revokeClassifierSecret(ctx: Ctx, { kid }: { kid: string })
   return revokeClassifierSecretOf(ctx.app, tenant.id, kid, (sql, record) => recordAudit(sql, ctx, record))
 }
 
-/** The same for any actor of the tenant; `record` writes the audit entry in the same transaction. */
+/**
+ * The same for any actor of the tenant; `record` writes the audit entry in the same transaction.
+ */
 export async function revokeClassifierSecretOf(
   app: App,
   tenantId: Id,

@@ -98,7 +98,9 @@ export async function revokeIdentitySecret(ctx: Ctx, { kid }: { kid: string }): 
   return revokeIdentitySecretOf(ctx.app, tenant.id, kid, (sql, record) => recordAudit(sql, ctx, record))
 }
 
-/** The same for any actor of the tenant; `record` writes the audit entry in the same transaction. */
+/**
+ * The same for any actor of the tenant; `record` writes the audit entry in the same transaction.
+ */
 export async function revokeIdentitySecretOf(
   app: App,
   tenantId: Id,

@@ -10,6 +10,7 @@ import { validate } from '../../core/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { ensureDiscussion } from '../discussions/discussions.ts'
 import { ensureReader } from '../readers/readers.ts'
+import { credentialOf } from '../../live/credentials.ts'
 import { firstConnectionBy, signTicket } from '../../live/tickets.ts'
 
 export interface StreamTicketInput {
@@ -46,14 +47,15 @@ const READ_STATE = statement(
  */
 export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Promise<StreamTicket> {
   const { app } = ctx
-  const { tenant, identity } = requireCaller(ctx)
+  const { tenant, identity, actor } = requireCaller(ctx)
   const discussionId = await discussionOf(ctx, input)
   const [discussion] = isId(discussionId)
     ? await app.db.query<{ state: DiscussionState; seq: number }>(READ_STATE, [tenant.id, discussionId])
     : []
   if (discussion === undefined) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
   const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
-  const bound = { tenantId: tenant.id, discussionId, readerId, mintedAt: Date.now() }
+  const minter = { ...credentialOf(actor, tenant.id), expiresAt: actor.expiresAt?.getTime() ?? null }
+  const bound = { tenantId: tenant.id, discussionId, readerId, minter, mintedAt: Date.now() }
   const ticket = await signTicket(app, bound)
   return {
     ticket,

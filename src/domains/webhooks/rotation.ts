@@ -63,7 +63,9 @@ export async function revokeWebhookSecret(ctx: Ctx, input: { id: Id; kid: string
   return revokeWebhookSecretOf(ctx.app, tenant, input, (sql, record) => recordAudit(sql, ctx, record))
 }
 
-/** The same for any actor of the tenant; `record` writes the audit entry in the same transaction. */
+/**
+ * The same for any actor of the tenant; `record` writes the audit entry in the same transaction.
+ */
 export async function revokeWebhookSecretOf(
   app: App,
   tenant: Tenant,
