@@ -3,12 +3,13 @@ import { z } from 'zod'
 import { readStored } from './stored.ts'
 import { atMost, isCleanUrl, noNul } from './texts.ts'
 
-// Comparison ignores punctuation: an entry of punctuation alone would never match.
+// Settings that are changed are checked further (`entryErrors`). Stored ones are not: an entry of
+// before that matches nothing stays where its admin sees it.
 const word = noNul(atMost(100, z.string().trim().min(1))).refine(
   (text) => /[\p{L}\p{N}\p{So}\p{Sc}]/u.test(text),
   'must have a letter, a digit or a symbol',
 )
-const wordList = z.array(word).max(1000)
+export const wordListSchema = z.array(word).max(1000)
 // The address itself is checked when the setting is changed, and again before each request to it.
 const outboundUrl = atMost(2048, z.string())
   .refine((text) => isCleanUrl(text) && URL.canParse(text), {
@@ -104,8 +105,14 @@ export const tenantSettingsSchema = z.strictObject({
     pre: 'Every comment waits for a moderator.',
     post: 'Comments appear at once; moderators look afterwards at those that a rule would have held.',
   }).default('none'),
-  bannedWords: wordList.default([]).describe('Words and phrases with which a comment is refused.'),
-  suspectWords: wordList.default([]).describe('Words and phrases that hold a comment for a moderator.'),
+  bannedWords: wordListSchema
+    .default([])
+    .describe(
+      'Words and phrases with which a comment is refused. They match whole words, with `*` at an end parts of words.',
+    ),
+  suspectWords: wordListSchema
+    .default([])
+    .describe('Words and phrases that hold a comment for a moderator. They match as bannedWords do.'),
   maxLinks: z.int().min(0).max(100).default(5).describe('Links that a comment may have before it is held.'),
   holdFirstComments: z.int().min(0).max(100).default(0).describe("How many of a reader's first comments are held."),
   reportThreshold: z.int().min(1).max(1000).default(5).describe('Reports that bring a comment before a moderator.'),

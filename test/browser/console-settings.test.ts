@@ -64,6 +64,28 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
+  test('a list of words is tried on the latest comments before it is saved', async () => {
+    const { page, complaints, close } = await desk.visit('/settings')
+    const texts = ['A casino in town', 'Casinos, said Ann', 'Good morning']
+    for (const body of texts) {
+      await desk.ok('POST', '/discussions/by-external/words/comments', { body }, await desk.service.as('ann'))
+    }
+    await tabTo(input(page, 'bannedWords'))
+    await page.keyboard.type('casino*')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('town')
+    await page.keyboard.press('Enter')
+    await enter(page.getByRole('button', { name: 'Try on the latest comments: Banned words' }))
+    await field(page, 'bannedWords')
+      .getByText(/^It is in 2 of the last \d+ comments: casino\* \(2\), town \(1\)\.$/)
+      .waitFor()
+    expect((await settings()).bannedWords).toEqual([])
+    expect(await field(page, 'bannedWords').textContent()).toContain('An entry matches whole words')
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('by keyboard alone: change a number, a list and a mode; nothing else is sent', async () => {
     const { page, complaints, close } = await desk.visit('/settings')
     await tabTo(page.getByRole('radio', { name: 'none' }))

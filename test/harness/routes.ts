@@ -115,6 +115,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   externalId: 'shared-page',
   'by-external/:externalId': 'shared-page',
   externalIds: ['shared-page'],
+  words: ['absent'],
   label: 'A label',
   capabilities: [],
   url: 'https://127.0.0.1:9/hook',

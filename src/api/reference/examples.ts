@@ -117,6 +117,7 @@ const BODIES: Readonly<Record<string, Record<string, unknown>>> = {
   CreateStreamTicket: { discussionId: ID },
   CreateWebhookEndpoint: { url: 'https://www.example.com/hooks', eventTypes: ['comment_created'] },
   UpdateWebhookEndpoint: { description: 'Our moderation tool', policy: { maxAttempts: 5 } },
+  WordMatches: { words: ['casino'] },
   UpdateSettings: { moderationMode: 'pre', bannedWords: ['casino'], stream: { replayHours: 48 } },
 }
 

@@ -1,8 +1,8 @@
 import { invalid } from '../../core/errors.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
-import { digestOf, normalizeText, wordsIn, wordsOf } from './normalize.ts'
+import { digestOf, normalizeText } from './normalize.ts'
 import { countLinks, visibleText } from './markdown.ts'
-import { wordFilter } from './words.ts'
+import { SearchedText, wordFilter } from './words.ts'
 
 /** Why a comment waits for a moderator, or was flagged. */
 export const HOLD_REASONS = [
@@ -22,8 +22,8 @@ export type HoldReason = (typeof HOLD_REASONS)[number]
 export interface JudgedText {
   readonly body: string
   readonly bodyHtml: string
-  /** The words of both forms: a word with markup inside is found only in the second. */
-  readonly words: () => readonly (readonly string[])[]
+  /** Both forms: a word with markup inside is found only in the second. */
+  readonly searched: () => SearchedText
 }
 
 /** A condition on the author's history for a verdict to count: only the database can decide it. */
@@ -144,12 +144,13 @@ export function decide(reason: HoldReason | null, isShadowBanned: boolean, polic
 }
 
 function textOf(body: string, bodyHtml: string, normalized: string): JudgedText {
-  let words: readonly (readonly string[])[] | undefined
-  return { body, bodyHtml, words: () => (words ??= bothFormsOf(body, visibleText(bodyHtml).trim(), normalized)) }
+  let searched: SearchedText | undefined
+  return { body, bodyHtml, searched: () => (searched ??= searchedText(body, bodyHtml, normalized)) }
 }
 
-const bothFormsOf = (body: string, visible: string, normalized: string): readonly (readonly string[])[] =>
-  visible === body ? [wordsIn(normalized)] : [wordsIn(normalized), wordsOf(visible)]
+/** A comment as word lists search it. */
+export const searchedText = (body: string, bodyHtml: string, normalized?: string): SearchedText =>
+  new SearchedText([body, visibleText(bodyHtml).trim()], normalized)
 
 const hasWord = (text: JudgedText, entries: readonly string[]): boolean =>
-  entries.length > 0 && text.words().some(wordFilter(entries))
+  entries.length > 0 && wordFilter(entries).matches(text.searched())

@@ -1,70 +1,97 @@
-import { wordsOf } from './normalize.ts'
+import { LRUCache } from 'lru-cache'
 
-interface Node {
-  next: Map<string, Node>
-  /**
-   * Where to continue if no entry continues here: the longest suffix of the words read that begins
-   * an entry.
-   */
-  fail: Node | null
-  /** Whether an entry ends here. */
-  ends: boolean
+import { type EntryPattern, readEntry } from './word-entries.ts'
+import { type StreamForm, streamOf, type WordStream, wordStream } from './word-streams.ts'
+import { Automaton } from './automaton.ts'
+
+/** The forms of one text that are searched: as written, and as shown. */
+export class SearchedText {
+  readonly #sources: readonly string[]
+  readonly #streams = new Map<string, WordStream[]>()
+
+  /** `normalized` is the first source, normalized, where that is known already. */
+  constructor(sources: readonly string[], normalized?: string) {
+    this.#sources = [...new Set(sources)]
+    if (normalized === undefined) return
+    const others = this.#sources.slice(1).map((source) => wordStream(source, {}))
+    this.#streams.set(keyOf({}), [streamOf(normalized, false), ...others])
+  }
+
+  /** Its streams, made once for all lists. */
+  in(form: StreamForm): readonly WordStream[] {
+    const key = keyOf(form)
+    const made = this.#streams.get(key) ?? this.#sources.map((source) => wordStream(source, form))
+    this.#streams.set(key, made)
+    return made
+  }
+
+  hasCapitalI(): boolean {
+    return this.#sources.some((source) => /[IＩ\u{1D400}-\u{1D7FF}]/u.test(source))
+  }
 }
 
-/** Whether one of the entries of a list is among the words of a text (`wordsOf`). */
-export type WordFilter = (words: readonly string[]) => boolean
+const keyOf = ({ accents, punctuation, dotless }: StreamForm): string =>
+  `${accents === true} ${punctuation === true} ${dotless === true}`
+
+export interface WordFilter {
+  /** Whether an entry is in the text. */
+  matches(text: SearchedText): boolean
+  /** The indices of the entries that are in the text. */
+  entriesIn(text: SearchedText): ReadonlySet<number>
+}
 
 /**
- * Compiles a list of words and phrases. The filter's time depends only on the text, not on the list
- * (Aho and Corasick 1975, over words instead of characters).
+ * Compiles a list of words and phrases (`readEntry`). Entries that cannot be read match nothing:
+ * they were stored under earlier rules. The filter's time depends on the text, and on how many
+ * entries are in one another, but not on the length of the list.
  */
 export function compileWords(entries: readonly string[]): WordFilter {
-  const root: Node = { next: new Map(), fail: null, ends: false }
-  for (const entry of entries) plant(root, wordsOf(entry))
-  linkFailures(root)
-  return (words) => {
-    let node = root
-    for (const word of words) {
-      while (node.fail !== null && !node.next.has(word)) node = node.fail
-      node = node.next.get(word) ?? root
-      if (node.ends) return true
+  const lists = new Map<string, { form: StreamForm; patterns: (EntryPattern & { entry: number })[] }>()
+  entries.forEach((entry, index) => {
+    const read = readEntry(entry)
+    if ('problem' in read) return
+    for (const pattern of read.patterns) {
+      const key = keyOf(pattern.form)
+      const list = lists.get(key) ?? { form: pattern.form, patterns: [] }
+      list.patterns.push({ ...pattern, entry: index })
+      lists.set(key, list)
     }
-    return false
+  })
+  const searches = [...lists.values()].map(({ form, patterns }) => ({ form, automaton: new Automaton(patterns) }))
+  // Ends early if `found` returns true.
+  const search = (text: SearchedText, found: (entry: number) => boolean): boolean =>
+    searches.some(({ form, automaton }) => {
+      const scan = (stream: WordStream): boolean => automaton.scan(stream, found)
+      if (text.in(form).some(scan)) return true
+      return automaton.knows('ı') && text.hasCapitalI() && text.in({ ...form, dotless: true }).some(scan)
+    })
+  return {
+    matches: (text) => search(text, () => true),
+    entriesIn: (text) => {
+      const found = new Set<number>()
+      search(text, (entry) => {
+        found.add(entry)
+        return false
+      })
+      return found
+    },
   }
 }
 
-function plant(root: Node, words: readonly string[]): void {
-  let node = root
-  for (const word of words) {
-    const next = node.next.get(word) ?? { next: new Map(), fail: root, ends: false }
-    node.next.set(word, next)
-    node = next
-  }
-  // An entry of punctuation alone has no words, and would match every text.
-  if (node !== root) node.ends = true
-}
+/** Settings are read again every few seconds: the same lists, as other objects. */
+const compiled = new LRUCache<string, WordFilter>({
+  maxSize: 1_000_000,
+  sizeCalculation: (_filter, key) => key.length + 1,
+})
+const byList = new WeakMap<readonly string[], WordFilter>()
 
-/** Breadth first, because a node's failure link is nearer to the root than the node. */
-function linkFailures(root: Node): void {
-  const queue = [...root.next.values()]
-  for (const node of queue) {
-    for (const [word, child] of node.next) {
-      let fail = node.fail
-      while (fail !== null && !fail.next.has(word)) fail = fail.fail
-      child.fail = fail?.next.get(word) ?? root
-      child.ends ||= child.fail.ends
-      queue.push(child)
-    }
-  }
-}
-
-const compiled = new WeakMap<readonly string[], WordFilter>()
-
-/** The filter of a list in the settings, compiled once while these settings are cached. */
+/** The filter of a list in the settings. Lists that are in use are compiled once. */
 export function wordFilter(entries: readonly string[]): WordFilter {
-  const known = compiled.get(entries)
+  const known = byList.get(entries)
   if (known !== undefined) return known
-  const filter = compileWords(entries)
-  compiled.set(entries, filter)
+  const key = entries.join('\n')
+  const filter = compiled.get(key) ?? compileWords(entries)
+  compiled.set(key, filter)
+  byList.set(entries, filter)
   return filter
 }

@@ -1,8 +1,14 @@
-import { PUBLIC_SETTINGS, type TenantSettings, tenantSettingsSchema } from '../../core/tenant-settings.ts'
+import {
+  PUBLIC_SETTINGS,
+  type TenantSettings,
+  tenantSettingsSchema,
+  wordListSchema,
+} from '../../core/tenant-settings.ts'
 import { builder } from '../../schema/builder.ts'
 import { inputFields, outputFields } from '../../schema/checked.ts'
 import { shapedBy } from '../../schema/shape.ts'
-import { findPublicSettings, findSettings, type PublicSettings, updateSettings } from './settings.ts'
+import { TRIED_COMMENTS, type WordMatches } from '../comments/word-matches.ts'
+import { findPublicSettings, findSettings, type PublicSettings, tryWordList, updateSettings } from './settings.ts'
 
 const { shape } = tenantSettingsSchema
 
@@ -33,6 +39,46 @@ builder.queryField('publicSettings', (t) =>
     access: 'key',
     description: 'Returns the settings that a page for readers needs. A change is seen within 5 s.',
     resolve: (_root, _args, ctx) => findPublicSettings(ctx),
+  }),
+)
+
+const WordMatchRef = builder.objectRef<WordMatches['entries'][number]>('WordMatch').implement({
+  description: 'An entry of a word list, and how many comments have it.',
+  fields: (t) => ({
+    entry: t.exposeString('entry', { description: 'The entry.' }),
+    matched: t.exposeInt('matched', { description: 'How many of the comments have it.' }),
+  }),
+})
+
+const WordMatchesRef = builder.objectRef<WordMatches>('WordMatches').implement({
+  description: 'What a word list would have caught.',
+  fields: (t) => ({
+    comments: t.exposeInt('comments', {
+      description: `How many comments were looked at: the last ${TRIED_COMMENTS} without deleted ones, or fewer if their texts have more than 2 MB.`,
+    }),
+    matched: t.exposeInt('matched', { description: 'How many of them have one of the words.' }),
+    entries: t.expose('entries', {
+      type: [WordMatchRef],
+      description: 'The entries that are in some of them, the most frequent first.',
+    }),
+  }),
+})
+
+builder.queryField('wordMatches', (t) =>
+  t.field({
+    type: WordMatchesRef,
+    nullable: true,
+    access: 'manage_settings',
+    throws: ['unavailable'],
+    description: `Returns how many of the last ${TRIED_COMMENTS} comments a word list would have caught.`,
+    args: {
+      words: t.arg.stringList({
+        required: true,
+        description: 'The words and phrases, as in bannedWords.',
+        extensions: shapedBy(wordListSchema),
+      }),
+    },
+    resolve: (_root, args, ctx) => tryWordList(ctx, args),
   }),
 )
 

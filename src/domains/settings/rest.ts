@@ -1,4 +1,9 @@
-import { PublicSettingsDocument, SettingsDocument, UpdateSettingsDocument } from '../../generated/documents.ts'
+import {
+  PublicSettingsDocument,
+  SettingsDocument,
+  UpdateSettingsDocument,
+  WordMatchesDocument,
+} from '../../generated/documents.ts'
 import { type Route, route } from '../../schema/route.ts'
 
 export const routes: readonly Route[] = [
@@ -21,6 +26,13 @@ export const routes: readonly Route[] = [
     path: '/settings',
     summary: 'Update the settings',
     document: UpdateSettingsDocument,
+    status: 200,
+  }),
+  route({
+    method: 'POST',
+    path: '/settings/word-matches',
+    summary: 'Try a word list',
+    document: WordMatchesDocument,
     status: 200,
   }),
 ]

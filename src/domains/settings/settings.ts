@@ -13,9 +13,13 @@ import {
   type TenantSettings,
   tenantSettings,
   tenantSettingsSchema,
+  wordListSchema,
 } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
+import { validationFailed } from '../../core/errors.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
+import { entryErrors } from '../comments/word-entries.ts'
+import { tryWords, type WordMatches } from '../comments/word-matches.ts'
 import { followKeySet } from '../readers/key-sets.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { outboundUrl, type UrlSettings } from '../webhooks/urls.ts'
@@ -55,6 +59,7 @@ export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): 
     const next = storedAfter(stored, patch, after)
     if (isDeepStrictEqual(next, stored)) return { before, after }
     checkUrls(before, after, app.settings)
+    checkWords(before, after)
     await sql.prisma.tenant.update({ where: { id: tenant.id }, data: { settings: next as Prisma.InputJsonObject } })
     const { jwksUrl } = after.identity
     if (jwksUrl !== before.identity.jwksUrl) await followKeySet(sql, tenant.id, jwksUrl)
@@ -131,4 +136,25 @@ function checkUrls(before: TenantSettings, after: TenantSettings, settings: UrlS
     classifier: { url: changed(after.classifier?.url, before.classifier?.url) },
     identity: { jwksUrl: changed(after.identity.jwksUrl, before.identity.jwksUrl) },
   })
+}
+
+/** Refuses new entries that would match nothing or nearly everything, as `checkUrls` does. */
+function checkWords(before: TenantSettings, after: TenantSettings): void {
+  const errors = (['bannedWords', 'suspectWords'] as const).flatMap((name) =>
+    entryErrors(after[name], `/${name}`, before[name]),
+  )
+  if (errors.length > 0) throw validationFailed(errors)
+}
+
+const trialSchema = z.object({ words: wordListSchema })
+
+/**
+ * How many of the tenant's latest comments a list of words would have caught. Throws
+ * `validation_failed`, `unavailable`.
+ */
+export async function tryWordList(ctx: Ctx, input: { words: readonly string[] }): Promise<WordMatches> {
+  const { words } = validate(trialSchema, input)
+  const errors = entryErrors(words, '/words')
+  if (errors.length > 0) throw validationFailed(errors)
+  return tryWords(ctx, words)
 }

@@ -5,6 +5,9 @@ import { WRITTEN } from '../../ui/written.ts'
 import { isSame } from './draft.ts'
 import { Input } from './input.tsx'
 import { type Field, labelOf, type Value } from './table.ts'
+import { WordList } from './word-list.tsx'
+
+const WORD_LISTS: readonly string[] = ['bannedWords', 'suspectWords']
 
 interface FieldProps {
   field: Field
@@ -49,6 +52,7 @@ export function SettingField(props: FieldProps) {
         )}
         {isChanged && <Badge>not saved</Badge>}
       </Group>
+      {WORD_LISTS.includes(field.path) && Array.isArray(value) && <WordList label={labelOf(field)} words={value} />}
       {theirs !== null && (
         <Alert
           color="yellow"

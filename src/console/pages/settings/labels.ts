@@ -81,6 +81,8 @@ export const sectionOf = (path: string): SectionId => {
 
 /** Texts for a setting, or a group, whose description in the API uses the API's own terms. */
 const TEXTS: Readonly<Partial<Record<SettingPath | keyof Settings, string>>> = {
+  bannedWords: 'Words and phrases with which a comment is refused.',
+  suspectWords: 'Words and phrases that hold a comment for a moderator.',
   autoCloseDays: 'Days after which a discussion is locked; 1 to 3 650.',
   'webhookPolicy.disableThreshold':
     'Failures in a row that disable the endpoint; 1 to 1 000, and no fewer than open the circuit.',
