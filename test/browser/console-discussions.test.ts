@@ -140,6 +140,23 @@ describeInBrowser('discussions in the console', () => {
     await close()
   })
 
+  test('gives a page another external id; one that leads elsewhere is refused', async () => {
+    const { data } = await desk.ok('GET', '/discussions?search=budget')
+    const { page, complaints, close } = await desk.visit(`/discussions/${data[0].id}`)
+    const field = page.getByRole('dialog').getByRole('textbox', { name: 'External id' })
+    await page.getByRole('button', { name: 'Edit', exact: true }).click()
+    await field.fill('harbour')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').getByText('Another discussion has this external id').waitFor()
+    await field.fill('budget of 2027')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await field.waitFor({ state: 'detached' })
+    const former = await desk.ok('GET', `/discussions/by-external/${data[0].externalId}`)
+    expect(former).toMatchObject({ id: data[0].id, externalId: 'budget of 2027', title: data[0].title })
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('axe finds no violation and no view is wider than the screen', async () => {
     const { page, complaints, close } = await desk.visit('/discussions', { view: NARROW })
     await page.getByRole('link', { name: 'The budget of next year' }).waitFor()

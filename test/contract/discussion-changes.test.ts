@@ -133,7 +133,7 @@ describe('a former external id', () => {
     expect(graphql.data.discussion).toEqual({ id, externalId: current })
   })
 
-  test('leads there in an import, also after a rehearsal', async () => {
+  test('leads there in an import', async () => {
     const { id, former } = await renamed()
     const path = join(folder, `${newId()}.jsonl`)
     const items = [

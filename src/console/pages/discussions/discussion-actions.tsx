@@ -1,41 +1,39 @@
 import { Button, Stack } from '@mantine/core'
-import { IconArchive, IconLock, IconLockOpen } from '../../ui/icons.tsx'
+import { IconArchive, IconLock, IconLockOpen, IconPencil } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
 import {
   ArchiveDiscussionDocument,
   DiscussionDocument,
+  type DiscussionQuery,
   DiscussionsDocument,
-  type DiscussionState,
   LockDiscussionDocument,
   UnlockDiscussionDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Problem } from '../../ui/states.tsx'
+import { EditDiscussion } from './edit-discussion.tsx'
 
 const OUTDATED = [DiscussionDocument, DiscussionsDocument]
 
-/** Buttons to lock, unlock and archive. */
-export function DiscussionActions({
-  id,
-  externalId,
-  state,
-}: {
-  id: string
-  externalId: string
-  state: DiscussionState
-}) {
+/** Buttons to edit, lock, unlock and archive. */
+export function DiscussionActions({ discussion }: { discussion: NonNullable<DiscussionQuery['discussion']> }) {
+  const { id, externalId, state } = discussion
   const lock = useWrite(LockDiscussionDocument, OUTDATED)
   const unlock = useWrite(UnlockDiscussionDocument, OUTDATED)
   const archive = useWrite(ArchiveDiscussionDocument, OUTDATED)
   const [isArchiving, setArchiving] = useState(false)
+  const [isEditing, setEditing] = useState(false)
   const input = { input: { discussionId: id } }
   // A refused action may have been done by another moderator meanwhile: the state shows that.
   const error = (state === 'open' ? lock : unlock).error
   if (state === 'archived') return null
   return (
     <>
+      <Button variant="default" leftSection={<IconPencil size={16} aria-hidden />} onClick={() => setEditing(true)}>
+        Edit
+      </Button>
       {state === 'open' ? (
         <Button
           variant="default"
@@ -63,6 +61,7 @@ export function DiscussionActions({
           <Problem error={error} />
         </Stack>
       )}
+      {isEditing && <EditDiscussion discussion={discussion} onClose={() => setEditing(false)} />}
       {isArchiving && (
         <Confirm
           title="Archive this discussion?"

@@ -42,7 +42,7 @@ function Discussion(discussion: Discussion) {
     <PageFrame
       title={title ?? externalId}
       about={<About {...discussion} />}
-      actions={<DiscussionActions id={id} externalId={externalId} state={state} />}
+      actions={<DiscussionActions discussion={discussion} />}
     >
       <Answered query={marks} of="the comments that wait for a moderator">
         {(marked) => <Comments id={id} isFinal={state === 'archived'} marks={marked} />}
