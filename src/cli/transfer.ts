@@ -48,6 +48,9 @@ export const IMPORT = {
       about:
         'The part of a page that becomes its external id; by default its external id at the source, else its address.',
     }),
+  'keep-query': z.boolean().optional().meta({
+    about: 'Keeps utm_…, fbclid, gclid and the like in addresses of pages, and what follows #.',
+  }),
   as: z
     .string()
     .regex(/^[\w-]{1,40}$/, 'must be 1 to 40 letters, digits, hyphens and underscores')
@@ -71,6 +74,7 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
     path: options.file,
     as: options.as,
     page: options.page,
+    keepsQuery: options['keep-query'],
     ...(addresses && { addresses }),
     ...(authors && { authors }),
   }

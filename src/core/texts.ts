@@ -47,7 +47,7 @@ export const noNul = (schema: z.ZodString) =>
     })
 
 /** The tenant's own id of a page or a reader. */
-export const externalIdSchema = noNul(atMost(255, z.string().min(1)))
+export const externalIdSchema = noNul(atMost(512, z.string().min(1)))
 
 /**
  * Whether the URL parser would drop or replace nothing silently: so the stored text is the checked

@@ -11,6 +11,7 @@ const RULES = {
   authors: new Map<string, string>(),
   page: null,
   addresses: new Map<string, string>(),
+  keepsQuery: false,
   now: new Date(),
 }
 

@@ -107,7 +107,11 @@ test("no message of a source quotes people's texts", async () => {
 describe('--map', () => {
   const movedBy = async (table: string, url: string): Promise<string> => {
     const addresses = await readAddresses(fileOf(table))
-    return identifyPage({ kind: 'discussion', id: '1', url }, 'wordpress', 'url', addresses).externalId
+    return identifyPage({ kind: 'discussion', id: '1', url }, 'wordpress', {
+      page: 'url',
+      addresses,
+      keepsQuery: false,
+    }).externalId
   }
   const OLD = 'https://old.example/2019/05/harbour/'
 

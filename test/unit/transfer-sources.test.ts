@@ -486,7 +486,13 @@ test.each([
   ['http://a.example/?p=1&UTM_Medium=x&q=a?b&utm_source=tw#top', '/?p=1&q=a?b'],
   ['/p?utm_source=tw', '/p'],
 ])('the path of %s is %s', (url, path) => {
-  expect(identifyPage({ kind: 'discussion', id: '1', url }, 'disqus', 'path', new Map()).externalId).toBe(path)
+  expect(
+    identifyPage({ kind: 'discussion', id: '1', url }, 'disqus', {
+      page: 'path',
+      addresses: new Map(),
+      keepsQuery: false,
+    }).externalId,
+  ).toBe(path)
 })
 
 test.each([

@@ -51,8 +51,8 @@ const MAX_BODY_BYTES = 256 * 1024
 const MAX_CONCURRENT = 100
 /** How long a refused client may take to read the refusal. */
 const LINGER_MS = 500
-/** An external id of 255 characters, each four bytes, percent-encoded. */
-const MAX_PARAM_LENGTH = 255 * 12
+/** An external id of 512 characters, each four bytes, percent-encoded. */
+const MAX_PARAM_LENGTH = 512 * 12
 const WELL_FORMED_REQUEST_ID = /^[\x21-\x7e]{1,128}$/
 
 /** The HTTP server of an api process. It listens once `listen` is called. */

@@ -122,7 +122,7 @@ builder.relayMutationField(
   {
     extensions: shapedBy(discussions.discussionInput),
     inputFields: (t) => ({
-      externalId: t.string({ required: true, description: "The tenant's own key for the page, 1 to 255 characters." }),
+      externalId: t.string({ required: true, description: "The tenant's own key for the page, 1 to 512 characters." }),
       title: t.string({
         description: 'The title of the page, at most 500 characters. It does not change if this is absent.',
       }),

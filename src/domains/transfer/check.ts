@@ -19,7 +19,7 @@ import {
   unknownIn,
 } from './item.ts'
 import { idAt, type Key, keyOf } from './keys.ts'
-import { type AddressMap, identifyPage, type PageRule } from './pages.ts'
+import { identifyPage, type PageRules } from './pages.ts'
 import type {
   ImportedComment,
   ImportedDiscussion,
@@ -33,7 +33,7 @@ import type {
 } from './imported.ts'
 
 /** The rules for the items of one import. */
-export interface Rules {
+export interface Rules extends PageRules {
   /** The scope in which ids are unique. */
   source: string
   /** Whether it is an export of this service, whose ids are kept. */
@@ -41,8 +41,6 @@ export interface Rules {
   settings: Pick<TenantSettings, 'reactionTypes'>
   /** The tenant's own ids of readers, by lower-case e-mail address or by id at the source. */
   authors: ReadonlyMap<string, string>
-  page: PageRule | null
-  addresses: AddressMap
   /** The latest time of any item. */
   now: Date
 }
@@ -141,10 +139,10 @@ function formerlyOf({ formerly }: ReaderItem, checking: Checking): ImportedForme
 }
 
 function discussionOf(item: DiscussionItem, checking: Checking): ImportedDiscussion {
-  const { source, page: rule, addresses, changes } = checking
-  const { externalId, url, lacksAddress } = identifyPage(item, source, rule, addresses)
+  const { source, changes } = checking
+  const { externalId, url, lacksAddress, changes: changesOfPage } = identifyPage(item, source, checking)
   const past = (field: PastField<DiscussionItem>): Date | null => pastOf(field, item[field], checking)
-  if (lacksAddress) changes.push('has no address: its external id is made of its id')
+  changes.push(...changesOfPage)
   return {
     ...begin(item, keyOf(source, 'discussion', item.id), checking),
     kind: 'discussion',

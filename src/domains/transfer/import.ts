@@ -30,6 +30,8 @@ export interface ImportFile {
   /** The scope in which the file's ids are unique; default: the source. */
   as?: string | undefined
   page?: PageRule | undefined
+  /** Whether addresses keep parameters that do not distinguish pages. */
+  keepsQuery?: boolean | undefined
   /** The tables of `--map` and `--authors`. */
   addresses?: Pairs
   authors?: Pairs
@@ -173,6 +175,7 @@ export const rulesOf = (file: ImportFile, settings: Rules['settings'], now: Date
   settings,
   authors: file.authors ?? new Map(),
   page: file.page ?? null,
+  keepsQuery: file.keepsQuery ?? false,
   addresses: file.addresses ?? new Map(),
   now,
 })

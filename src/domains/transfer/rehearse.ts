@@ -157,7 +157,7 @@ async function look(run: Rehearsing, { rows, own }: ReadBatch): Promise<void> {
   if (own.length > 0) await lookAtOwn(run, own)
   const known = await findKnown(run, rows)
   const fresh = rows.filter(({ key }) => !known.has(key))
-  run.report.already += rows.filter(({ key, kind }) => known.has(key) && isItem(kind)).length
+  run.report.already += rows.filter(({ key, kind }) => known.get(key) != null && isItem(kind)).length
   await lookAtReaders(
     run,
     fresh.filter((row) => row.kind === 'reader'),
@@ -322,6 +322,7 @@ async function tell(run: Rehearsing, { rows, changes, refused, already }: ReadBa
   const counts = { comments: 0, revisions: 0, reactions: 0, reports: 0 }
   for (const row of rows) {
     const { key, place } = row
+    if (known.get(key) === null) note(run, 'refused', { place, reason: OF_ERASED_READER })
     if (known.has(key)) continue
     if (!isItem(row.kind) && !survey.isFirst(key)) {
       report.already++

@@ -17,9 +17,13 @@ export async function storeNamed(work: Work, batch: ItemBatch): Promise<Stored> 
   let stored: Stored = { already: 0, refused: [] }
   if (rows.length === 0) return stored
   await advance(work, async (tx) => {
-    const fresh = freshOf(rows, await findKnown(tx, work, rows))
+    const known = await findKnown(tx, work, rows)
+    const fresh = freshOf(rows, known)
+    // Of readers who were erased an earlier run has said the same.
+    const gone = rows.filter(({ key }) => known.get(key) === null)
     const chosen = fresh.map((row) => choose(row, work.startedAt))
-    stored = { already: rows.length - fresh.length, refused: [] }
+    const refused = gone.map(({ place }) => ({ place, reason: OF_ERASED_READER }))
+    stored = { already: rows.length - fresh.length - gone.length, refused }
     if (fresh.length === 0) return null
     const readers = await storeReaders(tx, work, chosen.filter(isOfReader))
     const discussions = await storeDiscussions(tx, work, chosen.filter(isOfDiscussion))

@@ -7,7 +7,7 @@ import { People, Seen } from './people.ts'
 import { parseRow } from './rows.ts'
 import { Tally } from './tally.ts'
 import { Damage } from './text.ts'
-import { timeOf } from './times.ts'
+import { anyTimeOf } from './times.ts'
 
 /** Artalk's own exports have texts in all fields; other tools that write Artrans use any type. */
 const field = z
@@ -65,7 +65,7 @@ function* commentOf(value: unknown, at: string, { people, pages, tally }: Readin
   if (row === undefined) return void (yield found)
   if (row.id === '' || row.page_key === '') return void (yield { place: at, refused: 'has no id or no page_key' })
   const place = `${at}, comment ${row.id}`
-  const createdAt = timeOf(row.created_at)
+  const createdAt = anyTimeOf(row.created_at)
   if (createdAt === null) return void (yield { place, refused: 'has no time that can be read' })
   const discussionId = row.site_name === '' ? row.page_key : `${row.site_name}:${row.page_key}`
   if (pages.isNew(discussionId)) yield { place, item: discussionOf(row, discussionId) }

@@ -9,7 +9,7 @@ import { readXml, type XmlForm, type XmlRecord } from './xml.ts'
 
 /** http://disqus.com/api/schemas/1.0/disqus.xsd */
 const FORM: XmlForm = {
-  isRoot: (name, { xmlns }) => name === 'disqus' && xmlns === 'http://disqus.com',
+  isRoot: (name, { xmlns }) => name === 'disqus' && /^https?:\/\/disqus\.com\/?$/.test(xmlns ?? ''),
   records: {
     'disqus/thread': ['@dsq:id', 'id', 'link', 'title', 'createdAt', 'isClosed', 'isDeleted'],
     'disqus/post': [
@@ -32,12 +32,34 @@ export const disqus: Source = {
   about: 'the XML export of Disqus',
   async *read(path, onRead?: OnRead, salt?: string) {
     const damage = new Damage()
-    const people = new People(salt)
+    const reading: Reading = { people: new People(salt), deleted: new Map() }
     for await (const record of readXml(path, FORM, damage, onRead)) {
-      yield* record.name === 'thread' ? threadOf(record) : postOf(record, people)
+      if (record.name === 'thread') yield* threadOf(record, reading)
+      else {
+        yield* deletedThreads(reading)
+        yield* postOf(record, reading)
+      }
     }
+    yield* deletedThreads(reading)
     yield* damage.found()
   },
+}
+
+interface Reading {
+  people: People
+  /**
+   * The deleted threads by their ids. They wait for the others, whose title and state count where
+   * several threads are of one page; null once they were yielded.
+   */
+  deleted: Map<string, Found | null>
+}
+
+function* deletedThreads({ deleted }: Reading): Generator<Found> {
+  for (const [id, found] of deleted) {
+    if (found === null) continue
+    yield found
+    deleted.set(id, null)
+  }
 }
 
 const isTrue = (text: string | undefined): boolean => text?.trim() === 'true'
@@ -45,14 +67,16 @@ const isTrue = (text: string | undefined): boolean => text?.trim() === 'true'
 const placeOf = (record: XmlRecord): string =>
   `line ${record.line}, ${record.name} ${record.fields.get('@dsq:id') ?? 'without an id'}`
 
-function* threadOf(record: XmlRecord): Generator<Found> {
+function* threadOf(record: XmlRecord, { deleted }: Reading): Generator<Found> {
   const { fields } = record
   const place = placeOf(record)
   const id = fields.get('@dsq:id') ?? ''
   if (id === '') return void (yield { place, refused: 'has no dsq:id' })
   const identifier = fields.get('id')?.trim() ?? ''
-  yield {
+  const isDeleted = isTrue(fields.get('isDeleted'))
+  const found: Found = {
     place,
+    ...(isDeleted && { changed: 'is a thread that was deleted: it comes archived, and its comments rejected' }),
     item: {
       kind: 'discussion',
       id,
@@ -60,13 +84,15 @@ function* threadOf(record: XmlRecord): Generator<Found> {
       url: fields.get('link')?.trim() || null,
       // WordPress has sent its titles to Disqus as HTML.
       title: decodeHTMLStrict(fields.get('title') ?? '').trim() || null,
-      state: isTrue(fields.get('isClosed')) || isTrue(fields.get('isDeleted')) ? 'locked' : 'open',
+      state: isDeleted ? 'archived' : isTrue(fields.get('isClosed')) ? 'locked' : 'open',
       createdAt: timeOf(fields.get('createdAt')),
     },
   }
+  if (isDeleted) deleted.set(id, found)
+  else yield found
 }
 
-function* postOf(record: XmlRecord, people: People): Generator<Found> {
+function* postOf(record: XmlRecord, { people, deleted }: Reading): Generator<Found> {
   const { fields } = record
   const place = placeOf(record)
   const id = fields.get('@dsq:id') ?? ''
@@ -88,7 +114,11 @@ function* postOf(record: XmlRecord, people: People): Generator<Found> {
       parentId: fields.get('parent/@dsq:id') || null,
       authorId: author.id,
       body: isDeleted ? null : htmlToMarkdown(asShown(fields.get('message') ?? '')),
-      status: isDeleted ? 'deleted' : isTrue(fields.get('isSpam')) ? 'rejected' : 'approved',
+      status: isDeleted
+        ? 'deleted'
+        : isTrue(fields.get('isSpam')) || deleted.has(discussionId)
+          ? 'rejected'
+          : 'approved',
       createdAt,
     },
   }

@@ -9,10 +9,16 @@ import { readXml, type XmlForm, type XmlRecord } from './xml.ts'
 /** WXR 1.0 to 1.2, as `wp-admin/includes/export.php` writes it. Metadata is not read. */
 const FORM: XmlForm = {
   isRoot: (name, attributes) =>
-    name === 'rss' && /^http:\/\/wordpress\.org\/export\/1\.[0-2]\/$/.test(attributes['xmlns:wp'] ?? ''),
+    name === 'rss' && /^https?:\/\/wordpress\.org\/export\/1\.[0-2]\/?$/.test(attributes['xmlns:wp'] ?? ''),
   records: {
     'rss/channel/wp:author': ['wp:author_id', 'wp:author_email', 'wp:author_display_name', 'wp:author_login'],
-    'rss/channel/item': ['title', 'link', 'wp:post_id', 'wp:post_date', 'wp:post_date_gmt', 'wp:comment_status'],
+    'rss/channel/item': [
+      'title',
+      'link',
+      ...['post_id', 'post_date', 'post_date_gmt', 'comment_status', 'status', 'post_password'].map(
+        (name) => `wp:${name}`,
+      ),
+    ],
     'rss/channel/item/wp:comment': [
       ...[
         'id',
@@ -107,7 +113,11 @@ function* commentOf(record: XmlRecord, reading: Reading): Generator<Found> {
   if (changed !== undefined && reading.waiting.length < reading.mostWaiting) return void reading.waiting.push(record)
   if (!begun.has(post)) {
     begun.add(post)
-    yield { place: `line ${post.line}, post ${postId}`, item: discussionOf(post, postId) }
+    yield {
+      place: `line ${post.line}, post ${postId}`,
+      ...(!isPublic(post) && { changed: 'is not public: it comes archived, and its comments rejected' }),
+      item: discussionOf(post, postId),
+    }
   }
   const author = commenterOf(record, people)
   yield* people.once(place, author)
@@ -123,11 +133,18 @@ function* commentOf(record: XmlRecord, reading: Reading): Generator<Found> {
       authorId: author.id,
       // When it shows a comment, WordPress turns line ends into paragraphs and line breaks.
       body: htmlToMarkdown(record.fields.get('wp:comment_content') ?? '', { lineBreaks: true }),
-      status: STATUSES[fieldOf(record, 'comment_approved')] ?? 'pending',
+      status: isPublic(post) ? (STATUSES[fieldOf(record, 'comment_approved')] ?? 'pending') : 'rejected',
       createdAt,
     },
   }
 }
+
+/** An attachment inherits the status of its post, and older files have none. */
+const PUBLIC = new Set(['', 'publish', 'inherit'])
+
+/** Whether everyone can read a post: it is no draft, not private, not in the trash, and so on. */
+const isPublic = (post: XmlRecord): boolean =>
+  PUBLIC.has(fieldOf(post, 'status')) && fieldOf(post, 'post_password') === ''
 
 function discussionOf(post: XmlRecord, id: string) {
   return {
@@ -135,10 +152,13 @@ function discussionOf(post: XmlRecord, id: string) {
     id,
     url: post.fields.get('link')?.trim() || null,
     title: textOfHtml(post.fields.get('title') ?? '') || null,
-    state: fieldOf(post, 'comment_status') === 'closed' ? ('locked' as const) : ('open' as const),
+    state: stateOf(post),
     createdAt: timeOf(fieldOf(post, 'post_date_gmt')),
   }
 }
+
+const stateOf = (post: XmlRecord): 'archived' | 'locked' | 'open' =>
+  !isPublic(post) ? 'archived' : fieldOf(post, 'comment_status') === 'closed' ? 'locked' : 'open'
 
 /** An account has a number; `0` is a guest. */
 function commenterOf(record: XmlRecord, people: People) {
