@@ -309,7 +309,7 @@ describe('an item that does not fit', () => {
       { kind: 'reaction', commentId: 'long', readerId: 'ann', type: 'like' },
       'no JSON',
       '{"kind":"comment"}',
-      reader('x'.repeat(300)),
+      reader('x', { externalId: 'x'.repeat(513) }),
       comment('reply', 8, { parentId: 'long' }),
       '{"id":"1"}',
       '[]',
@@ -340,6 +340,11 @@ describe('an item that does not fit', () => {
       report.refused.first.map(({ place }) => place).sort(),
     )
     expect(rehearsed.counts).toMatchObject({ readers: 1, discussions: 1 })
+    const again = await importFile(service.app, acme.tenant.id, file)
+    expect(again.counts).toEqual({})
+    const inOrder = ({ refused }: Pick<typeof again, 'refused'>): string[] =>
+      refused.first.map(({ place, reason }) => `${place} ${reason}`).sort()
+    expect(inOrder(again), 'a second run says again what is not taken').toEqual(inOrder(report))
   })
 
   test('of a repeated id only the first counts, wherever the second one is', async () => {
@@ -602,7 +607,7 @@ describe('pages and readers', () => {
     const lines = await dumpImported(service.app.db, acme.tenant.id)
     expect(lines.filter((line) => line.includes(data[0].id) || line.includes('jsonl:ann'))).toEqual([])
     // The same file brings neither the reader nor anything of theirs.
-    expect(await importInto(acme, THREAD)).toMatchObject({ counts: {}, refused: { total: 2 } })
+    expect(await importInto(acme, THREAD)).toMatchObject({ counts: {}, refused: { total: 3 } })
     expect((await commentsOf(acme, 'page-p')).map(({ body }: { body: string | null }) => body)).toEqual([null])
     expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
   })

@@ -191,7 +191,7 @@ test.each<readonly [what: string, method: string, path: string, body: object | u
   ['an unknown parameter', 'GET', '/discussions?color=red', undefined],
   ['an unknown parameter of a stream', 'GET', `/stream/${newId()}?color=red`, undefined],
   ['neither of two', 'POST', '/stream/ticket', {}],
-  ['an external id that is too long', 'GET', `/discussions/by-external/${'x'.repeat(256)}`, undefined],
+  ['an external id that is too long', 'GET', `/discussions/by-external/${'x'.repeat(513)}`, undefined],
   ['a policy out of its bounds', 'POST', '/webhooks', { url: 'https://a.example', policy: { maxAttempts: 99 } }],
   ['a setting out of its bounds', 'PATCH', '/settings', { stream: { replayHours: 0 }, maxLinks: -1 }],
   ['a span of analytics', 'GET', '/analytics/summary?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', undefined],

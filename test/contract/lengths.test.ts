@@ -49,7 +49,7 @@ const LENGTHS: readonly [
   send: (text: string) => Promise<{ status: number; json: unknown }>,
 ][] = [
   ['body of a comment', 10_000, '/body', (text) => post('lengths', { body: text })()],
-  ['externalId', 255, '/externalId', (text) => post(text, { body: 'On a page' })()],
+  ['externalId', 512, '/externalId', (text) => post(text, { body: 'On a page' })()],
   ['title', 500, '/title', (title) => service.call('POST', '/discussions', { body: { externalId: 'titled', title } })],
   ['label of a key', 100, '/label', (label) => service.call('POST', '/keys', { body: { label, capabilities: [] } })],
   [

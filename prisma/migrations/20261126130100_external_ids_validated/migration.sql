@@ -1,0 +1,1 @@
+ALTER TABLE discussions VALIDATE CONSTRAINT discussions_external_id_512;
