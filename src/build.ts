@@ -36,7 +36,9 @@ if (!existsSync(join(root, 'src/main.ts'))) process.exit()
 const hasTools = existsSync(join(root, 'node_modules/tsx'))
 
 /** The programs, each a file of `dist`. */
-const PROGRAMS = ['bin', 'main', 'cli/cli', 'cli/health', 'data/embedded-child']
+const PROGRAMS = ['bin', 'main', 'cli/guard', 'cli/cli', 'cli/health', 'data/embedded-child']
+/** Their names in `dist`, where these differ: a command is started by its guard. */
+const NAMES: Readonly<Record<string, string>> = { 'cli/guard': 'cli/cli', 'cli/cli': 'cli/command' }
 /** Files that load them, a thread of theirs, and `npm run build` for a production install. */
 const HELPERS = Object.fromEntries(
   ['build', 'load', 'keep-code', 'warm-up', 'data/unpack'].map((name) => [name, `src/${name}.ts`]),
@@ -194,11 +196,12 @@ async function buildService(): Promise<void> {
   ]
   for (const { code } of unmet) throw new Error(`SKIPPED of src/build.ts: no module has \`${code}\``)
   for (const path of PROGRAMS) {
-    mkdirSync(dirname(join(root, `dist/${path}`)), { recursive: true })
+    const name = NAMES[path] ?? path
+    mkdirSync(dirname(join(root, `dist/${name}`)), { recursive: true })
     const up = relative(dirname(path), 'load.js')
     const text = `#!/usr/bin/env node\nimport { load } from '${up.startsWith('.') ? up : `./${up}`}'\n\nload('${basename(path)}')\n`
-    writeFileSync(join(root, `dist/${path}.js`), text)
-    output.push(`${path}.js`)
+    writeFileSync(join(root, `dist/${name}.js`), text)
+    output.push(`${name}.js`)
   }
   // Files of an older build must not be run.
   const kept = new Set(output.map((fileName) => `dist/${fileName}`))

@@ -44,7 +44,8 @@ import { SourceError } from '../domains/transfer/item.ts'
 import { undoImport } from '../domains/transfer/undo.ts'
 import { revokeWebhookSecretOf } from '../domains/webhooks/rotation.ts'
 import { runRename } from './rename.ts'
-import { EXPORT, FileError, filePath, IMPORT, runExport, runImport, StoppedError } from './transfer.ts'
+import { StoppedError } from './stop.ts'
+import { EXPORT, FileError, filePath, IMPORT, runExport, runImport } from './transfer.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 

@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs'
-import { basename, isAbsolute, join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import { z } from 'zod'
 
+import { programName } from './stop.ts'
+
 /** The program's name as the caller has typed it. */
-const PROGRAM = basename(process.argv[1] ?? '') === 'cli.js' ? 'npm run cli --' : 'engagement-service'
+const PROGRAM = programName() === 'cli.js' ? 'npm run cli --' : 'engagement-service'
 
 /**
  * The command line itself is wrong: one line names the mistake, a second one the correct usage. The

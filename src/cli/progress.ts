@@ -1,11 +1,15 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { isatty, WriteStream } from 'node:tty'
 
 import cliProgress from 'cli-progress'
 
 import type { ImportReport } from '../domains/transfer/import.ts'
 import type { ImportFinding } from '../domains/transfer/report.ts'
 import type { Progress, Watching } from '../domains/transfer/run.ts'
+
+/** Standard error, if it is a terminal: in the thread of a command Node does not say so. */
+const terminal = isatty(2) ? new WriteStream(2) : null
 
 /** Shows an import while it runs. */
 export interface Shown extends Required<Pick<Watching, 'onProgress' | 'onFinding'>> {
@@ -22,7 +26,7 @@ const MAX_SHOWN = 20
 const LINE_MS = 1000
 
 /** Shows an import of a file: a bar on a terminal, else lines of JSON on standard output. */
-export const showImport = (path: string): Shown => (process.stderr.isTTY ? showBar(path) : showLines())
+export const showImport = (path: string): Shown => (terminal !== null ? showBar(path) : showLines())
 
 /** The same for an export. With `isPiped` standard output has the export itself. */
 export function showExport(isPiped: boolean): {
@@ -31,7 +35,7 @@ export function showExport(isPiped: boolean): {
   stop: () => void
 } {
   const print = isPiped ? console.error : console.log
-  if (!process.stderr.isTTY) {
+  if (terminal === null) {
     let last = 0
     return {
       onProgress: (comments, total) => {
@@ -68,7 +72,7 @@ function tell(text: string, isPiped: boolean): string {
 
 const newBar = (format: string): cliProgress.SingleBar =>
   new cliProgress.SingleBar({
-    stream: process.stderr,
+    stream: terminal ?? process.stderr,
     format,
     barsize: 30,
     hideCursor: true,
@@ -112,6 +116,12 @@ function sizeOf(path: string): number {
   }
 }
 
+/**
+ * Writes to the terminal itself: the main thread, which hands on the rest of the output, may mix the
+ * lines with those of standard output.
+ */
+const say = (line: string): void => void terminal?.write(`${line}\n`)
+
 function showBar(path: string): Shown {
   const bar = newBar('{bar} {percentage}% | {comments} comments, {items} items, {rate}/s | {eta_formatted} left')
   const started = performance.now()
@@ -136,11 +146,11 @@ function showBar(path: string): Shown {
       ] as const) {
         const { total } = (report as Partial<ImportReport>)[kind] ?? { total: 0 }
         if (total === 0) continue
-        console.error(`${title}: ${total}`)
+        say(`${title}: ${total}`)
         if (kind === 'refused' && source !== 'jsonl')
-          console.error('  What can only be counted, as votes without voters, is one of these.')
-        for (const { place, reason } of first[kind]) console.error(`  ${place} ${reason}`)
-        if (total > first[kind].length) console.error('  … For all of it, send the output to a file.')
+          say('  What can only be counted, as votes without voters, is one of these.')
+        for (const { place, reason } of first[kind]) say(`  ${place} ${reason}`)
+        if (total > first[kind].length) say('  … For all of it, send the output to a file.')
       }
       return JSON.stringify(report, null, 2)
     },

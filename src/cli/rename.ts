@@ -4,7 +4,9 @@ import type { Id } from '../core/ids.ts'
 import { ofTenant } from '../core/patience.ts'
 import { renameDiscussion } from '../domains/discussions/change.ts'
 import { eachRename } from '../domains/transfer/csv.ts'
-import { CommandStopped, untilStopped } from './transfer.ts'
+import { CommandStopped, untilStopped } from './stop.ts'
+
+const STOPPED = 'stopped: repeat the command to continue'
 
 interface Report {
   rows: number
@@ -35,7 +37,7 @@ export async function runRename(root: App, tenantId: Id, path: string): Promise<
       return 'refused'
     }
   }
-  return untilStopped(async (signal) => {
+  return untilStopped(CommandStopped, STOPPED, async (signal) => {
     for await (const { n, from, to } of eachRename(path)) {
       if (signal.aborted) throw new CommandStopped(`stopped at row ${n}: repeat the command to continue`)
       report.rows++

@@ -22,6 +22,7 @@ import { troubleOfFile } from '../domains/transfer/sources/files.ts'
 import { readAddresses, readAuthors } from '../domains/transfer/csv.ts'
 import { fromCaller } from './command-line.ts'
 import { showExport, showImport } from './progress.ts'
+import { CommandStopped, draftOf, untilStopped } from './stop.ts'
 
 export const filePath = z.string().min(1).transform(fromCaller)
 
@@ -82,7 +83,7 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
   // use.
   setFlagsFromString('--heap-growing-percent=100')
   const run = options['dry-run'] === true ? rehearseImport : importFile
-  return untilStopped(async (signal) => {
+  return untilStopped(ImportStopped, new ImportStopped().message, async (signal) => {
     const { onProgress, onFinding, end, stop } = showImport(file.path)
     try {
       const report = await run(app, tenantId, file, { onProgress, onFinding, signal })
@@ -98,49 +99,8 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
   })
 }
 
-/** A command has stopped at a signal, and left nothing half done. */
-export class CommandStopped extends Error {}
-
 class ExportStopped extends CommandStopped {
   override readonly message = 'stopped: the export was not written'
-}
-
-/** A signal stopped the command, which has cleaned up. */
-export class StoppedError extends Error {
-  /** The exit status as shells define it. */
-  readonly status: number
-
-  constructor(message: string, status: number) {
-    super(message)
-    this.status = status
-  }
-}
-
-/** With 128 added, the exit status of a process that a signal has ended. */
-const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const
-
-/**
- * Runs `work` until the first signal, such as Ctrl+C, which ends it after the current transaction;
- * a second one ends the process. Throws StoppedError.
- */
-export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const controller = new AbortController()
-  let status = 0
-  const stop = (_: NodeJS.Signals, number: number): void => {
-    status = 128 + number
-    controller.abort()
-  }
-  const names = Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]
-  for (const name of names) process.once(name, stop)
-  try {
-    return await work(controller.signal)
-  } catch (error) {
-    if (!controller.signal.aborted) throw error
-    const isClean = error instanceof ImportStopped || error instanceof CommandStopped
-    throw isClean ? new StoppedError(error.message, status) : error
-  } finally {
-    for (const name of names) process.off(name, stop)
-  }
 }
 
 export const EXPORT = { file: filePath.optional() }
@@ -154,7 +114,7 @@ export async function runExport(
   tenant: { id: Id; slug: string },
   { file }: z.output<z.ZodObject<typeof EXPORT>>,
 ): Promise<string> {
-  return untilStopped(async (signal) => {
+  return untilStopped(ExportStopped, new ExportStopped().message, async (signal) => {
     const shown = showExport(file === undefined)
     try {
       const counts = await writeExport(file, signal, (write) => exportTenant(app, tenant.id, write, shown))
@@ -208,6 +168,7 @@ async function opened(file: string, flags: 'w' | 'wx', mode?: number): Promise<W
 /** Replaces a file by a new one with the same rights, once that is complete. */
 async function writeBeside<T>(target: string, before: Stats | null, work: (draft: Writable) => Promise<T>): Promise<T> {
   const draft = `${target}.${randomBytes(4).toString('hex')}.part`
+  const forgetDraft = draftOf(draft)
   try {
     const rights = before === null ? undefined : before.mode & 0o777
     const result = await work(await opened(draft, 'wx', rights))
@@ -222,6 +183,8 @@ async function writeBeside<T>(target: string, before: Stats | null, work: (draft
   } catch (error) {
     await rm(draft, { force: true })
     throw error
+  } finally {
+    forgetDraft()
   }
 }
 
