@@ -255,6 +255,7 @@ describe('names in prose', () => {
     'SYSTEM_WITHHELD',
     'backfill.sql',
     'comment_author_IP',
+    'hsCtaTracking',
     'createApiKeyAsAdmin',
     'disqus_identifier',
     'ipAddress',

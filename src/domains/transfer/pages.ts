@@ -91,7 +91,7 @@ function isTracking(parameter: string): boolean {
  * not distinguish pages. A fragment with a path of its own (`#!/page`, `#/page`) stays.
  */
 function withoutTracking(address: string): string {
-  const [rest = '', fragment] = splitAt(address, '#')
+  const [rest, fragment] = splitAt(address, '#')
   const [page, query] = splitAt(rest, '?')
   const parameters = query?.split('&').filter((parameter) => !isTracking(parameter)) ?? []
   const kept = parameters.filter((parameter) => parameter !== '')
