@@ -93,13 +93,13 @@ test.each(['https://a.example', 'http://localhost', 'HTTPS://A.EXAMPLE:8080', 'h
 )
 
 test('an ASCII path, query or fragment ends where text of a script without spaces follows', () => {
-  const path = fc.stringMatching(/^[/?#][\w./?#=%-]{0,12}[\w/#=%-]$/)
+  const path = fc.stringMatching(/^[/?#][\w./?#=%-]{0,12}[a-zA-Z0-9/#=%-]$/)
   fc.assert(
     fc.property(path, fc.constantFrom(...ENDS_PATHS), fc.constantFrom('', '看', 'см. '), (end, text, before) => {
       const html = renderMarkdown(`${before}https://a.example${end}${text}`)
-      expect(html).toContain(`>https://a.example${end.replace(/_+$/, '')}</a>`)
+      expect(html).toContain(`>https://a.example${end}</a>`)
     }),
-    { numRuns: 500 },
+    { numRuns: 2000 },
   )
 })
 
