@@ -9,6 +9,8 @@ export interface Statement<Columns = unknown> {
   text: string
   /** Whether it locks rows, and so may wait for another transaction. */
   locks: boolean
+  /** Whether it is planned for each execution instead of prepared: for sums over many rows. */
+  isPlannedEachTime?: boolean
   /** For types only: no statement has it at run time. */
   columns?: Columns | undefined
 }
@@ -124,11 +126,16 @@ const registered = new Map<string, Statement>()
  * stay short. Throws where the name already has another text, because a connection prepares one
  * text per name.
  */
-export function statement<Name extends string>(name: Name, text: string): Statement<ColumnsOf<Name>> {
+export function statement<Name extends string>(
+  name: Name,
+  text: string,
+  options: Pick<Statement, 'isPlannedEachTime'> = {},
+): Statement<ColumnsOf<Name>> {
   const made = {
     name,
     text: text.replace(/\s+/g, ' ').trim(),
     locks: takesLocks(text),
+    ...options,
   }
   const before = registered.get(name)
   if (before === undefined) registered.set(name, made)

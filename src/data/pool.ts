@@ -129,8 +129,12 @@ function prepared<Row>(
   asked: Statement,
   params: readonly Param[],
 ): () => Promise<Row[]> {
-  const { name, text } = asked
-  const query = { ...(isPreparing ? { name } : {}), text, values: encoderOf(asked)(params) as unknown[] }
+  const { name, text, isPlannedEachTime = false } = asked
+  const query = {
+    ...(isPreparing && !isPlannedEachTime ? { name } : {}),
+    text,
+    values: encoderOf(asked)(params) as unknown[],
+  }
   return async () => (await target.query<Row & pg.QueryResultRow>(query)).rows
 }
 

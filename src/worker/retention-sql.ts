@@ -120,6 +120,7 @@ const CLEAR = statement(
        SELECT d.row FROM deleted_endpoints g CROSS JOIN LATERAL (
          SELECT ctid AS row FROM deliveries
          WHERE tenant_id = g.tenant_id AND endpoint_id BETWEEN g.endpoint_id AND g.endpoint_id
+           AND ${anyId('tenant_id')}
            AND (status <> 'delivering' OR next_attempt_at <= now())
          ORDER BY endpoint_id, id
          LIMIT $1

@@ -60,6 +60,7 @@ const WITHOUT_AUTOVACUUM = unnamed(`DO $$ DECLARE t regclass; BEGIN
 async function costsIn({ world, database: { db } }: Filled, mode: PlanMode): Promise<Map<string, Cost>> {
   const costs = new Map<string, Cost>()
   for (const asked of await statements()) {
+    if (mode === 'generic' && asked.isPlannedEachTime === true) continue
     await explaining(db, asked, { mode }, async ({ explain }) => {
       costs.set(asked.name, await explain(paramsOf(asked.name, world)))
     }).catch((cause: Error) => {

@@ -137,7 +137,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     ofComments,
   ),
   ...all(
-    `count_comments discussion_by_id lock_discussion mark_auto_closed set_discussion_state stream_read_discussion_state`,
+    `count_comments discussion_by_id keep_alias lock_discussion update_discussion mark_auto_closed set_discussion_state stream_read_discussion_state`,
     ofDiscussion,
   ),
   ...all(
@@ -286,7 +286,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   list_audit_log: audit(null, false),
   list_audit_log_by_action: audit('api_key.create', false),
   list_audit_log_by_actor: audit(null, true),
-  lock_discussion_by_external_id: (w) => [tenant(w), 'page-1'],
+  forget_alias: (w) => [tenant(w), 'former'],
   lock_import_discussions: (w) => [tenant(w), discussions(w)],
   lock_key: (w) => [tenant(w), w.id('key', 0)],
   made_import_items: (w) => [...ofImport(w), 'comment', FIRST_ID, PAGE],

@@ -78,12 +78,17 @@ const most = (subject: 'discussion_id' | 'reader_id', days: string): string => `
   ) parts
   GROUP BY 1 HAVING sum(n) > 0 ORDER BY 2 DESC, 1 LIMIT $4`
 
+// A generic plan expects few rows in a period, and fetches each of a hundred thousand from its own
+// block: 74 700 blocks for 89 days instead of 1 200.
+const PLANNED = { isPlannedEachTime: true }
+
 const DISCUSSIONS = statement(
   'analytics_top_discussions',
   `SELECT ${DISCUSSION_COLUMNS}, top.comments
    FROM (${most('discussion_id', 'analytics_discussions WHERE true')}) top
    JOIN discussions ON tenant_id = $1 AND id = top.subject
    ORDER BY top.comments DESC, id`,
+  PLANNED,
 )
 
 const selectTopDiscussions = (
@@ -93,7 +98,11 @@ const selectTopDiscussions = (
   limit: number,
 ): Promise<(DiscussionRow & { comments: number })[]> => sql(DISCUSSIONS, [tenantId, from, to, limit])
 
-const READERS = statement('analytics_top_readers', most('reader_id', "analytics_activity WHERE interval = 'day'"))
+const READERS = statement(
+  'analytics_top_readers',
+  most('reader_id', "analytics_activity WHERE interval = 'day'"),
+  PLANNED,
+)
 
 const PROFILES = statement(
   'analytics_top_profiles',

@@ -103,6 +103,13 @@ export const COMMENT_BYTES = `octet_length(coalesce(body, '')) + octet_length(co
 
 export const COMMENT_FROM = 'comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id'
 
+/**
+ * The same where a statement may join many comments: with statistics PostgreSQL would join all of a
+ * long level with all readers before it sorts and limits it.
+ */
+export const COMMENT_FROM_ONE_BY_ONE = `comments c
+   LEFT JOIN LATERAL (SELECT * FROM readers WHERE tenant_id = c.tenant_id AND id = c.author_id LIMIT 1) r ON true`
+
 /** Whether the public sees a comment: it is approved, or a tombstone with replies in view. */
 export const isInView = ({ status, replyCount }: Pick<CommentRow, 'status' | 'replyCount'>): boolean =>
   status === 'approved' || replyCount > 0
@@ -161,8 +168,7 @@ export const selectComment = async (sql: Sql, tenantId: Id, id: Id): Promise<Com
 
 const BY_IDS = statement(
   'comments_by_ids',
-  `SELECT ${COMMENT_COLUMNS} FROM comments c
-   LEFT JOIN LATERAL (SELECT * FROM readers WHERE tenant_id = c.tenant_id AND id = c.author_id LIMIT 1) r ON true
+  `SELECT ${COMMENT_COLUMNS} FROM ${COMMENT_FROM_ONE_BY_ONE}
    WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
 )
 

@@ -1,6 +1,13 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
 import { type Measured, type Param, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
-import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow, inView } from './comment.ts'
+import {
+  COMMENT_BYTES,
+  COMMENT_COLUMNS,
+  COMMENT_FROM as FROM,
+  COMMENT_FROM_ONE_BY_ONE,
+  type CommentRow,
+  inView,
+} from './comment.ts'
 
 interface Order {
   direction: 'ASC' | 'DESC'
@@ -152,7 +159,7 @@ type NameEnd = `${CommentSort}${'' | '_pinned_first'}` | 'newest_start'
 
 const statementsOf = (name: `${ListLevel}_${NameEnd}`, text: string): Statements => ({
   few: statement(name, text),
-  many: statement(`${name}_measured`, upToBytes(text, COMMENT_BYTES)),
+  many: statement(`${name}_measured`, upToBytes(text.replaceAll(FROM, COMMENT_FROM_ONE_BY_ONE), COMMENT_BYTES)),
 })
 
 const LEVELS = { newest: levelsOf('newest'), oldest: levelsOf('oldest'), top: levelsOf('top') } as const
