@@ -279,6 +279,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   import_reports: (w) => [tenant(w), comments(w), readers(w), many('spam')],
   ...all('rehearse_reactions rehearse_reports', (w) => [tenant(w), comments(w), readers(w)]),
   import_revisions: (w) => [tenant(w), comments(w), many(9)],
+  latest_texts: (w) => [tenant(w), PAGE],
   lease_classifier_requests: () => [[], [], 50, 50, 30_000],
   lease_deliveries: () => [[], [], 8, 200, 30_000, []],
   lease_handshakes: () => [[], [], 10, 10, 30_000],

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
+import { anyId, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
 
 export interface LatestText extends Measured {
   body: string
@@ -10,7 +10,8 @@ const LATEST = statement(
   'latest_texts',
   upToBytes(
     `SELECT body, body_html AS "bodyHtml" FROM (
-       SELECT body, body_html, status FROM comments WHERE tenant_id = $1 ORDER BY id DESC LIMIT $2
+       SELECT body, body_html, status FROM comments
+       WHERE tenant_id = $1 AND ${anyId('tenant_id', 'id')} ORDER BY id DESC LIMIT $2
      ) latest WHERE status <> 'deleted' AND body IS NOT NULL`,
     'octet_length(body) + octet_length("bodyHtml")',
   ),
