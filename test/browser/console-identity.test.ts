@@ -93,6 +93,25 @@ describeInBrowser('identity in the console', () => {
     await close()
   })
 
+  test('ends a secret that has leaked, after a question, and says what that means', async () => {
+    const { page, complaints, close } = await desk.visit('/identity')
+    const { json: made } = await desk.service.call('POST', '/identity-secrets')
+    await page.reload()
+    await page.getByRole('button', { name: `End ${made.kid}` }).click()
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.textContent()).toContain('no reader is identified meanwhile')
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'End the secret' }).click()
+    await page.getByRole('row', { name: made.kid }).getByText('expired').waitFor()
+    const { data } = (await desk.service.call('GET', '/identity-secrets')).json
+    const ended = data.find(({ kid }: { kid: string }) => kid === made.kid)
+    expect(Date.parse(ended.expiresAt)).toBeLessThanOrEqual(Date.now())
+    // The next test looks at a page with a current secret.
+    await desk.service.call('POST', '/identity-secrets')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('axe finds no violation and no view is wider than the screen', async () => {
     const { page, complaints, close } = await desk.visit('/identity', { view: NARROW })
     await page.getByRole('table').waitFor()

@@ -16,13 +16,7 @@ export function EndSecret({
   const [isAsking, setAsking] = useState(false)
   return (
     <>
-      <Button
-        variant="subtle"
-        color="red.9"
-        size="compact-sm"
-        onClick={() => setAsking(true)}
-        aria-label={`End ${kid}`}
-      >
+      <Button variant="default" size="compact-sm" onClick={() => setAsking(true)} aria-label={`End ${kid}`}>
         End
       </Button>
       {isAsking && (
