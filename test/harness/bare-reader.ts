@@ -17,7 +17,8 @@ export class BareReader {
   constructor(url: string) {
     const { host, port, pathname, search } = new URL(url)
     this.#port = Number(port)
-    this.#head = `GET ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\naccept: text/event-stream\r\nconnection: close\r\n`
+    // HTTP/1.0: the body comes without chunks, whose sizes would stand within lines.
+    this.#head = `GET ${pathname}${search} HTTP/1.0\r\nhost: ${host}\r\naccept: text/event-stream\r\n`
   }
 
   /** Resolves when its first stream is open. */
