@@ -74,15 +74,16 @@ describe('a comment in its context', () => {
     }
   })
 
-  test('a parent that is out of view is shown to its author and to moderators only', async () => {
+  test('a parent that is not approved is shown to its author and to moderators, and to others its tombstone', async () => {
     const root = await post('withdrawn', ann)
     const reply = await post('withdrawn', ben, { parentId: root.id })
     await act(root.id, 'reject')
     expect((await graphql(QUERY, { id: reply.id })).comment.parent).toMatchObject({ id: root.id, status: 'rejected' })
     const parentFor = async (reader: Headers) =>
       (await graphql(QUERY, { id: reply.id }, { ...plain, ...reader })).comment.parent
-    expect(await parentFor({})).toBeNull()
-    expect(await parentFor(ben)).toBeNull()
+    const tombstone = { id: root.id, status: 'withheld', body: null }
+    expect(await parentFor({})).toMatchObject(tombstone)
+    expect(await parentFor(ben)).toMatchObject(tombstone)
     expect(await parentFor(ann)).toMatchObject({ id: root.id, status: 'rejected' })
   })
 

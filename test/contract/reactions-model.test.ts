@@ -107,6 +107,7 @@ class Model {
     if (reader.ban === 'gone') return { outcome: 'unavailable' }
     if (state !== 'open') return { outcome: `discussion_${state}` }
     if (reader.ban === 'open') return { outcome: 'reader_banned' }
+    if (reader.ban === 'shadow') return { outcome: 'in_shadow' }
     const held = this.#held.get(id) ?? new Map<string, string>()
     this.#held.set(id, held)
     const before = held.get(reader.id) ?? null

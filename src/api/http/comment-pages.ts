@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 
-import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { print } from 'graphql'
 
 import { anonymous, type Ctx, hasCapability, identityHeader, requireCaller } from '../../core/context.ts'
 import { findPageVersion } from '../../domains/comments/version.ts'
 import { viewerReactions } from '../../domains/reactions/read.ts'
-import { requireReader } from '../../domains/readers/readers.ts'
+import { viewerInShadow } from '../../domains/readers/readers.ts'
 import type { CompiledRoute, Variables } from '../rest/handler.ts'
 import type { Route } from '../../schema/route.ts'
 import { JSON_TYPE, restRequest } from './body.ts'
@@ -35,7 +35,7 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
     const variables = read(ctx, restRequest(request))
     const { tenant, identity } = requireCaller(ctx)
     // First, because the assertion may bring a profile that the page shows.
-    if (identity !== null) await requireReader(ctx)
+    const inShadow = (await viewerInShadow(ctx)) !== null
     const found = await findPageVersion(ctx, variables)
     // The operation reports the error itself.
     if (found === null) return reply.type(JSON_TYPE).send(JSON.stringify((await run(ctx, variables)).body))
@@ -51,6 +51,7 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
       vary: cache.variesByEncoding(key, version) ? `${varies}, Accept-Encoding` : varies,
     })
     const known = tagsOf(request)
+    if (inShadow) return sendOwn(reply, (await run(ctx, variables)).body, headers(), known)
     // Only a page can have had this tag, never a refusal; for `*` it is checked whether the page
     // exists.
     if (known.includes(etag)) {
@@ -67,6 +68,14 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
     if (gzipped !== null) void reply.header('content-encoding', 'gzip')
     return reply.type(JSON_TYPE).send(gzipped ?? bytes)
   }
+}
+
+/** The page of a viewer banned in shadow, which nobody else gets. */
+function sendOwn(reply: FastifyReply, body: unknown, headers: Record<string, string>, known: string[]): FastifyReply {
+  const text = JSON.stringify(body)
+  const etag = `W/"${digest(text)}"`
+  void reply.headers({ ...headers, etag })
+  return known.includes(etag) || known.includes('*') ? reply.code(304).send() : reply.type(JSON_TYPE).send(text)
 }
 
 async function personal(ctx: Ctx, page: EncodedPage): Promise<Buffer> {

@@ -48,7 +48,7 @@ export const ROUTES: readonly Route[] = [
     reader: 'untold',
     cacheControl: 'public, max-age=30',
   },
-  { method: 'GET', path: '/discussion', service: `GET ${BY_EXTERNAL}`, externalId: 'one', reader: 'untold' },
+  { method: 'GET', path: '/discussion', service: `GET ${BY_EXTERNAL}`, externalId: 'one', reader: 'told' },
   {
     method: 'POST',
     path: '/ticket',

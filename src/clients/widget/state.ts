@@ -36,6 +36,8 @@ export class ThreadState {
   sort: Sort
   /** Exact at the position that the page has reached. */
   #count = 0
+  /** The reader's own, counted before their events, which not every reader gets. */
+  readonly #counted = new Set<string>()
 
   constructor(sort: Sort) {
     this.sort = sort
@@ -77,6 +79,10 @@ export class ThreadState {
 
   /** Shows the reader's own comment at once. */
   add(comment: PageComment): void {
+    if (isPublic(comment) && !this.comments.has(comment.id)) {
+      this.#count++
+      this.#counted.add(comment.id)
+    }
     this.#keep(comment)
     const list = this.list(comment.parentId)
     list.waiting = list.waiting.filter((id) => id !== comment.id)
@@ -135,7 +141,7 @@ export class ThreadState {
     }
   }
 
-  #applyComment({ type, data: { comment, tombstones = [] } }: CommentEvent, me: string): void {
+  #applyComment({ type, actor, data: { comment, tombstones = [] } }: CommentEvent, me: string): void {
     const { id } = comment
     const before = this.comments.get(id)
     const wasTombstone = tombstones.some((one) => one.id === id)
@@ -143,18 +149,22 @@ export class ThreadState {
     // comments that are or were public, and names tombstones.
     const wasPublic = !/created|approved/.test(type) && !this.withdrawn.has(id) && !wasTombstone
     const change = Number(isPublic(comment)) - Number(wasPublic)
-    this.#count += change
+    if (change <= 0 || !this.#counted.delete(id)) this.#count += change
     if (isPublic(comment)) this.withdrawn.delete(id)
     else this.withdrawn.add(id)
     // Only the author still sees a comment that is withheld. Its event names no author.
     const isOwn = (comment.author ?? before?.author)?.externalId === me
     if (before) {
       const isHeld = isOwn && !/approved|deleted/.test(comment.status)
-      const status = type === 'comment_rejected' ? 'rejected' : 'pending'
+      // Of their own edit they have an answer, which may tell more.
+      const held = type === 'comment_rejected' ? 'rejected' : 'pending'
+      const status = actor.kind === 'reader' ? before.status : held
       this.#keep(isHeld ? { ...before, status, replyCount: comment.replyCount } : comment)
       this.#place(comment)
-    } else if (change > 0 && isOwn) this.add(comment)
-    else {
+    } else if (change > 0 && isOwn) {
+      this.add(comment)
+      if (this.#counted.delete(id)) this.#count--
+    } else {
       this.#countReply(comment, Number(isInView(comment)) - Number(wasPublic || comment.replyCount > 0))
       // An edit or a pin of a comment that is not loaded changes nothing here.
       if (change > 0) {

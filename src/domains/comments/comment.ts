@@ -62,11 +62,17 @@ export interface CommentRow extends Omit<Comment, 'author' | 'status' | 'viewerR
   authorAvatarUrl: string | null
   authorProfileUrl: string | null
   status: CommentStatus
+  /** Only the author's ban in shadow holds it: to them it is approved. */
+  inShadow: boolean
   pinnedAt: Date | null
   editedAt: Date | null
   deletedAt: Date | null
   createdAt: Date
 }
+
+/** SQL: whether only its author's ban in shadow holds a row of `comments`. */
+export const inShadow = (comment: string): string =>
+  `(${comment}.status = 'pending' AND ${comment}.hold_reason IS NOT DISTINCT FROM 'shadow_ban')`
 
 const COLUMNS = {
   id: 'c.id',
@@ -81,6 +87,7 @@ const COLUMNS = {
   body: 'c.body',
   bodyHtml: 'c.body_html',
   status: 'c.status::text',
+  inShadow: inShadow('c'),
   pinnedAt: 'c.pinned_at',
   editedAt: 'c.edited_at',
   deletedAt: 'c.deleted_at',
@@ -88,7 +95,7 @@ const COLUMNS = {
   replyCount: 'c.reply_count',
   reactionCounts: 'c.reaction_counts',
   createdAt: 'c.created_at',
-} as const satisfies Record<keyof CommentRow, string>
+} satisfies Record<keyof CommentRow, string>
 
 /** SQL: these columns of `comments c` and its author `readers r`, named as in CommentRow. */
 export const columnsOf = (names: readonly (keyof CommentRow)[]): string =>
@@ -128,6 +135,10 @@ export function publicForm(comment: Comment): Comment {
   const status = comment.status === 'deleted' ? 'deleted' : 'withheld'
   return { ...comment, status, author: null, ...WITHOUT_TEXT, pinnedAt: null, editedAt: null, revision: 1 }
 }
+
+/** A comment as its author sees it. */
+export const toAuthorsComment = (row: CommentRow): Comment =>
+  row.inShadow ? { ...toComment(row), status: 'approved' } : toComment(row)
 
 export const toPublicComment = (row: CommentRow): Comment => publicForm(toComment(row))
 

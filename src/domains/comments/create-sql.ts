@@ -4,7 +4,7 @@ import { type Param, type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
 import { banIn } from '../readers/bans.ts'
 import { approvedComments, repeatsText, repetitionsSince } from './history-sql.ts'
-import type { CommentRow } from './comment.ts'
+import { type CommentRow, inShadow } from './comment.ts'
 import type { HoldPolicy, Judgement } from './rules.ts'
 
 /** A placeholder for the depth in a new comment's JSON: only the statement knows the depth. */
@@ -23,7 +23,7 @@ const STATUS_SLOT = '"status":"approved"'
 type Default = 'pinnedAt' | 'editedAt' | 'deletedAt' | 'revision' | 'replyCount' | 'reactionCounts'
 type OfReader = 'authorExternalId' | 'authorName' | 'authorAvatarUrl' | 'authorProfileUrl'
 /** Fields that the statement decides. */
-type Decided = 'depth' | 'status' | 'createdAt'
+type Decided = 'depth' | 'status' | 'inShadow' | 'createdAt'
 type Given = Pick<CommentRow, Exclude<keyof CommentRow, Default | OfReader | Decided>>
 
 /** One comment to create. Arrays of these, column by column, are the statement's parameters. */
@@ -62,6 +62,8 @@ export interface CreateResult {
   depth: number
   /** The outcome of the rules and the author's history. */
   status: 'approved' | 'pending'
+  /** Only the author's ban in shadow holds it: the answer says that it is approved. */
+  inShadow: boolean
   /** Whether it is in a moderation queue. */
   isQueued: boolean
   /** Whether the tenant's classifier must be asked. */
@@ -186,10 +188,11 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
      ${ofMany(') l')}
    ),${unlessPlain(`
    parents AS MATERIALIZED (
-     SELECT p.tenant_id, p.id, p.discussion_id, p.depth, p.author_id FROM locked l
+     SELECT p.tenant_id, p.id, p.discussion_id, p.depth, p.author_id, p.status = 'approved' AS is_open FROM locked l
      JOIN input i ON i.tenant_id = l.tenant_id AND i.discussion_id = l.id
      JOIN comments p ON p.tenant_id = i.tenant_id AND p.id = i.parent_id
-     WHERE p.discussion_id IS NOT DISTINCT FROM i.discussion_id AND p.status IS NOT DISTINCT FROM 'approved'
+     WHERE p.discussion_id IS NOT DISTINCT FROM i.discussion_id
+       AND (p.status IS NOT DISTINCT FROM 'approved' OR (p.author_id = i.author_id AND ${inShadow('p')}))
      FOR NO KEY UPDATE OF p
    ),`)}
    judged AS (
@@ -201,7 +204,8 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
          WHEN l.state = 'archived' THEN 'discussion_archived'
          WHEN l.state = 'locked' THEN 'discussion_locked'
          WHEN a.ban = 'open' THEN 'reader_banned'
-         ${unlessPlain(`WHEN i.parent_id IS NOT NULL AND p.id IS NULL THEN 'parent_not_found'
+         ${unlessPlain(`WHEN i.parent_id IS NOT NULL AND (p.id IS NULL OR NOT (p.is_open OR a.ban IS NOT DISTINCT FROM 'shadow'))
+           THEN 'parent_not_found'
          WHEN p.depth + 1 > i.max_depth THEN 'too_deep'`)}
          ELSE 'created'
        END AS outcome
@@ -232,7 +236,8 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
    decided AS (
      SELECT *, CASE WHEN in_shadow OR ${given('asks')} OR (verdict IS NOT NULL AND NOT ${given('flags')})
          THEN 'pending' ELSE 'approved' END AS status,
-       coalesce(verdict, CASE WHEN in_shadow THEN 'shadow_ban' WHEN ${given('asks')} THEN 'classifier' END) AS hold_reason,
+       CASE WHEN in_shadow AND (verdict IS NULL OR ${given('flags')}) THEN 'shadow_ban'
+         ELSE coalesce(verdict, CASE WHEN ${given('asks')} THEN 'classifier' END) END AS hold_reason,
        verdict IS NOT NULL AND ${given('flags')} AND NOT in_shadow AS flagged,
        is_created AND ${given('asks')} AND NOT in_shadow AND (verdict IS NULL OR ${given('flags')}) AS is_asked
      FROM ruled
@@ -298,6 +303,7 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
    ),
    queued AS (${queueDeliveries('happened')})
    SELECT c.outcome, c.depth, CASE WHEN is_created THEN c.status ELSE 'pending' END AS status, c.is_asked AS "isAsked",
+     c.hold_reason IS NOT DISTINCT FROM 'shadow_ban' AS "inShadow",
      c.is_created AND (c.status = 'pending' OR c.flagged) AS "isQueued", c.seq, c.audience,
      CASE WHEN is_created THEN ${CREATED_DATA} END AS data,
      ${arePlain ? 'NULL AS "replyData", NULL::uuid AS "recipientId"' : 'r.data AS "replyData", r.recipient_id AS "recipientId"'},

@@ -117,7 +117,7 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedText, au
     toJson: (newId, at) => JSON.stringify(commentOf(newId, at, UNKNOWN_DEPTH, 'approved')),
   })
   if (result.outcome !== 'created') throw refusal(result.outcome, tenant.settings)
-  return commentOf(id, createdAt, result.depth, result.status)
+  return commentOf(id, createdAt, result.depth, result.inShadow ? 'approved' : result.status)
 }
 
 function refusal(outcome: Exclude<CreateOutcome, 'created'>, { maxDepth }: TenantSettings): ServiceError {

@@ -10,10 +10,11 @@ import { validate } from '../../core/validate.ts'
 import { type Reader, requireReader } from '../readers/readers.ts'
 import { audienceOf, changeComment, changeView, tellClassifiers } from './change.ts'
 import { reviseComment, tombstoneComment, askClassifier, forgetClassifierRequest } from './change-sql.ts'
-import { type Comment, type CommentText, toComment } from './comment.ts'
+import { type Comment, type CommentRow, type CommentText, toComment } from './comment.ts'
 import { bodySchema } from './comments.ts'
 import { selectHistory } from './history-sql.ts'
 import { type LockedComment, peekComment } from './locked.ts'
+import { authorsComment } from './shadow.ts'
 import { type Decision, decide, holdPolicy, type Judgement, holdReasonOf } from './rules.ts'
 import { checkText } from './text.ts'
 
@@ -37,11 +38,13 @@ export async function updateComment(
   const found = isId(commentId) ? await peekComment(ctx.app.db.query, tenant.id, commentId, now) : undefined
   if (found === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
   requireEditable(found, reader, tenant, now)
-  if (found.body === body) return toComment(found)
+  if (found.body === body) return authorsComment(ctx, found)
   const { bodyHtml, judgement } = checkText(ctx, body)
   let asks = false
-  const edited = await changeComment(ctx, commentId, async (sql, comment, at) => {
+  let edited: CommentRow = found
+  await changeComment(ctx, commentId, async (sql, comment, at) => {
     requireEditable(comment, reader, tenant, at)
+    edited = comment
     if (comment.body === body) return { comment, events: [] }
     const decision = await decideOnEdit(sql, tenant, comment, judgement, at)
     asks = decision.asks
@@ -52,13 +55,15 @@ export async function updateComment(
     if (asks) await askClassifier(sql, tenant.id, comment.id, revision)
     else if (comment.isAsked) await forgetClassifierRequest(sql, tenant.id, comment.id)
     const pinnedAt = decision.status === 'pending' ? null : comment.pinnedAt
-    const after = { ...comment, ...decision, ...texts, editedAt: at, revision, pinnedAt }
+    const isInShadow = decision.status === 'pending' && decision.holdReason === 'shadow_ban'
+    const after = { ...comment, ...decision, ...texts, editedAt: at, revision, pinnedAt, inShadow: isInShadow }
+    edited = after
     const tombstones = await changeView(sql, tenant.id, comment, after)
     const audience = audienceOf(comment, after)
     return { comment: after, events: [{ type: 'comment_edited', audience, actor: readerActor(reader) }], tombstones }
   })
   if (asks) tellClassifiers(ctx.app)
-  return edited
+  return authorsComment(ctx, edited)
 }
 
 /** Throws the reason if the reader may not edit a comment now. */
@@ -85,7 +90,9 @@ async function decideOnEdit(
   const author = { tenantId, authorId: comment.authorId ?? comment.id, commentId: comment.id }
   const reason = holdReasonOf(judgement, await selectHistory(sql, author, judgement, now))
   if (comment.status === 'pending' && !comment.isAsked) {
-    return { status: 'pending', holdReason: reason ?? comment.holdReason, flagged: comment.flagged, asks: false }
+    const isPublicToAuthor = comment.inShadow && holdPolicy(settings).flags
+    const holdReason = isPublicToAuthor ? comment.holdReason : (reason ?? comment.holdReason)
+    return { status: 'pending', holdReason, flagged: comment.flagged, asks: false }
   }
   const decision = decide(reason, comment.authorBan === 'shadow', holdPolicy(settings))
   // The classifier was switched off meanwhile: a comment that was never in view then needs a

@@ -15,7 +15,7 @@ import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/shared-reads.ts'
 import { cutKeys, isCut } from '../../core/sql.ts'
-import { type Comment, toPublicComment } from './comment.ts'
+import { type Comment, selectComments, toAuthorsComment, toPublicComment } from './comment.ts'
 import { getComment } from './comments.ts'
 import {
   type CommentSort,
@@ -27,6 +27,7 @@ import {
   listRootsOfEach,
   listShortRootsOfEach,
 } from './list-sql.ts'
+import { asSeenInShadow, type Shadow, shadowIn } from './shadow.ts'
 
 interface LevelArgs extends PageArgs {
   sort?: CommentSort | null | undefined
@@ -51,13 +52,12 @@ export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<C
   const parentId = args.parentId ?? null
   const level = { sort, after: placeOf(sort, args.after), limit: size + 1 }
   if (parentId === null) {
-    const roots = await loadRoots(ctx, discussionId, level)
-    return pageOf(roots.comments, size, args, cursorOf(sort), roots.isCut)
+    return pageFor(ctx, { discussionId, parentId }, level, await loadRoots(ctx, discussionId, level), args)
   }
   if (!isId(parentId)) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
   const rows = await listLevel(ctx.app.db.query, tenant.id, { discussionId, parentId, ...level })
   if (rows.length === 0) await requireParent(ctx, discussionId, parentId)
-  return pageOf(rows.map(toPublicComment), size, args, cursorOf(sort), isCut(rows))
+  return pageFor(ctx, { discussionId, parentId }, level, listedOf(rows), args)
 }
 
 /** Part of one list of comments. */
@@ -115,8 +115,77 @@ export async function listRepliesOf(ctx: Ctx, comment: Comment, args: LevelArgs)
   const after = placeOf(sort, args.after)
   const level = { sort, after, limit: size + 1 }
   const replies = comment.replyCount === 0 ? NONE : await loadReplies(ctx, comment, level)
-  return pageOf(replies.comments, size, args, cursorOf(sort), replies.isCut)
+  return pageFor(ctx, { discussionId: comment.discussionId, parentId: comment.id }, level, replies, args)
 }
+
+interface Place {
+  discussionId: Id
+  parentId: Id | null
+}
+
+/** A page of what the public sees of a level, and of what a viewer banned in shadow sees beside. */
+async function pageFor(
+  ctx: Ctx,
+  place: Place,
+  level: NestedLevel,
+  all: Listed,
+  args: PageArgs,
+): Promise<Page<Comment>> {
+  const shadow = await shadowIn(ctx, place.discussionId)
+  const { comments, isCut: isListCut } = shadow === null ? all : await withShadow(ctx, shadow, place, level, all)
+  const cursor = cursorOf(level.sort)
+  if (shadow === null) return pageOf(comments, level.limit - 1, args, cursor, isListCut)
+  // Cursors have the numbers by which the level is sorted.
+  const sorted = new Map(comments.map((each) => [each.id, each]))
+  const adjusted = await asSeenInShadow(ctx, shadow, comments)
+  return pageOf(adjusted, level.limit - 1, args, (each) => cursor(sorted.get(each.id) ?? each), isListCut)
+}
+
+async function withShadow(
+  ctx: Ctx,
+  shadow: Shadow,
+  { parentId }: Place,
+  level: NestedLevel,
+  { comments, isCut: isListCut }: Listed,
+): Promise<Listed> {
+  const last = isListCut ? comments.at(-1) : undefined
+  const isBefore = orderOf(level.sort)
+  const { after } = level
+  const wanted = [...shadow.shown.values()]
+    .map((key) => ({ ...key, pinnedAt: null }))
+    .filter((key) => key.parentId === parentId)
+    .filter((key) => after === null || isBefore(after, key))
+    .filter((key) => last === undefined || isBefore(key, placeIn(last)))
+    .sort((one, other) => (isBefore(one, other) ? -1 : 1))
+    .slice(0, level.limit)
+  const rows = await selectComments(
+    ctx.app.db.query,
+    requireCaller(ctx).tenant.id,
+    wanted.map(({ id }) => id),
+  )
+  const own = rows.map((row) => (row.inShadow ? toAuthorsComment(row) : toPublicComment(row)))
+  const merged = [...comments, ...own].sort((one, other) => (isBefore(placeIn(one), placeIn(other)) ? -1 : 1))
+  return { comments: merged.slice(0, level.limit), isCut: isListCut }
+}
+
+const placeIn = ({ id, pinnedAt, reactionCounts, replyCount }: Comment): LevelPlace => ({
+  id,
+  pinnedAt,
+  reactionCount: reactionCountOf(reactionCounts),
+  replyCount,
+})
+
+/** Whether a place stands before another one, as the statements of lists sort. */
+const orderOf =
+  (sort: CommentSort) =>
+  (one: LevelPlace, other: LevelPlace): boolean => {
+    if (one.pinnedAt !== other.pinnedAt) return (one.pinnedAt ?? '') > (other.pinnedAt ?? '')
+    if (one.pinnedAt !== null || sort === 'newest') return one.id > other.id
+    if (sort === 'oldest') return one.id < other.id
+    const [by, than] = [one, other].map(({ reactionCount, replyCount }) => [reactionCount, replyCount] as const)
+    if (by?.[0] !== than?.[0]) return (by?.[0] ?? 0) > (than?.[0] ?? 0)
+    return by?.[1] === than?.[1] ? one.id > other.id : (by?.[1] ?? 0) > (than?.[1] ?? 0)
+  }
 
 type NestedLevel = Parameters<typeof listReplies>[3]
 
@@ -179,6 +248,7 @@ function placeOf(sort: CommentSort, cursor: string | null | undefined): LevelPla
  * every reader.
  */
 async function requireParent(ctx: Ctx, discussionId: Id, parentId: Id): Promise<void> {
-  const parent = await getComment(anonymous(ctx), parentId)
+  const isOwn = (await shadowIn(ctx, discussionId))?.shown.has(parentId) === true
+  const parent = await getComment(isOwn ? ctx : anonymous(ctx), parentId)
   if (parent.discussionId !== discussionId) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
 }

@@ -1,6 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { banIn } from '../readers/bans.ts'
+import { inShadow } from './comment.ts'
 import type { CreateOutcome } from './create-sql.ts'
 
 // CREATE (create-sql.ts) decides again, under its locks. `status =` would let PostgreSQL take the
@@ -23,7 +24,8 @@ const OUTCOME = statement(
    LEFT JOIN readers a ON a.tenant_id = t.tenant_id AND a.id = coalesce(m.into_id, n.id) AND a.erasing_at IS NULL
    LEFT JOIN comments p
      ON p.tenant_id = t.tenant_id AND p.id = $3 AND p.discussion_id IS NOT DISTINCT FROM d.id
-       AND p.status IS NOT DISTINCT FROM 'approved'`,
+       AND (p.status IS NOT DISTINCT FROM 'approved'
+         OR (${banIn('a', '$6')} = 'shadow' AND p.author_id = a.id AND ${inShadow('p')}))`,
 )
 
 interface RefusalInput {

@@ -136,7 +136,11 @@ export interface Decision {
 
 /** The comment's state for a verdict. CREATE (create-sql.ts) decides the same in SQL. */
 export function decide(reason: HoldReason | null, isShadowBanned: boolean, policy: HoldPolicy): Decision {
-  if (isShadowBanned) return { status: 'pending', holdReason: reason ?? 'shadow_ban', flagged: false, asks: false }
+  if (isShadowBanned) {
+    // What would be public but for the ban is so to its author (`inShadow`).
+    const holdReason = reason === null || policy.flags ? 'shadow_ban' : reason
+    return { status: 'pending', holdReason, flagged: false, asks: false }
+  }
   if (reason !== null && !policy.flags) return { status: 'pending', holdReason: reason, flagged: false, asks: false }
   const flagged = reason !== null
   if (policy.asks) return { status: 'pending', holdReason: reason ?? 'classifier', flagged, asks: true }

@@ -1,3 +1,6 @@
+import type { Ctx } from '../../core/context.ts'
+import type { Id } from '../../core/ids.ts'
+import { shadowIn } from '../comments/shadow.ts'
 import { searchSchema } from '../../core/search.ts'
 import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
@@ -24,6 +27,11 @@ const DiscussionSortEnum = builder.enumType('DiscussionSort', {
   },
 })
 
+/** The same for a viewer who is banned in shadow, and counts their own. */
+async function withShadow(ctx: Ctx, id: Id, commentCount: number): Promise<number> {
+  return commentCount + ((await shadowIn(ctx, id))?.count ?? 0)
+}
+
 export const DiscussionRef = builder.objectRef<discussions.Discussion>('Discussion').implement({
   description: "The comment thread of one of the tenant's pages.",
   fields: (t) => ({
@@ -32,8 +40,10 @@ export const DiscussionRef = builder.objectRef<discussions.Discussion>('Discussi
     title: t.exposeString('title', { nullable: true, description: 'The title of the page.' }),
     url: t.exposeString('url', { nullable: true, description: 'The address of the page.' }),
     state: t.expose('state', { type: DiscussionStateEnum, description: 'Who may write in it.' }),
-    commentCount: t.exposeInt('commentCount', {
+    commentCount: t.int({
       description: 'The number of approved comments, exact at every commit.',
+      resolve: ({ id, commentCount }, _args, ctx) =>
+        ctx.caller?.identity == null ? commentCount : withShadow(ctx, id, commentCount),
     }),
     lastEventId: t.exposeString('lastEventId', {
       description: 'The stream position of this answer. Open the stream with it to miss nothing.',

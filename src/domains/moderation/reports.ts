@@ -60,6 +60,8 @@ async function reportAs(
     // First, because the caller may know of their own report even if it has taken the comment out
     // of view.
     if (!(await insertReport(sql, report))) throw new ServiceError('already_reported')
+    // Their own, which they take for public.
+    if (comment.inShadow && comment.authorId === reader.id) return { comment, events: [] }
     if (comment.status !== 'approved') throw new ServiceError('not_found', { detail: 'There is no such comment.' })
     if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
     const after = { ...comment, reportCount: comment.reportCount + Number(counts) }

@@ -15,6 +15,7 @@ const LEFT_OUT = [
   'authorProfileUrl',
   'depth',
   'replyCount',
+  'inShadow',
   'pinnedAt',
 ] as const satisfies readonly (keyof CommentRow)[]
 

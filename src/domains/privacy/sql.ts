@@ -26,7 +26,8 @@ const BEGIN = statement(
        banned_at = NULL, banned_until = NULL, ban_reason = NULL, shadow_banned = false
      WHERE tenant_id = $1 AND id = $2
      RETURNING tenant_id
-   )
+   ),
+   alone AS (DELETE FROM shadow_reactions WHERE tenant_id = $1 AND reader_id = $2)
    UPDATE tenants t SET profile_version = t.profile_version + 1 FROM begun b WHERE t.id = b.tenant_id`,
 )
 

@@ -3,6 +3,7 @@ import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { ReaderGone } from '../readers/gone.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
+import { reactInShadow } from './shadow.ts'
 import type { ReactionMode } from './sql.ts'
 import { writeReaction } from './writer.ts'
 
@@ -67,6 +68,8 @@ async function writeAs(
   switch (outcome) {
     case 'written':
       return { commentId, type: held.type, reactionCounts: held.reactionCounts ?? {} }
+    case 'in_shadow':
+      return reactInShadow(ctx, { mode, commentId, type, readerId: reader.id })
     case 'not_found':
       throw notFound()
     case 'unavailable':

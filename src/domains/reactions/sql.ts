@@ -2,6 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import type { IfLocked } from '../../core/shared-writer.ts'
 import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
+import { inShadow } from '../comments/comment.ts'
 import { banIn } from '../readers/bans.ts'
 
 /** `toggle`: the same type again removes the reaction. `set` and `remove` are idempotent. */
@@ -39,6 +40,8 @@ export interface ReactionResult {
     | 'discussion_archived'
     | 'discussion_locked'
     | 'reader_banned'
+    /** The reader is banned in shadow: nothing was written. */
+    | 'in_shadow'
   /** Null if there is no such comment. */
   discussionId: Id | null
   type: string | null
@@ -100,7 +103,7 @@ const writeAll = <Name extends string>(name: Name, ifLocked: '' | 'SKIP LOCKED',
      SELECT l.state, l.seq AS last_seq, c.* FROM placed p
      JOIN locked l ON l.tenant_id = p.tenant_id AND l.id = p.discussion_id
      CROSS JOIN LATERAL (
-       SELECT p.n, c.status, c.reaction_counts FROM comments c
+       SELECT p.n, c.status, c.reaction_counts, c.author_id = p.reader_id AND ${inShadow('c')} AS is_theirs FROM comments c
        WHERE c.tenant_id = p.tenant_id AND c.id = p.comment_id FOR NO KEY UPDATE OF c
      ) c
    ),
@@ -109,11 +112,12 @@ const writeAll = <Name extends string>(name: Name, ifLocked: '' | 'SKIP LOCKED',
        CASE
          WHEN p.discussion_id IS NULL THEN 'not_found'
          WHEN t.n IS NULL THEN ${otherwise}
-         WHEN t.status <> 'approved' THEN 'not_found'
+         WHEN t.status <> 'approved' AND NOT (r.ban IS NOT DISTINCT FROM 'shadow' AND t.is_theirs) THEN 'not_found'
          WHEN r.id IS NULL THEN 'unavailable'
          WHEN t.state = 'archived' THEN 'discussion_archived'
          WHEN t.state = 'locked' THEN 'discussion_locked'
          WHEN r.ban = 'open' THEN 'reader_banned'
+         WHEN r.ban = 'shadow' THEN 'in_shadow'
          ELSE 'written'
        END AS outcome
      FROM placed p

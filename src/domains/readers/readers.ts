@@ -32,12 +32,14 @@ interface Known {
    * change nothing.
    */
   issuedAt: number
+  /** Whether they are banned in shadow. */
+  inShadow: boolean
 }
 
 const FIVE_MINUTES_MS = 300_000
 
 interface Writing {
-  reader: Promise<Reader>
+  reader: Promise<ReaderRow>
   /** Set by a message during the read, whose result may be stale. */
   stale: boolean
 }
@@ -97,39 +99,58 @@ export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T
  * profile. An assertion without profile claims changes no profile. No query is made if this process
  * knows that nothing has changed.
  */
-export async function ensureReader(app: App, tenant: Tenant, identity: Identity): Promise<Reader> {
+export const ensureReader = async (app: App, tenant: Tenant, identity: Identity): Promise<Reader> =>
+  (await ensureKnown(app, tenant, identity)).reader
+
+/**
+ * The asserted reader's id if they are banned in shadow, and are not to notice it; null for others
+ * and without an identity.
+ */
+export async function viewerInShadow(ctx: Ctx): Promise<Id | null> {
+  const { tenant, identity } = requireCaller(ctx)
+  if (identity === null) return null
+  const { reader, inShadow } = await ensureKnown(ctx.app, tenant, identity)
+  return inShadow ? reader.id : null
+}
+
+async function ensureKnown(app: App, tenant: Tenant, identity: Identity): Promise<Known> {
   const { known, underWay } = readers(app)
   const key = keyOf(tenant.id, identity.externalId)
   const entry = known.get(key)
   const issuedAt = identity.issuedAt.getTime()
   if (entry !== undefined && (issuedAt <= entry.issuedAt || !changes(entry.reader, identity))) {
     if (carriesProfile(identity)) entry.issuedAt = Math.max(entry.issuedAt, issuedAt)
-    return entry.reader
+    return entry
   }
   if (app.scope !== undefined) {
     // Not shared with other requests: the row may never be committed, and a request that waits
     // while it holds a connection could wait forever. Not cached either: by the commit it may be
     // stale.
-    const { profileIssuedAt: _, ...reader } = await upsertUntilSeen(app, tenant.id, identity)
-    return reader
+    return knownOf(await upsertUntilSeen(app, tenant.id, identity))
   }
   // Concurrent requests of one reader wait for one statement, not for the row's lock.
   const first = underWay.get(key)
-  if (first !== undefined) return first.reader.then(() => ensureReader(app, tenant, identity))
+  if (first !== undefined) return first.reader.then(() => ensureKnown(app, tenant, identity))
   const row = upsertUntilSeen(app, tenant.id, identity)
   const writing: Writing = { reader: row, stale: false }
   underWay.set(key, writing)
   try {
-    const { profileIssuedAt, ...reader } = await row
-    const newest = carriesProfile(identity) ? Math.max(profileIssuedAt.getTime(), issuedAt) : profileIssuedAt.getTime()
+    const found = knownOf(await row)
+    if (carriesProfile(identity)) found.issuedAt = Math.max(found.issuedAt, issuedAt)
     // A merged reader is not cached: messages about the other reader do not name this key.
-    const isMerged = reader.externalId !== identity.externalId
-    if (!writing.stale && !isMerged) known.set(key, { reader, issuedAt: newest })
-    return reader
+    const isMerged = found.reader.externalId !== identity.externalId
+    if (!writing.stale && !isMerged) known.set(key, found)
+    return found
   } finally {
     underWay.delete(key)
   }
 }
+
+const knownOf = ({ profileIssuedAt, shadowBanned, ...reader }: ReaderRow): Known => ({
+  reader,
+  issuedAt: profileIssuedAt.getTime(),
+  inShadow: shadowBanned,
+})
 
 async function upsertUntilSeen(app: App, tenantId: Id, identity: Identity): Promise<ReaderRow> {
   const id = newId()

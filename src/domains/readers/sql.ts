@@ -9,11 +9,14 @@ export interface ReaderRow {
   avatarUrl: string | null
   profileUrl: string | null
   profileIssuedAt: Date
+  /** Whether there is, or was, a ban in shadow that nobody has lifted. */
+  shadowBanned: boolean
 }
 
 const READER = (table: string) =>
   `${table}.id, ${table}.external_id AS "externalId", ${table}.name, ${table}.avatar_url AS "avatarUrl",
-   ${table}.profile_url AS "profileUrl", ${table}.profile_issued_at AS "profileIssuedAt"`
+   ${table}.profile_url AS "profileUrl", ${table}.profile_issued_at AS "profileIssuedAt",
+   ${table}.shadow_banned AS "shadowBanned"`
 
 // $8: whether the assertion has a profile at all. The last part answers if nothing had to be
 // written; the external id of a merged reader finds the target, whose profile stays. A replaced
@@ -42,7 +45,7 @@ const UPSERT_READER = statement(
    WHERE n.tenant_id = $1 AND n.external_id = $3 AND r.erasing_at IS NULL AND NOT EXISTS (SELECT 1 FROM written)`,
 )
 
-interface Profile extends Omit<ReaderRow, 'profileIssuedAt'> {
+interface Profile extends Omit<ReaderRow, 'profileIssuedAt' | 'shadowBanned'> {
   issuedAt: Date
   hasProfile: boolean
 }

@@ -1,0 +1,124 @@
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import type { Id } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import { viewerInShadow } from '../readers/readers.ts'
+import { type Comment, type CommentRow, inShadow, selectComment, toAuthorsComment } from './comment.ts'
+
+// A reader who is banned in shadow sees their own comments as if they were public: in lists, counts
+// and by id. Other viewers cost nothing here.
+
+/** A comment that such a reader sees and the public does not, as far as lists need it. */
+interface ShownKey {
+  id: Id
+  discussionId: Id
+  parentId: Id | null
+  reactionCount: number
+  replyCount: number
+  /** Their own; else a tombstone above one of these. */
+  isOwn: boolean
+}
+
+// Of their newest comments: a reader may have written for years.
+const SHOWN = statement(
+  'comments_shown_in_shadow',
+  `WITH RECURSIVE own AS MATERIALIZED (
+     SELECT * FROM (
+       SELECT * FROM comments WHERE tenant_id = $1 AND author_id = $2 ORDER BY id DESC LIMIT 1000
+     ) c WHERE c.discussion_id = ANY($3::uuid[]) AND ${inShadow('c')}
+   ),
+   shown AS (
+     SELECT id, discussion_id, parent_id, reaction_count, reply_count, true AS is_own FROM own
+     UNION
+     SELECT p.id, p.discussion_id, p.parent_id, p.reaction_count, p.reply_count, false FROM shown s
+     JOIN comments p ON p.tenant_id = $1 AND p.id = s.parent_id
+     WHERE p.status <> 'approved' AND p.reply_count = 0 AND p.id NOT IN (SELECT id FROM own)
+   )
+   SELECT id, discussion_id AS "discussionId", parent_id AS "parentId", reaction_count AS "reactionCount",
+     reply_count AS "replyCount", is_own AS "isOwn"
+   FROM shown`,
+)
+
+const selectShown = (sql: Sql, tenantId: Id, readerId: Id, discussionIds: readonly Id[]): Promise<ShownKey[]> =>
+  sql<ShownKey>(SHOWN, [tenantId, readerId, discussionIds])
+
+/** What a viewer banned in shadow sees of a discussion, and the public does not. */
+export class Shadow {
+  readonly shown: ReadonlyMap<Id, ShownKey>
+  readonly #replies = new Map<Id | null, number>()
+
+  constructor(keys: readonly ShownKey[]) {
+    this.shown = new Map(keys.map((key) => [key.id, key]))
+    for (const { parentId } of keys) this.#replies.set(parentId, (this.#replies.get(parentId) ?? 0) + 1)
+  }
+
+  /** How many comments more than the public they count. */
+  get count(): number {
+    return [...this.shown.values()].filter(({ isOwn }) => isOwn).length
+  }
+
+  /** A comment with the replies that they count. */
+  adjusted(comment: Comment): Comment {
+    const more = this.#replies.get(comment.id)
+    return more === undefined ? comment : { ...comment, replyCount: comment.replyCount + more }
+  }
+}
+
+/** See `Shadow`. One statement serves all discussions of a request. */
+export async function shadowIn(ctx: Ctx, discussionId: Id): Promise<Shadow | null> {
+  return (await viewerInShadow(ctx)) === null ? null : loadShadow(ctx, discussionId)
+}
+
+const loadShadow = perRequest<Id, Shadow>(async (ctx, discussionIds) => {
+  const readerId = await viewerInShadow(ctx)
+  if (readerId === null) return discussionIds.map(() => new Shadow([]))
+  const { tenant } = requireCaller(ctx)
+  const keys = await selectShown(ctx.app.db.query, tenant.id, readerId, [...new Set(discussionIds)])
+  return discussionIds.map((id) => new Shadow(keys.filter(({ discussionId }) => discussionId === id)))
+})
+
+const REACTIONS = statement(
+  'shadow_reactions',
+  `SELECT s.comment_id AS "commentId", s.type, r.type AS "publicType" FROM shadow_reactions s
+   LEFT JOIN reactions r ON r.tenant_id = s.tenant_id AND r.comment_id = s.comment_id AND r.reader_id = s.reader_id
+   WHERE s.tenant_id = $1 AND s.comment_id = ANY($2::uuid[]) AND s.reader_id = $3
+     AND (r.updated_at IS NULL OR r.updated_at <= s.updated_at)`,
+)
+
+/** Comments as a viewer banned in shadow sees them: with their own replies and reactions. */
+export async function asSeenInShadow(ctx: Ctx, shadow: Shadow, comments: readonly Comment[]): Promise<Comment[]> {
+  const params = [requireCaller(ctx).tenant.id, comments.map(({ id }) => id), await viewerInShadow(ctx)]
+  const rows = await ctx.app.db.query<{ commentId: Id; type: string | null; publicType: string | null }>(
+    REACTIONS,
+    params,
+  )
+  const held = new Map(rows.map((row) => [row.commentId, row]))
+  return comments.map((comment) => {
+    const own = held.get(comment.id)
+    const adjusted = shadow.adjusted(comment)
+    if (own === undefined) return adjusted
+    const counts = new Map(Object.entries(comment.reactionCounts))
+    if (own.publicType !== null) counts.set(own.publicType, (counts.get(own.publicType) ?? 1) - 1)
+    if (own.type !== null) counts.set(own.type, (counts.get(own.type) ?? 0) + 1)
+    const reactionCounts = Object.fromEntries([...counts].filter(([, n]) => n > 0))
+    return { ...adjusted, reactionCounts, viewerReaction: own.type }
+  })
+}
+
+/** The asserted reader's own comment, or one that they see, with what only they see of it. */
+export async function seenByViewer(ctx: Ctx, comment: Comment): Promise<Comment> {
+  const shadow = await shadowIn(ctx, comment.discussionId)
+  if (shadow === null) return comment
+  const [seen = comment] = await asSeenInShadow(ctx, shadow, [comment])
+  return seen
+}
+
+export const authorsComment = (ctx: Ctx, row: CommentRow): Promise<Comment> => seenByViewer(ctx, toAuthorsComment(row))
+
+/** A comment on which a viewer banned in shadow has reacted. */
+export async function commentInShadow(ctx: Ctx, id: Id): Promise<Comment> {
+  const row = await selectComment(ctx.app.db.query, requireCaller(ctx).tenant.id, id)
+  if (row === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  return authorsComment(ctx, row)
+}
