@@ -136,7 +136,7 @@ class Side {
       if (key === 'requestId' || key === 'instance') return undefined
       if (key === 'author' && typeof each === 'object' && each !== null)
         return (each as { externalId: string }).externalId
-      if (/At$/.test(key)) return each === null ? null : 'a time'
+      if (key.endsWith('At')) return each === null ? null : 'a time'
       if (key === 'discussionId') return 'the page'
       return typeof each === 'string' ? (names.get(each) ?? each) : each
     })

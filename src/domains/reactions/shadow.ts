@@ -2,7 +2,6 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { statement } from '../../core/sql.ts'
 import { commentInShadow } from '../comments/shadow.ts'
-import type { Reaction } from './reactions.ts'
 import type { ReactionMode } from './sql.ts'
 
 const WRITE = statement(
@@ -27,8 +26,12 @@ interface Chosen {
   readerId: Id
 }
 
+interface ReactedInShadow extends Pick<Chosen, 'commentId' | 'type'> {
+  reactionCounts: Record<string, number>
+}
+
 /** Writes a reaction that only its reader sees. There is no event, and no count of others. */
-export async function reactInShadow(ctx: Ctx, { mode, commentId, type, readerId }: Chosen): Promise<Reaction> {
+export async function reactInShadow(ctx: Ctx, { mode, commentId, type, readerId }: Chosen): Promise<ReactedInShadow> {
   const { tenant } = requireCaller(ctx)
   const params = [tenant.id, commentId, readerId, mode, type, new Date()]
   const [held] = await ctx.app.db.query<{ type: string | null }>(WRITE, params)
