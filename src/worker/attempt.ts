@@ -1,5 +1,6 @@
 import type { App } from '../core/context.ts'
 import { bodyOf, idempotencyKeyOf, signedHeaders } from '../core/delivery-request.ts'
+import { openHeaders, redactHeaders, withOwnHeaders } from '../core/own-headers.ts'
 import { openSecrets } from '../core/signing-secrets.ts'
 import type { Attributes, Span } from '../core/span.ts'
 import type { WebhookPolicy } from '../core/tenant-settings.ts'
@@ -25,7 +26,7 @@ export async function attemptDelivery(
   const policy = effectivePolicy(settings, lease.policy)
   const at = new Date()
   const span = app.tracing?.begin('webhook attempt', { kind: 'client', link: lease.trace, attributes: told(lease) })
-  const { answer, headers } = await send(app, outbound, { lease, at, span }, policy.timeoutMs, signal)
+  const { answer, headers, own } = await send(app, outbound, { lease, at, span }, policy.timeoutMs, signal)
   const error = failureOf(answer)
   if (answer.statusCode !== null) span?.set({ 'http.response.status_code': answer.statusCode })
   span?.end(error ?? undefined)
@@ -36,7 +37,7 @@ export async function attemptDelivery(
     durationMs: answer.durationMs,
     statusCode: answer.statusCode,
     error,
-    responseSnippet: snippetOf(answer.body, headers),
+    responseSnippet: snippetOf(answer.body, headers, own),
     wasSent: answer !== GONE && answer !== UNSIGNED,
     retryInMs: error === null || answer === GONE ? null : retryDelayMs(lease.attemptCount + 1, policy, Math.random()),
     pauseMs: pauseOf(answer, at),
@@ -84,8 +85,10 @@ async function send(
 ) {
   const body = bodyOf(lease)
   const secrets = openSecrets(app.settings, lease.endpointId, lease.secrets)
-  if (body === null) return { answer: GONE, headers: {} as Headers }
-  if (secrets === null) return { answer: UNSIGNED, headers: {} as Headers }
+  const own = openHeaders(app.settings, lease.endpointId, lease.headers)
+  const nothing: Headers = {}
+  if (body === null) return { answer: GONE, headers: nothing, own: nothing }
+  if (secrets === null || own === null) return { answer: UNSIGNED, headers: nothing, own: nothing }
   const request = {
     prefix: app.settings.HEADER_PREFIX,
     event: lease.eventType,
@@ -93,9 +96,13 @@ async function send(
     idempotencyKey: idempotencyKeyOf(lease),
     isTest: lease.body !== null,
   }
-  const headers: Headers = signedHeaders(request, secrets, at, body)
+  const headers: Headers = withOwnHeaders(own, signedHeaders(request, secrets, at, body))
   if (span != null) headers.traceparent = span.traceparent
-  return { answer: await outbound.post({ url: lease.url, headers, body, timeoutMs, logsBody: true, signal }), headers }
+  return {
+    answer: await outbound.post({ url: lease.url, headers, body, timeoutMs, logsBody: true, signal }),
+    headers,
+    own,
+  }
 }
 
 const unsent = (error: string): OutboundAnswer => ({
@@ -129,9 +136,10 @@ const SENT_SIGNATURE = /v1=([0-9a-f]{64})|v1,([A-Za-z0-9+/]{43}=)/g
 
 /**
  * The beginning of an answer, at most 1 KiB of valid UTF-8 that the database can store; null if
- * there is none. A signature that the receiver echoes must not get into the delivery log.
+ * there is none. Signatures and own headers that the receiver echoes must not get into the delivery
+ * log.
  */
-export function snippetOf(body: Buffer, sentHeaders: Readonly<Record<string, string>>): string | null {
+export function snippetOf(body: Buffer, sentHeaders: Readonly<Headers>, own: Readonly<Headers> = {}): string | null {
   if (body.length === 0) return null
   let text = body.toString('utf8').replaceAll('\0', '\uFFFD')
   for (const value of Object.values(sentHeaders)) {
@@ -139,5 +147,6 @@ export function snippetOf(body: Buffer, sentHeaders: Readonly<Record<string, str
       text = text.replaceAll(hex ?? base64 ?? '', '[signature]')
     }
   }
+  text = redactHeaders(text, own)
   return new TextDecoder().decode(Buffer.from(text).subarray(0, MAX_SNIPPET_BYTES), { stream: true })
 }

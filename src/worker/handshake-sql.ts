@@ -1,4 +1,5 @@
 import type { Id } from '../core/ids.ts'
+import type { SealedHeader } from '../core/own-headers.ts'
 import type { SealedSecret } from '../core/signing-secrets.ts'
 import { type Sql, statement } from '../core/sql.ts'
 
@@ -9,6 +10,7 @@ export interface Handshake {
   url: string
   challenge: string
   secrets: SealedSecret[] | null
+  headers: SealedHeader[] | null
 }
 
 const DUE = `verification_due_at <= now() AND state <> 'verified' AND challenge IS NOT NULL`
@@ -38,7 +40,9 @@ const LEASE_HANDSHAKES = statement(
      FROM due WHERE e.tenant_id = due.tenant_id AND e.id = due.id
      RETURNING e.tenant_id, e.id, e.url, e.challenge
    )
-   SELECT l.tenant_id AS "tenantId", l.id AS "endpointId", l.url, l.challenge, s.secrets
+   SELECT l.tenant_id AS "tenantId", l.id AS "endpointId", l.url, l.challenge, s.secrets, (
+       SELECT json_agg(json_build_object('name', name, 'sealed', encode(sealed, 'base64')))
+       FROM webhook_headers WHERE tenant_id = l.tenant_id AND endpoint_id = l.id) AS headers
    FROM leased l CROSS JOIN LATERAL (
      SELECT json_agg(json_build_object('kid', kid, 'sealed', encode(sealed, 'base64')) ORDER BY expires_at DESC NULLS FIRST) AS secrets
      FROM webhook_secrets

@@ -2,6 +2,7 @@ import { CHANNELS } from '../core/bus.ts'
 import type { App } from '../core/context.ts'
 import { signedHeaders } from '../core/delivery-request.ts'
 import { newId } from '../core/ids.ts'
+import { openHeaders, withOwnHeaders } from '../core/own-headers.ts'
 import { openSecrets } from '../core/signing-secrets.ts'
 import { type Handshake, leaseHandshakes, recordHandshake, releaseHandshake } from './handshake-sql.ts'
 import type { OutboundAnswer } from './exchange.ts'
@@ -47,7 +48,8 @@ async function shakeHands(
   const { endpointId, url, challenge } = handshake
   const secrets = openSecrets(app.settings, endpointId, handshake.secrets)
   if (handshake.secrets === null) return 'there is no signing secret: rotate it'
-  if (secrets === null) return 'the signing secret cannot be opened'
+  const own = openHeaders(app.settings, endpointId, handshake.headers)
+  if (secrets === null || own === null) return 'the signing secret cannot be opened'
   const at = new Date()
   const body = JSON.stringify({ type: 'verification', challenge, timestamp: at.toISOString() })
   const request = {
@@ -56,7 +58,7 @@ async function shakeHands(
     deliveryId: newId(),
     idempotencyKey: `verification:${endpointId}`,
   }
-  const headers = signedHeaders(request, secrets, at, body)
+  const headers = withOwnHeaders(own, signedHeaders(request, secrets, at, body))
   return judgeAnswer(await outbound.post({ url, headers, body, timeoutMs: TIMEOUT_MS, signal }), challenge)
 }
 

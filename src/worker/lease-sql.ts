@@ -1,5 +1,6 @@
 import type { EventType } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
+import type { SealedHeader } from '../core/own-headers.ts'
 import type { SealedSecret } from '../core/signing-secrets.ts'
 import { type Sql, statement } from '../core/sql.ts'
 import { type CommentState, commentState } from '../core/withdrawal.ts'
@@ -34,6 +35,8 @@ export interface Lease {
   commentNow: CommentState | null
   /** Newest first; null if there is none. */
   secrets: SealedSecret[] | null
+  /** The endpoint's own; null if there is none. */
+  headers: SealedHeader[] | null
 }
 
 /** Both ids, because imports keep ids: two tenants may have an endpoint with the same id. */
@@ -195,7 +198,9 @@ const LEASE = statement(
    SELECT l.lease_id AS "leaseId", l.tenant_id AS "tenantId", l.id AS "deliveryId", l.endpoint_id AS "endpointId",
      l.url, l.policy, l.attempt_count AS "attemptCount", l.event_type AS "eventType", l.event_id AS "eventId",
      l.discussion_id AS "discussionId", l.seq, l.body, e.occurred_at AS "occurredAt",
-     e.actor::text AS actor, e.data::text AS data, e.trace, s.secrets,
+     e.actor::text AS actor, e.data::text AS data, e.trace, s.secrets, (
+       SELECT json_agg(json_build_object('name', name, 'sealed', encode(sealed, 'base64')))
+       FROM webhook_headers WHERE tenant_id = l.tenant_id AND endpoint_id = l.endpoint_id) AS headers,
      CASE WHEN ${IS_LATE} THEN ${commentState('e')} END AS "commentNow",
      (SELECT coalesce(bool_or(place > share), false) FROM placed) AS "leftOut"
    FROM leased l

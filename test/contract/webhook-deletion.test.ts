@@ -151,7 +151,7 @@ describe('while endpoints come and go', () => {
       let answer: TestResponse | undefined
       await service.app.db.transaction(async (sql) => {
         await lockForReplay(sql, tenantId, id)
-        const span = { from, to: new Date(), eventTypes: ['comment_created' as const] }
+        const span = { from, to: new Date(), discussionIds: [], eventTypes: ['comment_created' as const] }
         replayed = await replayEvents(sql, tenantId, id, { ...span, limit: 10, paceMs: 0 })
         answer = await remove(id)
       })

@@ -57,6 +57,8 @@ describe('POST /webhooks', () => {
       url: receiver.url + path,
       description: 'the newsroom',
       eventTypes: ['*'],
+      discussionIds: null,
+      headers: [],
       state: 'unverified',
       circuit: 'closed',
       circuitOpenUntil: null,

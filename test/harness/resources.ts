@@ -33,6 +33,7 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
   'discussions/:id': 'discussion',
   'discussions/:discussionId': 'discussion',
   discussionId: 'discussion',
+  discussionIds: 'discussion',
   'comments/:id': 'comment',
   'comments/:commentId': 'comment',
   parentId: 'comment',

@@ -42,6 +42,7 @@ export const queueDeliveries = (source: string): string => `
   SELECT s.tenant_id, new_id(), e.id, s.event_id, s.type, s.discussion_id, s.seq
   FROM ${source} s
   JOIN webhook_endpoints e ON e.tenant_id = s.tenant_id AND e.state = 'verified' AND e.event_types && ARRAY['*', s.type]
+    AND (e.discussion_ids = '{}' OR s.discussion_id = ANY(e.discussion_ids))
   WHERE s.type <> 'notification_reply'
   RETURNING 1`
 

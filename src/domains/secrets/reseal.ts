@@ -1,5 +1,6 @@
 import type { App } from '../../core/context.ts'
 import { allKeys, keyIdOf, seal, type SealKeys, unseal } from '../../core/seals.ts'
+import { ownHeaderContext } from '../../core/own-headers.ts'
 import { signingSecretContext } from '../../core/signing-secrets.ts'
 import type { Sql } from '../../core/sql.ts'
 import { counted } from '../../core/texts.ts'
@@ -11,6 +12,7 @@ const BATCH = 200
 /** The sealing context of each kind of secret. */
 const CONTEXTS: Readonly<Record<rows.SecretTable, (row: rows.SecretKey) => string>> = {
   webhook_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
+  webhook_headers: ({ ownerId, kid }) => ownHeaderContext(ownerId, kid),
   identity_secrets: ({ ownerId, kid }) => identitySecretContext(ownerId, kid),
   classifier_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
 }
@@ -50,7 +52,7 @@ export interface Resealed extends KeyUse {
  */
 export async function resealSecrets({ db, settings }: Pick<App, 'db' | 'settings'>): Promise<Resealed> {
   const oldIds = settings.ENCRYPTION_KEYS.map(keyIdOf)
-  const resealed = { webhook_secrets: 0, identity_secrets: 0, classifier_secrets: 0 }
+  const resealed = { webhook_secrets: 0, webhook_headers: 0, identity_secrets: 0, classifier_secrets: 0 }
   let damaged = 0
   for (const table of rows.SECRET_TABLES) {
     for (let batch: rows.SealedRow[] | undefined; batch === undefined || batch.length === BATCH;) {

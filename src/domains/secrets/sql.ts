@@ -5,6 +5,7 @@ import { type Sql, statement } from '../../core/sql.ts'
 /** The tables of sealed secrets, and the column of each secret's owner. */
 const OWNERS = {
   webhook_secrets: 'endpoint_id',
+  webhook_headers: 'endpoint_id',
   identity_secrets: 'tenant_id',
   classifier_secrets: 'tenant_id',
 } as const
@@ -25,10 +26,17 @@ export interface SealedRow extends SecretKey {
   sealed: Uint8Array
 }
 
+/** The column that names a secret of its owner. */
+const nameIn = (table: SecretTable): string => (table === 'webhook_headers' ? 'name' : 'kid')
+
+/** The tables whose secrets end some time after they were replaced. */
+const ENDING = SECRET_TABLES.filter((table) => table !== 'webhook_headers')
+
 const keyIdIn = (bytes: string): string => `encode(substring(${bytes} FROM 1 FOR ${KEY_ID_BYTES}), 'hex')`
 
 const forEachTable = <T>(make: (table: SecretTable) => T): Record<SecretTable, T> => ({
   webhook_secrets: make('webhook_secrets'),
+  webhook_headers: make('webhook_headers'),
   identity_secrets: make('identity_secrets'),
   classifier_secrets: make('classifier_secrets'),
 })
@@ -36,9 +44,9 @@ const forEachTable = <T>(make: (table: SecretTable) => T): Record<SecretTable, T
 const SELECT_SEALED = forEachTable((table) =>
   statement(
     `select_sealed_${table}`,
-    `SELECT tenant_id AS "tenantId", ${OWNERS[table]} AS "ownerId", kid, sealed FROM ${table}
-     WHERE (tenant_id, ${OWNERS[table]}, kid) > ($1, $2, $3) AND ${keyIdIn('sealed')} = ANY($4::text[])
-     ORDER BY tenant_id, ${OWNERS[table]}, kid LIMIT $5`,
+    `SELECT tenant_id AS "tenantId", ${OWNERS[table]} AS "ownerId", ${nameIn(table)} AS kid, sealed FROM ${table}
+     WHERE (tenant_id, ${OWNERS[table]}, ${nameIn(table)}) > ($1, $2, $3) AND ${keyIdIn('sealed')} = ANY($4::text[])
+     ORDER BY tenant_id, ${OWNERS[table]}, ${nameIn(table)} LIMIT $5`,
   ),
 )
 
@@ -59,7 +67,7 @@ export const selectSealed = (
 const REPLACE_SEALED = forEachTable((table) =>
   statement(
     `replace_sealed_${table}`,
-    `UPDATE ${table} SET sealed = $5 WHERE tenant_id = $1 AND ${OWNERS[table]} = $2 AND kid = $3 AND sealed = $4
+    `UPDATE ${table} SET sealed = $5 WHERE tenant_id = $1 AND ${OWNERS[table]} = $2 AND ${nameIn(table)} = $3 AND sealed = $4
      RETURNING 1`,
   ),
 )
@@ -92,7 +100,7 @@ const COUNT_OUTCOMES = statement(
 export const countOutcomes = (sql: Sql): Promise<{ keyId: string; outcomes: number; until: Date }[]> =>
   sql(COUNT_OUTCOMES)
 
-const DELETE_EXPIRED = forEachTable((table) =>
+const DELETE_EXPIRED = ENDING.map((table) =>
   statement(
     `delete_expired_${table}`,
     `WITH old AS (
@@ -113,8 +121,8 @@ const DELETE_EXPIRED = forEachTable((table) =>
  */
 export async function deleteExpiredSecrets(sql: Sql, limit: number): Promise<number> {
   let most = 0
-  for (const table of SECRET_TABLES) {
-    const [row] = await sql<{ count: number }>(DELETE_EXPIRED[table], [limit])
+  for (const deleteExpired of DELETE_EXPIRED) {
+    const [row] = await sql<{ count: number }>(deleteExpired, [limit])
     most = Math.max(most, row?.count ?? 0)
   }
   return most

@@ -4,6 +4,7 @@ import { bodyOf, idempotencyKeyOf, lastingHeaders } from '../../core/delivery-re
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import { FIRST_ID, firstIdAt, type Id, isId, LAST_ID } from '../../core/ids.ts'
+import { withOwnHeaders } from '../../core/own-headers.ts'
 import { perRequest } from '../../core/per-request.ts'
 import type { Sql, TxSql } from '../../core/sql.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
@@ -93,15 +94,19 @@ export async function nextAttemptOf(ctx: Ctx, delivery: Delivery): Promise<Date 
   return new Date(Math.max(...waits.map((at) => at?.getTime() ?? 0)))
 }
 
-/** The headers of a delivery that are the same at each attempt: without timestamp and signature. */
-export const deliveryHeaders = (ctx: Ctx, { id, eventType, eventId, body }: Delivery): Record<string, string> =>
-  lastingHeaders({
+/** The headers of a delivery that are the same at each attempt: without timestamp and
+ * signature, and without the values of the endpoint's own. */
+export async function deliveryHeaders(ctx: Ctx, { id, endpointId, eventType, eventId, body }: Delivery) {
+  const own = (await findWebhookEndpoint(ctx, endpointId))?.headers ?? []
+  const ours = lastingHeaders({
     prefix: ctx.app.settings.HEADER_PREFIX,
     event: eventType,
     deliveryId: id,
     idempotencyKey: idempotencyKeyOf({ eventType, eventId }),
     isTest: body !== null,
   })
+  return withOwnHeaders(Object.fromEntries(own.map(({ name }) => [name, '[redacted]'])), ours)
+}
 
 /**
  * The body that an attempt would send now, without withdrawn texts; null if the event is no longer

@@ -6,14 +6,18 @@ import { effectivePolicy } from './policy.ts'
 /** The public fields of a signing secret. */
 export const PUBLIC_SIGNING_SECRET = { kid: true, createdAt: true, expiresAt: true } as const
 
+/** The public fields of an own header: its value is never shown. */
+export const PUBLIC_HEADER = { name: true } as const
+
 /** A webhook endpoint, with its valid secrets. */
 export type WebhookEndpoint = Prisma.WebhookEndpointGetPayload<{
-  include: { secrets: { select: typeof PUBLIC_SIGNING_SECRET } }
+  include: { secrets: { select: typeof PUBLIC_SIGNING_SECRET }; headers: { select: typeof PUBLIC_HEADER } }
 }>
 
-/** Includes the valid secrets of an endpoint, newest first. */
+/** Includes the valid secrets of an endpoint, newest first, and the names of its headers. */
 export const withSecrets = () =>
   ({
+    headers: { select: PUBLIC_HEADER, orderBy: { name: 'asc' } },
     secrets: {
       select: PUBLIC_SIGNING_SECRET,
       where: { OR: [{ expiresAt: null }, { expiresAt: { gt: new Date() } }] },
@@ -28,9 +32,10 @@ export const endpointWhere = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantI
  * secrets.
  */
 export function auditForm(endpoint: WebhookEndpoint, tenant: Tenant) {
-  const { url, description, eventTypes, state, secrets } = endpoint
+  const { url, description, eventTypes, discussionIds, state, secrets, headers } = endpoint
   const policy = effectivePolicy(tenant.settings, endpoint.policy)
-  return { url, description, eventTypes, state, policy, kids: secrets.map(({ kid }) => kid) }
+  const names = { kids: secrets.map(({ kid }) => kid), headers: headers.map(({ name }) => name) }
+  return { url, description, eventTypes, discussionIds, state, policy, ...names }
 }
 
 /** The state of an endpoint's circuit breaker. */

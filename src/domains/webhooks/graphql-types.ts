@@ -13,7 +13,7 @@ import {
   nextAttemptOf,
   WITH_ATTEMPTS,
 } from './deliveries.ts'
-import { circuitOf, lastVerificationOf, pausedUntilOf, PUBLIC_SIGNING_SECRET } from './endpoint.ts'
+import { circuitOf, lastVerificationOf, pausedUntilOf, PUBLIC_HEADER, PUBLIC_SIGNING_SECRET } from './endpoint.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './policy.ts'
 
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
@@ -83,6 +83,21 @@ const SecretRef = builder.prismaObject('WebhookSecret', {
   }),
 })
 
+const HeaderRef = builder.objectRef<{ name: string }>('WebhookHeader').implement({
+  description: 'A header that deliveries to an endpoint carry. Its value is never shown.',
+  fields: (t) => ({ name: t.exposeString('name', { description: 'Its name, in lower case.' }) }),
+})
+
+export const HeaderInput = builder.inputType('WebhookHeaderInput', {
+  description: 'A header that deliveries to an endpoint carry.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'Its name, at most 100 characters.' }),
+    value: t.string({
+      description: 'Its value, visible ASCII, at most 4 096 characters. Null keeps the stored one of this name.',
+    }),
+  }),
+})
+
 const VerificationRef = builder
   .objectRef<NonNullable<ReturnType<typeof lastVerificationOf>>>('WebhookVerification')
   .implement({
@@ -96,12 +111,23 @@ const VerificationRef = builder
 
 export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
   description: 'An address that receives events as signed JSON.',
-  include: { secrets: { select: PUBLIC_SIGNING_SECRET } },
+  include: { secrets: { select: PUBLIC_SIGNING_SECRET }, headers: { select: PUBLIC_HEADER } },
   fields: (t) => ({
     id: t.exposeID('id', { description: 'Its id.' }),
     url: t.exposeString('url', { description: 'Where deliveries go.' }),
     description: t.exposeString('description', { nullable: true, description: "The tenant's own note." }),
     eventTypes: t.exposeStringList('eventTypes', { description: 'The event types that it gets. `*` means all.' }),
+    discussionIds: t.field({
+      type: ['ID'],
+      nullable: true,
+      description: 'The discussions whose events it gets. Null means all.',
+      resolve: ({ discussionIds }) => (discussionIds.length === 0 ? null : discussionIds),
+    }),
+    headers: t.field({
+      type: [HeaderRef],
+      description: 'The headers of its own, without their values.',
+      resolve: ({ headers }) => headers,
+    }),
     state: t.expose('state', { type: EndpointStateEnum, description: 'Whether it gets deliveries.' }),
     circuit: t.field({ type: CircuitEnum, description: 'Its circuit breaker.', resolve: circuitOf }),
     circuitOpenUntil: t.expose('circuitOpenUntil', {

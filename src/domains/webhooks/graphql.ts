@@ -3,7 +3,14 @@ import { shapedBy } from '../../schema/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
 import * as deliveries from './deliveries.ts'
 import { documentedFields } from './input.ts'
-import { DeliveryDetailRef, DeliveryRef, DeliveryStatusEnum, PolicyInput, WebhookEndpointRef } from './graphql-types.ts'
+import {
+  DeliveryDetailRef,
+  DeliveryRef,
+  DeliveryStatusEnum,
+  HeaderInput,
+  PolicyInput,
+  WebhookEndpointRef,
+} from './graphql-types.ts'
 import * as webhooks from './webhooks.ts'
 
 const ENDPOINT_ID = 'The id of the endpoint.'
@@ -63,6 +70,8 @@ const FIELDS = {
   eventTypes: 'Names of events, or `*` for all of them.',
   description: 'A note of your own, at most 500 characters.',
   policy: 'How deliveries are attempted and retried.',
+  headers: 'Headers of your own that each request carries, at most 10. Their values are never shown.',
+  discussionIds: 'Only events of these discussions, at most 100. Null means all.',
 } as const
 
 builder.relayMutationField(
@@ -73,6 +82,8 @@ builder.relayMutationField(
       url: t.string({ required: true, description: FIELDS.url }),
       eventTypes: t.stringList({ description: `${FIELDS.eventTypes} The default is all.` }),
       description: t.string({ description: FIELDS.description }),
+      headers: t.field({ type: [HeaderInput], description: FIELDS.headers }),
+      discussionIds: t.idList({ description: FIELDS.discussionIds }),
       policy: t.field({ type: PolicyInput, description: FIELDS.policy }),
     }),
   },
@@ -104,6 +115,11 @@ builder.relayMutationField(
       url: t.string({ description: `${FIELDS.url} A new address must be verified again.` }),
       eventTypes: t.stringList({ description: FIELDS.eventTypes }),
       description: t.string({ description: `${FIELDS.description} Null removes it.` }),
+      headers: t.field({
+        type: [HeaderInput],
+        description: `${FIELDS.headers} They replace the present ones, which another origin of the address drops.`,
+      }),
+      discussionIds: t.idList({ description: FIELDS.discussionIds }),
       policy: t.field({ type: PolicyInput, description: `${FIELDS.policy} Absent fields do not change.` }),
     }),
   },

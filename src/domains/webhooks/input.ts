@@ -3,20 +3,30 @@ import { z } from 'zod'
 import type { Tenant } from '../../core/context.ts'
 import { ServiceError, validationFailed } from '../../core/errors.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
+import { isId } from '../../core/ids.ts'
+import type { Settings } from '../../core/settings.ts'
 import { webhookPolicySchema } from '../../core/tenant-settings.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import { readOverrides, type StoredPolicy } from './policy.ts'
+import { ownHeaders } from './headers.ts'
 import { outboundUrl, type UrlSettings } from './urls.ts'
 
 /** The fields of an endpoint that callers set, at registration and later. */
-export const endpointFields = (settings: UrlSettings) =>
+export const endpointFields = (settings: UrlSettings & Pick<Settings, 'HEADER_PREFIX'>) =>
   z.object({
     url: outboundUrl(settings).optional(),
     eventTypes: eventTypes.optional(),
     description: noNul(atMost(500, z.string())).nullable().optional(),
+    headers: ownHeaders(settings).optional(),
+    discussionIds: discussionIds.nullable().optional(),
     policy: z.record(z.string(), policyValue.nullable().optional()).nullable().optional(),
   })
+
+const discussionIds = z
+  .array(z.string().refine(isId, { message: 'must be an id', params: { code: 'wrong_format' } }))
+  .min(1)
+  .max(100)
 
 /** The bounds of each value are those of the resulting policy (`changePolicy`). */
 const policyValue = z.union([z.number(), z.string(), z.boolean()])
@@ -43,7 +53,12 @@ const eventTypes = z
 export const documentedFields = (): z.ZodType => {
   const bounds = Object.entries(webhookPolicySchema.shape).map(([name, value]) => [name, value.unwrap().nullish()])
   const policy: z.ZodType = z.strictObject(Object.fromEntries(bounds) as Record<string, z.ZodType>)
-  const closed = { WEBHOOK_ALLOW_HTTP: false, WEBHOOK_ALLOWED_CIDRS: [], WEBHOOK_ALLOWED_PORTS: [] }
+  const closed = {
+    WEBHOOK_ALLOW_HTTP: false,
+    WEBHOOK_ALLOWED_CIDRS: [],
+    WEBHOOK_ALLOWED_PORTS: [],
+    HEADER_PREFIX: 'X-Service-',
+  }
   return endpointFields(closed).extend({ policy: policy.nullish() })
 }
 

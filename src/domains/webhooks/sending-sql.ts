@@ -38,6 +38,7 @@ export const copyDelivery = (sql: Sql, tenantId: Id, endpointId: Id, id: Id, cop
 interface Replayed {
   state: EndpointState
   eventTypes: string[]
+  discussionIds: Id[]
 }
 
 // The later of two replays waits, and sees what the first has queued. The endpoint itself is not
@@ -49,7 +50,7 @@ const LOCK_REPLAY = {
 }
 const FIND_REPLAYED = statement(
   'find_replayed_endpoint',
-  `SELECT state::text, event_types AS "eventTypes" FROM webhook_endpoints WHERE tenant_id = $1 AND id = $2`,
+  `SELECT state::text, event_types AS "eventTypes", discussion_ids::text[] AS "discussionIds" FROM webhook_endpoints WHERE tenant_id = $1 AND id = $2`,
 )
 
 /** An endpoint, locked against other replays until the transaction ends. */
@@ -67,6 +68,7 @@ const REPLAY = {
     `WITH missing AS (
      SELECT id, type, discussion_id, seq FROM events
      WHERE tenant_id = $1 AND occurred_at BETWEEN $3 AND $4 AND type = ANY($5::text[])
+       AND (cardinality($8::uuid[]) = 0 OR discussion_id = ANY($8))
      EXCEPT
      SELECT event_id, event_type, discussion_id, seq FROM deliveries
      WHERE tenant_id = $1 AND endpoint_id = $2 AND id >= first_id($3::timestamptz - interval '1 hour')
@@ -90,6 +92,8 @@ export interface Replay {
   from: Date
   to: Date
   eventTypes: readonly EventType[]
+  /** Only events of these discussions; none: of all. */
+  discussionIds: readonly Id[]
   limit: number
   /** Milliseconds between two deliveries. */
   paceMs: number
@@ -100,8 +104,9 @@ export interface Replay {
  * oldest first. Returns how many.
  */
 export async function replayEvents(sql: Sql, tenantId: Id, endpointId: Id, replay: Replay): Promise<number> {
-  const { from, to, eventTypes, limit, paceMs } = replay
+  const { from, to, eventTypes, discussionIds, limit, paceMs } = replay
   const span = [from.toISOString(), to.toISOString()]
-  const rows = await sql<{ count: number }>(REPLAY, [tenantId, endpointId, ...span, eventTypes, limit, paceMs])
+  const parameters = [tenantId, endpointId, ...span, eventTypes, limit, paceMs, discussionIds]
+  const rows = await sql<{ count: number }>(REPLAY, parameters)
   return rows[0]?.count ?? 0
 }

@@ -106,7 +106,9 @@ export async function replayWebhookEvents(ctx: Ctx, input: ReplayInput): Promise
     const wanted = given ?? endpoint.eventTypes
     const eventTypes = WEBHOOK_EVENT_TYPES.filter((type) => wanted.includes('*') || wanted.includes(type))
     const span = { from, to, eventTypes }
-    const count = await queue.replayEvents(sql, tenant.id, id, { ...span, limit: MAX_REPLAYED, paceMs: PACE_MS })
+    const { discussionIds } = endpoint
+    const replay = { ...span, discussionIds, limit: MAX_REPLAYED, paceMs: PACE_MS }
+    const count = await queue.replayEvents(sql, tenant.id, id, replay)
     await recordAudit(sql, ctx, {
       ...TARGET,
       action: 'webhook.replay',

@@ -12,6 +12,7 @@ import { validate } from '../../core/validate.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { challenged, changeEndpoint, lock, newHandshake, recordChange, TARGET, tellWorkers } from './change.ts'
 import { auditForm, endpointWhere, type WebhookEndpoint, withSecrets } from './endpoint.ts'
+import { changeHeaders, isOtherOrigin } from './headers.ts'
 import { storedPolicy } from './policy.ts'
 import { changePolicy, endpointFields } from './input.ts'
 import { databaseNow } from './sql.ts'
@@ -20,6 +21,8 @@ export interface WebhookInput {
   url?: string | null | undefined
   eventTypes?: string[] | null | undefined
   description?: string | null | undefined
+  headers?: { name: string; value?: string | null | undefined }[] | null | undefined
+  discussionIds?: string[] | null | undefined
   policy?: { [Name in keyof WebhookPolicy]?: WebhookPolicy[Name] | null | undefined } | null | undefined
 }
 
@@ -32,16 +35,18 @@ export async function createWebhookEndpoint(ctx: Ctx, input: WebhookInput) {
   const { tenant } = requireCaller(ctx)
   const fields = validate(endpointFields(app.settings).required({ url: true }), input)
   const policy = changePolicy(tenant, {}, fields.policy)
-  const { url, eventTypes = ['*'], description = null } = fields
+  const { url, eventTypes = ['*'], description = null, discussionIds } = fields
   const id = newId()
+  const headers = { create: changeHeaders(app, id, fields.headers ?? [], []).create }
   const signing = newSigningSecret()
   const sealed = sealSecret(app.settings, id, signing)
   const webhookEndpoint = await app.db.transaction(async (sql) => {
+    await requireDiscussions(sql, tenant.id, discussionIds)
     const now = await databaseNow(sql)
     const secrets = { create: { kid: signing.kid, sealed, createdAt: now } }
     const made = { id, tenantId: tenant.id, createdAt: now, updatedAt: now, ...newHandshake(now) }
     const created = await sql.prisma.webhookEndpoint.create({
-      data: { ...made, url, eventTypes, description, policy, secrets },
+      data: { ...made, url, eventTypes, description, discussionIds: discussionIds ?? [], policy, secrets, headers },
       include: withSecrets(),
     })
     await recordChange(sql, ctx, 'webhook.create', null, created)
@@ -50,6 +55,15 @@ export async function createWebhookEndpoint(ctx: Ctx, input: WebhookInput) {
   })
   tellWorkers(app)
   return { webhookEndpoint, ...shownOf(signing) }
+}
+
+/** Throws `not_found` unless all of these are discussions of the tenant. */
+async function requireDiscussions(sql: TxSql, tenantId: Id, ids: readonly Id[] | null | undefined): Promise<void> {
+  const known = new Set(ids)
+  if (known.size === 0) return
+  const found = await sql.prisma.discussion.count({ where: { tenantId, id: { in: [...known] } } })
+  if (found < known.size)
+    throw new ServiceError('not_found', { detail: 'A discussion of discussionIds does not exist.' })
 }
 
 /**
@@ -113,11 +127,17 @@ export async function updateWebhookEndpoint(
     const before = await lock(sql, tenant, id)
     const { url = before.url, eventTypes = before.eventTypes, description = before.description } = fields
     const policy = changePolicy(tenant, storedPolicy(before.policy), fields.policy)
+    await requireDiscussions(sql, tenant.id, fields.discussionIds)
+    const isElsewhere = isOtherOrigin(before, url)
+    const given = fields.headers ?? (isElsewhere ? [] : undefined)
+    const headers = given && changeHeaders(app, id, given, isElsewhere ? [] : before.headers)
     return changeEndpoint(sql, ctx, 'webhook.update', before, (now) => ({
       url,
       eventTypes,
       description,
       policy,
+      ...(fields.discussionIds !== undefined && { discussionIds: fields.discussionIds ?? [] }),
+      ...(headers !== undefined && { headers }),
       updatedAt: now,
       ...(url === before.url ? {} : otherReceiver(before, now)),
     }))

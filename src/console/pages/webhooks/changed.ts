@@ -1,18 +1,27 @@
 import type { EndpointFragment } from '../../../generated/console.ts'
 import type { EndpointValues } from './endpoint-form.tsx'
+import { headerLines, headersOf } from './header-lines.ts'
 import { policyInput, policyValues } from './policy.ts'
 
-type Fields = Pick<EndpointFragment, 'url' | 'description' | 'eventTypes' | 'ownPolicy'>
+type Fields = Pick<EndpointFragment, 'url' | 'description' | 'eventTypes' | 'discussionIds' | 'headers' | 'ownPolicy'>
 
 /**
  * The fields that differ from `before`, the form's initial values. The others are left out, because
  * someone else may have changed them.
  */
 export function changedFields(
-  { url, description, eventTypes, ownPolicy }: Fields,
+  { url, description, eventTypes, discussionIds, headers, ownPolicy }: Fields,
   { policy, ...after }: EndpointValues,
 ): Partial<Omit<EndpointValues, 'policy'>> & { policy?: Partial<EndpointValues['policy']> } {
-  const fields = differing({ url, description: description ?? null, eventTypes }, after)
+  const kept = headersOf(headerLines(headers))
+  const before = {
+    url,
+    description: description ?? null,
+    eventTypes,
+    discussionIds: discussionIds ?? null,
+    headers: kept,
+  }
+  const fields = differing(before, after)
   const own = differing(policyInput(policyValues(ownPolicy)), policy)
   return Object.keys(own).length === 0 ? fields : { ...fields, policy: own }
 }

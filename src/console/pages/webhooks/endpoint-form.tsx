@@ -1,10 +1,11 @@
-import { Button, Group, TextInput } from '@mantine/core'
+import { Button, Group, Textarea, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useState } from 'react'
 
 import type { EndpointFragment } from '../../../generated/console.ts'
 import { Form } from '../../ui/form.tsx'
 import { ALL, EventTypes } from './event-types.tsx'
+import { headerLines, headersOf, idsOf } from './header-lines.ts'
 import { PolicyFields } from './policy-fields.tsx'
 import { policyErrors, policyInput, POLICY_LABELS, policyValues } from './policy.ts'
 
@@ -13,10 +14,19 @@ export interface EndpointValues {
   url: string
   description: string | null
   eventTypes: string[]
+  discussionIds: string[] | null
+  headers: ReturnType<typeof headersOf>
   policy: ReturnType<typeof policyInput>
 }
 
-const LABELS = { url: 'URL', description: 'Description', eventTypes: 'Events', ...POLICY_LABELS }
+const LABELS = {
+  url: 'URL',
+  description: 'Description',
+  eventTypes: 'Events',
+  discussionIds: 'Discussions',
+  headers: 'Headers',
+  ...POLICY_LABELS,
+}
 
 /**
  * The form of a new endpoint, or of `endpoint`. Errors of `onSubmit` are shown at the fields that
@@ -41,6 +51,8 @@ export function EndpointForm({
       url: endpoint?.url ?? '',
       description: endpoint?.description ?? '',
       eventTypes: endpoint?.eventTypes ?? [ALL],
+      discussionIds: (endpoint?.discussionIds ?? []).join('\n'),
+      headers: headerLines(endpoint?.headers),
       policy: policyValues(endpoint?.ownPolicy),
     },
     validate: (values) => ({
@@ -51,11 +63,20 @@ export function EndpointForm({
   })
   // Invalid values stay visible while they are corrected.
   if (!isOpen && Object.keys(form.errors).some((name) => name.startsWith('policy.'))) setOpen(true)
-  const send = ({ url, description, eventTypes, policy }: typeof form.values): Promise<unknown> =>
+  const send = ({
+    url,
+    description,
+    eventTypes,
+    discussionIds,
+    headers,
+    policy,
+  }: typeof form.values): Promise<unknown> =>
     onSubmit({
       url: url.trim(),
       description: description.trim() === '' ? null : description,
       eventTypes,
+      discussionIds: idsOf(discussionIds),
+      headers: headersOf(headers),
       policy: policyInput(policy),
     })
   return (
@@ -75,6 +96,20 @@ export function EndpointForm({
         {...form.getInputProps('description')}
       />
       <EventTypes label={LABELS.eventTypes} {...form.getInputProps('eventTypes')} />
+      <Textarea
+        label={LABELS.discussionIds}
+        description="The ids of the discussions whose events it gets, one a line. Empty: all."
+        autosize
+        maxRows={6}
+        {...form.getInputProps('discussionIds')}
+      />
+      <Textarea
+        label={LABELS.headers}
+        description="Added to each request, one a line: name: value. Values are not shown again; a name alone keeps its value. Another origin of the URL drops them."
+        autosize
+        maxRows={10}
+        {...form.getInputProps('headers')}
+      />
       <PolicyFields isOpen={isOpen} onOpen={setOpen} propsOf={(name) => form.getInputProps(`policy.${name}`)} />
       <Group justify="flex-end">
         <Button variant="default" onClick={onCancel}>

@@ -10,6 +10,7 @@ import {
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
+import { Countdown } from '../../ui/countdown.tsx'
 import { Problem } from '../../ui/states.tsx'
 import { heldWords } from './state.tsx'
 
@@ -21,12 +22,35 @@ export function Notice({ endpoint }: { endpoint: EndpointFragment }) {
       {endpoint.state === 'disabled' ? (
         <Disabled endpoint={endpoint} />
       ) : endpoint.state === 'verified' ? (
-        <Text size="sm">The handshake succeeded: it gets deliveries.</Text>
+        <Verified endpoint={endpoint} />
       ) : (
         !endpoint.verificationPending && <Unverified endpoint={endpoint} />
       )}
     </div>
   )
+}
+
+/** An endpoint whose handshake succeeded: whether it gets deliveries now. */
+function Verified({ endpoint: { circuit, circuitOpenUntil, pausedUntil } }: { endpoint: EndpointFragment }) {
+  if (pausedUntil !== null) {
+    return (
+      <Text size="sm">
+        Its receiver has asked for a pause: deliveries go on <Countdown until={pausedUntil} />.
+      </Text>
+    )
+  }
+  if (circuit === 'open' && circuitOpenUntil !== null) {
+    return (
+      <Text size="sm">
+        Too many attempts have failed: its circuit is open, and deliveries wait. One is tried{' '}
+        <Countdown until={circuitOpenUntil} />.
+      </Text>
+    )
+  }
+  if (circuit === 'half_open') {
+    return <Text size="sm">Too many attempts have failed: deliveries wait until the next attempt succeeds.</Text>
+  }
+  return <Text size="sm">The handshake succeeded: it gets deliveries.</Text>
 }
 
 function UnderWay() {
@@ -64,6 +88,9 @@ function Unverified({ endpoint: { id, lastVerification } }: { endpoint: Endpoint
   )
 }
 
+const reasonOf = (reason: string | null | undefined): string =>
+  reason === 'gone' ? 'Its receiver has answered 410, Gone' : (reason ?? 'Too many attempts have failed in a row')
+
 function Disabled({ endpoint: { id, disabledReason, deliveriesHeld } }: { endpoint: EndpointFragment }) {
   const [isAsking, setAsking] = useState(false)
   const enable = useWrite(EnableWebhookEndpointDocument, [WebhookEndpointDocument, WebhookDeliveriesDocument])
@@ -72,7 +99,7 @@ function Disabled({ endpoint: { id, disabledReason, deliveriesHeld } }: { endpoi
   return (
     <Alert color="red" title="The endpoint is disabled">
       <Text size="sm">
-        {disabledReason ?? 'Too many attempts have failed in a row'}. It gets no new events;{' '}
+        {reasonOf(disabledReason)}. It gets no new events;{' '}
         {deliveriesHeld === 0
           ? 'nothing is held for it'
           : `${held} held ${deliveries} ${deliveriesHeld === 1 ? 'waits' : 'wait'} for it`}

@@ -23,8 +23,9 @@ const CIRCUITS: Readonly<Record<EndpointFragment['circuit'], { colour: string; w
   open: { colour: 'red', words: 'open' },
 }
 
-/** Whether deliveries flow; for an open circuit, when it tries the next one. */
-export function Circuit({ endpoint: { state, circuit, circuitOpenUntil } }: { endpoint: EndpointFragment }) {
+/** Whether deliveries flow; for an open circuit and a pause, when it tries the next one. */
+export function Circuit({ endpoint }: { endpoint: EndpointFragment }) {
+  const { state, circuit, circuitOpenUntil, pausedUntil } = endpoint
   // A disabled endpoint gets nothing, whatever the state of its circuit.
   if (state === 'disabled') return '–'
   const { colour, words } = CIRCUITS[circuit]
@@ -33,6 +34,11 @@ export function Circuit({ endpoint: { state, circuit, circuitOpenUntil } }: { en
       <Badge variant="dot" color={colour}>
         {words}
       </Badge>
+      {pausedUntil !== null && (
+        <Badge variant="dot" color="yellow" ml={6}>
+          paused <Countdown until={pausedUntil} size="xs" />
+        </Badge>
+      )}
       {circuit === 'open' && circuitOpenUntil !== null && <Countdown until={circuitOpenUntil} ml={6} />}
     </>
   )
