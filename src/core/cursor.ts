@@ -1,3 +1,4 @@
+import { isBase64url } from './base64url.ts'
 import { invalid, type ServiceError } from './errors.ts'
 import { type Id, isId } from './ids.ts'
 import { reachOf } from './validate.ts'
@@ -55,6 +56,7 @@ export function instantOf(text: string | undefined): string {
 }
 
 function parse(cursor: string): unknown[] | undefined {
+  if (!isBase64url(cursor)) return undefined
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
     return Array.isArray(value) && value.every((part) => typeof part === 'string' || typeof part === 'number')

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 import { errors, jwtVerify, SignJWT } from 'jose'
 
+import { isCompactJws } from '../core/base64url.ts'
 import { type App, perApp, type Tenant } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { type Id, isId } from '../core/ids.ts'
@@ -71,7 +72,7 @@ function keyNamed(app: App, { kid }: { kid?: string }): Buffer {
 
 /** The claims of a ticket, also of one that has expired. Throws `invalid_ticket`. */
 export async function readTicket(app: App, text: string): Promise<Ticket> {
-  if (text.length > MAX_LENGTH) throw new ServiceError('invalid_ticket')
+  if (text.length > MAX_LENGTH || !isCompactJws(text)) throw new ServiceError('invalid_ticket')
   try {
     const { payload } = await jwtVerify<Payload>(text, (header) => keyNamed(app, header), {
       algorithms: ['HS256'],

@@ -20,6 +20,10 @@ afterAll(() => service.close())
 const post = (token: string, tenant: TestTenant = service) => postAs(service, token, tenant)
 const sign = (change: Change = {}, tenant: TestTenant = service) => signAssertion(tenant, change)
 
+/** The same bytes in other letters: the last one of 43 has two bits that belong to no byte. */
+const withSpareBits = (token: string): string =>
+  token.slice(0, -1) + String.fromCodePoint((token.codePointAt(token.length - 1) ?? 0) + 1)
+
 // With a valid signature, which the library would refuse to make.
 function signWithCrit(): string {
   const header = part({ alg: 'HS256', kid: service.identitySecret.kid, crit: ['x'], x: 1 })
@@ -117,6 +121,9 @@ const hostile: [string, string, () => Promise<string> | string][] = [
         .join('.'),
   ],
   ['no signature', 'signature', async () => `${(await sign()).split('.').slice(0, 2).join('.')}.`],
+  ['a signature that ends in padding', 'without padding', async () => `${await sign()}=`],
+  ['a signature with spare bits', 'without padding', async () => withSpareBits(await sign())],
+  ['claims that end in padding', 'without padding', async () => (await sign()).replace(/\.(?=[^.]*$)/, '=.')],
   ['more than 8 192 characters', '8192', () => sign({ claims: { more: 'x'.repeat(8192) } })],
   ['no JWT at all', 'compact JWT', () => 'hello'],
 ]

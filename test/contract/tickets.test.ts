@@ -174,6 +174,10 @@ describe('a stream by ticket', () => {
     await expectProblem(await open(await newDiscussion(), ticket), 401, 'invalid_ticket')
     await expectProblem(await open(discussionId, `${ticket.slice(0, -4)}AAAA`), 401, 'invalid_ticket')
     await expectProblem(await open(discussionId, 'nonsense'), 401, 'invalid_ticket')
+    // The same bytes in other letters.
+    const last = String.fromCodePoint((ticket.codePointAt(ticket.length - 1) ?? 0) + 1)
+    for (const other of [`${ticket}=`, ticket.slice(0, -1) + last])
+      await expectProblem(await open(discussionId, other), 401, 'invalid_ticket')
     const claims = { t: service.tenant.id, d: discussionId, iat: secondsAgo(1) }
     await expectProblem(await open(discussionId, await sign(claims, { typ: 'JWT' })), 401, 'invalid_ticket')
     const unsigned = [{ alg: 'none', typ: 'stream-ticket' }, claims].map((part) =>

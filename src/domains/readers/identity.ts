@@ -1,6 +1,7 @@
 import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose'
 import { LRUCache } from 'lru-cache'
 
+import { isCompactJws } from '../../core/base64url.ts'
 import { type App, type Identity, perApp, type Tenant } from '../../core/context.ts'
 import { checkBody, checkExpiry, type Claims, invalidIdentity, readClaims } from './claims.ts'
 import { hastenKeys } from './key-sets.ts'
@@ -15,6 +16,8 @@ import {
 
 const MAX_TOKEN_LENGTH = 8192
 const ALGORITHMS: readonly string[] = ['HS256', 'RS256', 'ES256', 'EdDSA'] satisfies Algorithm[]
+
+const NO_JWT = 'The assertion must be a compact JWT, each part in base64url without padding.'
 
 interface Header {
   alg: Algorithm
@@ -86,11 +89,12 @@ async function verifyToken(app: App, tenant: Tenant, token: string): Promise<Ver
 }
 
 function readHeader(token: string): Header {
+  if (!isCompactJws(token)) throw invalidIdentity(NO_JWT)
   let header: ProtectedHeaderParameters
   try {
     header = decodeProtectedHeader(token)
   } catch {
-    throw invalidIdentity('The assertion must be a compact JWT.')
+    throw invalidIdentity(NO_JWT)
   }
   const { alg, kid } = header
   if (typeof alg !== 'string' || !ALGORITHMS.includes(alg)) {

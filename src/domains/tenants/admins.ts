@@ -1,5 +1,6 @@
 import { errors, jwtVerify, SignJWT } from 'jose'
 
+import { isCompactJws } from '../../core/base64url.ts'
 import { type Actor, type App, type Ctx, perApp, requireAdmin, requireCaller, type Tenant } from '../../core/context.ts'
 import { deriveKey } from '../../core/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
@@ -71,6 +72,7 @@ interface Claims {
 }
 
 async function readToken(app: App, token: string): Promise<Claims> {
+  if (!isCompactJws(token)) throw new ServiceError('invalid_admin_token')
   try {
     const { payload } = await jwtVerify<{ tenantId: unknown; credentialId: unknown }>(token, keyOf(app), {
       algorithms: ['HS256'],
