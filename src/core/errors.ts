@@ -47,9 +47,11 @@ export const ERRORS = {
   already_reported: { status: 409, title: 'The reader has already reported this comment' },
 
   body_too_large: { status: 413, title: 'The body is larger than 256 KiB' },
+  uri_too_long: { status: 414, title: 'The address of the request is longer than 16 KiB' },
   unsupported_media_type: { status: 415, title: 'The body must be application/json' },
   validation_failed: { status: 422, title: 'The request has wrong or missing values' },
 
+  headers_too_large: { status: 431, title: 'The headers of the request are larger than 16 KiB' },
   rate_limited: { status: 429, title: 'Too many requests' },
   too_many_streams: { status: 429, title: 'Too many open streams' },
 

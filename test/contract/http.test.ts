@@ -1,8 +1,15 @@
+import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { json as readJson } from 'node:stream/consumers'
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { makeCertificates } from '../harness/certificates.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 const ORIGIN = 'https://www.example.com'
@@ -335,5 +342,66 @@ describe('CORS', () => {
       expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
     }
     expect((await request('OPTIONS', path, { headers: ask })).status).toBe(405)
+  })
+})
+
+/** The settings with which a service speaks HTTP/2. */
+function certificate(): Record<string, string> {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-tls-'))
+  const { cert, key } = makeCertificates(['127.0.0.1'])
+  const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
+  writeFileSync(env.TLS_CERT_FILE, cert)
+  writeFileSync(env.TLS_KEY_FILE, key)
+  return env
+}
+
+describe('a request that is too large, but for its body', () => {
+  /** Below and above what Node's parser takes. */
+  const SIZES = [20_000, 200_000]
+
+  test.each(SIZES)('an address of %d characters: 414 uri_too_long', async (size) => {
+    for (const path of ['/api/v1/discussions', '/graphql', '/api/v1/stream/x', '/healthz', '/nowhere'])
+      for (const long of [`${path}?a=${'a'.repeat(size)}`, `${path}/${'a'.repeat(size)}`]) {
+        const answer = await raw(`GET ${long} HTTP/1.1`)
+        expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 414 URI Too Long')
+        expect(answer).toMatch(/content-type: application\/problem\+json/i)
+        expect(answer).toContain('"code":"uri_too_long"')
+      }
+  })
+
+  test.each(SIZES)('headers of %d characters: 431 headers_too_large', async (size) => {
+    const one = `X-Long: ${'a'.repeat(size)}`
+    const many = Array.from({ length: 100 }, (_, n) => `X-Long-${n}: ${'a'.repeat(size / 100)}`).join('\r\n')
+    for (const path of ['/api/v1/discussions', '/graphql', '/api/v1/stream/x', '/healthz', '/nowhere'])
+      for (const headers of [one, many]) {
+        const answer = await raw(`GET ${path} HTTP/1.1\r\n${headers}`)
+        expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 431 Request Header Fields Too Large')
+        expect(answer).toMatch(/content-type: application\/problem\+json/i)
+        expect(answer).toContain('"code":"headers_too_large"')
+      }
+  })
+
+  test('what fits is served', async () => {
+    const path = `/healthz?a=${'a'.repeat(16_000)}`
+    expect(await raw(`GET ${path} HTTP/1.1\r\nCookie: ${'a'.repeat(16_000)}`)).toMatch(/^HTTP\/1.1 (200|422) /)
+  })
+
+  test('the same over HTTP/2', async () => {
+    const tls = await startService({ env: certificate(), worker: false })
+    const session = connectHttp2(tls.url.replace('http:', 'https:'), { rejectUnauthorized: false })
+    const ask = async (headers: Record<string, string>) => {
+      const stream = session.request(headers)
+      const [answered] = (await once(stream, 'response')) as [Record<string, unknown>]
+      return [answered[':status'], await readJson(stream)]
+    }
+    try {
+      const long = 'a'.repeat(20_000)
+      expect(await ask({ ':path': `/healthz?a=${long}` })).toMatchObject([414, { code: 'uri_too_long' }])
+      expect(await ask({ ':path': '/healthz', 'x-long': long })).toMatchObject([431, { code: 'headers_too_large' }])
+      expect(await ask({ ':path': '/healthz' })).toMatchObject([200, { status: 'ok' }])
+    } finally {
+      session.close()
+      await tls.close()
+    }
   })
 })

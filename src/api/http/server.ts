@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { ServerResponse } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 
@@ -27,6 +27,7 @@ import { refuseUntilSetUp, registerHealth } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { countAddress, countCaller } from './limits.ts'
 import { Methods } from './methods.ts'
+import { MAX_HEAD_BYTES, oversized, oversizedHead } from './oversized.ts'
 import { registerMetrics } from './metrics.ts'
 import { pageCache } from './page-cache.ts'
 import { registerReference } from './reference.ts'
@@ -65,10 +66,10 @@ export async function createServer(app: App): Promise<FastifyInstance> {
       return typeof given === 'string' && WELL_FORMED_REQUEST_ID.test(given) ? given : randomUUID()
     },
     requestIdHeader: false,
-    http: { requireHostHeader: false },
+    http: { requireHostHeader: false, maxHeaderSize: MAX_HEAD_BYTES },
     // Proxies whose `X-Forwarded-For` we trust.
     trustProxy: app.settings.TRUSTED_PROXIES.length === 0 ? false : [...app.settings.TRUSTED_PROXIES],
-    clientErrorHandler: (error, socket) => refuseMalformed(app, error, socket),
+    clientErrorHandler: (error, socket) => refuseMalformed(app, error as unknown as ClientError, socket),
     logger: false,
     forceCloseConnections: 'idle',
     // During a stop, a request on an open connection is served, and then the connection ends.
@@ -86,7 +87,8 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   })
   server.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id)
-    done(lacksHost(request) ? malformed('An HTTP/1.1 request needs the header Host.') : undefined)
+    const isMalformed = lacksHost(request)
+    done(isMalformed ? malformed('An HTTP/1.1 request needs the header Host.') : (oversized(request.raw) ?? undefined))
   })
   // Node would answer 417 by itself, without a problem document; an unknown expectation may be
   // ignored (RFC 9110, 10.1.1).
@@ -166,15 +168,17 @@ const malformed = (detail: string): ServiceError => new ServiceError('malformed_
 /** Checked here, because Node's own refusal is no problem document. */
 const lacksHost = ({ raw }: FastifyRequest): boolean => raw.httpVersion === '1.1' && raw.headers.host === undefined
 
+/** An error of Node's parser. Fastify's type has the packet as JSON. */
+interface ClientError extends Error {
+  code?: string
+  rawPacket?: Buffer
+}
+
 /**
  * Answers what never becomes a request: data that is not HTTP, and requests that do not arrive in
  * time.
  */
-function refuseMalformed(
-  app: App,
-  error: Error & { code?: string },
-  socket: Socket & { _httpMessage?: ServerResponse },
-): void {
+function refuseMalformed(app: App, error: ClientError, socket: Socket & { _httpMessage?: ServerResponse }): void {
   // After the head of an answer (by Node's own check), a second answer would become its content.
   const isAnswering = socket._httpMessage?.headersSent === true
   // Browsers open connections ahead of need. On such a connection, a 408 would be taken for the
@@ -182,16 +186,13 @@ function refuseMalformed(
   if (error.code === 'ECONNRESET' || !socket.writable || isAnswering || socket.bytesRead === 0) {
     return void socket.destroy()
   }
-  const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-  const refusal = isLate
-    ? new ServiceError('request_timeout')
-    : malformed('This is not an HTTP request that can be read.')
+  const refusal = refusalOf(error)
   countRefusal(app, 'other', refusal.code)
   const requestId = randomUUID()
   const body = JSON.stringify(problemOf(refusal, requestId))
   socket.end(
     [
-      `HTTP/1.1 ${refusal.status} ${isLate ? 'Request Timeout' : 'Bad Request'}`,
+      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
       'Connection: close',
       'Content-Type: application/problem+json',
       `Content-Length: ${Buffer.byteLength(body)}`,
@@ -204,9 +205,19 @@ function refuseMalformed(
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
+function refusalOf({ code, rawPacket }: ClientError): ServiceError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ServiceError('request_timeout')
+  if (code === 'HPE_HEADER_OVERFLOW') return oversizedHead(rawPacket)
+  return malformed('This is not an HTTP request that can be read.')
+}
+
 function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  // The router refuses a long part of a path before any hook.
+  const tooLarge = isFromFramework(error) ? oversized(request.raw) : null
   const refusal =
-    fromFramework(error) ?? (isGone(request) ? leftEarly(error) : toServiceError(error, app.log, aboutOf(request)))
+    tooLarge ??
+    fromFramework(error) ??
+    (isGone(request) ? leftEarly(error) : toServiceError(error, app.log, aboutOf(request)))
   countRefusal(app, surfaceOf(request), refusal.code)
   const isResponse = readsResponses(request)
   const answer = isResponse ? { errors: [responseErrorOf(refusal, request.id)] } : problemOf(refusal, request.id)
@@ -254,6 +265,8 @@ function surfaceOf({ routeOptions: { url = '' } }: FastifyRequest): Surface {
 const isGone = ({ raw }: FastifyRequest): boolean => raw.destroyed && !raw.complete
 const leftEarly = (cause: unknown): ServiceError => new ServiceError('request_timeout', { cause })
 
+const isFromFramework = (error: unknown): boolean => (error as { code?: string }).code?.startsWith('FST_') === true
+
 /** Fastify's own refusals as errors of the service. */
 function fromFramework(error: unknown): ServiceError | undefined {
   const { code, statusCode } = error as { code?: string; statusCode?: number }
@@ -290,6 +303,7 @@ export function tlsOptions({ settings }: Pick<App, 'settings'>): object {
     https: {
       allowHTTP1: true,
       requireHostHeader: false,
+      maxHeaderSize: MAX_HEAD_BYTES,
       cert,
       key,
       handshakeTimeout: headersMs,

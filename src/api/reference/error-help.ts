@@ -38,9 +38,11 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
   external_id_taken: 'Another discussion has this external id, or had it in the last year: choose another one.',
   already_reported: 'A reader can report a comment once.',
   body_too_large: 'Send a smaller body.',
+  uri_too_long: 'Send a shorter address: a GraphQL document in the body of a POST, for instance.',
   unsupported_media_type: 'Send `Content-Type: application/json` in UTF-8, without compression.',
   validation_failed:
     'Each of `errors` has the `pointer` to a wrong value, a `code` and a `message`. Correct the request; the same one fails again.',
+  headers_too_large: 'Send fewer or shorter headers. Often these are cookies of the whole site.',
   rate_limited: 'Wait for the time in `Retry-After`.',
   too_many_streams:
     'Close streams, or raise the cap in `stream` of the tenant settings. Wait for the time in `Retry-After`.',
