@@ -117,6 +117,16 @@ describe('GET /stream/{discussionId}', () => {
     await vi.waitFor(() => expect(byHeader.seqs).toEqual([4, 5]))
   })
 
+  test('of Last-Event-ID in two headers the earlier one counts, so that nothing is lost', async () => {
+    const discussionId = await newDiscussion()
+    for (let n = 0; n < 4; n++) await comment(discussionId)
+    for (const given of ['3, 1', '1,3', '1, 1', '2,  3, 1']) {
+      const stream = await open(discussionId, { 'x-api-key': service.apiKey, 'last-event-id': given })
+      await vi.waitFor(() => expect(stream.seqs).toEqual([2, 3, 4]))
+      expect(stream.connected?.data).toEqual({ lastEventId: '1', replayed: 3, complete: true })
+    }
+  })
+
   test.each(['99', 'x', '-1', '1.5'])('with the unknown id %s is incomplete, and continues live', async (id) => {
     const discussionId = await newDiscussion()
     await comment(discussionId)

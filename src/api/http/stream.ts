@@ -60,6 +60,18 @@ export function registerStream(server: FastifyInstance, app: App): void {
   })
 }
 
+const POSITIONS = /^\d{1,15}(, *\d{1,15})+$/
+
+/**
+ * The position in `Last-Event-ID`. Some clients send the header twice, their own beside that of
+ * the browser: the earlier position counts, so that nothing is lost.
+ */
+function reconnectIdOf(request: FastifyRequest): string | undefined {
+  const given = headerOf(request, 'last-event-id') || undefined
+  if (given === undefined || !POSITIONS.test(given)) return given
+  return String(Math.min(...given.split(',').map(Number)))
+}
+
 async function openStream(
   app: App,
   request: FastifyRequest,
@@ -68,7 +80,7 @@ async function openStream(
 ): Promise<FastifyReply> {
   void reply.header('vary', 'Origin')
   const query = readQuery(request)
-  const reconnectId = headerOf(request, 'last-event-id') || undefined
+  const reconnectId = reconnectIdOf(request)
   const lastEventId = reconnectId ?? query.get('lastEventId') ?? null
   const asked = { query, discussionId, isReconnect: reconnectId !== undefined }
   let connection: StreamConnection | undefined
