@@ -193,7 +193,33 @@ function finish(response: Response, requestId: string): Response {
   return response
 }
 
+/** The options that may be left out, and what they take. */
+const OPTIONAL = {
+  isPage: 'function',
+  basePath: 'string',
+  headerPrefix: 'string',
+  timeoutMs: 'number',
+  onError: 'function',
+} as const
+
+/** Throws a TypeError that names the option: the errors of Node name what the caller never wrote. */
+function requireTypes(options: unknown): void {
+  const require = (holds: boolean, rule: string): void => {
+    if (!holds) throw new TypeError(`createBackend: ${rule}`)
+  }
+  require(typeof options === 'object' && options !== null, 'options must be an object')
+  const given = options as Record<string, unknown>
+  for (const name of ['url', 'apiKey', 'tenant', 'identitySecret'])
+    require(typeof given[name] === 'string', `${name} must be a string`)
+  for (const [name, type] of Object.entries(OPTIONAL))
+    require(given[name] === undefined || typeof given[name] === type, `${name} must be a ${type}`)
+  const { origins = [] } = given
+  const isList = Array.isArray(origins) && origins.every((each) => typeof each === 'string')
+  require(isList, 'origins must be a list of strings')
+}
+
 function readOptions<Incoming>(options: BackendOptions<Incoming>) {
+  requireTypes(options)
   const { url, apiKey, tenant, identitySecret, reader, basePath = '/engagement', timeoutMs = 10_000 } = options
   const require = (holds: boolean, rule: string): void => {
     if (!holds) throw new TypeError(`createBackend: ${rule}`)

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 
 import { mustClose, toPageRequest, urlOf } from './node.ts'
-import type { Backend } from './requests.ts'
+import { type Backend, requireBackend } from './requests.ts'
 
 // The few parts of Fastify that are used here, so that it is no dependency of this module.
 interface FastifyRequest {
@@ -29,6 +29,7 @@ interface Fastify<Incoming> {
 export function fastifyPlugin<Incoming extends FastifyRequest>(
   backend: Backend<Incoming>,
 ): (instance: Fastify<Incoming>) => Promise<void> {
+  requireBackend('fastifyPlugin', backend)
   return async (instance) => {
     // Only within this plugin: the body's bytes are passed on unchanged.
     instance.removeAllContentTypeParsers()

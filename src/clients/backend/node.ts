@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-import type { Backend, PageRequest } from './requests.ts'
+import { type Backend, type PageRequest, requireBackend } from './requests.ts'
 
 /** What frameworks add to Node's request. */
 interface Mounted {
@@ -17,6 +17,7 @@ type NodeHandler<Incoming> = (request: Incoming, response: ServerResponse, next?
  * base path alone, and passes other requests to `next`. A JSON parser may come before it.
  */
 export function nodeHandler<Incoming extends IncomingMessage>(backend: Backend<Incoming>): NodeHandler<Incoming> {
+  requireBackend('nodeHandler', backend)
   return (request, response, next) => {
     const url = urlOf(request, addressOf(request))
     if (next !== undefined && !new URL(url).pathname.startsWith(`${backend.basePath}/`)) return next()

@@ -23,6 +23,13 @@ export interface Backend<Incoming> {
   fetch: (request: Request & Incoming) => Promise<Response>
 }
 
+/** Throws a TypeError for what `createBackend` has not made. */
+export function requireBackend(caller: string, backend: unknown): void {
+  const { basePath, answer } = Object(backend) as Partial<Record<keyof Backend<unknown>, unknown>>
+  if (typeof basePath === 'string' && typeof answer === 'function') return
+  throw new TypeError(`${caller}: its argument must be what createBackend returns`)
+}
+
 /** As the service has it (docs/reference/choices.md). */
 export const MAX_BODY_BYTES = 256 * 1024
 

@@ -44,21 +44,26 @@ export interface VerifyOptions {
 /** In the form of Node, Express and Fastify, or of fetch. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
+/** The received bytes, or their text. */
+export type WebhookBody = string | Uint8Array | ArrayBuffer
+
 /**
  * The event in a genuine request. `rawBody` must be the received bytes, never parsed and serialised
  * again. `secrets` are the endpoint's: after a rotation the new and the old one, in any order. For
  * 24 h a second header has the old secret's signature, so that secrets can be exchanged here at any
  * time in between. Takes the same time whichever byte of a signature is wrong. Throws a
- * WebhookVerificationError.
+ * WebhookVerificationError, and a TypeError for an argument of the wrong type.
  */
 export function verifyWebhook(
   headers: WebhookHeaders,
-  rawBody: string | Uint8Array,
+  rawBody: WebhookBody,
   secrets: string | readonly string[],
-  { toleranceSeconds = 300, prefix = 'X-Service-', now = new Date() }: VerifyOptions = {},
+  options: VerifyOptions = {},
 ): WebhookEvent {
+  requireArguments(headers, rawBody, secrets, options)
+  const { toleranceSeconds = 300, prefix = 'X-Service-', now = new Date() } = options
   const known = [secrets].flat()
-  if (known.length === 0 || known.includes('')) throw new TypeError('verifyWebhook needs a secret')
+  const bytes = bytesOf(rawBody)
   const timestamp = required(headers, `${prefix}Timestamp`)
   const seconds = secondsOf(timestamp)
   if (!(Math.abs(now.getTime() - Date.parse(timestamp)) <= toleranceSeconds * 1000)) {
@@ -67,15 +72,68 @@ export function verifyWebhook(
   const previous = find(headers, `${prefix}Signature-Previous`)
   const given = [required(headers, `${prefix}Signature`), ...(previous === undefined ? [] : [previous])]
   const signatures = given.map((text) => signatureIn(text, seconds))
-  const expected = known.map((secret) => createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest())
+  const expected = known.map((secret) => createHmac('sha256', secret).update(`${timestamp}.`).update(bytes).digest())
   // Every pair is compared, so that the time does not reveal which one matches.
   const matches = signatures.flatMap((signature) => expected.map((each) => timingSafeEqual(signature, each)))
   if (!matches.includes(true)) throw new WebhookVerificationError('wrong_signature', 'no secret signs it so')
-  return eventIn(rawBody)
+  return eventIn(bytes)
 }
 
+/** Says what each argument takes: Node's own errors name parts that the caller never wrote. */
+function requireArguments(headers: unknown, rawBody: unknown, secrets: unknown, options: unknown): void {
+  const require = (holds: boolean, rule: string, given: unknown): void => {
+    if (!holds) throw new TypeError(`verifyWebhook: ${rule}, not ${kindOf(given)}`)
+  }
+  const isText = (value: unknown): value is string => typeof value === 'string'
+  const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+  require(isObject(headers) &&
+    !Array.isArray(headers), 'headers must be an object of names and values, or the Headers of fetch', headers)
+  require(isText(rawBody) ||
+    ArrayBuffer.isView(rawBody) ||
+    isBuffer(
+      rawBody,
+    ), 'rawBody must be the received bytes, unparsed: a string, Buffer, Uint8Array or ArrayBuffer', rawBody)
+  const list: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets]
+  const isSecret = (value: unknown): boolean => isText(value) && value !== ''
+  require(list.length > 0 &&
+    list.every(
+      isSecret,
+    ), "secrets must be the endpoint's secret or a list of secrets, each a string that is not empty", list.length === 0
+    ? secrets
+    : list.find((each) => !isSecret(each)))
+  require(isObject(options), 'options must be an object', options)
+  const { toleranceSeconds = 0, prefix = '', now = new Date() } = options as Record<keyof VerifyOptions, unknown>
+  const isTolerance = typeof toleranceSeconds === 'number' && toleranceSeconds >= 0
+  require(isTolerance, 'toleranceSeconds must be a number of at least 0', toleranceSeconds)
+  require(isText(prefix), 'prefix must be a string', prefix)
+  require(now instanceof Date && !Number.isNaN(now.getTime()), 'now must be a valid Date', now)
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (value === '') return 'an empty string'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
+  if (typeof value === 'number') return String(value)
+  return typeof value === 'object' ? `an object (${value.constructor?.name ?? 'Object'})` : typeof value
+}
+
+/** By its tag: an ArrayBuffer of another realm, as tests and workers have, is no instance of ours. */
+const isBuffer = (value: unknown): value is ArrayBuffer =>
+  /^\[object (Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(value))
+
+function bytesOf(rawBody: WebhookBody): string | Uint8Array {
+  if (typeof rawBody === 'string') return rawBody
+  // Other views have bytes too, such as a DataView.
+  return ArrayBuffer.isView(rawBody)
+    ? new Uint8Array(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength)
+    : new Uint8Array(rawBody)
+}
+
+/** By its method: frameworks and libraries bring Headers of their own. */
+const isHeaders = (headers: WebhookHeaders): headers is Headers => typeof headers.get === 'function'
+
 function find(headers: WebhookHeaders, name: string): string | undefined {
-  if (headers instanceof Headers) return headers.get(name) ?? undefined
+  if (isHeaders(headers)) return headers.get(name) ?? undefined
   const value = Object.entries(headers).find(([key]) => key.toLowerCase() === name.toLowerCase())?.[1]
   return typeof value === 'string' || value === undefined ? value : value.join(', ')
 }
