@@ -2,6 +2,9 @@ import { Socket } from 'node:net'
 
 import pg from 'pg'
 
+import { guardData } from './guard.ts'
+import { sessionFor } from './session.ts'
+
 /** Deadlines of work on the database, in milliseconds. */
 export interface Deadlines {
   /** For a new connection. */
@@ -17,6 +20,16 @@ export const DEADLINES: Deadlines = { connectMs: 3000, poolMs: 5000, statementMs
 /** How long the server may take to close an ended connection. */
 const END_MS = 1000
 
+export interface ConnectionConfig extends pg.ClientConfig {
+  /** What its session begins with. Default: what any server and pooler takes. */
+  session?: Readonly<Record<string, string>>
+}
+
+/** The part of the driver that makes the first message, which its types lack. */
+interface Startup {
+  getStartupConf(): Record<string, string>
+}
+
 /**
  * A connection that knows how long it has been waiting: a vanished server closes nothing, and TCP
  * notices only after a quarter of an hour.
@@ -25,10 +38,14 @@ export class Connection extends pg.Client {
   readonly #socket: Socket
   #waitingSince: number | undefined
 
-  constructor(config?: pg.ClientConfig) {
+  constructor({ session = sessionFor(true), ...config }: ConnectionConfig = {}) {
     const socket = new Socket()
     super({ ...config, stream: () => socket })
+    const startup = this as unknown as Startup
+    const { getStartupConf } = startup
+    startup.getStartupConf = () => ({ ...getStartupConf.call(this), ...session })
     this.#socket = socket
+    guardData(socket)
     // Callers that wait for an answer learn of the connection's end. An error without a listener
     // would end the process.
     this.on('error', () => undefined)

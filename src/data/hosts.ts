@@ -1,10 +1,9 @@
 import { connect } from 'node:net'
 
-import type { ClientConfig } from 'pg'
-
 import { databaseHosts } from '../core/database-url.ts'
 import { OutageError } from '../core/outage.ts'
-import { Connection } from './connection.ts'
+import { Connection, type ConnectionConfig } from './connection.ts'
+import { sessionFor } from './session.ts'
 
 const NAME = 'application_name'
 
@@ -14,10 +13,18 @@ const NAME = 'application_name'
 export class Hosts {
   readonly #urls: readonly string[]
   readonly #connectMs: number
+  readonly #session: Readonly<Record<string, string>>
   #current = 0
 
-  /** `name`: the sessions' application name, instead of the one in the URL. */
-  constructor(url: string, connectMs: number, name?: string) {
+  /**
+   * `name`: the sessions' application name, instead of the one in the URL. `isPooled`: a pooler in
+   * transaction mode stands before the server.
+   */
+  constructor(
+    url: string,
+    connectMs: number,
+    { name, isPooled = false }: { name?: string | undefined; isPooled?: boolean } = {},
+  ) {
     const urls = databaseHosts(url)
     if (urls === null) throw new Error('it is not a URL of PostgreSQL')
     if (name !== undefined) {
@@ -25,11 +32,17 @@ export class Hosts {
     }
     this.#urls = urls.map(({ href }) => href)
     this.#connectMs = connectMs
+    this.#session = sessionFor(isPooled)
   }
 
   /** The address for new connections. */
-  get config(): ClientConfig {
-    return { connectionString: this.#urls[this.#current], connectionTimeoutMillis: this.#connectMs, keepAlive: true }
+  get config(): ConnectionConfig {
+    return {
+      connectionString: this.#urls[this.#current],
+      connectionTimeoutMillis: this.#connectMs,
+      keepAlive: true,
+      session: this.#session,
+    }
   }
 
   /**

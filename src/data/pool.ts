@@ -151,7 +151,11 @@ function encoderOf(asked: Statement): ArrayEncoder {
 /** One text of several statements, so that it costs the same round trip as BEGIN alone. */
 function beginning(limits: TimeLimits | undefined, lockWaitMs: number | undefined): string {
   const local = { ...limits, ...(lockWaitMs === undefined ? {} : { lock_timeout: lockWaitMs }) }
-  return ['BEGIN', ...Object.entries(local).map(([name, ms]) => `SET LOCAL ${name} = ${ms}`)].join('; ')
+  // A pooled session may have another level.
+  return [
+    'BEGIN ISOLATION LEVEL READ COMMITTED',
+    ...Object.entries(local).map(([name, ms]) => `SET LOCAL ${name} = ${ms}`),
+  ].join('; ')
 }
 
 async function transaction<T>(pool: pg.Pool, begin: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {

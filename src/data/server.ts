@@ -6,6 +6,7 @@ import pg from 'pg'
 import { LOCK_WAIT_MS } from '../core/sql.ts'
 import { Connection, DEADLINES, type Deadlines } from './connection.ts'
 import type { Database } from './database.ts'
+import { expectSession } from './expect-session.ts'
 import { Hosts, refuseStandby } from './hosts.ts'
 import { type TimeLimits, migrationAdapter, overPool, sqlOn, TYPES } from './pool.ts'
 import { explainPooler, refusePooler, type UrlSetting } from './pooler.ts'
@@ -58,7 +59,7 @@ export async function openServer({ url, size, onError, ...given }: PoolOptions):
   const { isPooled = false, isPreparing = true, isReplica = false, setting = 'DATABASE_URL' } = given
   const { deadlines = DEADLINES, name = 'engagement-service' } = given
   const { connectMs, poolMs, statementMs } = deadlines
-  const hosts = new Hosts(url, connectMs, given.name)
+  const hosts = new Hosts(url, connectMs, { name: given.name, isPooled })
   const direct = given.directUrl === undefined ? hosts : new Hosts(given.directUrl, connectMs)
   const fleet = new Fleet()
   const limits: TimeLimits = {
@@ -107,7 +108,12 @@ export async function openServer({ url, size, onError, ...given }: PoolOptions):
   const open = async (): Promise<void> => {
     await hosts.find()
     const client = await pool.connect()
-    await (isPooled ? Promise.resolve() : refusePooler(client, hosts, setting)).finally(() => client.release())
+    try {
+      if (!isPooled) await refusePooler(client, hosts, setting)
+      await expectSession(client, isPooled, setting)
+    } finally {
+      client.release()
+    }
   }
   try {
     if (!isReplica) await open()
@@ -190,7 +196,9 @@ async function exclusively<T>(
   const client = new Connection(hosts.config)
   const pool = new pg.Pool({ max: 2, Client: connectionTo(hosts, new Fleet()) })
   pool.on('error', () => undefined)
-  await client.connect()
+  await client.connect().catch((error: unknown) => {
+    throw explainPooler(error, 'DATABASE_DIRECT_URL')
+  })
   try {
     await refusePooler(client, hosts, 'DATABASE_DIRECT_URL')
     await lock(client)

@@ -23,24 +23,42 @@ export const PATIENT: Deadlines = { connectMs: 20_000, poolMs: 60_000, statement
 /** Makes `folder` a DATA_DIR with a migrated database that no service has been started on. */
 export const makeDataDir = (folder: string): void => cpSync(inject('dataDir'), folder, { recursive: true })
 
+/**
+ * A new database on the server without tables: its address, and how to drop it. `options` are those
+ * of CREATE DATABASE, `settings` those of its sessions.
+ */
+export async function createBareDatabase(
+  options: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<{ url: string; drop: () => Promise<void> }> {
+  const name = `engagement_bare_${randomBytes(4).toString('hex')}`
+  await onBase(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8' ${options}`)
+  for (const [setting, value] of Object.entries(settings))
+    await onBase(`ALTER DATABASE ${name} SET ${setting} = ${value}`)
+  const url = new URL(process.env.DATABASE_URL ?? '')
+  url.pathname = `/${name}`
+  return { url: url.href, drop: () => onBase(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
+}
+
+async function onBase(text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: process.env.DATABASE_URL ?? '' })
+  await client.connect()
+  try {
+    await client.query(text)
+  } finally {
+    await client.end()
+  }
+}
+
 /** A new migrated database on the server: its address, and how to drop it. */
 export async function createServerDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const base = process.env.DATABASE_URL ?? ''
   const template = inject('template')
   const name = `${template}_${randomBytes(4).toString('hex')}`
-  const run = async (text: string): Promise<void> => {
-    const client = new pg.Client({ connectionString: base })
-    await client.connect()
-    try {
-      await client.query(text)
-    } finally {
-      await client.end()
-    }
-  }
-  await run(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+  await onBase(`CREATE DATABASE ${name} TEMPLATE ${template}`)
   const url = new URL(base)
   url.pathname = `/${name}`
-  return { url: url.href, drop: () => run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
+  return { url: url.href, drop: () => onBase(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
 }
 
 /**

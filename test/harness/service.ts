@@ -62,6 +62,8 @@ interface Options {
   env?: Record<string, string>
   /** Whether a worker runs beside the api; it does by default. */
   worker?: boolean
+  /** The database, instead of a new one. The service closes it. */
+  database?: Database
   /** Prepares the database before the service starts on it. */
   prepare?: (database: Database) => Promise<unknown>
 }
@@ -76,8 +78,13 @@ export const PATIENT = { DATABASE_LOCK_PATIENCE_SECONDS: '25' }
  * A whole service in this process, on a database of its own (and a Redis prefix of its own where
  * REDIS_URL is set).
  */
-export async function startService({ env = {}, worker = true, prepare }: Options = {}): Promise<TestService> {
-  const database = await openTestDatabase()
+export async function startService({
+  env = {},
+  worker = true,
+  prepare,
+  database: given,
+}: Options = {}): Promise<TestService> {
+  const database = given ?? (await openTestDatabase())
   await prepare?.(database)
   const settings = readSettings(
     {
