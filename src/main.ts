@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 
 import { createLog } from './core/log.ts'
 import { misspellings, readSettings, type Settings, SettingsError } from './core/settings.ts'
+import { handleUncaught } from './core/uncaught.ts'
 import { beginFiles } from './data/embedded-files.ts'
 import { embeddedSecrets } from './data/embedded-secrets.ts'
 
@@ -10,13 +11,15 @@ async function main(): Promise<void> {
   const [argument] = process.argv.slice(2)
   if (argument !== undefined) throw new SettingsError(`${argument}: ${NO_ARGUMENTS}`)
   const settings = readSettings(process.env, embeddedSecrets)
-  const log = createLog(settings.LOG_LEVEL)
-  if (cluster.isWorker) return (await import('./serve.ts')).serve(settings, log.child({ process: process.pid }))
+  const root = createLog(settings.LOG_LEVEL)
+  const log = cluster.isWorker ? root.child({ process: process.pid }) : root
+  const uncaught = handleUncaught(log)
+  if (cluster.isWorker) return (await import('./serve.ts')).serve(settings, log, uncaught)
   for (const line of misspellings(process.env)) log.warn(line)
-  if (hasProcesses(settings)) return (await import('./processes/parent.ts')).startParent(settings, log)
+  if (hasProcesses(settings)) return (await import('./processes/parent.ts')).startParent(settings, log, uncaught)
   if (settings.WORKERS > 1) log.info(`WORKERS: one process starts: ${WHY_ONE[settings.ROLE]}`)
   if (settings.DATABASE_URL === undefined) beginFiles(settings.DATA_DIR)
-  return (await import('./serve.ts')).serve(settings, log)
+  return (await import('./serve.ts')).serve(settings, log, uncaught)
 }
 
 const NO_ARGUMENTS = 'the service takes no arguments: set environment variables instead, as PORT=4001 npm start'

@@ -7,9 +7,11 @@ import type { Logger } from 'pino'
 import { openApp } from './app.ts'
 import { baseUrl, listensOn, portOf } from './core/address.ts'
 import type { App } from './core/context.ts'
+import { counter, metricsOf } from './core/metrics.ts'
 import { hasGraphiQL, type Settings, SettingsError } from './core/settings.ts'
 import { quietTurn } from './core/event-loop.ts'
 import { StopClock } from './core/stop-clock.ts'
+import type { UncaughtHandlers } from './core/uncaught.ts'
 import { cannotOpen } from './data/open.ts'
 import { openTracing } from './data/tracing.ts'
 import { findMissingKeys, missingKeysText } from './domains/secrets/reseal.ts'
@@ -32,7 +34,7 @@ interface Role {
 const START_MS = 2000
 
 /** Starts the roles of this process. Resolves once they serve. */
-export async function serve(settings: Settings, log: Logger): Promise<void> {
+export async function serve(settings: Settings, log: Logger, uncaught: UncaughtHandlers): Promise<void> {
   // Whether a parent has started this process as one of several.
   const link = cluster.isWorker ? openLink() : undefined
   // The first start creates the embedded database, which takes seconds.
@@ -41,6 +43,8 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
   const { app, database, close } = await openApp(settings, log, { link, tracing }).catch((error: unknown) => {
     throw cannotOpen(settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL', error)
   })
+  const unhandled = counter(metricsOf(app), 'unhandled_errors_total')
+  uncaught.count = (kind) => unhandled.inc({ kind })
   await warnOfMissingKeys(app)
   const roles: Role[] = []
   let stopping: Promise<void> | undefined
@@ -54,22 +58,22 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
   let hasStarted = false
   let endStart = (): void => undefined
   const started = new Promise<void>((resolve) => (endStart = resolve))
-  // Before this, a signal ends the process at once: there is nothing to stop.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      // npm forwards the terminal's signal, which arrives twice.
-      if (isSignalled) return
-      isSignalled = true
-      const { SHUTDOWN_GRACE_SECONDS: grace, DRAIN_SECONDS } = settings
-      // SIGINT comes from a terminal, where there is no load balancer. Starting processes and
-      // workers are not balanced either.
-      const isBalanced = signal !== 'SIGINT' && hasStarted && settings.ROLE !== 'worker'
-      const clock = clockOf(isBalanced ? DRAIN_SECONDS : 0)
-      const late = sleep(Math.min(START_MS, grace * 250), undefined, { ref: false })
-      const stopped = Promise.race([started, late]).then(() => stop(clock))
-      void stopInTime(stopped, { grace, drain: clock.drainMs / 1000 }, log.child({ signal }))
-    })
+  const stopFor = (cause: NodeJS.Signals | 'exception'): void => {
+    // npm forwards the terminal's signal, which arrives twice.
+    if (isSignalled) return
+    isSignalled = true
+    const { SHUTDOWN_GRACE_SECONDS: grace, DRAIN_SECONDS } = settings
+    // SIGINT comes from a terminal, where there is no load balancer. Starting processes and workers
+    // are not balanced either.
+    const isBalanced = cause !== 'SIGINT' && hasStarted && settings.ROLE !== 'worker'
+    const clock = clockOf(isBalanced ? DRAIN_SECONDS : 0)
+    const late = sleep(Math.min(START_MS, grace * 250), undefined, { ref: false })
+    const stopped = Promise.race([started, late]).then(() => stop(clock))
+    const status = cause === 'exception' ? 1 : 0
+    void stopInTime(stopped, { grace, drain: clock.drainMs / 1000, status }, log.child({ signal: cause }))
   }
+  // Before this, a signal ends the process at once: there is nothing to stop.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopFor(signal))
   try {
     if (settings.ROLE !== 'api') {
       const worker = await startWorker(app)
@@ -82,6 +86,7 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
     // a worker creates none.
     const hello = api === null ? READY : announcement(app, api.where, await database.exclusively(() => bootstrap(app)))
     hasStarted = true
+    uncaught.stop = () => stopFor('exception')
     if (isSignalled && !hello.hasCredentials) return
     if (link !== undefined) return link.ready(hello)
     console.log(hello.text)
@@ -97,12 +102,12 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
 }
 
 /**
- * Ends the process once it has stopped, or after the grace period, of which `drain` is a part; both
- * in seconds.
+ * Ends the process with `status` once it has stopped, or with 1 after the grace period, of which
+ * `drain` is a part; both in seconds.
  */
 async function stopInTime(
   stopped: Promise<void>,
-  { grace, drain }: Record<'grace' | 'drain', number>,
+  { grace, drain, status }: Record<'grace' | 'drain' | 'status', number>,
   log: Logger,
 ): Promise<void> {
   const startedAt = performance.now()
@@ -116,7 +121,7 @@ async function stopInTime(
   await stopped
   log.info({ ms: Math.round(performance.now() - startedAt) }, 'stopped')
   // A thread writes the lines; an exit writes the rest itself, which may be out of order.
-  log.flush(() => process.exit(0))
+  log.flush(() => process.exit(status))
 }
 
 /**

@@ -18,6 +18,7 @@ import { PUBLIC_SECRET } from '../core/secret-pages.ts'
 import { identitySecretSchema, readSettings, SettingsError } from '../core/settings.ts'
 import { atMost } from '../core/texts.ts'
 import type { Sql } from '../core/sql.ts'
+import { failOnUncaught } from '../core/uncaught.ts'
 import { keyIdOf } from '../core/seals.ts'
 import { embeddedSecrets, replaceEncryptionKey } from '../data/embedded-secrets.ts'
 import { expectOwnDatabase } from '../data/embedded.ts'
@@ -382,6 +383,7 @@ function reasonOf(error: unknown): string {
 }
 
 async function main(): Promise<void> {
+  failOnUncaught((error) => console.error(`The command failed: ${reasonOf(error)}`))
   try {
     const text = await readCommandLine(COMMANDS, process.argv.slice(2))()
     if (text !== '') console.log(text)

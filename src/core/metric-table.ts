@@ -1,4 +1,5 @@
 import { ERRORS } from './errors.ts'
+import { UNCAUGHT } from './uncaught.ts'
 
 /** Durations of requests and statements. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -217,6 +218,12 @@ export const METRICS = {
     where: 'every process',
     help: 'From the publication of a message to its receipt: of one message each 2 s that a process sends itself over the bus.',
     buckets: [0.0001, 0.00025, 0.0005, ...SECONDS],
+  },
+  unhandled_errors_total: {
+    type: 'counter',
+    where: 'every process',
+    help: 'Errors that no code of the process has handled. After a rejection it goes on; after an exception it stops, to be started again.',
+    labels: { kind: UNCAUGHT },
   },
   bus_gaps_total: {
     type: 'counter',

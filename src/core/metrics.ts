@@ -8,6 +8,7 @@ import { type Metric, METRICS } from './metric-table.ts'
 export const metricsOf = perApp((): Registry => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  counter(registry, 'unhandled_errors_total')
   return registry
 })
 

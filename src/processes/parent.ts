@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 
 import type { Settings } from '../core/settings.ts'
 import { counted } from '../core/texts.ts'
+import type { UncaughtHandlers } from '../core/uncaught.ts'
 import { Exchange, type Port } from './exchange.ts'
 
 /** The pause before an ended process is started again: doubled each time, up to `most`. */
@@ -30,7 +31,7 @@ type Role = 'api' | 'worker'
  * all on a signal. The first one starts alone: if it cannot start, none can, and it reports why.
  * Resolves once all serve.
  */
-export async function startParent(settings: Settings, log: Logger): Promise<void> {
+export async function startParent(settings: Settings, log: Logger, uncaught: UncaughtHandlers): Promise<void> {
   const { ROLE, WORKERS, SHUTDOWN_GRACE_SECONDS: grace } = settings
   const exchange = new Exchange(settings)
   const running = new Map<Worker, Promise<boolean>>()
@@ -90,19 +91,24 @@ export async function startParent(settings: Settings, log: Logger): Promise<void
     })
   }
 
-  async function stop(signal: NodeJS.Signals): Promise<void> {
+  async function stop(signal: NodeJS.Signals, status = 0): Promise<void> {
     isStopping = true
     exchange.close()
     for (const child of running.keys()) child.process.kill(signal)
     const late = sleep(grace * 1000 + MARGIN_MS, 'late' as const, { ref: false })
     const ends = await Promise.race([Promise.all(running.values()), late])
     if (ends === 'late') for (const child of running.keys()) child.process.kill('SIGKILL')
-    process.exit(ends !== 'late' && ends.every(Boolean) ? 0 : 1)
+    process.exit(ends !== 'late' && ends.every(Boolean) ? status : 1)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (!isStopping) void stop(signal)
     })
+  }
+
+  // Its processes serve from their own start on, and stop before it ends.
+  uncaught.stop = () => {
+    if (!isStopping) void stop('SIGTERM', 1)
   }
 
   await start('api')
