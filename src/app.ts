@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 
+import { tolerant } from './core/bus.ts'
 import type { App } from './core/context.ts'
 import { metricsOf } from './core/metrics.ts'
 import type { Settings } from './core/settings.ts'
@@ -69,7 +70,8 @@ function withHealth(
 ): OpenApp {
   const { db } = health
   const { probe: primary, prisma } = database
-  const { bus, limits, places } = sharedOf(settings, log, link)
+  const { bus: shared, limits, places } = sharedOf(settings, log, link)
+  const bus = tolerant(shared, (err, channel) => log.warn({ err, channel }, 'a message of the bus cannot be used'))
   const maxLagMs = settings.DATABASE_REPLICA_MAX_LAG_SECONDS * 1000
   const statementMs = settings.DATABASE_STATEMENT_TIMEOUT_SECONDS * 1000
   const replica = standby === null ? null : new Replica({ replica: standby, primary, db, maxLagMs, statementMs, log })

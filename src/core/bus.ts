@@ -19,6 +19,32 @@ export interface Bus {
 
 export type Unsubscribe = () => void
 
+/** How often a message that a listener could not take is reported. */
+const REPORT_MS = 60_000
+
+/**
+ * The same bus, whose listeners may fail: what one throws at a message neither keeps the message
+ * from the others nor reaches the client of the bus, which would close its connection. At most one
+ * error a minute is reported.
+ */
+export function tolerant(bus: Bus, report: (error: unknown, channel: string) => void): Bus {
+  let reportedAt = -Infinity
+  return {
+    ...bus,
+    subscribe: (channel, listener) =>
+      bus.subscribe(channel, (message) => {
+        try {
+          listener(message)
+        } catch (error) {
+          const now = performance.now()
+          if (now - reportedAt < REPORT_MS) return
+          reportedAt = now
+          report(error, channel)
+        }
+      }),
+  }
+}
+
 /** Every channel of the bus. */
 export const CHANNELS = {
   /**

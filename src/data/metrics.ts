@@ -7,6 +7,9 @@ import type { PoolWatch } from './pool-watch.ts'
 /** How often a process sends itself a message over the bus. */
 const PROBE_MS = 2000
 
+/** An instant of `performance`, in milliseconds. */
+const SENT_AT = /^\d{1,15}(\.\d{1,20})?$/
+
 /** The metrics of a process's database and bus. Call the result to stop them. */
 export function observeClients(app: App, pool: PoolWatch): () => void {
   const registry = metricsOf(app)
@@ -34,7 +37,11 @@ function observeBus(app: App): () => void {
   const gaps = counter(registry, 'bus_gaps_total')
   const channel = CHANNELS.probe(newId())
   const forgetGaps = bus.onGap(() => gaps.inc())
-  const subscribed = bus.subscribe(channel, (sentAt) => delays.observe((performance.now() - Number(sentAt)) / 1000))
+  const subscribed = bus.subscribe(channel, (sentAt) => {
+    const delayMs = performance.now() - (SENT_AT.test(sentAt) ? Number(sentAt) : NaN)
+    // Anybody who reaches Redis can send here, and the histogram throws at what is no number.
+    if (delayMs >= 0) delays.observe(delayMs / 1000)
+  })
   const { publish } = bus
   const probe = (): void => publish(channel, String(performance.now()))
   void subscribed.then(probe)

@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
+import { z } from 'zod'
 
 import type { Id } from '../core/ids.ts'
 import type { Quota } from '../core/stream-places.ts'
@@ -38,7 +39,7 @@ export interface SyncAnswer {
 // All keys of a tenant are in one slot of a cluster. `shares` has a field for each process,
 // `count:end of its lease`; the key of a name has only counts. There, the count of a process
 // without a share is left over from a dead process.
-const askRedis = redisScript<[others: number, otherCounts: number[], granted: number[]] | null>(`
+const askRedis = redisScript(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local process, expected, lease, keep = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -90,6 +91,11 @@ store(KEYS[1], own, string.format('%d:%.0f', own, now + lease), lease)
 for n = 1, names do store(KEYS[1 + n], owns[n], owns[n], keep) end
 return {others, otherCounts, granted}`)
 
+const COUNT = z.int().nonnegative()
+
+/** Streams of others, the same for each name, and whether each place was granted. */
+const ANSWER = z.tuple([COUNT, z.array(COUNT), z.array(z.literal([0, 1]))]).nullable()
+
 /**
  * Longer than any stream can last; the key of a name is written whenever one of its streams begins
  * or ends.
@@ -115,7 +121,10 @@ export async function syncPlaces(
     ...counts.flatMap((count) => [count.own, count.cap]),
     ...asked.map((indexes) => indexes.join(' ')),
   ])
-  if (answer === null) return null
-  const [others, otherCounts, granted] = answer
+  const read = ANSWER.parse(answer)
+  // Asked again under a new name, it would answer the same for ever.
+  if (read === null && !isKnown) throw new Error('Redis does not know a process that it need not know')
+  if (read === null) return null
+  const [others, otherCounts, granted] = read
   return { others, otherCounts, granted: granted.map((one) => one === 1) }
 }

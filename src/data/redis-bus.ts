@@ -1,14 +1,24 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 
 import type { Bus, Unsubscribe } from '../core/bus.ts'
-import { sentinelsOf } from '../core/redis-url.ts'
+import { connect } from './redis-client.ts'
+import { listenersOf, servingNodesOf } from './redis-inside.ts'
+import { Subscriptions } from './redis-subscriptions.ts'
 
 /**
- * How often each connection is pinged, and how long an answer may take. A vanished host closes no
- * connection, and a connection that only listens would never notice.
+ * How often each connection is pinged, and missing subscriptions are asked for. A vanished host
+ * closes no connection, and a connection that only listens would never notice.
  */
 const HEARTBEAT_MS = 2000
-const SILENCE_MS = 3000
+
+/** How long a caller waits for its subscription. */
+const SUBSCRIBE_MS = 1000
+
+/** A channel without listeners, to try whether messages are taken. */
+const TRIAL = 'trial'
+
+/** A cluster client subscribes again just after it says so. */
+const RESUBSCRIBE_MS = 50
 
 interface RedisBusOptions {
   /**
@@ -24,79 +34,106 @@ interface RedisBusOptions {
 
 /**
  * The bus over Redis pub/sub: one connection to publish, one to listen. Both reconnect by
- * themselves.
+ * themselves. It is up while Redis answers on both, has taken the last message and has every
+ * subscription in force. Anything else is an outage, and its end is a gap.
  */
 export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions): Bus {
   const publisher = connect(urls, 'publisher')
   const subscriber = connect(urls, 'subscriber')
-  const cluster = isCluster(urls)
-  const messageEvent = cluster ? 'smessage' : 'message'
-  const listeners = new Map<string, { members: Set<(message: string) => void>; ready: Promise<unknown> }>()
+  const listeners = new Map<string, Set<(message: string) => void>>()
   const gapListeners = new Set<() => void>()
-  let wasReady = false
   let isDown = false
-  const clients = [publisher, subscriber]
-  const watches = clients.map((client) => watchNodes(client, (error) => onError(error)))
-  const isUp = (): boolean => watches.every((watch) => watch.isUp())
+  let hasGap = false
+  /** Redis has not taken the last message, or none yet. */
+  let isMute = true
+
   const onError = (error: Error): void => {
+    hasGap = true
     if (!isDown) onDown(error)
     // The next heartbeat decides whether only this command failed: commands to a node that has
     // just died fail, while the client still counts as up.
     isDown = true
   }
-  const noteUp = (): void => {
-    if (!isDown || !isUp()) return
+  const clients = [publisher, subscriber]
+  const subscriptions = new Subscriptions(subscriber, onError, () => {
+    // Only then: it looks at all subscriptions.
+    if (isDown || hasGap) noteUp()
+  })
+  const watches = clients.map((client) => watchNodes(client, () => noteUp(), onError))
+  const answers = (): boolean => watches.every((watch) => watch.isUp())
+  const isUp = (): boolean => !isMute && answers() && subscriptions.areInForce
+  function noteUp(): void {
+    if (!isUp()) return
+    if (isDown) onUp()
     isDown = false
-    onUp()
+    // Messages may have been lost, so listeners resync from the database.
+    if (hasGap) gapListeners.forEach((listener) => listener())
+    hasGap = false
   }
 
   for (const client of clients) {
     client.on('error', onError)
-    client.on('ready', noteUp)
+    client.on('close', () => (hasGap = true))
+  }
+  publisher.on('ready', () => {
+    if (isMute) send(TRIAL, '')
+  })
+  if (subscriber instanceof Redis) subscriber.on('ready', () => subscriptions.renew())
+  else {
+    let isFirst = true
+    subscriber.on('subscribersReady', () => {
+      hasGap ||= !isFirst
+      isFirst = false
+      setTimeout(() => {
+        subscriptions.repair()
+        noteUp()
+      }, RESUBSCRIBE_MS).unref()
+    })
+  }
+  function send(channel: string, message: string, onSent?: () => void): void {
+    if (publisher.status !== 'ready') return onSent?.()
+    const name = prefix + channel
+    const sent = publisher instanceof Cluster ? publisher.spublish(name, message) : publisher.publish(name, message)
+    const settled = sent.then(
+      () => {
+        if (!isMute) return
+        isMute = false
+        noteUp()
+      },
+      (error: Error) => {
+        isMute = true
+        onError(error)
+      },
+    )
+    if (onSent !== undefined) void settled.then(onSent)
   }
   const heartbeat = setInterval(() => {
     for (const watch of watches) watch.ask()
+    subscriptions.repair()
+    // Nothing else may be published for long.
+    if (isMute) send(TRIAL, '')
     // A cluster client does not report single nodes.
-    if (!isUp()) onError(new Error('a node of Redis does not answer'))
+    if (!answers()) onError(new Error('a node of Redis does not answer'))
     noteUp()
   }, HEARTBEAT_MS).unref()
-  subscriber.on(messageEvent, (channel: string, message: string) => {
-    for (const member of listeners.get(channel)?.members ?? []) member(message)
-  })
-  subscriber.on(cluster ? 'subscribersReady' : 'ready', () => {
-    // ioredis resubscribes during its second `ready`; wait for it, then listeners resync from the
-    // database.
-    if (wasReady) setTimeout(() => gapListeners.forEach((listener) => listener()), 50).unref()
-    wasReady = true
+  subscriber.on(subscriber instanceof Redis ? 'message' : 'smessage', (channel: string, message: string) => {
+    for (const listener of listeners.get(channel) ?? []) listener(message)
   })
 
   return {
-    publish(channel, message, onSent) {
-      if (publisher.status !== 'ready') return onSent?.()
-      const sent = cluster
-        ? publisher.spublish(prefix + channel, message)
-        : publisher.publish(prefix + channel, message)
-      const settled = sent.catch(onError)
-      if (onSent !== undefined) void settled.then(onSent)
-    },
+    publish: send,
     async subscribe(channel, listener): Promise<Unsubscribe> {
       const name = prefix + channel
-      let entry = listeners.get(name)
-      if (entry === undefined) {
-        const ready = (cluster ? subscriber.ssubscribe(name) : subscriber.subscribe(name)).catch(onError)
-        entry = { members: new Set(), ready }
-        listeners.set(name, entry)
-      }
-      const { members, ready } = entry
-      members.add(listener)
+      const members = listeners.get(name) ?? new Set()
+      listeners.set(name, members.add(listener))
       // While Redis is down the subscription waits for it; the caller does not.
-      await Promise.race([ready, new Promise((resolve) => setTimeout(resolve, 1000).unref())])
+      const late = new Promise((resolve) => setTimeout(resolve, SUBSCRIBE_MS).unref())
+      await Promise.race([subscriptions.add(name), late])
       return () => {
         members.delete(listener)
-        if (members.size > 0 || listeners.get(name)?.members !== members) return
+        if (members.size > 0 || listeners.get(name) !== members) return
         listeners.delete(name)
-        const left = cluster ? subscriber.sunsubscribe(name) : subscriber.unsubscribe(name)
-        left.catch(onError)
+        subscriptions.delete(name)
       }
     },
     onGap(listener) {
@@ -112,123 +149,62 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   }
 }
 
-const isCluster = (urls: readonly string[]): boolean => urls.length > 1
-
-/** Parts of ioredis's Cluster that have no public interface. */
-interface Inside {
-  /** For each slot its nodes, the primary first. */
-  slots: readonly (readonly string[])[]
-  /** The listening connections, by node. */
-  shardedSubscribers: { shardedSubscribers: ReadonlyMap<string, { getInstance(): Redis | null }> }
-}
-
-const insideOf = (client: Cluster): Inside => client as unknown as Inside
-
 const nodeOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
 /** Pings the nodes of a client, and notes when each last answered. */
-function watchNodes(client: Redis | Cluster, onSilence: (error: Error) => void) {
+function watchNodes(client: Redis | Cluster, onAnswer: () => void, onError: (error: Error) => void) {
   /** When a node that serves slots last answered; before that, when it was first seen. */
   const answeredAt = new Map<string, number>()
-  const ask = (connection: Redis): void => {
-    connection.ping().then(() => answeredAt.set(nodeOf(connection), performance.now()), onSilence)
+  /** Whether a single connection has answered its last ping, and a cluster any since it is ready. */
+  let isAnswering = false
+  /** The connections of a cluster client whose last ping failed, by what they do and their node. */
+  const failing = new Map<string, string>()
+  /** Listening connections whose last ping failed: while slots move, one ends and another begins. */
+  const suspected = new Set<string>()
+  const ask = (connection: Redis, use: 'asks' | 'listens'): void => {
+    const node = nodeOf(connection)
+    connection.ping().then(
+      () => {
+        if (use === 'asks') answeredAt.set(node, performance.now())
+        failing.delete(`${use} ${node}`)
+        if (use === 'listens') suspected.delete(node)
+        isAnswering = true
+        onAnswer()
+      },
+      (error: Error) => {
+        if (use === 'listens' && !suspected.has(node)) return void suspected.add(node)
+        failing.set(`${use} ${node}`, node)
+        isAnswering &&= client instanceof Cluster
+        onError(error)
+      },
+    )
   }
   // Answers from before an outage no longer count.
-  client.on('ready', () => answeredAt.clear())
+  client.on('ready', () => {
+    answeredAt.clear()
+    isAnswering = false
+    askAll()
+  })
+  function askAll(): void {
+    if (client.status !== 'ready') return
+    if (client instanceof Redis) return ask(client, 'asks')
+    for (const connection of client.nodes('master')) ask(connection, 'asks')
+    // These connections only listen, so they would never notice that a node has vanished.
+    for (const connection of listenersOf(client)) ask(connection, 'listens')
+  }
   return {
-    ask() {
-      if (client.status !== 'ready') return
-      if (client instanceof Redis) return ask(client)
-      client.nodes('master').forEach(ask)
-      // These connections only listen, so they would never notice that a node has vanished.
-      for (const each of insideOf(client).shardedSubscribers.shardedSubscribers.values()) {
-        const connection = each.getInstance()
-        if (connection?.status === 'ready') connection.ping().catch(onSilence)
-      }
-    },
+    ask: askAll,
     /** A single connection reports its own end; a cluster has lost a node that missed two pings. */
     isUp(): boolean {
-      if (client.status !== 'ready' || client instanceof Redis) return client.status === 'ready'
+      if (client.status !== 'ready' || !isAnswering) return false
+      if (client instanceof Redis) return true
       const now = performance.now()
-      const nodes = new Set(insideOf(client).slots.map(([first]) => first ?? ''))
+      const nodes = servingNodesOf(client)
       for (const node of answeredAt.keys()) if (!nodes.has(node)) answeredAt.delete(node)
+      for (const [connection, node] of failing) if (!nodes.has(node)) failing.delete(connection)
       // A node that is new here, or was a replica until now, has had no time to answer.
       for (const node of nodes) if (!answeredAt.has(node)) answeredAt.set(node, now)
-      return [...nodes].every((node) => now - (answeredAt.get(node) ?? now) < 2 * HEARTBEAT_MS)
+      return failing.size === 0 && [...nodes].every((node) => now - (answeredAt.get(node) ?? now) < 2 * HEARTBEAT_MS)
     },
-  }
-}
-
-/**
- * A connection that reconnects by itself. `name` decides what happens to a command that Redis does
- * not answer.
- */
-export function connect(
-  urls: readonly string[],
-  name: 'publisher' | 'subscriber' | 'limits' | 'places',
-): Redis | Cluster {
-  // A repeated count would be counted twice, and callers wait only briefly.
-  const inTime =
-    name === 'limits' || name === 'places'
-      ? { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, commandTimeout: 500, socketTimeout: 2000 }
-      : { socketTimeout: SILENCE_MS }
-  const options = {
-    connectionName: `engagement-${name}`,
-    connectTimeout: SILENCE_MS,
-    // Messages are never queued: after an outage they would be late and out of order.
-    enableOfflineQueue: name === 'subscriber',
-    // The check is an INFO, which Redis refuses after a SUBSCRIBE; the subscription would then be
-    // lost.
-    enableReadyCheck: name !== 'subscriber',
-    maxRetriesPerRequest: null,
-    retryStrategy: (attempt: number) => Math.min(50 * attempt, 1000),
-    ...inTime,
-  }
-  if (!isCluster(urls)) return open(urls, options)
-  return new Cluster([...urls], {
-    shardedSubscribers: true,
-    enableOfflineQueue: options.enableOfflineQueue,
-    clusterRetryStrategy: options.retryStrategy,
-    slotsRefreshInterval: HEARTBEAT_MS,
-    redisOptions: { ...inTime, connectTimeout: SILENCE_MS },
-  })
-}
-
-/** The Redis at an address, or the primary that sentinels name. */
-function open([url = '']: readonly string[], options: RedisOptions): Redis {
-  const sentinels = sentinelsOf(url)
-  if (sentinels === null) return new Redis(url, options)
-  const { hosts, isTls, ...credentials } = sentinels
-  return new Redis({
-    ...options,
-    ...credentials,
-    sentinels: hosts,
-    ...(isTls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
-    sentinelRetryStrategy: (attempt) => options.retryStrategy?.(attempt),
-    sentinelCommandTimeout: SILENCE_MS,
-    // Reconnects at a failover, even while the connection to the old primary is open.
-    failoverDetector: true,
-  })
-}
-
-/** The version of Redis, from any node of a cluster. Rejects if none answers within `withinMs`. */
-export async function redisVersion(urls: readonly string[], withinMs: number): Promise<string> {
-  const client = open(urls, {
-    lazyConnect: true,
-    connectTimeout: withinMs,
-    commandTimeout: withinMs,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-  })
-  // The waiting call rejects with this error.
-  let cause: Error | undefined
-  client.on('error', (error) => (cause = error))
-  try {
-    await client.connect()
-    return /redis_version:(\S+)/.exec(await client.info('server'))?.[1] ?? 'unknown'
-  } catch (error) {
-    throw cause ?? error
-  } finally {
-    client.disconnect()
   }
 }

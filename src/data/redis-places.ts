@@ -2,7 +2,7 @@ import type { Id } from '../core/ids.ts'
 import type { StreamPlaces } from '../core/stream-places.ts'
 import { syncPlaces } from './places-script.ts'
 import { applyAnswer, type PendingPlace, MAX_MESSAGE, messageOf, Share } from './places-share.ts'
-import { connect } from './redis-bus.ts'
+import { connect } from './redis-client.ts'
 
 /** How long a reported count is valid. After it, the places of a killed process are free. */
 const LEASE_MS = 45_000

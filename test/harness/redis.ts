@@ -18,6 +18,8 @@ export interface OwnRedis {
   port: number
   /** Runs one command. */
   command(name: string, ...args: string[]): Promise<unknown>
+  /** The same with a password. */
+  commandAs(password: string, name: string, ...args: string[]): Promise<unknown>
   /** Away at once, with all that it holds. */
   stop(): Promise<void>
   /** Again on the same port. */
@@ -39,6 +41,7 @@ export async function startRedis(options: readonly string[] = []): Promise<OwnRe
     url,
     port,
     command: (...command) => commandAt(url, command),
+    commandAs: (password, ...command) => commandAt(url.replace('//', `//:${password}@`), command),
     stop: () => stop(child),
     start: async () => {
       child = await run(port, url, options)
