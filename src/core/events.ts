@@ -90,8 +90,8 @@ const LINE = /^(\d{1,15}) (\w+) (\w+) (-|[0-9a-f-]{36}) (\{[^\r\n]*\})$/
 const AUDIENCES: ReadonlySet<string> = new Set(['public', 'tenant', 'recipient'] satisfies Audience[])
 
 /**
- * Reads a bus message. Malformed lines are dropped: the events then come from the database. Whoever
- * reaches the bus can send any text.
+ * Reads a bus message. Malformed lines are dropped: the events then come from the database. Any
+ * program that reaches the bus can send any text.
  */
 export function decodeNews(message: string): News[] {
   return message.split('\n').flatMap((line) => {

@@ -155,11 +155,11 @@ const nodeOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 function watchNodes(client: Redis | Cluster, onAnswer: () => void, onError: (error: Error) => void) {
   /** When a node that serves slots last answered; before that, when it was first seen. */
   const answeredAt = new Map<string, number>()
-  /** Whether a single connection has answered its last ping, and a cluster any since it is ready. */
+  /** A single connection has answered its last ping; a cluster has answered one since `ready`. */
   let isAnswering = false
-  /** The connections of a cluster client whose last ping failed, by what they do and their node. */
+  /** Connections of a cluster client whose last ping failed, by what they do and their node. */
   const failing = new Map<string, string>()
-  /** Listening connections whose last ping failed: while slots move, one ends and another begins. */
+  /** Listening connections whose last ping failed: while slots move, one ends, another begins. */
   const suspected = new Set<string>()
   const ask = (connection: Redis, use: 'asks' | 'listens'): void => {
     const node = nodeOf(connection)

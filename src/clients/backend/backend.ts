@@ -202,7 +202,7 @@ const OPTIONAL = {
   onError: 'function',
 } as const
 
-/** Throws a TypeError that names the option: the errors of Node name what the caller never wrote. */
+/** Throws a TypeError that names the option: errors of Node name what the caller never wrote. */
 function requireTypes(options: unknown): void {
   const require = (holds: boolean, rule: string): void => {
     if (!holds) throw new TypeError(`createBackend: ${rule}`)

@@ -117,7 +117,7 @@ function kindOf(value: unknown): string {
   return typeof value === 'object' ? `an object (${value.constructor?.name ?? 'Object'})` : typeof value
 }
 
-/** By its tag: an ArrayBuffer of another realm, as tests and workers have, is no instance of ours. */
+/** By its tag: an ArrayBuffer of another realm, as workers have, is no instance of ours. */
 const isBuffer = (value: unknown): value is ArrayBuffer =>
   /^\[object (Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(value))
 
