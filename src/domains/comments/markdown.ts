@@ -91,7 +91,7 @@ const isSafe = (html: string): boolean => !/[<>]/.test(html.replace(TAG, ''))
 
 // Texts without any markup: letters, digits, spaces and plain punctuation on one line, without an
 // address. Most comments are like this.
-const PLAIN = /^(?!\d+[.)])(?![-+=# ])[\p{L}\p{N} ,.;?!'’()-]+$/u
+const PLAIN = /^(?!\d+[.)]|[-+=# ])[\p{L}\p{N} ,.;?!'’()-]+$/u
 const LINKISH = /\bwww|\.\p{L}/iu
 const isPlain = (body: string): boolean => PLAIN.test(body) && !LINKISH.test(body)
 
