@@ -107,7 +107,7 @@ export async function call(
 }
 
 const together = async (count: number, one: () => Promise<unknown>): Promise<void> =>
-  void (await Promise.all(Array.from({ length: count }, one)))
+  void (await Promise.all(Array.from({ length: count }, () => one())))
 
 /** The stream of the service, as a browser opens it, plain or compressed. */
 export async function ssePeer({ service, discussionId, post }: Stage, isGzip = false): Promise<Peer> {
