@@ -42,13 +42,14 @@ export interface TenantExportEndpoint {
   url: string
   description: string | null
   eventTypes: string[]
+  discussionIds: Id[]
   policy: Record<string, unknown>
   createdAt: Date
 }
 
 const ENDPOINTS = statement(
   'tenant_export_endpoints',
-  `SELECT id, url, description, event_types AS "eventTypes", policy, created_at AS "createdAt"
+  `SELECT id, url, description, event_types AS "eventTypes", discussion_ids::text[] AS "discussionIds", policy, created_at AS "createdAt"
    FROM webhook_endpoints WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
 )
 

@@ -138,9 +138,10 @@ async function* hangingOn<Row extends { commentId: Id; readerId: Id }>(
 
 const textOf = (date: Date | null): string | undefined => date?.toISOString()
 
-const endpointItem = ({ description, policy, createdAt, ...row }: rows.TenantExportEndpoint): Item => ({
+const endpointItem = ({ description, discussionIds, policy, createdAt, ...row }: rows.TenantExportEndpoint): Item => ({
   kind: 'endpoint',
   ...row,
+  ...(discussionIds.length > 0 && { discussionIds }),
   ...(description !== null && { description }),
   ...(Object.keys(policy).length > 0 && { policy }),
   createdAt: createdAt.toISOString(),

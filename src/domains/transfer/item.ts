@@ -185,6 +185,7 @@ export const endpointItem = z.object({
   url,
   description: name.nullish(),
   eventTypes: z.array(name).min(1),
+  discussionIds: z.array(id).min(1).max(100).optional().describe('Only events of these discussions; all without it'),
   policy: json.optional().describe('The values that differ from the tenant’s webhookPolicy'),
   createdAt: time,
 })

@@ -64,8 +64,8 @@ async function takeSettings(tx: TxSql, work: Work, { settings }: SettingsItem): 
 
 async function takeEndpoint(tx: TxSql, work: Work, item: EndpointItem): Promise<[string, TransferCounts]> {
   if (!isId(item.id)) return ['id: is not a UUID', {}]
-  const { id, url, eventTypes, description = null, policy = {} } = item
-  const endpoint = { id, url, eventTypes, description, policy, createdAt: new Date(item.createdAt) }
+  const { id, url, eventTypes, discussionIds, description = null, policy = {} } = item
+  const endpoint = { id, url, eventTypes, discussionIds, description, policy, createdAt: new Date(item.createdAt) }
   return [(await adoptEndpoint(work.app, tx, work, endpoint)) ? 'taken' : 'same', { endpoints: 1 }]
 }
 

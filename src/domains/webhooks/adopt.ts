@@ -14,6 +14,7 @@ interface AdoptedEndpoint {
   url: string
   description: string | null
   eventTypes: string[]
+  discussionIds: string[] | undefined
   policy: Record<string, unknown>
   createdAt: Date
 }
@@ -29,7 +30,7 @@ export async function adoptEndpoint(
   { id, createdAt, description, ...given }: AdoptedEndpoint,
 ): Promise<boolean> {
   const { tenantId } = of
-  const { url = '', eventTypes = [] } = validate(endpointFields(settings).omit({ policy: true }), {
+  const { url = '', eventTypes = [], discussionIds } = validate(endpointFields(settings).omit({ policy: true }), {
     ...given,
     description,
   })
@@ -41,6 +42,7 @@ export async function adoptEndpoint(
       url,
       description,
       eventTypes,
+      discussionIds: discussionIds ?? [],
       policy,
       state: 'disabled',
       disabledReason: 'It was imported without its secrets: rotate its secret, then enable it.',
@@ -50,7 +52,7 @@ export async function adoptEndpoint(
     skipDuplicates: true,
   })
   if (count === 0) return false
-  const publicForm = { url, description, eventTypes, state: 'disabled', kids: [] }
+  const publicForm = { url, description, eventTypes, discussionIds: discussionIds ?? [], state: 'disabled', kids: [] }
   const tenant = await sql.prisma.tenant.findUnique({ where: { id: tenantId }, select: { settings: true } })
   await recordAuditOfImport(sql, of, {
     ...TARGET,
