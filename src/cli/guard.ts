@@ -11,7 +11,7 @@ import { SIGNALS, type Told } from './stop.ts'
 
 /** How long a command may take to stop by itself. */
 const GRACE_MS = 600
-/** How long its thread may take to end, which it does at once but in code that is not JavaScript. */
+/** How long its thread may take to end: at once, but in code that is not JavaScript. */
 const END_MS = 200
 const SHOW_CURSOR = '\u001b[?25h'
 

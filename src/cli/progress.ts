@@ -117,8 +117,8 @@ function sizeOf(path: string): number {
 }
 
 /**
- * Writes to the terminal itself: the main thread, which hands on the rest of the output, may mix the
- * lines with those of standard output.
+ * Writes to the terminal itself: the main thread, which hands on the rest of the output, may mix
+ * the lines with those of standard output.
  */
 const say = (line: string): void => void terminal?.write(`${line}\n`)
 

@@ -14,7 +14,7 @@ export interface Outcome {
   responseSnippet: string | null
   /** Milliseconds to the next attempt; null if there is none. */
   retryInMs: number | null
-  /** How long the receiver asks for no deliveries; null if it does not ask. Then it has not failed. */
+  /** For how long the receiver asks for no deliveries, which is no failure; null if it does not. */
   pauseMs: number | null
   /** False if nothing was sent, for a reason on our side: it says nothing about the endpoint. */
   wasSent: boolean

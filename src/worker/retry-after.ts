@@ -14,15 +14,15 @@ export function pauseOf({ statusCode, retryAfter }: OutboundAnswer, now: Date): 
   return ms === null ? null : Math.min(Math.max(ms, MIN_PAUSE_MS), MAX_PAUSE_MS)
 }
 
-// The three forms of a date in HTTP (RFC 9110, 5.6.7), all of them in GMT; only asctime does not say
-// so. `Date.parse` alone takes much more, such as `1` for a month.
+// The three forms of a date in HTTP (RFC 9110, 5.6.7), all of them in GMT; only asctime does not
+// say so. `Date.parse` alone takes much more, such as `1` for a month.
 const DATES = [
   /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/,
   /^[A-Z][a-z]{5,8}, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT$/,
 ]
 const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/
 
-/** Milliseconds from `now` that a `Retry-After` names, in seconds or as a date; null if it is neither. */
+/** Milliseconds from `now` that a `Retry-After` names, in seconds or as a date; null if neither. */
 function waitMs(text: string, now: Date): number | null {
   if (/^\d+$/.test(text)) return Number(text) * 1000
   const date = ASCTIME.test(text) ? `${text} GMT` : DATES.some((form) => form.test(text)) ? text : null

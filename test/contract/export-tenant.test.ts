@@ -107,6 +107,7 @@ async function live(acme: TestTenant, steps: readonly Step[]): Promise<void> {
         url: `http://127.0.0.1:${9000 + on}/hook`,
         eventTypes: ['*'],
         policy: { maxAttempts: 2 },
+        ...(comment && { discussionIds: [comment.discussionId] }),
       })
     if (comment === undefined) continue
     const readerPath = async (): Promise<string> =>

@@ -15,7 +15,7 @@ import { comment, page, reader, writeItems } from '../harness/transfer.ts'
 const CLI = join(import.meta.dirname, '../../dist/cli/cli.js')
 const MOST_MS = 1000
 const COMMENTS = 2000
-/** How many answers of the database a command gets: it has connected then, and asks for something. */
+/** How many answers of the database a command gets: it has connected then, and asks again. */
 const ANSWERS = 4
 
 const key = (encoding: 'hex' | 'base64'): string => randomBytes(32).toString(encoding)

@@ -94,6 +94,7 @@ const TABLES: Readonly<Record<string, Table>> = {
       'lastVerificationAt',
       'lastVerificationOk',
       'lastVerificationError',
+      'pausedUntil',
       'updatedAt',
     ],
   },

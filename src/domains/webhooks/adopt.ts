@@ -30,7 +30,11 @@ export async function adoptEndpoint(
   { id, createdAt, description, ...given }: AdoptedEndpoint,
 ): Promise<boolean> {
   const { tenantId } = of
-  const { url = '', eventTypes = [], discussionIds } = validate(endpointFields(settings).omit({ policy: true }), {
+  const {
+    url = '',
+    eventTypes = [],
+    discussionIds,
+  } = validate(endpointFields(settings).omit({ policy: true }), {
     ...given,
     description,
   })

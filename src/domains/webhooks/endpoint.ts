@@ -44,7 +44,7 @@ export function circuitOf({ circuitOpenUntil }: WebhookEndpoint): 'closed' | 'op
   return circuitOpenUntil.getTime() > Date.now() ? 'open' : 'half_open'
 }
 
-/** Until when an endpoint's receiver has asked for no deliveries; null if it has not, or that is over. */
+/** Until when an endpoint's receiver asks for no deliveries; null if it does not, or no longer. */
 export const pausedUntilOf = ({ pausedUntil }: Pick<WebhookEndpoint, 'pausedUntil'>): Date | null =>
   pausedUntil !== null && pausedUntil.getTime() > Date.now() ? pausedUntil : null
 

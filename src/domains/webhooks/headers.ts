@@ -62,7 +62,10 @@ export const ownHeaders = (settings: HeaderSettings) =>
 
 type GivenHeaders = z.infer<ReturnType<typeof ownHeaders>>
 
-/** The change of an endpoint's own headers: the given ones replace all. Throws `validation_failed` for a missing value. */
+/**
+ * The change of an endpoint's own headers: the given ones replace all. Throws `validation_failed`
+ * for a missing value.
+ */
 export function changeHeaders(
   app: { settings: Settings },
   id: Id,
@@ -79,6 +82,6 @@ export function changeHeaders(
   return { deleteMany: { name: { notIn: kept } }, create: set }
 }
 
-/** Whether requests to another URL go to another origin, which must not get the headers of the former one. */
+/** Whether another URL has another origin, which must not get the headers of the former one. */
 export const isOtherOrigin = ({ url }: WebhookEndpoint, next: string): boolean =>
   new URL(url).origin !== new URL(next).origin
