@@ -37,6 +37,47 @@ test.each([
   expect(renderMarkdown(body)).toBe(html)
 })
 
+// Text of these scripts goes on without a space.
+const EMPHASIS = [
+  ['*', 'em'],
+  ['**', 'strong'],
+  ['~~', 's'],
+] as const
+const INNER = [
+  '真，',
+  '真。',
+  '「重点」',
+  '日本語（括弧付き）。',
+  '（괄호）',
+  '괄호(x)',
+  'Ａ：',
+  '真“好”',
+  '…真…',
+  '𠮷！',
+  '`x`。',
+]
+test.each(EMPHASIS)('renders %s in texts without spaces', (mark, tag) => {
+  for (const inner of INNER) {
+    for (const [before, after] of [
+      ['', '她'],
+      ['含', ''],
+      ['これは', 'です'],
+      ['이것', '은'],
+      ['𠮷', '𠮷'],
+    ]) {
+      const shown = inner.replace('`x`', '<code>x</code>')
+      expect(renderMarkdown(`${before}${mark}${inner}${mark}${after}`)).toBe(
+        `<p>${before}<${tag}>${shown}</${tag}>${after}</p>\n`,
+      )
+    }
+  }
+})
+
+test.each(['a**"b"**c', '2 * 3 * 4 = 24', '她 * 我 * 你', 'snake_真，_她', 'a**, b**', '👍**(b)**c'])(
+  'leaves the marks of %j as CommonMark does',
+  (body) => expect(renderMarkdown(body)).toBe(`<p>${body}</p>\n`),
+)
+
 const link = (text: string, href = text): string => `<a href="${href}" ${REL}>${text}</a>`
 
 test.each([

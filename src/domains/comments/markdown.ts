@@ -1,4 +1,5 @@
 import MarkdownIt from 'markdown-it'
+import cjkFriendly from 'markdown-it-cjk-friendly'
 
 import { boundWork, TooMuchWork } from './markdown-bounds.ts'
 import { linkAddresses } from './markdown-links.ts'
@@ -14,7 +15,11 @@ const FLOOR_BYTES = 1024
 const MAX_HTML_BYTES = 100_000
 
 // Readers type into a plain box: a line break is meant as one, as in GitHub's comments.
-const markdown = new MarkdownIt('commonmark', { html: false, xhtmlOut: false, breaks: true }).enable('strikethrough')
+// CommonMark expects a space after emphasis that ends with punctuation, which Chinese, Japanese and
+// Korean do not write: without the plugin `**好。**再` would show its asterisks.
+const markdown = new MarkdownIt('commonmark', { html: false, xhtmlOut: false, breaks: true })
+  .enable('strikethrough')
+  .use(cjkFriendly)
 const { escapeHtml } = markdown.utils
 
 // The parser drops deeper nesting (`maxNesting` of markdown-it's preset): such a text is shown as
