@@ -40,6 +40,36 @@ describe('words', () => {
     expect(reason('[a](https://a.example "fool")', settings)).toBe('suspect_word')
   })
 
+  // What a browser makes of each is the address https://fool.example/fool or the title "fool".
+  test.each([
+    '[a](https://fool\\.example)',
+    '[a](https://f&#111;ol.example)',
+    '[a](https://f%6fol.example)',
+    '[a](https://a.example/f%6F%6fl)',
+    '[a](https://a.example/?q=%E0%A4%A&b=f%6Fol)',
+    '[a](https://a.example "f&#111;ol")',
+    '<https://f%6fol.example>',
+    '![a](https://f&#111;ol.example)',
+    '[a]\n\n[a]: https://f&#111;ol.example',
+    '[a](https://fool。example)',
+  ])('are found where links lead: %s', (body) => {
+    expect(reason(body, { suspectWords: ['fool'] })).toBe('suspect_word')
+  })
+
+  test.each([
+    ['fool.example', '[a](https://fool\\.example)'],
+    ['fool.example', '[a](https://fool%2Eexample)'],
+    ['fool.example', '[a](https://fool。example)'],
+    ['fool.example/offer', '[a](https://fool.example/%6Fffer)'],
+    ['bücher.example', '[a](https://xn--bcher-kva.example/)'],
+    ['bücher.example', '[a](https://b%C3%BCcher.example/)'],
+    ['xn--bcher-kva.example', '[a](https://xn--bcher-kva.example/)'],
+    ['пример', '[a](https://a.example/%D0%BF%D1%80%D0%B8%D0%BC%D0%B5%D1%80)'],
+  ])('of an address are found as a browser reads it: %s in %s', (word, body) => {
+    expect(reason(body, { suspectWords: [word] })).toBe('suspect_word')
+    expect(reason('[a](https://other.example/)', { suspectWords: [word] })).toBeNull()
+  })
+
   test('of two paragraphs are separate', () =>
     expect(reason('fo\n\nol, *fo* *ol*', { suspectWords: ['fool'] })).toBeNull())
 })

@@ -151,14 +151,6 @@ export function countLinks(body: string, html: string): number {
   return addresses > 0 && html === renderAsText(body) ? addresses : 0
 }
 
-/**
- * The readable text of a rendered comment. Inline markup leaves no gap in a word; paragraphs stay
- * separate.
- */
-export const visibleText = (html: string): string =>
-  html.replace(/<[^<>]*>/g, '').replace(/&(amp|lt|gt|quot);/g, (_, name: string) => ENTITIES[name] ?? ' ')
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"' }
-
 const UNSEEN = '\\s\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800\\uFFFC'
 const VISIBLE = new RegExp(`(?:^|>)[${UNSEEN}]*[^<${UNSEEN}]`, 'u')
 

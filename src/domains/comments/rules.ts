@@ -1,7 +1,8 @@
 import { invalid } from '../../core/errors.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
 import { digestOf, normalizeText } from './normalize.ts'
-import { countLinks, visibleText } from './markdown.ts'
+import { countLinks } from './markdown.ts'
+import { linkText, visibleText } from './markdown-text.ts'
 import { SearchedText, wordFilter } from './words.ts'
 
 /** Why a comment waits for a moderator, or was flagged. */
@@ -18,11 +19,14 @@ export const HOLD_REASONS = [
 
 export type HoldReason = (typeof HOLD_REASONS)[number]
 
-/** A text to judge, as written and as shown. */
+/** A text to judge, as written and as shown, with the addresses of its links. */
 export interface JudgedText {
   readonly body: string
   readonly bodyHtml: string
-  /** Both forms: a word with markup inside is found only in the second. */
+  /**
+   * All forms: a word with markup inside is found only as shown, one in an escaped address only in
+   * what a browser makes of it.
+   */
   readonly searched: () => SearchedText
 }
 
@@ -154,7 +158,7 @@ function textOf(body: string, bodyHtml: string, normalized: string): JudgedText 
 
 /** A comment as word lists search it. */
 export const searchedText = (body: string, bodyHtml: string, normalized?: string): SearchedText =>
-  new SearchedText([body, visibleText(bodyHtml).trim()], normalized)
+  new SearchedText([body, visibleText(bodyHtml).trim(), linkText(bodyHtml)], normalized)
 
 const hasWord = (text: JudgedText, entries: readonly string[]): boolean =>
   entries.length > 0 && wordFilter(entries).matches(text.searched())

@@ -4,7 +4,7 @@ import { type EntryPattern, readEntry } from './word-entries.ts'
 import { type StreamForm, streamOf, type WordStream, wordStream } from './word-streams.ts'
 import { Automaton } from './automaton.ts'
 
-/** The forms of one text that are searched: as written, and as shown. */
+/** The forms of one text that are searched: as written, as shown, and its links. */
 export class SearchedText {
   readonly #sources: readonly string[]
   readonly #streams = new Map<string, WordStream[]>()
