@@ -15,6 +15,13 @@ export const charactersIn = (text: string): number =>
 export const hasAtMost = (text: string, characters: number): boolean =>
   text.length <= characters || (text.length <= 2 * characters && charactersIn(text) <= characters)
 
+/** Characters that leave no mark, for the inside of a class in a regular expression. */
+export const UNSEEN = '\\s\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800\\uFFFC'
+const SEEN = new RegExp(`[^${UNSEEN}]`, 'u')
+
+/** The text, or null if it shows nothing. */
+export const shownOrNull = (text: string | null): string | null => (text !== null && SEEN.test(text) ? text : null)
+
 /** At most `max` characters. Zod's own `max` counts UTF-16 units, of which an emoji has two. */
 export const atMost = <S extends z.ZodType<string>>(max: number, schema: S): S =>
   schema

@@ -176,6 +176,16 @@ test('a profile is updated by a newer assertion, not by an older one or one with
   expect(await author({ iat: now })).toMatchObject({ id: first.id, name: 'New' })
 })
 
+test.each(['   ', '\u200B', '\u3164', '\u2800', '\u2060\u180E', '\u00AD\uFE0F', '\u202E\t', '\u{E0020}'])(
+  'a name that shows nothing counts as absent: %j',
+  async (name) => {
+    const { status, json } = await post(await sign({ claims: { sub: `reader-blank-${JSON.stringify(name)}`, name } }))
+    expect([status, json.author]).toMatchObject([201, { name: null }])
+    const signed = await sign({ claims: { sub: 'reader-visible', name: `A${name}` } })
+    expect((await post(signed)).json.author).toMatchObject({ name: expect.stringMatching(/^A/) })
+  },
+)
+
 test('concurrent first assertions create one reader', async () => {
   const token = await sign({ claims: { sub: 'reader-once', name: 'Once' } })
   const answers = await Promise.all(Array.from({ length: 12 }, () => post(token)))

@@ -421,13 +421,16 @@ describe('an item that does not fit', () => {
     const body = '<img src=x onerror=alert(1)> [a](javascript:alert(1)) \0 \uD800'
     await importInto(acme, [
       reader('ann', { name: 'A\0nn', avatarUrl: 'javascript:x' }),
+      reader('ben', { name: '\u3164 \u200B' }),
       page('p'),
       comment('1', 1, { body }),
+      comment('2', 2, { authorId: 'ben' }),
     ])
-    const [one] = await commentsOf(acme, 'page-p')
+    const [one, two] = await commentsOf(acme, 'page-p')
     expect(one.bodyHtml).not.toMatch(/<img|href="javascript/)
     expect(one.body).toContain('\uFFFD')
     expect(one.author).toMatchObject({ name: 'A\uFFFDnn', avatarUrl: null })
+    expect(two.author).toMatchObject({ externalId: 'jsonl:ben', name: null })
   })
 
   test('the same id with different content is the same item', async () => {

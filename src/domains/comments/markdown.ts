@@ -1,6 +1,7 @@
 import MarkdownIt from 'markdown-it'
 import cjkFriendly from 'markdown-it-cjk-friendly'
 
+import { UNSEEN } from '../../core/texts.ts'
 import { boundWork, TooMuchWork } from './markdown-bounds.ts'
 import { linkAddresses } from './markdown-links.ts'
 
@@ -151,7 +152,6 @@ export function countLinks(body: string, html: string): number {
   return addresses > 0 && html === renderAsText(body) ? addresses : 0
 }
 
-const UNSEEN = '\\s\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800\\uFFFC'
 const VISIBLE = new RegExp(`(?:^|>)[${UNSEEN}]*[^<${UNSEEN}]`, 'u')
 
 /** Whether a rendered comment shows nothing: no visible character outside its tags. */

@@ -3,7 +3,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Identity, Tenant } from '../../core/context.ts'
 import { sha256 } from '../../core/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { hasAtMost } from '../../core/texts.ts'
+import { hasAtMost, shownOrNull } from '../../core/texts.ts'
 
 const MAX_LIFETIME_SECONDS = 3600
 const CLOCK_SKEW_SECONDS = 60
@@ -37,7 +37,8 @@ export function readClaims(payload: Uint8Array, tenant: Tenant, issuer: string |
   const identity = {
     externalId: text(claims.sub, 'sub', 255),
     issuedAt: new Date(issuedAt * 1000),
-    name: optional(claims.name, (value) => text(value, 'name', 80)),
+    // A name of invisible characters would be a comment by nobody.
+    name: shownOrNull(optional(claims.name, (value) => text(value, 'name', 80))),
     avatarUrl: optional(claims.avatarUrl, (value) => httpsUrl(value, 'avatarUrl')),
     profileUrl: optional(claims.profileUrl, (value) => httpsUrl(value, 'profileUrl')),
   }

@@ -1,7 +1,7 @@
 import type { FieldError } from '../../core/errors.ts'
 import { firstIdAt, isId } from '../../core/ids.ts'
 import { type TenantSettings, reactionType } from '../../core/tenant-settings.ts'
-import { charactersIn, externalIdSchema, hasAtMost, trimMarkdown, webUrl } from '../../core/texts.ts'
+import { charactersIn, externalIdSchema, hasAtMost, shownOrNull, trimMarkdown, webUrl } from '../../core/texts.ts'
 import { check } from '../../core/validate.ts'
 import { MAX_BODY_LENGTH } from '../comments/comments.ts'
 import { isBlank, renderMarkdown } from '../comments/markdown.ts'
@@ -113,7 +113,7 @@ function readerOf(item: ReaderItem, checking: Checking): ImportedReader {
     ...begin(item, keyOf(source, 'reader', item.id), checking),
     kind: 'reader',
     externalId: externalIdOf(own ?? item.externalId ?? `${source}:${item.id}`),
-    name: shortOf(item.name, MAX_NAME_LENGTH, 'name', checking) || null,
+    name: shownOrNull(shortOf(item.name, MAX_NAME_LENGTH, 'name', checking)),
     avatarUrl: urlOf(item.avatarUrl),
     profileUrl: urlOf(item.profileUrl),
     profileIssuedAt: ofExport('profileIssuedAt', pastOf('profileIssuedAt', item.profileIssuedAt, checking), checking),
