@@ -69,8 +69,10 @@ const migrationsOf = perApp(() => readMigrations())
 
 /** Backfills that take more than SQL, by the names of their migrations. */
 export const CODE_BACKFILLS: CodeBackfills = {
+  // The change after it renders all comments again.
+  '20261126110000_render_again': { run: async () => ({ last: null, changed: 0 }), settleSeconds: 0 },
   // An upgrade of a fleet takes minutes.
-  '20261126110000_render_again': { run: renderAgain, settleSeconds: 3600 },
+  '20261126203600_render_cjk_emphasis': { run: renderAgain, settleSeconds: 3600 },
 }
 
 /** What every worker looks after by itself, any number of them side by side. */

@@ -8,7 +8,7 @@ import { CODE_BACKFILLS } from '../../src/worker/chores.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-const NAME = '20261126110000_render_again'
+const NAME = '20261126203600_render_cjk_emphasis'
 const STORED = '<p>as the release before has rendered it</p>\n'
 
 let service: TestService
@@ -58,7 +58,16 @@ const stored = async () =>
 test('every backfill of the workers in code belongs to a migration that has none in SQL', () => {
   const without = readMigrations().flatMap(({ name, backfill }) => (backfill === null ? [name] : []))
   expect(without).toEqual(expect.arrayContaining(Object.keys(CODE_BACKFILLS)))
-  expect(Object.keys(CODE_BACKFILLS)).toEqual([NAME])
+  expect(Object.keys(CODE_BACKFILLS).at(-1)).toBe(NAME)
+})
+
+test('comments are rendered again once for all changes that an upgrade brings', async () => {
+  await post('**a**')
+  const before = await stored()
+  for (const { run: earlier } of Object.values(CODE_BACKFILLS).slice(0, -1)) {
+    expect(await service.app.db.transaction((sql) => earlier(sql, null))).toEqual({ last: null, changed: 0 })
+  }
+  expect(await stored()).toEqual(before)
 })
 
 test('a new database has nothing to render again', async () => {
