@@ -128,7 +128,8 @@ const endOf = (pattern: RegExp, text: string, from: number): number | null => {
 function endOfHost(text: string, from: number, run: number): number {
   let end = run
   while (text.charAt(end - 1) === '.') end--
-  const label = Math.max(from, text.lastIndexOf('.', end - 1) + 1)
+  // In the host alone: `text.lastIndexOf` would go back to the beginning of a text without a dot.
+  const label = from + text.slice(from, end).lastIndexOf('.') + 1
   const first = text.slice(label, label + 2)
   const pattern = /^[\w-]/.test(first)
     ? LATIN_LABEL
