@@ -250,3 +250,19 @@ describe('a long list', () => {
     expect(costOf(nested, body) / costOf(compileWords(['zz']), body)).toBeLessThan(60)
   })
 })
+
+test('a word that a list has a thousand times is counted once for each entry, at the cost of one', () => {
+  const text = new SearchedText(['a '.repeat(40_000)])
+  const timed = (entries: string[]) => {
+    const filter = compileWords(entries)
+    filter.entriesIn(text)
+    const before = process.cpuUsage()
+    const found = filter.entriesIn(text)
+    const { user, system } = process.cpuUsage(before)
+    return { found, ms: (user + system) / 1000 }
+  }
+  const one = timed(['a'])
+  const many = timed(Array.from({ length: 1000 }, (_, n) => (n % 2 === 0 ? 'a' : 'A')))
+  expect(many.found.size).toBe(1000)
+  expect(many.ms).toBeLessThan(5 * one.ms + 10)
+})

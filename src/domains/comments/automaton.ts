@@ -49,8 +49,11 @@ export class Automaton {
     return this.#units.has(unit)
   }
 
-  /** Calls `found` for each pattern in the text, and returns true as soon as that does. */
-  scan({ text, isBoundary }: WordStream, found: (entry: number) => boolean): boolean {
+  /**
+   * Calls `found` with the entries of each pattern in the text, the same array each time, and
+   * returns true as soon as that does.
+   */
+  scan({ text, isBoundary }: WordStream, found: (entries: readonly number[]) => boolean): boolean {
     let node = 0
     for (let at = 0; at < text.length; at++) {
       const unit = this.#units.get(text.charAt(at))
@@ -59,7 +62,7 @@ export class Automaton {
       const isEnd = last !== 0 && isBoundary(at + 1)
       for (let end = last; end !== 0; end = this.#report[this.#fail[end] ?? 0] ?? 0) {
         for (const { entries, length, opens, closes } of this.#outputs.get(end) ?? []) {
-          if ((closes || isEnd) && (opens || isBoundary(at + 1 - length)) && entries.some(found)) return true
+          if ((closes || isEnd) && (opens || isBoundary(at + 1 - length)) && found(entries)) return true
         }
       }
     }

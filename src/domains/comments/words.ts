@@ -59,7 +59,7 @@ export function compileWords(entries: readonly string[]): WordFilter {
   })
   const searches = [...lists.values()].map(({ form, patterns }) => ({ form, automaton: new Automaton(patterns) }))
   // Ends early if `found` returns true.
-  const search = (text: SearchedText, found: (entry: number) => boolean): boolean =>
+  const search = (text: SearchedText, found: (places: readonly number[]) => boolean): boolean =>
     searches.some(({ form, automaton }) => {
       const scan = (stream: WordStream): boolean => automaton.scan(stream, found)
       if (text.in(form).some(scan)) return true
@@ -68,12 +68,13 @@ export function compileWords(entries: readonly string[]): WordFilter {
   return {
     matches: (text) => search(text, () => true),
     entriesIn: (text) => {
-      const found = new Set<number>()
-      search(text, (entry) => {
-        found.add(entry)
+      // A list may have a word many times, in spellings that are one, and a text as well.
+      const found = new Set<readonly number[]>()
+      search(text, (places) => {
+        found.add(places)
         return false
       })
-      return found
+      return new Set([...found].flat())
     },
   }
 }
