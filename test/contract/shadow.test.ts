@@ -166,3 +166,31 @@ test(
     })
   },
 )
+
+test('once the ban is lifted, its reader gets the truth', async () => {
+  const [{ tenant, key, plain }] = tenants as [(typeof tenants)[number]]
+  const at = `/discussions/by-external/lifted/comments`
+  const mal = { ...plain, ...(await tenant.as('lifted')) }
+  const { author } = (await service.call('POST', at, { headers: mal, body: { body: 'before' } })).json
+  await service.call('POST', `/readers/${author.id}/ban`, { headers: key, body: { shadow: true } })
+  const { id, status } = (await service.call('POST', at, { headers: mal, body: { body: 'in shadow' } })).json
+  const get = async () => (await service.call('GET', `/comments/${id}`, { headers: mal })).json.status
+  expect([status, await get()]).toEqual(['approved', 'approved'])
+  await service.call('POST', `/readers/${author.id}/unban`, { headers: key })
+  expect(await get()).toBe('pending')
+  expect((await service.call('GET', at, { headers: mal })).json.data).toHaveLength(1)
+})
+
+test('the export of a reader has the reactions that only they see', async () => {
+  const [{ tenant, key, plain }] = tenants as [(typeof tenants)[number]]
+  const mal = { ...plain, ...(await tenant.as('exported')) }
+  const made = await service.call('POST', '/discussions/by-external/exported/comments', {
+    headers: mal,
+    body: { body: 'one' },
+  })
+  const { id, author } = made.json
+  await service.call('POST', `/readers/${author.id}/ban`, { headers: key, body: { shadow: true } })
+  await service.call('PUT', `/comments/${id}/reaction`, { headers: mal, body: { type: 'love' } })
+  const { json } = await service.call('GET', `/readers/${author.id}/export`, { headers: key })
+  expect(json.reactions).toEqual([{ commentId: id, type: 'love', updatedAt: expect.any(String) }])
+})

@@ -4,7 +4,7 @@ import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { viewerInShadow } from '../readers/readers.ts'
-import { type Comment, type CommentRow, inShadow, selectComment, toAuthorsComment } from './comment.ts'
+import { type Comment, type CommentRow, inShadow, selectComment, toAuthorsComment, toComment } from './comment.ts'
 
 // A reader who is banned in shadow sees their own comments as if they were public: in lists, counts
 // and by id. Other viewers cost nothing here.
@@ -114,7 +114,9 @@ export async function seenByViewer(ctx: Ctx, comment: Comment): Promise<Comment>
   return seen
 }
 
-export const authorsComment = (ctx: Ctx, row: CommentRow): Promise<Comment> => seenByViewer(ctx, toAuthorsComment(row))
+/** A comment as its author sees it, who learns the truth once their ban is lifted. */
+export const authorsComment = async (ctx: Ctx, row: CommentRow): Promise<Comment> =>
+  (await viewerInShadow(ctx)) === null ? toComment(row) : seenByViewer(ctx, toAuthorsComment(row))
 
 /** A comment on which a viewer banned in shadow has reacted. */
 export async function commentInShadow(ctx: Ctx, id: Id): Promise<Comment> {

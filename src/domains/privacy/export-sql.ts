@@ -97,11 +97,17 @@ export interface ExportedReaction {
 
 const REACTIONS = statement(
   'export_reactions',
-  `SELECT comment_id AS "commentId", type, updated_at AS "updatedAt" FROM reactions
-   WHERE tenant_id = $1 AND reader_id = $2 ORDER BY comment_id`,
+  `SELECT comment_id AS "commentId", type, updated_at AS "updatedAt" FROM (
+     SELECT comment_id, type, updated_at FROM reactions WHERE tenant_id = $1 AND reader_id = $2
+     UNION ALL
+     SELECT comment_id, type, updated_at FROM shadow_reactions WHERE tenant_id = $1 AND reader_id = $2
+   ) held ORDER BY comment_id, updated_at`,
 )
 
-/** The reader's reactions, and when removed ones were removed. */
+/**
+ * The reader's reactions, and when removed ones were removed; also those that a ban in shadow has
+ * kept from counting.
+ */
 export const exportReactions = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedReaction[]> =>
   sql<ExportedReaction>(REACTIONS, [tenantId, readerId])
 
