@@ -42,6 +42,7 @@ export async function upgrade(
     log.warn({ migrations: newer }, 'a newer release has upgraded the database; this one works beside it for the time')
   }
   if (missing.length === 0) return
+  if (missing.length === migrations.length) await refuseElsewhere(database)
   const telling = setInterval(
     () => log.warn('the upgrade waits for long transactions, for workers to fill in old rows, or for another process'),
     TELL_EVERY_MS,
@@ -51,6 +52,27 @@ export async function upgrade(
   } finally {
     clearInterval(telling)
   }
+}
+
+const ELSEWHERE = statement(
+  'service_in_other_schema',
+  `SELECT n.nspname::text AS name FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+   WHERE c.relname IN ('_prisma_migrations', 'discussions', 'webhook_endpoints') AND c.relkind = 'r'
+     AND n.nspname <> 'public'
+   GROUP BY 1 HAVING count(*) = 3 ORDER BY 1 LIMIT 1`,
+)
+
+/**
+ * Throws a SettingsError where an earlier release has made its tables in another schema, to which
+ * the `search_path` of its role led: the service would begin anew, without them.
+ */
+async function refuseElsewhere({ db }: Database): Promise<void> {
+  const [other] = await db.query<{ name: string }>(ELSEWHERE, [])
+  if (other === undefined) return
+  throw new SettingsError(
+    `DATABASE_URL: the service uses the schema public, and its tables are in ${other.name}: stop all processes, then run ` +
+      `ALTER SCHEMA public RENAME TO former_public; ALTER SCHEMA "${other.name}" RENAME TO public`,
+  )
 }
 
 async function compare({ db }: Database, migrations: readonly Migration[]): Promise<Comparison> {

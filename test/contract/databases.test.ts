@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { upgrade } from '../../src/data/migrate.ts'
@@ -132,4 +133,30 @@ describe.skipIf(!onServer).each(DATABASES)(`a database $name${SKIPPED}`, ({ opti
     const readers = await service.call('GET', `/readers?search=${search}`)
     expect(readers.json.data.map((each: { name: string }) => each.name)).toContain(stored)
   })
+})
+
+test.skipIf(!onServer)(`tables in another schema are not taken for none${SKIPPED}`, async () => {
+  const { url, drop } = await createBareDatabase('')
+  const open = () => openServer({ url, size: 2, onError: () => undefined, deadlines: PATIENT })
+  const run = async (sql: string): Promise<void> => {
+    const client = new pg.Client(url)
+    await client.connect()
+    await client.query(sql)
+    await client.end()
+  }
+  try {
+    const first = await open()
+    await upgrade(first, SILENT)
+    await first.close()
+    await run('ALTER SCHEMA public RENAME TO engagement; CREATE SCHEMA public')
+    const second = await open()
+    await expect(upgrade(second, SILENT)).rejects.toThrow(/its tables are in engagement/)
+    await second.close()
+    await run('ALTER SCHEMA public RENAME TO former_public; ALTER SCHEMA "engagement" RENAME TO public')
+    const third = await open()
+    await upgrade(third, SILENT)
+    await third.close()
+  } finally {
+    await drop()
+  }
 })
