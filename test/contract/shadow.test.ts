@@ -167,7 +167,7 @@ test(
   },
 )
 
-test('once the ban is lifted, its reader gets the truth', async () => {
+test('a reader banned in shadow counts their own, and gets the truth once the ban is lifted', async () => {
   const [{ tenant, key, plain }] = tenants as [(typeof tenants)[number]]
   const at = `/discussions/by-external/lifted/comments`
   const mal = { ...plain, ...(await tenant.as('lifted')) }
@@ -176,6 +176,9 @@ test('once the ban is lifted, its reader gets the truth', async () => {
   const { id, status } = (await service.call('POST', at, { headers: mal, body: { body: 'in shadow' } })).json
   const get = async () => (await service.call('GET', `/comments/${id}`, { headers: mal })).json.status
   expect([status, await get()]).toEqual(['approved', 'approved'])
+  const body = { externalIds: ['lifted', 'unknown'] }
+  const counts = await service.call('POST', '/discussions/counts', { headers: mal, body })
+  expect(counts.json.data.map((each: { commentCount: number }) => each.commentCount)).toEqual([2, 0])
   await service.call('POST', `/readers/${author.id}/unban`, { headers: key })
   expect(await get()).toBe('pending')
   expect((await service.call('GET', at, { headers: mal })).json.data).toHaveLength(1)

@@ -1,6 +1,7 @@
 import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { shadowIn } from '../comments/shadow.ts'
+import { viewerInShadow } from '../readers/readers.ts'
 import { searchSchema } from '../../core/search.ts'
 import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
@@ -30,6 +31,12 @@ const DiscussionSortEnum = builder.enumType('DiscussionSort', {
 /** The same for a viewer who is banned in shadow, and counts their own. */
 async function withShadow(ctx: Ctx, id: Id, commentCount: number): Promise<number> {
   return commentCount + ((await shadowIn(ctx, id))?.count ?? 0)
+}
+
+/** The same of a page that only its external id names. */
+async function withShadowByName(ctx: Ctx, { externalId, commentCount }: DiscussionCount): Promise<number> {
+  const id = (await viewerInShadow(ctx)) === null ? null : await discussions.findDiscussionId(ctx, externalId)
+  return id === null ? commentCount : withShadow(ctx, id, commentCount)
 }
 
 export const DiscussionRef = builder.objectRef<discussions.Discussion>('Discussion').implement({
@@ -62,8 +69,10 @@ const DiscussionCountRef = builder.objectRef<DiscussionCount>('DiscussionCount')
   description: 'The comment count of one page.',
   fields: (t) => ({
     externalId: t.exposeString('externalId', { description: "The tenant's own key for the page." }),
-    commentCount: t.exposeInt('commentCount', {
+    commentCount: t.int({
       description: 'The number of approved comments. 0 for an unknown page.',
+      resolve: (count, _args, ctx) =>
+        ctx.caller?.identity == null ? count.commentCount : withShadowByName(ctx, count),
     }),
     state: t.expose('state', {
       type: DiscussionStateEnum,
