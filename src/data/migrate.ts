@@ -64,7 +64,7 @@ const ELSEWHERE = statement(
 
 /**
  * Throws a SettingsError where an earlier release has made its tables in another schema, to which
- * the `search_path` of its role led: the service would begin anew, without them.
+ * the `search_path` of its role led: the service would begin without them.
  */
 async function refuseElsewhere({ db }: Database): Promise<void> {
   const [other] = await db.query<{ name: string }>(ELSEWHERE, [])
