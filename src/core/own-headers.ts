@@ -1,3 +1,4 @@
+import { withoutEchoes } from './echoes.ts'
 import type { Id } from './ids.ts'
 import { seal, type SealKeys, unseal } from './seals.ts'
 
@@ -48,5 +49,7 @@ const MIN_REDACTED = 4
 export function redactHeaders(text: string, own: Readonly<Record<string, string>>): string {
   const parts = Object.values(own).flatMap((value) => [value, ...value.split(/[\t ]/)])
   const secret = [...new Set(parts)].filter(({ length }) => length >= MIN_REDACTED)
-  return secret.toSorted((a, b) => b.length - a.length).reduce((left, part) => left.replaceAll(part, '[header]'), text)
+  return secret
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((left, part) => withoutEchoes(left, part, '[header]'), text)
 }

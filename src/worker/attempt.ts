@@ -1,5 +1,6 @@
 import type { App } from '../core/context.ts'
 import { bodyOf, idempotencyKeyOf, signedHeaders } from '../core/delivery-request.ts'
+import { withoutEchoes } from '../core/echoes.ts'
 import { openHeaders, redactHeaders, withOwnHeaders } from '../core/own-headers.ts'
 import { openSecrets } from '../core/signing-secrets.ts'
 import type { Attributes, Span } from '../core/span.ts'
@@ -144,7 +145,8 @@ export function snippetOf(body: Buffer, sentHeaders: Readonly<Headers>, own: Rea
   let text = body.toString('utf8').replaceAll('\0', '\uFFFD')
   for (const value of Object.values(sentHeaders)) {
     for (const [, hex, base64] of value.matchAll(SENT_SIGNATURE)) {
-      text = text.replaceAll(hex ?? base64 ?? '', '[signature]')
+      const signature = hex ?? base64
+      if (signature !== undefined) text = withoutEchoes(text, signature, '[signature]')
     }
   }
   text = redactHeaders(text, own)

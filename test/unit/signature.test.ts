@@ -53,6 +53,22 @@ describe('a signing secret', () => {
   })
 })
 
+const json = (text: string): string => JSON.stringify(text).slice(1, -1)
+const escaped = (text: string, characters: RegExp): string =>
+  json(text).replaceAll(characters, (each) => `\\u00${each.charCodeAt(0).toString(16)}`)
+const NAMED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#039;' }
+
+/** How receivers write a value down. */
+const WRITERS: Readonly<Record<string, (text: string) => string>> = {
+  'it is': (text) => text,
+  JSON: json,
+  'the JSON of PHP': (text) => json(text).replaceAll('/', '\\/'),
+  'the JSON of Go': (text) => escaped(text, /[<>&]/g),
+  'the JSON of Gson': (text) => escaped(text, /[<>&=']/g),
+  'part of a URL': encodeURIComponent,
+  HTML: (text) => text.replaceAll(/[&<>"']/g, (each) => NAMED[each] ?? each),
+}
+
 describe('the stored beginning of an answer', () => {
   test('is at most 1 KiB of valid text, cut between characters', () => {
     const snippet = snippetOf(Buffer.from(`x${'ü'.repeat(2000)}`), {})
@@ -70,5 +86,18 @@ describe('the stored beginning of an answer', () => {
     const headers = signedHeaders(request, [secret, newSigningSecret()], at, '{}')
     const echo = Buffer.from(JSON.stringify(headers))
     expect(snippetOf(echo, headers)).not.toMatch(/[0-9a-f]{64}|[A-Za-z0-9+/]{43}=/)
+  })
+
+  test.each(Object.entries(WRITERS))('contains no secret that the receiver echoes as %s', (_, write) => {
+    // Each of them has characters that are escaped somewhere.
+    const own = { authorization: 'Bearer a/b+c="d"&<e>\'f\'', 'x-key': 'Zm9v/YmFy+cXV4==', 'x-path': 'C:\\keys\\one' }
+    for (let i = 0; i < 50; i++) {
+      const headers = signedHeaders(request, [newSigningSecret()], at, `{"i":${i}}`)
+      const [, signature = ''] = headers['webhook-signature']?.split(',') ?? []
+      for (const value of [...Object.values(own), signature]) {
+        const snippet = snippetOf(Buffer.from(`<${write(value)}>`), headers, own)
+        expect(snippet).toMatch(/^<(\[header\]|\[signature\])>$/)
+      }
+    }
   })
 })
