@@ -28,6 +28,9 @@ const FETCH_TIMEOUT_MS = 10_000
 // proxies) or more; a request on a connection that is being closed is a failed attempt. If they
 // announce a time, the agent follows it.
 const IDLE_MS = 4000
+// Of a host with several addresses, Node ends an attempt for one of them before it tries the next.
+// Its own 250 ms never reach a receiver that is far away: this is time for a packet sent again.
+const ADDRESS_MS = 1500
 
 type OutboundSettings = Pick<
   Settings,
@@ -98,7 +101,14 @@ interface Client {
  * is 2 % of a start, so that without WEBHOOK_CA_FILE the first request makes it.
  */
 function openClient(lookup: LookupFunction, secureContext: SecureContext): Client {
-  const options = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS, lookup } as const
+  const options = {
+    keepAlive: true,
+    scheduling: 'lifo',
+    maxFreeSockets: 256,
+    timeout: IDLE_MS,
+    lookup,
+    autoSelectFamilyAttemptTimeout: ADDRESS_MS,
+  } as const
   const http = new HttpAgent(options)
   const https = new HttpsAgent({ ...options, secureContext })
   return {
