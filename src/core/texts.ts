@@ -53,8 +53,11 @@ export const noNul = (schema: z.ZodString) =>
       params: { code: 'invalid_character' },
     })
 
-/** The tenant's own id of a page or a reader. */
+/** The tenant's own id of a page. */
 export const externalIdSchema = noNul(atMost(512, z.string().min(1)))
+
+/** The tenant's own id of a reader: the claim `sub` of an assertion. */
+export const readerIdSchema = noNul(atMost(255, z.string().min(1)))
 
 /**
  * Whether the URL parser would drop or replace nothing silently: so the stored text is the checked

@@ -14,6 +14,7 @@ const NEAREST: Readonly<Record<string, string>> = {
   HoldReason: 'pre_moderation',
   ReportReason: 'other',
   WebhookEndpointState: 'unverified',
+  WebhookSchedule: 'short',
 }
 
 /**

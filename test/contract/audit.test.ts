@@ -60,6 +60,7 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   'deliveries/:deliveryId': async () => (await addDelivery(service.app, service.tenant.id, endpointId)).deliveryId,
   'readers/:readerId': async () => (await newComment()).author.id,
   into: async () => (await newComment()).author.id,
+  discussionIds: () => newDiscussion(),
 }
 
 /** For routes that need the thing in a certain state. */
@@ -79,7 +80,7 @@ const BODIES: Readonly<Record<string, () => object>> = {
 }
 
 /** Routes that write nothing, although they are no GET. */
-const READS = new Set(['POST /discussions/counts', 'POST /stream/ticket'])
+const READS = new Set(['POST /discussions/counts', 'POST /settings/word-matches', 'POST /stream/ticket'])
 
 const WRITES = DESCRIBED_ROUTES.filter(
   ({ route, access, title }) => route.method !== 'GET' && access !== 'public' && !READS.has(title),

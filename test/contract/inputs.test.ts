@@ -65,8 +65,19 @@ const WRONG_TYPE: Wrong[] = BODY_FIELDS.map(({ described, input }) => {
   }
 })
 
+interface Item {
+  type?: string
+  $ref?: string
+}
+
+/** Entries of lists differ. The only objects in lists are headers. */
+function entryOf(item: Item | undefined, n: number): unknown {
+  if (item?.type === 'integer') return n + 1
+  return item?.type === 'object' || item?.$ref !== undefined ? { name: `X-${n}`, value: 'v' } : `entry-${n}`
+}
+
 const OUT_OF_BOUNDS: Wrong[] = BODY_FIELDS.flatMap(({ described, input }) => {
-  const { items, ...bounds } = schemaOf(input) as { items?: { type?: string } }
+  const { items, ...bounds } = schemaOf(input) as { items?: Item }
   const { maxLength, maximum, minimum, maxItems, minItems } = bounds as Record<string, number | undefined>
   const wrong = (what: string, value: unknown, code: string): Wrong => ({
     title: `${titleOf(described, input)}: ${what}`,
@@ -84,7 +95,7 @@ const OUT_OF_BOUNDS: Wrong[] = BODY_FIELDS.flatMap(({ described, input }) => {
       : [
           wrong(
             'too many',
-            Array.from({ length: maxItems + 1 }, (_, n) => (items?.type === 'integer' ? n + 1 : `entry-${n}`)),
+            Array.from({ length: maxItems + 1 }, (_, n) => entryOf(items, n)),
             'too_long',
           ),
         ]),

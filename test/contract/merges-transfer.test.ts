@@ -288,7 +288,8 @@ describe('the former readers of an export', () => {
       comment('2', 2, { authorId: ids.old, discussionId: 'q' }),
     ])
     expect(counts).toEqual({ readers: 1, discussions: 1 })
-    expect(refused.first).toEqual([{ place: 'line 5', reason: 'is of a reader who was erased' }])
+    const reason = 'is of a reader who was erased'
+    expect(refused.first).toEqual(['line 2', 'line 5'].map((place) => ({ place, reason })))
     expect(changed.first).toEqual([{ place: 'line 3', reason: WITHOUT }])
     expect(await ownReader(tenant, 'old')).not.toBe(ids.ann)
   })

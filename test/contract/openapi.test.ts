@@ -225,9 +225,10 @@ describe('webhooks', () => {
       const names = parameters.flatMap((each) =>
         'in' in each && each.in === 'header' && each.required ? each.name : [],
       )
-      expect(names).toEqual(
-        ['Event', 'Delivery-Id', 'Idempotency-Key', 'Timestamp', 'Signature'].map((name) => `X-Service-${name}`),
-      )
+      expect(names).toEqual([
+        ...['Event', 'Delivery-Id', 'Idempotency-Key', 'Timestamp', 'Signature'].map((name) => `X-Service-${name}`),
+        ...['id', 'timestamp', 'signature'].map((name) => `webhook-${name}`),
+      ])
       const { schema, example } = bodyOf(event)
       expect(checker.errorsOf(schema, example)).toBeNull()
       expect(Object.keys(responses)).toEqual([event === 'verification' ? '200' : '2XX', 'default'])
@@ -288,7 +289,7 @@ const masked = (value: unknown): unknown =>
     JSON.stringify(value ?? null)
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<instant>')
-      .replaceAll(/(ek|whs)_[0-9a-f]+/g, '<secret>')
+      .replaceAll(/(ek|whs|whsec)_[\w+/=]+/g, '<secret>')
       .replaceAll(/"(kid|secret|token|ticket|streamUrl|nextCursor|email)":"[^"]*"/g, '"$1":"<one of its own>"')
       .replaceAll(/"(slug)":"[^"]*"/g, '"$1":"<its own>"'),
   )

@@ -134,7 +134,7 @@ function createWorld({ chance, lose, double, delay, fail, pauseMs }: Weather = C
     subscriptions: () => listeners.size,
     commit(audience = 'public', recipientId = null) {
       const seq = events.length + 1
-      const news: News = { seq, type: 'comment_created', audience, recipientId, json: `{"seq":${seq}}` }
+      const news: News = { seq, type: 'comment_created', audience, recipientId, json: `{"seq":${seq},"data":{}}` }
       events.push(news)
       bus.publish('', encodeNews([news]))
     },
@@ -152,7 +152,7 @@ class Listener implements Sink {
   }
   deliver({ frames }: Batch): void {
     for (const { seq, bytes } of frames) {
-      expect(bytes.toString()).toBe(`id: ${seq}\nevent: comment_created\ndata: {"seq":${seq}}\n\n`)
+      expect(bytes.toString()).toBe(`id: ${seq}\nevent: comment_created\ndata: {"seq":${seq},"data":{}}\n\n`)
       this.seqs.push(seq)
     }
   }
@@ -324,7 +324,7 @@ describe('events that an erasure has rewritten', () => {
     world.rewrite(2, '{"blank":2}')
     world.hub.forgetEvents(newId())
     world.hub.forgetEvents(TENANT)
-    expect(await textsOf(world)).toEqual(['{"seq":1}', '{"blank":2}', '{"seq":3}'])
+    expect(await textsOf(world)).toEqual(['{"seq":1,"data":{}}', '{"blank":2}', '{"seq":3,"data":{}}'])
   })
 
   test('are replayed in their new form within the repair interval, if the message is lost', async () => {
@@ -335,7 +335,9 @@ describe('events that an erasure has rewritten', () => {
     for (let n = 0; n < 3; n++) world.commit()
     await vi.waitFor(() => expect(listener.seqs).toEqual([1, 2, 3]))
     world.rewrite(1, '{"blank":1}')
-    await vi.waitFor(async () => expect(await textsOf(world)).toEqual(['{"blank":1}', '{"seq":2}', '{"seq":3}']))
+    await vi.waitFor(async () =>
+      expect(await textsOf(world)).toEqual(['{"blank":1}', '{"seq":2,"data":{}}', '{"seq":3,"data":{}}']),
+    )
     world.commit()
     await vi.waitFor(() => expect(listener.seqs).toEqual([1, 2, 3, 4]))
   })

@@ -144,7 +144,7 @@ export function exampleOf(schema: Schema, schemas: Schemas, owner?: string): unk
     const entries = Object.entries(properties)
     return Object.fromEntries(entries.map(([name, value]) => [name, valueOf(name, own, value, schemas)]))
   }
-  if (type === 'array') return [exampleOf(items as Schema, schemas, owner)]
+  if ([type].flat().includes('array')) return [exampleOf(items as Schema, schemas, owner)]
   return plainExample(followed(schema, schemas))
 }
 

@@ -61,6 +61,8 @@ export function normalizeText(text: string, { accents = false, dotless = false }
   if (ASCII.test(text)) return (dotless ? text.replaceAll('I', 'ı') : text).toLowerCase()
   const bare = decompose(cutMarks(text.replace(QUOTES, "'")))
     .replace(INVISIBLE, '')
+    // A double prime is two of them, once it is decomposed.
+    .replace(QUOTES, "'")
     .replace(DASHES, '-')
   const folded = cutMarks(foldCase(bare, dotless))
     .normalize('NFC')

@@ -1,5 +1,5 @@
 import { searchSchema } from '../../core/search.ts'
-import { externalIdSchema } from '../../core/texts.ts'
+import { readerIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
@@ -239,7 +239,7 @@ builder.queryField('readers', (t) =>
       externalId: t.arg.string({
         description:
           'Only the reader with this id at the tenant. The list has at most one entry. It has none if the reader was merged.',
-        extensions: shapedBy(externalIdSchema),
+        extensions: shapedBy(readerIdSchema),
       }),
       search: t.arg.string({
         description:

@@ -9,7 +9,7 @@ import { perRequest } from '../../core/per-request.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import { searchSchema } from '../../core/search.ts'
 import type { TxSql } from '../../core/sql.ts'
-import { atMost, externalIdSchema, noNul } from '../../core/texts.ts'
+import { atMost, noNul, readerIdSchema } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
 import { isBanned } from './bans.ts'
@@ -33,7 +33,7 @@ interface ListReaders extends PageArgs {
 /** Later than any id, in a form that cursors allow: the start of a list with the newest first. */
 const BEFORE_ALL: Id = 'ffffffff-ffff-7fff-bfff-ffffffffffff'
 
-const listSchema = z.object({ externalId: externalIdSchema.nullish(), search: searchSchema.nullish() })
+const listSchema = z.object({ externalId: readerIdSchema.nullish(), search: searchSchema.nullish() })
 
 /**
  * The tenant's readers, newest first. With a search, those that match it; a reader whose external

@@ -1,7 +1,15 @@
 import type { FieldError } from '../../core/errors.ts'
 import { firstIdAt, isId } from '../../core/ids.ts'
 import { type TenantSettings, reactionType } from '../../core/tenant-settings.ts'
-import { charactersIn, externalIdSchema, hasAtMost, shownOrNull, trimMarkdown, webUrl } from '../../core/texts.ts'
+import {
+  charactersIn,
+  externalIdSchema,
+  hasAtMost,
+  readerIdSchema,
+  shownOrNull,
+  trimMarkdown,
+  webUrl,
+} from '../../core/texts.ts'
 import { check } from '../../core/validate.ts'
 import { MAX_BODY_LENGTH } from '../comments/comments.ts'
 import { isBlank, renderMarkdown } from '../comments/markdown.ts'
@@ -112,7 +120,7 @@ function readerOf(item: ReaderItem, checking: Checking): ImportedReader {
   return {
     ...begin(item, keyOf(source, 'reader', item.id), checking),
     kind: 'reader',
-    externalId: externalIdOf(own ?? item.externalId ?? `${source}:${item.id}`),
+    externalId: externalIdOf(own ?? item.externalId ?? `${source}:${item.id}`, readerIdSchema),
     name: shownOrNull(shortOf(item.name, MAX_NAME_LENGTH, 'name', checking)),
     avatarUrl: urlOf(item.avatarUrl),
     profileUrl: urlOf(item.profileUrl),
@@ -330,8 +338,8 @@ function shortOf(text: string | null | undefined, max: number, name: string, { c
   return Array.from(text).slice(0, max).join('')
 }
 
-function externalIdOf(text: string): string {
-  const parsed = check(externalIdSchema, text)
+function externalIdOf(text: string, schema = externalIdSchema): string {
+  const parsed = check(schema, text)
   if ('errors' in parsed) throw new Refused(inWords(parsed.errors, 'externalId'))
   return parsed.data
 }
