@@ -183,7 +183,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
      count_sealed_secrets database_now doctor_clock doctor_identity doctor_limit doctor_place doctor_server
      forget_deleted_endpoints has_service health_has_tenant health_probe count_outcomes_by_key statistics_turn
      lock_idempotency_key lock_replay outgrown_statistics pace_busy replica_position replica_primary_position some_tenant
-     survey_backlogs unfinished_migration applied_migrations`,
+     service_in_other_schema survey_backlogs unfinished_migration applied_migrations`,
     () => [],
   ),
   ...all(
