@@ -132,11 +132,13 @@ describe('POST /settings/word-matches', () => {
           headers: { 'x-api-key': tenant.apiKey },
         })
       ).json
-    const { discussionId } = await post('first', { 'x-api-key': tenant.apiKey, ...(await tenant.as('ann')) })
+    const { discussionId } = await post('opened', { 'x-api-key': tenant.apiKey, ...(await tenant.as('ann')) })
     const fill = unnamed(
       `INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status)
        SELECT $1, new_id(), $2, $3 || n, '<p>' || $3 || n || '</p>', 'approved' FROM generate_series(1, $4::int) n`,
     )
+    // Ids by the database's clock: a test before this one may have had its clock set ahead.
+    await service.app.db.query(fill, [tenant.tenant.id, discussionId, 'first ', 1])
     await service.app.db.query(fill, [tenant.tenant.id, discussionId, 'early ', 600])
     await service.app.db.query(fill, [tenant.tenant.id, discussionId, 'late ', 900])
     expect(await call(['early', 'late', 'first'])).toMatchObject({ comments: 1000, matched: 1000 })
