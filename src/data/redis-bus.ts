@@ -57,9 +57,9 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   const clients = [publisher, subscriber]
   const subscriptions = new Subscriptions(subscriber, onError, () => {
     // Only then: it looks at all subscriptions.
-    if (isDown || hasGap) noteUp()
+    if (isDown || hasGap) noteSoon()
   })
-  const watches = clients.map((client) => watchNodes(client, () => noteUp(), onError))
+  const watches = clients.map((client) => watchNodes(client, () => noteSoon(), onError))
   const answers = (): boolean => watches.every((watch) => watch.isUp())
   const isUp = (): boolean => !isMute && answers() && subscriptions.areInForce
   function noteUp(): void {
@@ -69,6 +69,11 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
     // Messages may have been lost, so listeners resync from the database.
     if (hasGap) gapListeners.forEach((listener) => listener())
     hasGap = false
+  }
+
+  /** Of a cluster, other nodes answer while one is away: there the heartbeat decides. */
+  function noteSoon(): void {
+    if (publisher instanceof Redis) noteUp()
   }
 
   for (const client of clients) {
@@ -84,10 +89,7 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
     subscriber.on('subscribersReady', () => {
       hasGap ||= !isFirst
       isFirst = false
-      setTimeout(() => {
-        subscriptions.repair()
-        noteUp()
-      }, RESUBSCRIBE_MS).unref()
+      setTimeout(() => subscriptions.repair(), RESUBSCRIBE_MS).unref()
     })
   }
   function send(channel: string, message: string, onSent?: () => void): void {
@@ -98,7 +100,7 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
       () => {
         if (!isMute) return
         isMute = false
-        noteUp()
+        noteSoon()
       },
       (error: Error) => {
         isMute = true
