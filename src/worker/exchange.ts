@@ -66,8 +66,16 @@ export async function exchange(
     requireAllowed(new URL(url))
     const options = { method, headers, signal: giveUp.signal, ...(method === 'POST' ? { body } : {}) }
     const answer = client.stream(url, options)
-    answer.once('request', (sent) => watchHead(sent, onHead))
+    // got may have an error when the body has been read: Node would end the process for it.
+    answer.on('error', () => undefined)
+    let isComplete = (): boolean => true
+    answer.once('request', (sent) => {
+      watchHead(sent, onHead)
+      sent.once('response', (response) => (isComplete = () => response.complete))
+    })
     await readInto(chunks, answer)
+    // A packed body may end before its answer does. No receiver holds a connection by that.
+    if (!isComplete()) answer.destroy()
     return answered(null)
   } catch (error) {
     return answered(giveUp.signal.reason === TIMED_OUT ? 'timeout' : explain(error))

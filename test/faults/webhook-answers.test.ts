@@ -216,6 +216,12 @@ describe('an answer of any form', () => {
 
 describe('a 2xx is a delivery, whatever becomes of its body:', () => {
   const SILENT = 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n'
+  // Brotli ends within the first piece, so that the answer is read when its connection breaks off.
+  const BROTLI_HEAD = 'HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 100\r\n\r\n'
+  const LONG_BROTLI = {
+    pieces: [Buffer.concat([bytes(BROTLI_HEAD), brotliCompressSync('ok'), bytes('more')]), bytes('x')],
+    pauseMs: 100,
+  }
   const DRIPS = Array.from({ length: 200 }, () => bytes('x'))
   test.each<[string, RawAnswer, object]>([
     [
@@ -239,6 +245,8 @@ describe('a 2xx is a delivery, whatever becomes of its body:', () => {
     ['half, then silent', { pieces: [bytes(`${SILENT}half`)] }, { body: bytes('half') }],
     ['dripping', { pieces: [bytes('HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n'), ...DRIPS], pauseMs: 50 }, {}],
     ['reset', { pieces: [bytes(`${SILENT}half`)], end: 'reset' }, { body: bytes('half') }],
+    ['unpacked before its end, then a reset', { ...LONG_BROTLI, end: 'reset' }, { body: bytes('ok') }],
+    ['unpacked before its end, then a close', { ...LONG_BROTLI, end: 'close' }, { body: bytes('ok') }],
   ])('%s', async (_name, answer, expected) => {
     const path = newPath()
     receiver.on(path, answer, own(path))
