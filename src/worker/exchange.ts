@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+
 import type { Got, Request } from 'got'
 
 import { type AnswerHead, watchHead } from './answer-head.ts'
@@ -71,7 +73,7 @@ export async function exchange(
     let isComplete = (): boolean => true
     answer.once('request', (sent) => {
       watchHead(sent, onHead)
-      sent.once('response', (response) => (isComplete = () => response.complete))
+      sent.once('response', (response: IncomingMessage) => (isComplete = () => response.complete))
     })
     await readInto(chunks, answer)
     // A packed body may end before its answer does. No receiver holds a connection by that.
