@@ -33,6 +33,7 @@ export const ERRORS = {
 
   not_found: { status: 404, title: 'There is no such resource' },
   method_not_allowed: { status: 405, title: 'This path does not take this method' },
+  not_acceptable: { status: 406, title: 'The service has no answer of a type that Accept names' },
 
   request_timeout: { status: 408, title: 'The request did not arrive completely in time' },
 

@@ -58,45 +58,38 @@ test('an empty X-API-Key is no credentials', async () => {
   expect(await stream.json()).toMatchObject({ code: 'missing_credentials' })
 })
 
-// GraphQL over HTTP: a client that names this media type reads `errors`, and no problem document.
-test.each(['/graphql', '/graphql/stream'])(
-  'GraphQL at %s: a wrong key is an error in the form that Accept names',
-  async (path) => {
-    const ask = (accept: string, body: object, key = 'ek_wrong') =>
-      fetch(service.url + path, {
-        method: 'POST',
-        headers: { 'x-api-key': key, 'content-type': 'application/json', accept },
-        body: JSON.stringify(body),
-      })
-    const type = 'application/graphql-response+json'
-    const accept = `${type}, application/json;q=0.9`
-    const query = '{ __typename }'
-    const refused = await ask(accept, { query })
-    expect([refused.status, refused.headers.get('content-type')]).toEqual([401, `${type}; charset=utf-8`])
-    expect(refused.headers.get('www-authenticate')).toContain('invalid_api_key')
-    const requestId = refused.headers.get('x-request-id')
-    const message = expect.stringMatching(/key/)
-    expect(await refused.json()).toEqual({
-      errors: [{ message, extensions: { code: 'invalid_api_key', status: 401, requestId } }],
+// GraphQL over HTTP: its clients read `errors`, and no problem document.
+test.each(['/graphql', '/graphql/stream'])('GraphQL at %s: a wrong key is an error of GraphQL', async (path) => {
+  const ask = (accept: string, body: object, key = 'ek_wrong') =>
+    fetch(service.url + path, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json', accept },
+      body: JSON.stringify(body),
     })
-    const invalid = await ask(accept, { query, surprise: 1 }, service.apiKey)
-    expect(invalid.status).toBe(422)
-    expect(await invalid.json()).toMatchObject({
-      errors: [{ extensions: { code: 'validation_failed', errors: [{ pointer: '/surprise' }] } }],
-    })
-    expect((await ask(accept.toUpperCase(), { query })).headers.get('content-type')).toContain(type)
-    // At /graphql only subscriptions name it; /graphql/stream is for the clients of graphql-sse.
-    const events = await ask('text/event-stream', { query })
-    expect([events.status, 'extensions' in ((await events.json()).errors?.[0] ?? {})]).toEqual([
-      401,
-      path === '/graphql',
-    ])
-    for (const other of ['application/json', '*/*', `application/json, ${type};q=0`]) {
-      const problem = await ask(other, { query })
-      expect([problem.status, problem.headers.get('content-type')]).toEqual([401, 'application/problem+json'])
-    }
-  },
-)
+  const type = 'application/graphql-response+json'
+  const accept = `${type}, application/json;q=0.9`
+  const query = '{ __typename }'
+  const refused = await ask(accept, { query })
+  expect([refused.status, refused.headers.get('content-type')]).toEqual([401, `${type}; charset=utf-8`])
+  expect(refused.headers.get('www-authenticate')).toContain('invalid_api_key')
+  const requestId = refused.headers.get('x-request-id')
+  const message = expect.stringMatching(/key/)
+  expect(await refused.json()).toEqual({
+    errors: [{ message, extensions: { code: 'invalid_api_key', status: 401, requestId } }],
+  })
+  const invalid = await ask(accept, { query, variables: 1 }, service.apiKey)
+  expect(invalid.status).toBe(422)
+  expect(await invalid.json()).toMatchObject({
+    errors: [{ extensions: { code: 'validation_failed', errors: [{ pointer: '/variables' }] } }],
+  })
+  expect((await ask(accept.toUpperCase(), { query })).headers.get('content-type')).toContain(type)
+  // The clients of graphql-sse, at /graphql/stream, read problem documents.
+  for (const other of ['application/json', '*/*', 'text/event-stream', `application/json, ${type};q=0`]) {
+    const answer = await ask(other, { query })
+    const form = path === '/graphql' ? `${type}; charset=utf-8` : 'application/problem+json'
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([401, form])
+  }
+})
 
 const NOBODY = { 'x-api-key': '' }
 const bearing = (authorization: string) => ({ 'x-api-key': '', authorization })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { encodeCursor } from '../../src/core/cursor.ts'
 import { newId } from '../../src/core/ids.ts'
+import { refusalIn } from '../harness/refusal.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 let service: TestService
@@ -90,7 +91,7 @@ describe.each(['/graphql', '/graphql/stream'])('%s refuses a document', (path) =
       headers: { 'x-api-key': service.apiKey, 'content-type': 'application/json', accept },
       body: JSON.stringify({ query }),
     })
-    return response.json()
+    return refusalIn(await response.json())
   }
 
   test.each([

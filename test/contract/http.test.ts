@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { makeCertificates } from '../harness/certificates.ts'
+import { refusalIn } from '../harness/refusal.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 const ORIGIN = 'https://www.example.com'
@@ -60,8 +61,10 @@ function raw(head: string, body = '', host = '\r\nHost: a'): Promise<string> {
 }
 
 function expectProblem({ status, headers, text }: Awaited<ReturnType<typeof request>>, code: string): void {
-  expect(JSON.parse(text), text).toMatchObject({ status, code, requestId: headers.get('x-request-id') })
-  expect(headers.get('content-type')).toBe('application/problem+json')
+  const isGraphQL = headers.get('content-type') === 'application/graphql-response+json; charset=utf-8'
+  const told = isGraphQL ? JSON.parse(text).errors[0].extensions : JSON.parse(text)
+  expect(told, text).toMatchObject({ status, code, requestId: headers.get('x-request-id') })
+  if (!isGraphQL) expect(headers.get('content-type')).toBe('application/problem+json')
 }
 
 test.each([
@@ -81,7 +84,7 @@ describe('a method that a path does not take: 405 with Allow', () => {
     [`/api/v1/comments/${newId()}/approve`, ['POST']],
     [`/api/v1/stream/${newId()}`, ['GET']],
     ['/api/v1/stream/ticket', ['POST']],
-    ['/graphql', ['POST']],
+    ['/graphql', ['GET', 'POST']],
     ['/graphql/stream', ['GET', 'POST', 'PUT', 'DELETE']],
     ['/healthz', ['GET']],
     ['/readyz', ['GET']],
@@ -89,9 +92,7 @@ describe('a method that a path does not take: 405 with Allow', () => {
   ]
 
   test.each(PATHS)('%s', async (path, allow) => {
-    // In development GraphiQL is at GET.
-    const taken = path === '/graphql' ? [...allow, 'GET'] : allow
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !taken.includes(name))) {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !allow.includes(name))) {
       const answer = await request(method, path)
       expect(answer.status, method).toBe(405)
       expectProblem(answer, 'method_not_allowed')
@@ -104,7 +105,7 @@ describe('a method that a path does not take: 405 with Allow', () => {
     }
     // HEAD is as GET, without a body.
     const { status } = await fetch(service.url + path, { method: 'HEAD', headers: { 'x-api-key': service.apiKey } })
-    const hasHead = allow.includes('GET') && !path.includes('stream')
+    const hasHead = allow.includes('GET') && !/stream|graphql/.test(path)
     expect([200, 401, 404].includes(status)).toBe(hasHead)
     if (!hasHead) expect(status).toBe(405)
   })
@@ -231,11 +232,11 @@ describe('POST /graphql, asked for', () => {
     expect(JSON.parse(answer.text)).toEqual({ data: { __typename: 'Query' } })
   })
 
-  test('an unsupported type: 422', async () => {
+  test('an unsupported type: 406', async () => {
     const headers = { accept: 'image/png', 'content-type': 'application/json' }
     const answer = await request('POST', '/graphql', { headers, body: '{"query":"{ __typename }"}' })
-    expect(answer.status).toBe(422)
-    expectProblem(answer, 'validation_failed')
+    expect(answer.status).toBe(406)
+    expectProblem(answer, 'not_acceptable')
   })
 })
 
@@ -321,7 +322,7 @@ describe('CORS', () => {
     )
     const foreign = await ask(FOREIGN)
     expect(foreign.status).toBe(403)
-    expect(await foreign.json()).toMatchObject({ code: 'origin_not_allowed' })
+    expect(refusalIn(await foreign.json())).toMatchObject({ code: 'origin_not_allowed' })
     for (const { headers } of [allowed, foreign]) {
       expect(headers.get('vary')).toBe('Origin')
       expect(headers.get('access-control-allow-credentials')).toBeNull()
@@ -364,7 +365,7 @@ describe('a request that is too large, but for its body', () => {
       for (const long of [`${path}?a=${'a'.repeat(size)}`, `${path}/${'a'.repeat(size)}`]) {
         const answer = await raw(`GET ${long} HTTP/1.1`)
         expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 414 URI Too Long')
-        expect(answer).toMatch(/content-type: application\/problem\+json/i)
+        expect(answer).toMatch(/content-type: application\/(problem|graphql-response)\+json/i)
         expect(answer).toContain('"code":"uri_too_long"')
       }
   })
@@ -376,7 +377,7 @@ describe('a request that is too large, but for its body', () => {
       for (const headers of [one, many]) {
         const answer = await raw(`GET ${path} HTTP/1.1\r\n${headers}`)
         expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 431 Request Header Fields Too Large')
-        expect(answer).toMatch(/content-type: application\/problem\+json/i)
+        expect(answer).toMatch(/content-type: application\/(problem|graphql-response)\+json/i)
         expect(answer).toContain('"code":"headers_too_large"')
       }
   })

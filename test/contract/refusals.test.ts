@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CAPABILITIES, type Capability } from '../../src/core/context.ts'
 import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
+import { refusalIn } from '../harness/refusal.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 
@@ -157,7 +158,7 @@ describe('an API key and an admin token together: 400 ambiguous_credentials', ()
       body: '{"query":"{ __typename }"}',
     })
     expect(response.status).toBe(400)
-    expect(await response.json()).toMatchObject({ code: 'ambiguous_credentials' })
+    expect(refusalIn(await response.json())).toMatchObject({ code: 'ambiguous_credentials' })
   })
 })
 

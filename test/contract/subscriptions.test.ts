@@ -2,6 +2,7 @@ import { createClient, type Client, type ExecutionResult } from 'graphql-sse'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { refusalIn } from '../harness/refusal.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
@@ -260,10 +261,10 @@ describe('POST /graphql', () => {
       body: JSON.stringify([{ query: '{ __typename }' }, { query: '{ __typename }' }]),
     })
     expect(response.status).toBe(422)
-    expect(await response.json()).toMatchObject({ code: 'validation_failed', errors: [{ pointer: '' }] })
+    expect(refusalIn(await response.json())).toMatchObject({ code: 'validation_failed', errors: [{ pointer: '' }] })
   })
 
-  test('shows GraphiQL to a browser in development, and 405 to others', async () => {
+  test('shows GraphiQL to a browser in development, and not to others', async () => {
     const headers = { accept: 'text/html,*/*;q=0.8', 'accept-encoding': 'gzip' }
     const page = await fetch(`${service.url}/graphql`, { headers })
     expect(page.headers.get('content-encoding')).toBe('gzip')
@@ -271,7 +272,7 @@ describe('POST /graphql', () => {
     expect((await page.text()).slice(0, 500)).toContain('<title>Engagement Service</title>')
     const known = { ...headers, 'if-none-match': page.headers.get('etag') ?? '' }
     expect((await fetch(`${service.url}/graphql`, { headers: known })).status).toBe(304)
-    expect((await fetch(`${service.url}/graphql`)).status).toBe(405)
+    expect((await fetch(`${service.url}/graphql`)).status).toBe(422)
   })
 
   test("sends CORS headers to the tenant's origins only", async () => {

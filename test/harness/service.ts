@@ -35,6 +35,7 @@ export interface TestService extends TestTenant {
   call(method: string, path: string, options?: CallOptions): Promise<TestResponse>
   /** The figures as Prometheus reads them. They may be a second old. */
   scrape(): Promise<string>
+  /** Its status is that of the refusal where there is no data: HTTP says 200. */
   graphql(query: string, variables?: object, headers?: Record<string, string>): Promise<TestResponse>
   /** The clients' ports of all connections that are open. */
   peers(): ReadonlySet<number>
@@ -133,7 +134,7 @@ export async function startService({
     graphql: async (query, variables = {}, headers = {}) => {
       const answer = await send(`${url}/graphql`, 'POST', withKey(credentials.apiKey, headers), { query, variables })
       noteErrors(query, answer)
-      return answer
+      return { ...answer, status: refusedWith(answer) ?? answer.status }
     },
     peers: () => peers,
     addTenant: async (slug) =>
@@ -146,6 +147,13 @@ export async function startService({
       await close()
     },
   }
+}
+
+/** The greatest status of the errors of an answer without data. */
+function refusedWith({ json }: TestResponse): number | null {
+  const errors: { extensions: { status: number } }[] = json?.errors ?? []
+  const hasData = Object.values(json?.data ?? {}).some((value) => value !== null)
+  return hasData || errors.length === 0 ? null : Math.max(...errors.map(({ extensions }) => extensions.status))
 }
 
 const testTenant = (credentials: FirstCredentials): TestTenant => ({

@@ -7,7 +7,6 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import type { Payload } from '../../live/batch.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
-import { notAcceptable } from '../graphql/errors.ts'
 import { SharedConnection } from './shared-connection.ts'
 import type { Subscription } from './subscription.ts'
 
@@ -75,7 +74,7 @@ export function refusalOf({ method, context }: SseRequest, { status, headers }: 
   // The library takes a client that does not accept events for an operation of a reserved stream.
   if (status === 404) return new ServiceError('not_found', { detail: NO_STREAM })
   if (status === 405) return new ServiceError('method_not_allowed', { allow: headers?.allow?.split(', ') ?? [] })
-  if (status === 406) return notAcceptable()
+  if (status === 406) return new ServiceError('not_acceptable')
   if (status === 409) return new ServiceError('invalid_transition', { detail: NOT_FREE })
   if (status === 415) return new ServiceError('unsupported_media_type')
   // The only missing value that the library finds; all others were checked before.

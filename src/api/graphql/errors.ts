@@ -39,7 +39,7 @@ function causeOf(error: GraphQLError): unknown {
  * The media type of a GraphQL response whose HTTP status may tell of an error (GraphQL over HTTP,
  * section 6.4).
  */
-export const GRAPHQL_RESPONSE = 'application/graphql-response+json'
+export const GRAPHQL_RESPONSE = 'application/graphql-response+json; charset=utf-8'
 
 /** A refusal as an entry of a GraphQL response's `errors`, without a place. */
 export function responseErrorOf(refusal: ServiceError, requestId: string) {
@@ -78,7 +78,3 @@ export function toGraphQLError(error: unknown, { app, requestId }: Ctx): GraphQL
   told.add(answer)
   return answer
 }
-
-/** The error for an `Accept` that no answer matches. */
-export const notAcceptable = (): ServiceError =>
-  new ServiceError('validation_failed', { detail: 'The service has no answer of a type that Accept names.' })

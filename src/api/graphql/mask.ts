@@ -8,13 +8,3 @@ export function maskResult<R extends Pick<ExecutionResult, 'errors'>>(result: R,
   if (result.errors === undefined) return result
   return { ...result, errors: result.errors.map((error) => toGraphQLError(error, ctx)) }
 }
-
-/**
- * The HTTP status of an answer: 200 if it has data, else that of its errors, the greatest of
- * several. A null field is no data.
- */
-export function statusOf({ data, errors }: ExecutionResult): number {
-  if (errors === undefined || errors.length === 0) return 200
-  if (Object.values(data ?? {}).some((value) => value !== null)) return 200
-  return Math.max(...errors.map(({ extensions }) => Number(extensions.status)))
-}

@@ -2,54 +2,70 @@ import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, parse, typ
 
 import { invalid, validationFailed } from '../../core/errors.ts'
 import { isTooDeep, MAX_JSON_DEPTH } from '../../core/json-depth.ts'
-import { pointer } from '../../core/validate.ts'
 import { checkDocument } from './document-size.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
-const optional =
-  (is: (value: unknown) => boolean) =>
-  (value: unknown): boolean =>
-    value === undefined || value === null || is(value)
 
-/** The parameters of a GraphQL request (GraphQL over HTTP, section 4.2), and their types. */
-const PARAMS: Readonly<Record<string, { is: (value: unknown) => boolean; message: string }>> = {
-  query: { is: isText, message: 'must be a string' },
-  operationName: { is: optional(isText), message: 'must be a string' },
-  variables: { is: optional(isObject), message: 'must be an object' },
-  extensions: { is: optional(isObject), message: 'must be an object' },
+/** The parameters of a GraphQL request (GraphQL over HTTP, "Request Parameters"). */
+export interface Params {
+  query: string
+  operationName?: string | null
+  variables?: Readonly<Record<string, unknown>> | null
+  extensions?: Readonly<Record<string, unknown>> | null
+}
+
+const OPTIONAL: Readonly<Record<string, { is: (value: unknown) => boolean; message: string }>> = {
+  operationName: { is: isText, message: 'must be a string' },
+  variables: { is: isObject, message: 'must be an object' },
+  extensions: { is: isObject, message: 'must be an object' },
 }
 
 /**
  * Checks the body of a GraphQL request, and its document's size before parsing. Batches are
- * refused: a request takes one token of the bucket. Throws `validation_failed`.
+ * refused: a request takes one token of the bucket. Other properties are ignored, and null stands
+ * for none, as the standard says. Throws `validation_failed`.
  */
-export function checkParams(body: unknown): void {
+export function checkParams(body: unknown): asserts body is Params {
   if (!isObject(body))
     throw validationFailed([{ pointer: '', code: 'wrong_type', message: 'must be one object; no batches' }])
   const params = body as Record<string, unknown>
-  const unknown = Object.keys(params).filter((name) => !Object.hasOwn(PARAMS, name))
-  const errors = [
-    ...unknown.map((name) => ({
-      pointer: pointer([name]),
-      code: 'unknown_field',
-      message: 'is not a field of this request',
-    })),
-    ...Object.entries(PARAMS)
-      .filter(([name, { is }]) => !is(params[name]))
-      .map(([name, { message }]) =>
-        params[name] === undefined
-          ? { pointer: `/${name}`, code: 'required', message: 'is required' }
-          : { pointer: `/${name}`, code: 'wrong_type', message },
-      ),
-  ]
+  const { query } = params
+  const wrong = Object.entries(OPTIONAL).filter(([name, { is }]) => params[name] != null && !is(params[name]))
+  const errors = wrong.map(([name, { message }]) => ({ pointer: `/${name}`, code: 'wrong_type', message }))
+  if (query == null) errors.unshift({ pointer: '/query', code: 'required', message: 'is required' })
+  else if (!isText(query)) errors.unshift({ pointer: '/query', code: 'wrong_type', message: 'must be a string' })
   if (errors.length > 0) throw validationFailed(errors)
-  checkDocument(String(params.query))
+  checkDocument(String(query))
 }
 
 /**
- * Checks the query string of a GraphQL request, in which `variables` and `extensions` are JSON. It
- * may be empty, which opens a reserved stream. Throws `validation_failed`.
+ * The parameters in the query string of a GET, in which `variables` and `extensions` are JSON, and
+ * an empty value stands for none. Throws `validation_failed`.
+ */
+export function paramsInQuery(given: Readonly<Record<string, unknown>>): Params {
+  checkQuery(given)
+  const read = (name: string): unknown => {
+    const value = given[name]
+    return value === '' ? undefined : value
+  }
+  const readJson = (name: string): unknown => {
+    const text = read(name)
+    return typeof text === 'string' ? (JSON.parse(text) as unknown) : text
+  }
+  const params = {
+    query: read('query'),
+    operationName: read('operationName'),
+    variables: readJson('variables'),
+    extensions: readJson('extensions'),
+  }
+  checkParams(params)
+  return params
+}
+
+/**
+ * Checks the JSON in the query string of a GraphQL request. All of it may be absent, which opens a
+ * reserved stream. Throws `validation_failed`.
  */
 export function checkQuery(query: unknown): void {
   const { variables, extensions } = query as Record<string, unknown>
@@ -63,7 +79,8 @@ export function checkQuery(query: unknown): void {
 function isShallowObject(text: unknown): boolean {
   if (typeof text !== 'string' || isTooDeep(Buffer.from(text))) return false
   try {
-    return optional(isObject)(JSON.parse(text))
+    const value: unknown = JSON.parse(text)
+    return value === null || isObject(value)
   } catch {
     return false
   }

@@ -64,20 +64,13 @@ const NO_OPERATION: FieldError = {
   message: 'must name one operation of the document',
 }
 
+/** Variables that the operation does not declare are ignored, as GraphQL's CoerceVariableValues does. */
 function wrongVariables(declared: ReadonlyMap<string, Declared>, variables: Variables): FieldError[] {
-  const undeclared = Object.keys(variables)
-    .filter((name) => !declared.has(name))
-    .map((name) => ({
-      pointer: pointer(['variables', name]),
-      code: 'unknown_field',
-      message: 'is not a variable of the operation',
-    }))
-  const wrong = [...declared].flatMap(([name, { type, hasDefault }]) => {
+  return [...declared].flatMap(([name, { type, hasDefault }]) => {
     const path = ['variables', name]
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined
     if (value !== undefined) return checkInput(type, value, { path, coerces: true })
     if (hasDefault || !isNonNullType(type)) return []
     return [{ pointer: pointer(path), code: 'required', message: 'is required' }]
   })
-  return [...undeclared, ...wrong]
 }

@@ -9,7 +9,7 @@ import { isOriginAllowed } from '../../domains/stream/origins.ts'
  * part of REST.
  */
 const METHODS = new Map([
-  ['/graphql', 'POST'],
+  ['/graphql', 'GET, POST'],
   ['/graphql/stream', 'GET, POST, PUT, DELETE'],
   ['/api/v1/stream/ticket', 'POST'],
 ])

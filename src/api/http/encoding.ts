@@ -1,3 +1,5 @@
+import Negotiator from 'negotiator'
+
 /**
  * Whether a client accepts gzip, and does not prefer plain bytes (RFC 9110, section 12.5.3). No
  * `Accept-Encoding` would allow any coding, but such clients often support none.
@@ -14,19 +16,10 @@ export function takesGzip(acceptEncoding: string | undefined): boolean {
 }
 
 /**
- * The media ranges that `Accept` names and does not refuse by `q=0`, in lower case (RFC 9110,
- * section 12.5.1); all where it names none. Those in another charset than UTF-8 are left out: no
- * answer has one.
+ * The media type of `types` that a client likes best (RFC 9110, section 12.5.1): the first where
+ * it names none. Undefined where it accepts none of them. The types have their charset, which
+ * `Accept` may name as well.
  */
-export function mediaRanges(accept: string | undefined): string[] {
-  return (accept?.trim() || '*/*')
-    .toLowerCase()
-    .split(',')
-    .map((part) => part.split(';').map((text) => text.trim()))
-    .filter(([, ...parameters]) => !parameters.some((parameter) => /^(q=0(\.0*)?$|charset=(?!utf-8$))/.test(parameter)))
-    .map(([range = '']) => range)
+export function preferredType(accept: string | undefined, types: readonly string[]): string | undefined {
+  return new Negotiator({ headers: { accept: accept?.trim() || '*/*' } }).mediaType([...types])
 }
-
-/** Whether one of these media ranges has this media type in it. */
-export const includesType = (ranges: readonly string[], type: string): boolean =>
-  ranges.some((range) => range === type || range === '*/*' || range === `${type.split('/', 1)[0]}/*`)

@@ -1,11 +1,9 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 
-import type { RouteHandlerMethod } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 
-import { ServiceError } from '../../core/errors.ts'
 import { type Asset, assetOf, sendAsset } from './assets.ts'
-import { mediaRanges } from './encoding.ts'
 
 /** GraphiQL's first content. It works without any discussions. */
 const FIRST_QUERY = `# 1. Put an API key into the Headers below.
@@ -38,12 +36,10 @@ const HEADERS = {
   'referrer-policy': 'no-referrer',
 }
 
-/** Answers a browser with GraphiQL; others get 405, because documents come by POST. */
-export function serveGraphiQL(): RouteHandlerMethod {
+/** Answers with the page of GraphiQL. */
+export function serveGraphiQL(): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   let page: Promise<Asset> | undefined
   return async (request, reply) => {
-    if (!mediaRanges(request.headers.accept).includes('text/html'))
-      throw new ServiceError('method_not_allowed', { allow: ['POST'] })
     page ??= makePage().catch((error: unknown) => {
       page = undefined
       throw error
@@ -61,7 +57,7 @@ async function makePage(): Promise<Asset> {
     title: 'Engagement Service',
     defaultQuery: FIRST_QUERY,
     subscriptionsProtocol: 'SSE',
-    // Subscriptions would come by GET, which serves only this page.
+    // Subscriptions would come by GET.
     method: 'POST',
     defaultEditorToolsVisibility: 'headers',
     headers: JSON.stringify({ 'X-API-Key': '' }, null, 2),

@@ -3,25 +3,26 @@ import {
   type DocumentNode,
   type ExecutionResult,
   getOperationAST,
-  type GraphQLError,
+  GraphQLError,
   type GraphQLSchema,
   OperationTypeNode,
 } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 
 import type { App, Ctx } from '../../core/context.ts'
-import { invalid } from '../../core/errors.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
 import { hasGraphiQL, hasIntrospection } from '../../core/settings.ts'
-import { keptByLength, requestErrors } from '../graphql/prepare.ts'
-import { createEventStreams } from '../graphql-sse/event-stream.ts'
-import { useCompiledQueries } from '../graphql/jit.ts'
-import { GRAPHQL_RESPONSE, notAcceptable } from '../graphql/errors.ts'
-import { maskResult, statusOf } from '../graphql/mask.ts'
-import { answerMutation, type Once, type Responded } from '../graphql/once.ts'
-import { asksFor, checkParams, checkQuery, countMutations } from '../graphql/params.ts'
 import { documentErrors } from '../graphql/document-rules.ts'
+import { GRAPHQL_RESPONSE } from '../graphql/errors.ts'
+import { useCompiledQueries } from '../graphql/jit.ts'
+import { maskResult } from '../graphql/mask.ts'
+import { answerMutation, type Once, type Responded } from '../graphql/once.ts'
+import { asksFor, checkParams, checkQuery, countMutations, type Params, paramsInQuery } from '../graphql/params.ts'
+import { keptByLength, requestErrors } from '../graphql/prepare.ts'
 import { schema } from '../graphql/schema.ts'
-import { includesType, mediaRanges } from './encoding.ts'
+import { createEventStreams } from '../graphql-sse/event-stream.ts'
+import { JSON_TYPE } from './body.ts'
+import { preferredType } from './encoding.ts'
 import { serveGraphiQL } from './graphiql.ts'
 
 const PATH = '/graphql'
@@ -34,13 +35,13 @@ interface HttpSide extends Once {
 }
 
 /**
- * Mounts Yoga at `/graphql`, and graphql-sse at `/graphql/stream`, which also serves the
- * subscriptions of `/graphql`.
+ * Mounts GraphQL over HTTP (the standard of September 2026) at `/graphql`, and graphql-sse at
+ * `/graphql/stream`, which also serves the subscriptions of `/graphql`.
  */
 export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSide): void {
   // Yoga loads Node's fetch, which is 3 % of a start: the first request opens it.
-  let opened: Handler | undefined
-  const answer: Handler = (request, reply) => (opened ??= createYogaHandler(app, http))(request, reply)
+  let opened: Run | undefined
+  const run: Run = (ctx, params) => (opened ??= openYoga(app))(ctx, params)
   const streams = createEventStreams(app)
   // Only for these routes: as a hook of the server it would run for every request of REST too.
   const preHandler: preHandlerHookHandler = (request, reply, done) => {
@@ -58,21 +59,47 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     }
     done()
   }
+  /** Answers with the type that `Accept` prefers. What it does not accept is not executed. */
+  const answer = async (request: FastifyRequest, reply: FastifyReply, params: Params): Promise<FastifyReply> => {
+    const isOnce = http.hasIdempotencyKey(request) && asksFor(params, OperationTypeNode.MUTATION)
+    const possible = isOnce
+      ? ANSWERS
+      : asksFor(params, OperationTypeNode.SUBSCRIPTION)
+        ? [EVENTS]
+        : [...ANSWERS, EVENTS]
+    const type = preferredType(request.headers.accept, possible)
+    if (type === undefined) throw new ServiceError('not_acceptable')
+    if (type === EVENTS) return streams.answerDistinct(request, reply)
+    const respond = async (ctx: Ctx): Promise<Responded> => responseOf(maskResult(await run(ctx, params), ctx), type)
+    if (isOnce) {
+      return http.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx)))
+    }
+    const { status, contentType, body, errors } = await respond(request.ctx)
+    // Bytes: Fastify would write the type in its own way.
+    return reply
+      .code(status)
+      .headers({ 'content-type': contentType, ...retryHeader(errors) })
+      .send(Buffer.from(body))
+  }
   server.route({
     method: 'POST',
     url: PATH,
     preHandler,
+    handler: (request, reply) => answer(request, reply, request.body as Params),
+  })
+  const graphiql = hasGraphiQL(app.settings) ? serveGraphiQL() : null
+  server.route({
+    method: 'GET',
+    url: PATH,
+    exposeHeadRoute: false,
     handler: async (request, reply) => {
-      const isSubscription = asksFor(request.body, OperationTypeNode.SUBSCRIPTION)
-      const ranges = mediaRanges(request.headers.accept)
-      // Yoga would find out after a mutation.
-      if (!(isSubscription ? EVENTS : ANSWERS).some((type) => includesType(ranges, type))) throw notAcceptable()
-      return isSubscription ? streams.answerDistinct(request, reply) : answer(request, reply)
+      const given = request.query as Record<string, unknown>
+      if (graphiql !== null && given.query === undefined && isFromBrowser(request)) return graphiql(request, reply)
+      const params = paramsInQuery(given)
+      if (asksFor(params, OperationTypeNode.MUTATION)) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
+      return answer(request, reply, params)
     },
   })
-  if (hasGraphiQL(app.settings)) {
-    server.route({ method: 'GET', url: PATH, exposeHeadRoute: false, handler: serveGraphiQL() })
-  }
   server.route({
     method: ['GET', 'POST', 'PUT', 'DELETE'],
     url: STREAM_PATH,
@@ -82,51 +109,64 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
   })
 }
 
-const EVENTS = ['text/event-stream']
-/** What Yoga answers with. */
-const ANSWERS = ['application/json', GRAPHQL_RESPONSE, 'multipart/mixed', ...EVENTS]
+const EVENTS = 'text/event-stream; charset=utf-8'
+const ANSWERS = [JSON_TYPE, GRAPHQL_RESPONSE]
+const PAGE = 'text/html; charset=utf-8'
 
-type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+const isFromBrowser = ({ headers }: FastifyRequest): boolean =>
+  preferredType(headers.accept, [JSON_TYPE, PAGE]) === PAGE
 
-function createYogaHandler(app: App, once: Once): Handler {
+/** What became of a request. `data` is there if its operation was executed. */
+interface Result extends ExecutionResult {
+  isParsed: boolean
+}
+
+type Run = (ctx: Ctx, params: Params) => Promise<Result>
+
+/** Yoga's engine, with its caches and plugins. Its HTTP is older than the standard. */
+function openYoga(app: App): Run {
   const yoga = createYoga<ServerContext, Ctx>({
     schema,
-    graphqlEndpoint: PATH,
-    graphiql: false,
     context: ({ ctx }) => ctx,
     // Limits first: refused documents are not worth compiling.
-    plugins: [limitDocuments(app), useCompiledQueries(schema), maskErrors, traceOperations],
+    plugins: [limitDocuments(app), useCompiledQueries(schema), traceOperations],
     // Yoga's own masking knows no codes; ours is applied to every result.
     maskedErrors: false,
     batching: false,
-    cors: false,
-    landingPage: false,
     logging: false,
     parserAndValidationCache: { documentCache: keptByLength(), errorCache: keptByLength() },
-    multipart: false,
   })
-  return async (request, reply) => {
-    const respond = async (ctx: Ctx): Promise<Responded> => {
-      // Each run adds listeners to the response: a request with an Idempotency-Key runs again if
-      // it could not get a lock.
-      reply.raw.setMaxListeners(100)
-      const context: ServerContext = { ctx, result: null }
-      const response = await yoga.handleNodeRequestAndResponse(request, reply, context)
-      const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
-      const status = context.result === null || isStream ? response.status : statusOf(context.result)
-      return { response, status, errors: context.result?.errors ?? [] }
+  return async (ctx, { query, operationName, variables }) => {
+    const { parse, validate, execute, contextFactory } = yoga.getEnveloped({ ctx })
+    let document: DocumentNode
+    try {
+      document = parse(query) as DocumentNode
+    } catch (error) {
+      if (error instanceof GraphQLError) return { errors: [error], isParsed: false }
+      throw error
     }
-    if (once.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
-      return once.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx)))
-    }
-    const { response, status, errors } = await respond(request.ctx)
-    // Yoga keeps the case of header names; ours must not appear a second time.
-    const headers = Object.fromEntries([...response.headers].map(([name, value]) => [name.toLowerCase(), value]))
-    return reply
-      .code(status)
-      .headers({ ...headers, ...retryHeader(errors) })
-      .send(await response.text())
+    const errors = validate(schema, document) as readonly GraphQLError[]
+    if (errors.length > 0) return { errors, isParsed: true }
+    const contextValue = (await contextFactory()) as Ctx
+    const args = { schema, document, contextValue, variableValues: variables ?? {}, operationName }
+    return { ...((await execute(args)) as ExecutionResult), isParsed: true }
   }
+}
+
+/**
+ * The answer by "GraphQL over HTTP". Who accepts JSON alone gets 200 for every request that is well
+ * formed; else a partial answer is 294, and one without data has the status of its errors, the
+ * greatest of several.
+ */
+function responseOf({ isParsed, ...result }: Result, type: string): Responded {
+  const errors = result.errors ?? []
+  const status = type === JSON_TYPE || errors.length === 0 ? 200 : statusOf(result, errors, isParsed)
+  return { status, contentType: type, body: JSON.stringify(result), errors }
+}
+
+function statusOf(result: ExecutionResult, errors: readonly GraphQLError[], isParsed: boolean): number {
+  if (!isParsed) return 400
+  return 'data' in result ? 294 : Math.max(...errors.map(({ extensions }) => Number(extensions.status)))
 }
 
 /** The longest `Retry-After` of the errors; none if no error has one. */
@@ -138,18 +178,6 @@ function retryHeader(errors: readonly GraphQLError[]): Record<string, string> {
 
 interface ServerContext {
   ctx: Ctx
-  /** The result as the caller sees it; null before it is known, and if no operation has run. */
-  result: ExecutionResult | null
-}
-
-const maskErrors: Plugin<object, ServerContext> = {
-  onResultProcess({ result, setResult, serverContext }) {
-    // Batches and subscriptions do not come here.
-    if (Array.isArray(result) || Symbol.asyncIterator in result) return
-    const masked = maskResult(result, serverContext.ctx)
-    serverContext.result = masked
-    setResult(masked)
-  },
 }
 
 /** An operation is a span of its request's trace, named by its kind and name. */

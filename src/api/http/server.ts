@@ -15,12 +15,12 @@ import { traceIds } from '../../core/span.ts'
 import { API_BASE } from '../../schema/route.ts'
 import { GRAPHQL_RESPONSE, responseErrorOf, toServiceError } from '../graphql/errors.ts'
 import { registerGraphQL } from './graphql.ts'
-import { registerBodies } from './body.ts'
+import { JSON_TYPE, registerBodies } from './body.ts'
 import { registerCaller } from './caller.ts'
 import { limitConnections } from './connection-limits.ts'
 import { registerConsole } from './console.ts'
 import { registerPreflights } from './cors.ts'
-import { mediaRanges } from './encoding.ts'
+import { preferredType } from './encoding.ts'
 import { registerExportFile } from './export-file.ts'
 import { registerGuides } from './guides.ts'
 import { refuseUntilSetUp, registerHealth } from './health.ts'
@@ -227,23 +227,20 @@ function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: F
       .headers(refusalHeaders(refusal))
       // The router's own refusals run no hooks.
       .header('x-request-id', request.id)
-      .header('content-type', isResponse ? `${GRAPHQL_RESPONSE}; charset=utf-8` : 'application/problem+json')
+      .header('content-type', isResponse ? GRAPHQL_RESPONSE : 'application/problem+json')
       // Bytes: Fastify would add a charset to a text. A problem document has none (RFC 9457).
       .send(Buffer.from(JSON.stringify(answer)))
   )
 }
 
 /**
- * Whether a refused request gets a GraphQL response: its client reads no problem document. At
- * `/graphql`, subscriptions name only the type of their events.
+ * Whether a refused request gets a GraphQL response: at `/graphql` always, as its clients read
+ * nothing else. At `/graphql/stream` those of graphql-sse read problem documents.
  */
-function readsResponses(request: FastifyRequest): boolean {
-  if (surfaceOf(request) !== 'graphql') return false
-  const ranges = mediaRanges(request.headers.accept)
-  return (
-    ranges.includes(GRAPHQL_RESPONSE) ||
-    (request.routeOptions.url === '/graphql' && ranges.includes('text/event-stream'))
-  )
+function readsResponses({ url, headers }: FastifyRequest): boolean {
+  const [path] = url.split('?', 1)
+  if (path !== '/graphql/stream') return path === '/graphql'
+  return preferredType(headers.accept, ['text/event-stream', JSON_TYPE, GRAPHQL_RESPONSE]) === GRAPHQL_RESPONSE
 }
 
 /** The log's fields of a failed request. */

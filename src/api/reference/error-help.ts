@@ -26,6 +26,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
   origin_not_allowed: 'Add the origin of the page to `allowedOrigins` in the tenant settings.',
   not_found: 'The id or path does not exist, belongs to another tenant, or is not visible to the caller.',
   method_not_allowed: 'The header `Allow` lists the methods that the path takes.',
+  not_acceptable:
+    'Accept `application/graphql-response+json` or `application/json`; a subscription takes `text/event-stream`.',
   request_timeout: 'The request came too slowly. Send it again.',
   discussion_locked: 'Readers cannot write while the discussion is locked. A moderator can unlock it.',
   discussion_archived: 'An archived discussion cannot be changed. This is final.',
