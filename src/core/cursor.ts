@@ -88,6 +88,8 @@ class Edge<T> {
 /** A page of a list in Relay's form. */
 export interface Page<T> {
   edges: Edge<T>[]
+  /** The number of all entries of the list, where it is known without counting them. */
+  totalCount?: number
   pageInfo: { startCursor: string | null; endCursor: string | null; hasNextPage: boolean; hasPreviousPage: boolean }
 }
 
@@ -119,9 +121,11 @@ export function pageSize({ first, last, before }: PageArgs): number {
 export const MAX_ANSWER_BYTES = 2_000_000
 
 /** The page cut to its first `kept` rows, with the cursor for the rest. */
-export function shortened<T>({ edges, pageInfo }: Page<T>, kept: number, { after }: PageArgs): Page<T> {
+export function shortened<T>(page: Page<T>, kept: number, { after }: PageArgs): Page<T> {
+  const { edges, pageInfo } = page
   const endCursor = edges[kept - 1]?.cursor ?? after ?? START
   return {
+    ...page,
     edges: edges.slice(0, kept),
     pageInfo: { ...pageInfo, startCursor: edges[0]?.cursor ?? null, endCursor, hasNextPage: true },
   }

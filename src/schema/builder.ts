@@ -1,6 +1,7 @@
 import './access.ts'
 import './access-types.ts'
 import './budget.ts'
+import './connection.ts'
 
 import SchemaBuilder from '@pothos/core'
 import PrismaPlugin from '@pothos/plugin-prisma'
@@ -19,6 +20,7 @@ export const builder = new SchemaBuilder<{
   Context: Ctx
   PrismaTypes: PrismaTypes
   DefaultFieldNullability: false
+  Connection: { totalCount?: number }
   Scalars: {
     ID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date | string }
@@ -39,6 +41,11 @@ export const builder = new SchemaBuilder<{
     nodesQueryOptions: false,
     clientMutationId: 'omit',
     cursorType: 'String',
+    nodesOnConnection: { description: 'The entries.' },
+    edgesFieldOptions: { description: 'The entries, each with its cursor.' },
+    pageInfoFieldOptions: { description: 'The place of the page in the list.' },
+    nodeFieldOptions: { description: 'The entry.' },
+    cursorFieldOptions: { description: 'The place of the entry in the list, for `after`.' },
     // The library gives each list all four.
     firstArgOptions: { description: `How many: 1 to ${MAX_PAGE}, ${DEFAULT_PAGE} by default.` },
     afterArgOptions: { description: 'The cursor to continue after: `pageInfo.endCursor` of the previous page.' },

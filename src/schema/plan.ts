@@ -23,7 +23,7 @@ export interface Plan {
   readonly objects: readonly { readonly field: GraphQLField<unknown, unknown>; readonly plan: Plan }[]
 }
 
-/** The fields that an operation requests of each edge of a connection. */
+/** The fields that an operation requests of each entry of a connection. */
 export interface EdgePlan {
   readonly fixed: number
   readonly cursors: number
@@ -83,15 +83,18 @@ function planEdges(fragments: Fragments, connection: GraphQLNamedOutputType, set
   let fixed = 0
   let cursors = 0
   const nodes: Plan[] = []
-  for (const edges of fieldsOf(fragments, sets).values()) {
-    if (edges.name !== 'edges') continue
+  const addNode = (node: GraphQLNamedOutputType | undefined, inner: SelectionSets): void => {
+    if (isObjectType(node)) nodes.push(planObject(fragments, node, inner))
+  }
+  for (const { name: list, sets: ofEntry } of fieldsOf(fragments, sets).values()) {
+    if (list === 'nodes') addNode(typeOf(connection, 'nodes'), ofEntry)
+    if (list !== 'edges') continue
     const edge = typeOf(connection, 'edges')
     fixed += BRACES
-    for (const [key, { name, sets: inner }] of fieldsOf(fragments, edges.sets)) {
+    for (const [key, { name, sets: inner }] of fieldsOf(fragments, ofEntry)) {
       fixed += key.length + NAME
       if (name === 'cursor') cursors++
-      const node = name === 'node' ? typeOf(edge, 'node') : undefined
-      if (isObjectType(node)) nodes.push(planObject(fragments, node, inner))
+      if (name === 'node') addNode(typeOf(edge, 'node'), inner)
     }
   }
   return { fixed, cursors, nodes }

@@ -59,27 +59,26 @@ interface RouteOf<Data, Variables> extends Omit<Route, 'document' | 'otherStatus
 export const route = <Data, Variables>(definition: RouteOf<Data, Variables>): Route => definition as unknown as Route
 
 export interface RelayConnection {
-  edges: readonly { node: unknown }[]
+  nodes: readonly unknown[]
   pageInfo: { endCursor?: string | null; hasNextPage: boolean }
 }
 
 /** A connection as a list in REST's form, including nested connections. */
-export function listOf({ edges, pageInfo }: RelayConnection): {
-  data: unknown[]
+export function listOf({ nodes, pageInfo }: RelayConnection): {
+  data: readonly unknown[]
   nextCursor: string | null
   hasMore: boolean
 } {
-  const data = edges.map(({ node }) => node)
-  const nested = Object.entries(data[0] ?? {}).flatMap(([name, value]) => (isRelayConnection(value) ? [name] : []))
+  const nested = Object.entries(nodes[0] ?? {}).flatMap(([name, value]) => (isRelayConnection(value) ? [name] : []))
   return {
-    data: nested.length === 0 ? data : data.map((node) => withLists(node, nested)),
+    data: nested.length === 0 ? nodes : nodes.map((node) => withLists(node, nested)),
     nextCursor: pageInfo.hasNextPage ? (pageInfo.endCursor ?? null) : null,
     hasMore: pageInfo.hasNextPage,
   }
 }
 
 export const isRelayConnection = (value: unknown): value is RelayConnection =>
-  typeof value === 'object' && value !== null && 'edges' in value && 'pageInfo' in value
+  typeof value === 'object' && value !== null && 'nodes' in value && 'pageInfo' in value
 
 /** All items have one shape: a field that is a connection in the first item is one in all. */
 function withLists(node: unknown, names: readonly string[]): unknown {

@@ -35,12 +35,12 @@ describeInBrowser('GraphiQL', () => {
     }
     await write('subscription { moderationQueueChanged { pending } }')
     await expect.poll(run, { ...WAIT, interval: 500 }).toMatch(/^\{\s+"errors": \[\s+\{\s+"message": "X-API-Key/)
-    await write('query Discussions { discussions { edges { node { id } } } }')
+    await write('query Discussions { discussions { nodes { id } } }')
     await page.getByRole('region', { name: 'Headers' }).getByRole('textbox').focus()
     for (const _ of 'ek_wrong') await page.keyboard.press('Backspace')
     await page.keyboard.insertText(desk.service.apiKey)
     await page.getByRole('button', { name: /^Execute query/ }).click()
-    await expect.poll(() => said.inputValue(), WAIT).toContain('edges')
+    await expect.poll(() => said.inputValue(), WAIT).toContain('nodes')
     // A subscription comes over SSE: its first event is a replay.
     const headers = await desk.service.as('ann')
     const path = '/discussions/by-external/followed/comments'

@@ -269,6 +269,22 @@ describe('a GraphQL document shares one budget among its lists', () => {
     }
   })
 
+  test('nodes count like edges, and both count where both are requested', async () => {
+    const { discussionId, rows } = await fill(Array.from({ length: 30 }, () => ['x', 'y'.repeat(99_000), 0]))
+    const read = async (lists: string) => {
+      const query = `query ($id: ID!) { discussion(id: $id) { comments(first: 100, sort: oldest) { ${PAGE} ${lists} } } }`
+      const { data, bytes } = await ask(query, { id: discussionId })
+      expect(bytes).toBeLessThanOrEqual(MAX_BYTES)
+      return (data.discussion as { comments: { nodes: { id: Id }[]; pageInfo: object } }).comments
+    }
+    const once = await read('nodes { id bodyHtml }')
+    const twice = await read('nodes { id bodyHtml } edges { cursor node { bodyHtml } }')
+    expect(once.nodes.length).toBeGreaterThan(15)
+    expect(once.nodes.length).toBeLessThan(rows.length)
+    expect(twice.nodes).toHaveLength(Math.floor(once.nodes.length / 2))
+    expect(twice.pageInfo).toMatchObject({ hasNextPage: true })
+  })
+
   test('fields that are not requested do not count', async () => {
     const { discussionId, rows } = await fill(Array.from({ length: 15 }, () => ['x', 'y'.repeat(99_000), 0]))
     const { data } = await ask(

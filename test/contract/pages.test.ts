@@ -211,11 +211,11 @@ describe('ETag and 304', () => {
 /** The page as GraphQL reads it, which knows no cache. */
 async function fromGraphQL(page: string, sort: string, headers: Headers = {}, parentId: string | null = null) {
   type Connection = {
-    edges: { node: Record<string, unknown> }[]
+    nodes: Record<string, unknown>[]
     pageInfo: { hasNextPage: boolean; endCursor: string }
   }
-  const listOf = ({ edges, pageInfo }: Connection) => ({
-    data: edges.map(({ node }) => node),
+  const listOf = ({ nodes, pageInfo }: Connection) => ({
+    data: nodes,
     nextCursor: pageInfo.hasNextPage ? pageInfo.endCursor : null,
     hasMore: pageInfo.hasNextPage,
   })

@@ -40,7 +40,7 @@ function fieldsOf(documents: readonly DocumentNode[]): Set<string> {
 }
 
 /** Of a list REST has a form of its own. */
-const isOfList = (type: string): boolean => type === 'PageInfo' || type.endsWith('ConnectionEdge')
+const isOfList = (type: string): boolean => type === 'PageInfo' || type.endsWith('Connection')
 
 test('REST shows every plain field of its types; otherwise add it to the .graphql of its domain', () => {
   const texts = [...operationsIn('domains'), settingsFragments(settingsTable(schema))]

@@ -13,14 +13,12 @@ const FIRST_QUERY = `# 1. Put an API key into the Headers below.
 
 query Discussions {
   discussions(first: 10) {
-    edges {
-      node {
-        id
-        externalId
-        title
-        state
-        commentCount
-      }
+    nodes {
+      id
+      externalId
+      title
+      state
+      commentCount
     }
     pageInfo {
       hasNextPage

@@ -65,7 +65,7 @@ export function useApi<Result, Variables extends object>(
 
 /** A Relay connection, the form of every list in the schema. */
 export interface Connection<Node> {
-  edges: readonly { node: Node }[]
+  nodes: readonly Node[]
   pageInfo: { hasNextPage: boolean; endCursor?: string | null }
 }
 
@@ -92,12 +92,9 @@ export function useList<Result, Variables extends { after?: string | null | unde
     enabled,
     ...(everyMs === undefined ? {} : { refetchInterval: everyMs }),
   })
-  const nodes = list.data?.pages.flatMap((page) => nodesOf(connectionOf(page)))
+  const nodes = list.data?.pages.flatMap((page) => connectionOf(page)?.nodes ?? [])
   return { ...list, nodes }
 }
-
-export const nodesOf = <Node>(connection: Connection<Node> | null | undefined): Node[] =>
-  (connection?.edges ?? []).map(({ node }) => node)
 
 /** Runs the named queries again; without names, all. */
 export function useRefresh(outdated: readonly Document<unknown, never>[] = []): () => Promise<void> {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { requireCaller } from '../../core/context.ts'
 import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
+import { listed } from '../../schema/connection.ts'
 import { inputFields } from '../../schema/checked.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { loadDiscussion } from '../discussions/discussions.ts'
@@ -94,6 +95,15 @@ export const CommentRef = builder.objectRef<Comment>('Comment').implement({
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
     }) satisfies Record<keyof Comment, unknown>,
 })
+
+builder.objectField(listed(builder, CommentRef).connection, 'totalCount', (t) =>
+  t.int({
+    nullable: true,
+    description:
+      'The number of all entries, for the replies of a comment. Null for other lists, whose entries would have to be counted.',
+    resolve: ({ totalCount }) => totalCount ?? null,
+  }),
+)
 
 builder.objectField(CommentRef, 'replies', (t) =>
   t.connection({

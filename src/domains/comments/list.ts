@@ -115,7 +115,8 @@ export async function listRepliesOf(ctx: Ctx, comment: Comment, args: LevelArgs)
   const after = placeOf(sort, args.after)
   const level = { sort, after, limit: size + 1 }
   const replies = comment.replyCount === 0 ? NONE : await loadReplies(ctx, comment, level)
-  return pageFor(ctx, { discussionId: comment.discussionId, parentId: comment.id }, level, replies, args)
+  const page = await pageFor(ctx, { discussionId: comment.discussionId, parentId: comment.id }, level, replies, args)
+  return { ...page, totalCount: comment.replyCount }
 }
 
 interface Place {

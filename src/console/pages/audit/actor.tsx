@@ -3,7 +3,7 @@ import { Anchor, Text } from '@mantine/core'
 import type { AuditLogQuery } from '../../../generated/console.ts'
 import { WRITTEN } from '../../ui/written.ts'
 
-type AuditActor = AuditLogQuery['auditLog']['edges'][number]['node']['actor']
+type AuditActor = AuditLogQuery['auditLog']['nodes'][number]['actor']
 
 const KINDS = { admin: 'Admin', key: 'API key', system: 'The service' } as const
 

@@ -11,7 +11,7 @@ import { Difference } from './difference.tsx'
 import { AuditFilters, useAuditFilters } from './filters.tsx'
 import { Target } from './target.tsx'
 
-type AuditEntry = AuditLogQuery['auditLog']['edges'][number]['node']
+type AuditEntry = AuditLogQuery['auditLog']['nodes'][number]
 
 const TO_THE_SECOND = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' })
 

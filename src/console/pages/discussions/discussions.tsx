@@ -74,7 +74,7 @@ export function Page() {
   )
 }
 
-type Discussion = DiscussionsQuery['discussions']['edges'][number]['node']
+type Discussion = DiscussionsQuery['discussions']['nodes'][number]
 
 function Row({ id, externalId, title, state, commentCount, lastCommentedAt, createdAt }: Discussion) {
   return (

@@ -4,14 +4,14 @@ import {
   type MarkedQuery,
   type ThreadCommentFragment,
 } from '../../../generated/console.ts'
-import { nodesOf, useApi } from '../../api/queries.ts'
+import { useApi } from '../../api/queries.ts'
 
 export const MARKS = ['pending', 'reported', 'rejected'] as const
 
 /** Marks of comments that only moderators see, or that readers have reported. */
 export type Mark = (typeof MARKS)[number]
 
-type Item = MarkedQuery['pending']['edges'][number]['node']
+type Item = MarkedQuery['pending']['nodes'][number]
 
 /** The comments of a discussion that are out of view or reported: the first 100 of each. */
 export interface Marks {
@@ -26,9 +26,9 @@ export interface Marks {
 
 const marksOf = (answer: MarkedQuery): Marks => {
   const lists = {
-    pending: nodesOf(answer.pending),
-    rejected: nodesOf(answer.rejected),
-    reported: nodesOf(answer.reported),
+    pending: answer.pending.nodes,
+    rejected: answer.rejected.nodes,
+    reported: answer.reported.nodes,
   }
   const countOf = (mark: Mark): string => `${lists[mark].length}${answer[mark].pageInfo.hasNextPage ? '+' : ''}`
   const hidden = new Map<string | null, ThreadCommentFragment[]>()

@@ -13,7 +13,7 @@ import { isPast, Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { CreateKey } from './create-key.tsx'
 
-type ApiKey = ApiKeysQuery['apiKeys']['edges'][number]['node']
+type ApiKey = ApiKeysQuery['apiKeys']['nodes'][number]
 
 export function Page() {
   const list = useList(ApiKeysDocument, { first: 50 }, ({ apiKeys }) => apiKeys, { everyMs: 5_000 })

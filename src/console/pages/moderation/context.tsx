@@ -77,11 +77,11 @@ export function Parent({ parent }: { parent: NonNullable<QueueItem['comment']['p
 
 /** The readers' reports. */
 export function Reports({ reports, count }: { reports: QueueItem['comment']['reports']; count: number }) {
-  if (reports == null || reports.edges.length === 0) return null
-  const rest = count - reports.edges.length
+  if (reports == null || reports.nodes.length === 0) return null
+  const rest = count - reports.nodes.length
   return (
     <Stack gap={2} component="ul" ps="md" m={0} aria-label="Reports">
-      {reports.edges.map(({ node: { reason, note, counted, createdAt, reader } }) => (
+      {reports.nodes.map(({ reason, note, counted, createdAt, reader }) => (
         <Text key={reader.id} component="li" size="sm" {...WRITTEN}>
           <b>{REPORTED[reason]}</b>
           {note != null && (

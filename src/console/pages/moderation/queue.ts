@@ -10,7 +10,7 @@ import {
 import { useList } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
 
-export type QueueItem = ModerationQueueQuery['moderationQueue']['edges'][number]['node']
+export type QueueItem = ModerationQueueQuery['moderationQueue']['nodes'][number]
 
 /** One comment in view. It stays in place whatever happens to it. */
 export interface Entry {

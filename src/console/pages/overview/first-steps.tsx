@@ -13,8 +13,8 @@ const SNIPPET = `<script type="module" src="${new URL('../widget.js', document.b
 /** A tenant's steps before anything can be counted, and its progress. */
 export function FirstSteps({ apiKeys, readers }: Pick<FirstStepsQuery, 'apiKeys' | 'readers'>) {
   // The key of the first start has all capabilities, so it is not meant for a page's backend.
-  const hasKey = apiKeys.edges.some(
-    ({ node: { capabilities, revokedAt, expiresAt } }) =>
+  const hasKey = apiKeys.nodes.some(
+    ({ capabilities, revokedAt, expiresAt }) =>
       capabilities.length === 0 && revokedAt === null && (expiresAt === null || !isPast(expiresAt)),
   )
   return (
@@ -31,7 +31,7 @@ export function FirstSteps({ apiKeys, readers }: Pick<FirstStepsQuery, 'apiKeys'
           without capabilities for the backend of your pages: it can do what readers do, and no more. Put it where that
           backend reads its secrets.
         </Step>
-        <Step number={2} isDone={readers.edges.length > 0}>
+        <Step number={2} isDone={readers.nodes.length > 0}>
           <Anchor component={Link} to="/identity" underline="always">
             Sign an identity
           </Anchor>{' '}

@@ -22,7 +22,7 @@ export function Page() {
         {(steps) => (
           <>
             <Waiting />
-            {steps.discussions.edges.length === 0 ? <FirstSteps {...steps} /> : <Figures />}
+            {steps.discussions.nodes.length === 0 ? <FirstSteps {...steps} /> : <Figures />}
           </>
         )}
       </Answered>

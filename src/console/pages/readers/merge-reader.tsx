@@ -68,7 +68,7 @@ function Others({
   value,
   onChange,
 }: {
-  readers: readonly ReadersQuery['readers']['edges'][number]['node'][]
+  readers: readonly ReadersQuery['readers']['nodes'][number][]
   search: string | null
   value: string | null
   onChange: (id: string) => void

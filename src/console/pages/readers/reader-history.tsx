@@ -10,7 +10,7 @@ import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
 type Counts = NonNullable<ReaderQuery['reader']>['commentCounts']
-type Comment = NonNullable<ReaderHistoryQuery['reader']>['comments']['edges'][number]['node']
+type Comment = NonNullable<ReaderHistoryQuery['reader']>['comments']['nodes'][number]
 
 /** How many of the newest comments are counted. */
 const COUNTED = 1_000

@@ -49,7 +49,7 @@ export function Page() {
   )
 }
 
-type Reader = ReadersQuery['readers']['edges'][number]['node']
+type Reader = ReadersQuery['readers']['nodes'][number]
 
 function Row({ reader, search }: { reader: Reader; search: string | null }) {
   const { id, externalId, name, ban, createdAt } = reader

@@ -8,7 +8,7 @@ export function WasAlso({
   of: { formerReaders },
   search,
 }: {
-  of: ReadersQuery['readers']['edges'][number]['node']
+  of: ReadersQuery['readers']['nodes'][number]
   search: string | null
 }) {
   const former = formerReaders.find(({ externalId }) => externalId === search?.trim())

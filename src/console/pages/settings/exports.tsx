@@ -19,7 +19,7 @@ import { Time } from '../../ui/time.tsx'
 
 const POLL_MS = 2_000
 
-type Export = ExportsQuery['exports']['edges'][number]['node']
+type Export = ExportsQuery['exports']['nodes'][number]
 
 /** The exports of all of the tenant's data: requested here, made by a worker, downloaded here. */
 export function Exports() {

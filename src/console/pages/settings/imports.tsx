@@ -15,7 +15,7 @@ const POLL_MS = 10_000
 
 const GUIDE = new URL('../docs/guides/moving', document.baseURI).href
 
-type Import = ImportsQuery['imports']['edges'][number]['node']
+type Import = ImportsQuery['imports']['nodes'][number]
 
 /** The imports by the command line, with their reports. */
 export function Imports() {

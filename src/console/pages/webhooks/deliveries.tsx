@@ -12,7 +12,7 @@ import { WRITTEN } from '../../ui/written.ts'
 import { EVENT_TYPES } from './event-types.tsx'
 import { DeliveryStatusBadge, STATUSES } from './state.tsx'
 
-type Delivery = WebhookDeliveriesQuery['webhookDeliveries']['edges'][number]['node']
+type Delivery = WebhookDeliveriesQuery['webhookDeliveries']['nodes'][number]
 
 /** The deliveries to an endpoint, sent, under way or waiting, newest first, kept up to date. */
 export function Deliveries({ endpointId }: { endpointId: string }) {

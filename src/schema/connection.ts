@@ -1,0 +1,43 @@
+import { ObjectRef, RootFieldBuilder, type SchemaTypes } from '@pothos/core'
+import '@pothos/plugin-relay'
+
+/** The types of a list. */
+interface Listed<Types extends SchemaTypes, Node> {
+  edge: ObjectRef<Types, { cursor: string; node: Node }>
+  connection: ObjectRef<Types, { totalCount?: number }>
+}
+
+/** By the name of the node's type. */
+const made = new Map<string, unknown>()
+
+/**
+ * The connection of a node type and its edge. All fields that list the type share them, so that a
+ * client's fragment on a page fits each of these lists.
+ */
+export function listed<Types extends SchemaTypes, Node>(
+  builder: PothosSchemaTypes.SchemaBuilder<Types>,
+  type: ObjectRef<Types, Node>,
+): Listed<Types, Node> {
+  const existing = made.get(type.name) ?? make(builder as never, type as never)
+  made.set(type.name, existing)
+  return existing as Listed<Types, Node>
+}
+
+function make(builder: PothosSchemaTypes.SchemaBuilder<SchemaTypes>, type: ObjectRef<SchemaTypes, unknown>) {
+  const edge = builder.edgeObject({ type, name: `${type.name}Edge` })
+  return { edge, connection: builder.connectionObject({ type, name: `${type.name}Connection` }, edge) }
+}
+
+type Fields = PothosSchemaTypes.RootFieldBuilder<SchemaTypes, unknown>
+
+const fields = RootFieldBuilder.prototype as Fields
+const ofPlugin = fields.connection
+
+// The plugin would make a connection for each field.
+fields.connection = function connection(
+  this: Fields & { builder: PothosSchemaTypes.SchemaBuilder<SchemaTypes> },
+  options: Parameters<Fields['connection']>[0],
+) {
+  if (!(options.type instanceof ObjectRef)) throw new Error('a list has objects')
+  return ofPlugin.call(this, options, listed(this.builder, options.type).connection as never)
+} as Fields['connection']
