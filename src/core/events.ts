@@ -24,10 +24,11 @@ export const EVENT_TYPES = Object.keys(EVENTS) as EventType[]
 export const WEBHOOK_EVENT_TYPES = EVENT_TYPES.filter((type) => EVENTS[type].webhook)
 
 /**
- * Who may see an event on a stream. `public`: every stream. `tenant`: API-key streams. `recipient`:
- * API-key streams and those whose ticket names the recipient.
+ * Who may see an event on a stream. `public`: every stream, but those whose ticket names the
+ * recipient, if there is one. `tenant`: API-key streams. `recipient`: API-key streams and those
+ * whose ticket names the recipient. `own`: the latter alone, and no webhook.
  */
-export type Audience = 'public' | 'tenant' | 'recipient'
+export type Audience = 'public' | 'tenant' | 'recipient' | 'own'
 
 /** Who made the change. After the reader's erasure, the log keeps only the kind. */
 export type EventActor =
@@ -87,7 +88,7 @@ export const encodeNews = (events: readonly News[]): string =>
 // A line break would be the end of a line of the stream.
 const LINE = /^(\d{1,15}) (\w+) (\w+) (-|[0-9a-f-]{36}) (\{[^\r\n]*\})$/
 
-const AUDIENCES: ReadonlySet<string> = new Set(['public', 'tenant', 'recipient'] satisfies Audience[])
+const AUDIENCES: ReadonlySet<string> = new Set(['public', 'tenant', 'recipient', 'own'] satisfies Audience[])
 
 /**
  * Reads a bus message. Malformed lines are dropped: the events then come from the database. Any

@@ -40,10 +40,11 @@ export class Batch<P extends Payload = Frame> {
 /** Events for all listeners: split by audience once, however many listeners there are. */
 export class Broadcast {
   readonly #whole: Batch
-  readonly #keys: Batch
+  readonly #moderators: Batch | null
+  readonly #keys: Batch | null
   readonly #anyone: Batch | null
   /** For each reader, the batch with that reader's own events. */
-  readonly #readers = new Map<Id, Batch>()
+  readonly #readers = new Map<Id, Batch | null>()
 
   /**
    * `frames`: at least one, in order. If `isLate`, because the bus had lost them, they are sent as
@@ -51,12 +52,12 @@ export class Broadcast {
    */
   constructor(frames: readonly Frame[], { isLate = false } = {}) {
     this.#whole = new Batch(frames)
-    this.#keys = (isLate ? this.#batchFor({ kind: 'tenant' }) : null) ?? this.#whole
+    this.#moderators = this.#batchFor({ kind: 'moderator' })
+    this.#keys = isLate ? this.#batchFor({ kind: 'tenant' }) : this.#moderators
     this.#anyone = this.#batchFor({ kind: 'public', readerId: null })
     for (const { recipientId } of frames) {
       if (recipientId === null || this.#readers.has(recipientId)) continue
-      const batch = this.#batchFor({ kind: 'public', readerId: recipientId })
-      if (batch !== null) this.#readers.set(recipientId, batch)
+      this.#readers.set(recipientId, this.#batchFor({ kind: 'public', readerId: recipientId }))
     }
   }
 
@@ -66,8 +67,8 @@ export class Broadcast {
 
   /** All its different batches. */
   get batches(): ReadonlySet<Batch> {
-    const all = new Set([this.#whole, this.#keys, ...this.#readers.values()])
-    return this.#anyone === null ? all : all.add(this.#anyone)
+    const all = [this.#moderators, this.#keys, this.#anyone, ...this.#readers.values()]
+    return new Set(all.filter((batch) => batch !== null))
   }
 
   /** How many events were taken, counted once for each stream. */
@@ -77,10 +78,11 @@ export class Broadcast {
 
   /** The events for this viewer; null for none. */
   for(viewer: StreamViewer): Batch | null {
-    if (viewer.kind === 'moderator') return this.#whole
+    if (viewer.kind === 'moderator') return this.#moderators
     if (viewer.kind === 'tenant') return this.#keys
     if (this.#readers.size === 0 || viewer.readerId === null) return this.#anyone
-    return this.#readers.get(viewer.readerId) ?? this.#anyone
+    const own = this.#readers.get(viewer.readerId)
+    return own === undefined ? this.#anyone : own
   }
 
   #batchFor(viewer: StreamViewer): Batch | null {

@@ -45,9 +45,30 @@ export function occurredAt({ json }: Frame): Date {
  * all of it as it is.
  */
 export function visibleTo(frames: readonly Frame[], viewer: StreamViewer): readonly Frame[] {
-  if (viewer.kind === 'moderator') return frames
-  if (frames.every((frame) => frame.withdrawn === null && isVisible(frame, viewer))) return frames
-  return frames.filter((frame) => isVisible(frame, viewer)).map((frame) => frame.withdrawn ?? frame)
+  if (frames.every((frame) => isVisible(frame, viewer) && frameFor(frame, viewer) === frame)) return frames
+  return frames.filter((frame) => isVisible(frame, viewer)).map((frame) => frameFor(frame, viewer))
+}
+
+function frameFor(frame: Frame, { kind }: StreamViewer): Frame {
+  const told = kind === 'moderator' ? frame : (frame.withdrawn ?? frame)
+  return kind === 'public' && frame.recipientId !== null ? inShadow(told) : told
+}
+
+// No text can contain this: its quotes are escaped.
+const PENDING = '"status":"pending"'
+const shadowed = new WeakMap<Frame, Frame>()
+
+/**
+ * The frame as its recipient gets it. Of pending comments a reader gets only their own that their
+ * shadow ban holds: those are approved to them.
+ */
+function inShadow(frame: Frame): Frame {
+  if (!frame.json.includes(PENDING)) return frame
+  const known = shadowed.get(frame)
+  if (known !== undefined) return known
+  const shown = frameOf({ ...frame, json: frame.json.replace(PENDING, '"status":"approved"'), withdrawn: null })
+  shadowed.set(frame, shown)
+  return shown
 }
 
 export const HEARTBEAT = chunkOf([':\n\n'])

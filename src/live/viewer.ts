@@ -16,9 +16,10 @@ export const viewerOf = (actor: Actor): StreamViewer => ({
 })
 
 /** Whether an event is for this viewer (docs/reference/choices.md). */
-export function isVisible(event: Pick<News, 'audience' | 'recipientId'>, viewer: StreamViewer): boolean {
-  if (event.audience === 'public' || viewer.kind !== 'public') return true
-  return event.audience === 'recipient' && viewer.readerId !== null && event.recipientId === viewer.readerId
+export function isVisible({ audience, recipientId }: Pick<News, 'audience' | 'recipientId'>, viewer: StreamViewer) {
+  if (viewer.kind !== 'public') return audience !== 'own'
+  const isRecipient = recipientId !== null && recipientId === viewer.readerId
+  return audience === 'public' ? !isRecipient : audience !== 'tenant' && isRecipient
 }
 
 /**
@@ -26,8 +27,11 @@ export function isVisible(event: Pick<News, 'audience' | 'recipientId'>, viewer:
  * `visibleParams`.
  */
 export const visibleFrom = (n: number): string =>
-  `($${n}::boolean OR audience = 'public' OR (audience = 'recipient' AND recipient_id = $${n + 1}::uuid))`
+  `CASE $${n}::text WHEN 'all' THEN true WHEN 'tenant' THEN audience <> 'own'
+     ELSE audience <> 'tenant' AND (audience = 'public') = ((recipient_id = $${n + 1}::uuid) IS NOT TRUE) END`
 
-/** Whether the viewer (for null: anybody) sees all events, and the reader whose own it sees. */
-export const visibleParams = (viewer: StreamViewer | null): [Param, Param] =>
-  viewer?.kind === 'public' ? [false, viewer.readerId] : [true, null]
+/** The events that the viewer (for null: everyone) sees, and the reader whose own it sees. */
+export const visibleParams = (viewer: StreamViewer | null): [Param, Param] => {
+  if (viewer === null) return ['all', null]
+  return viewer.kind === 'public' ? ['public', viewer.readerId] : ['tenant', null]
+}

@@ -141,9 +141,13 @@ const step: fc.Arbitrary<Step> = fc.record({
 })
 
 // A history with an item of each kind: random ones have not always all of them.
-const OF_EACH_KIND: Step[] = ['post' as const, 'post' as const, ...WHAT.filter((what) => what !== 'erase')].map(
-  (what, on) => ({ by: 1 + (on % 4), on, what, text: 'A text' }),
-)
+const OF_EACH_KIND: Step[] = [
+  { by: 1, on: 0, what: 'post' as const, text: 'A text' },
+  { by: 2, on: 0, what: 'post' as const, text: 'A text' },
+  { by: 2, on: 0, what: 'shadow' as const, text: 'A text' },
+  { by: 1, on: 1, what: 'like' as const, text: 'A text' },
+  ...WHAT.filter((what) => what !== 'erase').map((what, on) => ({ by: 1 + (on % 4), on, what, text: 'A text' })),
+]
 
 test('an export imported into an empty tenant exports the same bytes, except its header', async () => {
   let kinds = new Set<string>()
@@ -165,6 +169,7 @@ test('an export imported into an empty tenant exports the same bytes, except its
       kinds = new Set([
         ...kinds,
         ...formerly.map(() => 'formerly'),
+        ...before.lines.filter((line) => /"kind":"reaction".*"counted":false/.test(line)).map(() => 'own reaction'),
         ...before.lines.map((line) => (JSON.parse(line) as { kind: string }).kind),
       ])
     }),
@@ -176,6 +181,7 @@ test('an export imported into an empty tenant exports the same bytes, except its
     'discussion',
     'endpoint',
     'formerly',
+    'own reaction',
     'reaction',
     'reader',
     'report',

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { effort, forTime } from '../harness/effort.ts'
 import { byGraphql, byRest, reachableBy, type ReadPage } from '../harness/reachable.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+import { subscribe } from '../harness/sse.ts'
+import { openStream, type Received, type StreamClient } from '../harness/stream-client.ts'
 
 // Mal is banned in shadow in one tenant and not in its twin, and does the same in both. What he
 // gets in the one is what he gets in the other.
@@ -34,7 +37,23 @@ const step: fc.Arbitrary<Step> = fc.record({
   target: fc.nat(20),
 })
 
+const WAIT = { timeout: 10_000, interval: 5 }
 let pages = 0
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests look into any event
+type Json = any
+
+const EVENTS = unnamed(
+  'SELECT seq, audience, recipient_id AS "recipientId" FROM events WHERE discussion_id = $1 ORDER BY seq',
+)
+const byMal = ({ data }: Received): boolean => data.actor.externalId?.startsWith('mal-') === true
+
+/** What a stream tells of a reader's own write; counts in events are those of all readers. */
+function toldOf({ event, data }: Received): Json {
+  const { comment, reactionCounts, ...rest } = data.data
+  if (comment === undefined) return { event, ...rest, reactionCounts }
+  return { event, comment: { ...comment, replyCount: null, reactionCounts: null } }
+}
 
 /** One page of one tenant, and the names of what is on it. */
 class Side {
@@ -45,6 +64,8 @@ class Side {
   /** In the order of their making. */
   readonly ids: { id: string; by: string }[] = []
   id = ''
+  readonly #readers = new Map<string, string>()
+  #streams: { who: string; stream: StreamClient }[] = []
 
   constructor({ tenant, key, plain }: (typeof tenants)[number], name: string) {
     this.#plain = plain
@@ -62,6 +83,67 @@ class Side {
       this.ids.push({ id: json.id as string, by: who })
       if (who === 'mal') await this.#write(who, 'POST', `/comments/${json.id}/reactions`, { type: 'like' })
       if (who === 'mal' && isBanned) await call(`/readers/${json.author.id}/ban`, { shadow: true })
+      this.#readers.set(who, json.author.id as string)
+    }
+    for (const who of ['mal', 'ann', 'key']) this.#streams.push({ who, stream: await this.#open(who, 0) })
+  }
+
+  async #open(who: string, after: number): Promise<StreamClient> {
+    const at = `${service.url}/api/v1/stream/${this.id}?lastEventId=${after}`
+    if (who === 'key') return openStream(at, this.#plain)
+    const { json } = await this.#write(who, 'POST', '/stream/ticket', { discussionId: this.id })
+    return openStream(`${at}&ticket=${json.ticket}`)
+  }
+
+  /**
+   * What Mal's stream tells of his writes. Each stream has each event of its audience once and in
+   * order, a replay of any part the same, and a subscription what a key's stream has.
+   */
+  async streamed(): Promise<unknown> {
+    const log = await service.app.db.query<{ seq: number; audience: string; recipientId: string | null }>(EVENTS, [
+      this.id,
+    ])
+    const wanted = (who: string, after: number): number[] =>
+      log
+        .filter(({ audience, recipientId }) => {
+          if (who === 'key') return audience !== 'own'
+          const isToThem = recipientId !== null && recipientId === this.#readers.get(who)
+          return audience === 'public' ? !isToThem : audience !== 'tenant' && isToThem
+        })
+        .flatMap(({ seq }) => (seq > after ? [seq] : []))
+    const variables = { discussionId: this.id, lastEventId: '0' }
+    const graphql = subscribe({ url: service.url, headers: this.#plain, variables })
+    const late = Math.floor(log.length / 2)
+    for (const who of ['mal', 'ann', 'key']) {
+      this.#streams.push({ who, stream: await this.#open(who, 0) })
+      const half = await this.#open(who, late)
+      await vi.waitFor(() => expect(half.seqs, who).toEqual(wanted(who, late)), WAIT)
+      half.close()
+    }
+    for (const { who, stream } of this.#streams) {
+      await vi.waitFor(() => expect(stream.seqs, who).toEqual(wanted(who, 0)), WAIT)
+    }
+    await vi.waitFor(() => expect(graphql.received.map(({ seq }) => seq)).toEqual(wanted('key', 0)), WAIT)
+    graphql.close()
+    const of = (who: string) => this.#streams.filter((each) => each.who === who).map(({ stream }) => stream.events)
+    this.#checkAnn(of('ann').flat())
+    const [live = [], replayed = []] = of('mal').map((events) => events.filter(byMal))
+    const withoutText = ({ event, data }: Received) => ({ event, seq: data.seq, status: data.data.comment?.status })
+    expect(replayed.map(withoutText)).toEqual(live.map(withoutText))
+    for (const { stream } of this.#streams.splice(0)) stream.close()
+    return this.#named(live.map(toldOf))
+  }
+
+  isBanned = false
+
+  /** Of what Mal does after his ban, Ann's stream has what leaves her view, without its text. */
+  #checkAnn(events: readonly Received[]): void {
+    if (!this.isBanned) return
+    for (const { event, data } of events.filter(byMal)) {
+      const { comment } = data.data
+      if (event === 'reaction_toggled') expect(data.seq).toBeLessThanOrEqual(3)
+      else if (event !== 'comment_created') expect([comment.id, comment.body]).toEqual([this.ids[0]?.id, null])
+      else expect(comment.id).toBe(this.ids[0]?.id)
     }
   }
 
@@ -104,7 +186,11 @@ class Side {
     for (const read of ways) lists.push([...(await reachableBy(read)).values()])
     const top = [...(await reachableBy(byRest(service, this.id, 'limit=2&sort=top', headers))).values()]
     const single = []
-    for (const { id } of this.ids) single.push((await service.call('GET', `/comments/${id}`, { headers })).json)
+    for (const { id } of this.ids) {
+      const { json } = await service.call('GET', `/comments/${id}`, { headers })
+      const reactions = await service.call('GET', `/comments/${id}/reactions?limit=100`, { headers })
+      single.push(json, { status: reactions.status, data: reactions.json.data })
+    }
     const page = (await service.call('GET', `/discussions/${this.id}`, { headers })).json
     const { commentCount, state } = page
     const byId = top.toSorted((a, b) => (a.id < b.id ? -1 : 1))
@@ -134,7 +220,7 @@ class Side {
     const names = new Map(this.ids.map(({ id }, n) => [id, `comment ${n}`]))
     const text = JSON.stringify(value, (key, each: unknown) => {
       if (key === 'requestId' || key === 'instance') return undefined
-      if (key === 'author' && typeof each === 'object' && each !== null)
+      if ((key === 'author' || key === 'reader') && typeof each === 'object' && each !== null)
         return (each as { externalId: string }).externalId
       if (key.endsWith('At')) return each === null ? null : 'a time'
       if (key === 'discussionId') return 'the page'
@@ -153,6 +239,7 @@ test(
       const [banned, free] = tenants.map((each) => new Side(each, name)) as [Side, Side]
       await banned.begin(true)
       await free.begin(false)
+      banned.isBanned = true
       for (const [n, each] of steps.entries()) {
         const [inShadow, asEver] = [await banned.run(each), await free.run(each)]
         if (each.who === 'mal') expect(inShadow, JSON.stringify(each)).toEqual(asEver)
@@ -160,6 +247,7 @@ test(
       }
       expect(await banned.view('mal')).toEqual(await free.view('mal'))
       await banned.checkOthers()
+      expect(await banned.streamed()).toEqual(await free.streamed())
     })
     await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 6, maxLength: 24, size: 'max' }), hold), {
       numRuns: effort(40),
@@ -197,3 +285,75 @@ test('the export of a reader has the reactions that only they see', async () => 
   const { json } = await service.call('GET', `/readers/${author.id}/export`, { headers: key })
   expect(json.reactions).toEqual([{ commentId: id, type: 'love', updatedAt: expect.any(String) }])
 })
+
+async function banned(page: string, ...names: string[]) {
+  const [{ tenant, key, plain }] = tenants as [(typeof tenants)[number]]
+  const headers = async (name: string) => ({ ...plain, ...(await tenant.as(`${name}-${page}`)) })
+  const at = `/discussions/by-external/${page}/comments`
+  const post = async (name: string, body: string) =>
+    (await service.call('POST', at, { headers: await headers(name), body: { body } })).json
+  const readerIds: string[] = []
+  for (const name of names) {
+    const { author } = await post(name, `of ${name}`)
+    await service.call('POST', `/readers/${author.id}/ban`, { headers: key, body: { shadow: true } })
+    readerIds.push(author.id as string)
+  }
+  const react = async (name: string, id: string, type: string) =>
+    service.call('PUT', `/comments/${id}/reaction`, { headers: await headers(name), body: { type } })
+  const chosen = async (name: string, id: string) =>
+    (await service.call('GET', `/comments/${id}`, { headers: await headers(name) })).json.viewerReaction
+  return { key, post, react, chosen, readerIds }
+}
+
+test('a merge moves the reactions that only the reader sees, where the target has chosen none', async () => {
+  const { key, post, react, chosen, readerIds } = await banned('merged', 'goes', 'stays')
+  const [both, one] = [await post('ann', 'both'), await post('ann', 'one')]
+  await react('goes', both.id, 'like')
+  await react('stays', both.id, 'love')
+  await react('goes', one.id, 'like')
+  const [from, into] = readerIds
+  const { status } = await service.call('POST', `/readers/${from}/merge`, { headers: key, body: { into } })
+  expect(status).toBe(200)
+  expect([await chosen('stays', both.id), await chosen('stays', one.id)]).toEqual(['love', 'like'])
+  expect(await traces(from ?? '')).toBe(0)
+})
+
+const TRACES = unnamed(
+  `SELECT (SELECT count(*) FROM events WHERE recipient_id = $1 OR strpos(actor::text || data::text, $1::text) > 0)::int
+     + (SELECT count(*) FROM shadow_reactions WHERE reader_id = $1)::int AS count`,
+)
+const traces = async (readerId: string) => (await service.app.db.query<{ count: number }>(TRACES, [readerId]))[0]?.count
+
+test('an erasure leaves no trace of what only the reader saw', async () => {
+  const { key, post, react, readerIds } = await banned('erased', 'goes')
+  const [readerId = ''] = readerIds
+  // In a discussion where nothing else of theirs is.
+  const other = (await banned('erased-too')).post
+  const { id } = await other('ann', 'of another')
+  await react('goes', id, 'like')
+  await react('goes', (await post('ann', 'here')).id, 'like')
+  await post('goes', 'in shadow')
+  expect(await traces(readerId)).toBeGreaterThan(4)
+  await service.call('DELETE', `/readers/${readerId}`, { headers: key })
+  expect(await traces(readerId)).toBe(0)
+})
+
+test('webhooks and keys get nothing of a reaction in shadow; webhooks have the comment once, as pending', async () => {
+  const { key, post, react } = await banned('hooked', 'mal')
+  const hook = { url: 'https://127.0.0.1:9/', eventTypes: ['*'] }
+  const { id } = (await service.call('POST', '/webhooks', { headers: key, body: hook })).json
+  await service.app.db.query(VERIFY, [id])
+  const since = new Date().toISOString()
+  const own = await post('mal', 'in shadow')
+  await react('mal', own.id, 'like')
+  const queued = async () => (await service.app.db.query<{ type: string }>(QUEUED, [id])).map(({ type }) => type)
+  expect(await queued()).toEqual(['comment_created'])
+  const replay = await service.call('POST', `/webhooks/${id}/replay`, { headers: key, body: { from: since } })
+  expect([replay.status, replay.json.queued]).toEqual([202, 0])
+  expect(await queued()).toEqual(['comment_created'])
+})
+
+const VERIFY = unnamed(
+  `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL WHERE id = $1`,
+)
+const QUEUED = unnamed('SELECT event_type AS type FROM deliveries WHERE endpoint_id = $1 ORDER BY id')

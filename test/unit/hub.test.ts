@@ -210,8 +210,9 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
       for (let step = 0; step < 120; step++) {
         const dice = chance()
         if (dice < 0.6) {
-          const audience = pick<Audience>(['public', 'public', 'tenant', 'recipient'])
-          world.commit(audience, audience === 'recipient' ? pick(READERS) : null)
+          const audience = pick<Audience>(['public', 'public', 'tenant', 'recipient', 'own'])
+          const isToOne = audience === 'public' ? chance() < 0.3 : audience !== 'tenant'
+          world.commit(audience, isToOne ? pick(READERS) : null)
         } else if (dice < 0.75) joining.push(someoneJoins())
         else if (dice < 0.8) {
           const stream = pick(streams)
@@ -276,6 +277,11 @@ describe('joining', () => {
     expect(await join(world, '0', { kind: 'public', readerId: null })).toMatchObject({ replayed: 1 })
     expect(await join(world, '0', { kind: 'public', readerId: READERS[0] ?? null })).toMatchObject({ replayed: 2 })
     expect(await join(world, '0')).toMatchObject({ replayed: 3 })
+    world.commit('own', READERS[0] ?? null)
+    world.commit('public', READERS[0] ?? null)
+    expect(await join(world, '0', { kind: 'public', readerId: READERS[0] ?? null })).toMatchObject({ replayed: 3 })
+    expect(await join(world, '0', { kind: 'public', readerId: READERS[1] ?? null })).toMatchObject({ replayed: 2 })
+    expect(await join(world, '0')).toMatchObject({ replayed: 4 })
   })
 
   test('with a position that this process does not know yet asks the database', async () => {

@@ -16,8 +16,9 @@ const comment = (id: string) => ({
 })
 
 function scrub(who: object, data: object, isOnTheirComment = false) {
+  const isToThem = (data as { recipient?: { readerId: string } }).recipient?.readerId === me
   const texts = { actor: JSON.stringify(who), data: JSON.stringify(data) }
-  const after = scrubEvent(texts, { readerId: me, isOnTheirComment })
+  const after = scrubEvent(texts, { readerId: me, isOnTheirComment, isToThem })
   if (after === null) return null
   const { hasLostRecipient } = after
   return { actor: JSON.parse(after.actor) as unknown, data: JSON.parse(after.data) as unknown, hasLostRecipient }

@@ -30,6 +30,8 @@ test.each([
   [true, { kind: 'reader', id: '42', name: 'Ann', email: 'ann@example.com' }],
   [true, { ...comment, body: 'First', revisions: [{ body: 'Before', createdAt: comment.createdAt }] }],
   [true, { kind: 'reaction', commentId: '1', readerId: '42', type: 'like' }],
+  [true, { kind: 'reaction', commentId: '1', readerId: '42', type: null, counted: false }],
+  [false, { kind: 'reaction', commentId: '1', readerId: '42' }],
   [false, { ...comment, createdAt: '2015-03-01 10:00' }],
   [false, { ...comment, status: 'spam' }],
   [false, { kind: 'reader' }],
@@ -78,6 +80,11 @@ const TABLES: Readonly<Record<string, Table>> = {
     item: reactionItem,
     named: { updatedAt: 'createdAt' },
     leftOut: ['previousType'],
+  },
+  shadow_reactions: {
+    columns: Prisma.ShadowReactionScalarFieldEnum,
+    item: reactionItem,
+    named: { updatedAt: 'createdAt' },
   },
   reports: { columns: Prisma.ReportScalarFieldEnum, item: reportItem },
   webhook_endpoints: {

@@ -7,7 +7,7 @@ import type { Sql } from '../../core/sql.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
 import { addToCommentCount, addToReplyCount, type JudgedComment, setCommentState } from './change-sql.ts'
 import { type Comment, isInView, publicForm, selectComments, toComment } from './comment.ts'
-import { lockComment, type LockedComment } from './locked.ts'
+import { isInShadow, lockComment, type LockedComment } from './locked.ts'
 import { isQueued } from './queues.ts'
 
 /** An event of a change. Its data are the comment after the change, and `data`. */
@@ -43,11 +43,13 @@ export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Co
     const { comment: row, events, tombstones = [] } = await change(sql, locked, now)
     const changed = toComment(row)
     const common = { tenantId, discussionId: row.discussionId }
-    const newEvents = events.map(({ data, ...event }) => ({
-      ...event,
-      ...common,
-      data: JSON.stringify({ ...changeData(locked, row, event.audience, tombstones), ...data }),
-    }))
+    const newEvents = events
+      .flatMap((event) => withOwn(event, locked, row))
+      .map(({ data, ...event }) => ({
+        ...event,
+        ...common,
+        data: JSON.stringify({ ...changeData(locked, row, event.audience, tombstones), ...data }),
+      }))
     return {
       comment: changed,
       written: await appendEvents(sql, newEvents),
@@ -59,9 +61,26 @@ export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Co
   return comment
 }
 
-/** A comment as an event shows it: a tombstone to the public, unless it is approved. */
-const eventForm = (comment: Comment, audience: Audience): Comment => ({
-  ...(audience === 'public' ? publicForm(comment) : comment),
+/**
+ * An event, and what its author is told if they are banned in shadow and take the comment for
+ * public. While it is in shadow they get the comment itself, in place of what the public gets; once
+ * it leaves the shadow otherwise than by an approval, its tombstone.
+ */
+function withOwn(event: ChangeEvent, before: LockedComment, after: LockedComment): ChangeEvent[] {
+  const recipientId = before.authorId
+  const isToPublic = event.audience === 'public'
+  if (recipientId === null || before.authorBan !== 'shadow' || event.audience === 'recipient') return [event]
+  const own = { ...event, audience: 'own', recipientId } as const
+  if (!isInShadow(after)) return isInShadow(before) && !isToPublic ? [event, own] : [event]
+  return isToPublic ? [{ ...event, recipientId }, own] : [{ ...event, audience: 'recipient', recipientId }]
+}
+
+/**
+ * A comment as an event shows it: a tombstone to the public, unless it is approved. Its author gets
+ * the same, but one that only their shadow ban holds as it is: streams say that it is approved.
+ */
+const eventForm = (comment: Comment, audience: Audience, isShadowed = false): Comment => ({
+  ...(audience === 'public' || (audience === 'own' && !isShadowed) ? publicForm(comment) : comment),
   viewerReaction: null,
 })
 
@@ -76,10 +95,11 @@ export function changeData(
   audience: Audience,
   above: readonly Comment[],
 ): { comment: Comment; tombstones?: readonly Comment[] } {
-  const comment = eventForm(toComment(after), audience)
+  const comment = eventForm(toComment(after), audience, isInShadow(after))
   const isTombstoneStill = audience === 'public' && before.status !== 'approved' && after.status !== 'approved'
   const tombstones = isTombstoneStill ? [comment, ...above] : above
-  return tombstones.length === 0 || audience === 'recipient' ? { comment } : { comment, tombstones }
+  const isToAuthor = audience === 'recipient' || audience === 'own'
+  return tombstones.length === 0 || isToAuthor ? { comment } : { comment, tombstones }
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Audience } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
 import type { IfLocked } from '../../core/shared-writer.ts'
 import { type Param, type Sql, statement, toSnakeCase } from '../../core/sql.ts'
@@ -73,7 +74,7 @@ export interface CreateResult {
    * created.
    */
   seq: number | null
-  audience: 'public' | 'tenant'
+  audience: Exclude<Audience, 'own'>
   /** The JSON text of the data of `comment_created`; null where nothing was created. */
   data: string | null
   /** The same of the reply's notification; null where nobody is told. */
@@ -244,7 +245,7 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
    ),
    numbered AS MATERIALIZED (
      SELECT d.*, ${unlessPlain('s.notifies,')} ${filledIn(given('comment'))} AS filled,
-       CASE WHEN status = 'approved' THEN 'public' ELSE 'tenant' END AS audience,
+       CASE WHEN status = 'approved' THEN 'public' WHEN hold_reason = 'shadow_ban' THEN 'recipient' ELSE 'tenant' END AS audience,
        CASE WHEN is_created THEN last_seq ${unlessPlain('- s.notifies')} + ${
          isOne
            ? '1'
@@ -288,7 +289,7 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
    ),`)}
    happened AS ${arePlain ? 'NOT ' : ''}MATERIALIZED (
      SELECT n, ${given('tenantId')} AS tenant_id, ${given('discussionId')} AS discussion_id, seq, ${given('createdEventId')} AS event_id,
-       'comment_created' AS type, audience, NULL::uuid AS recipient_id, ${given('actor')} AS actor,
+       'comment_created' AS type, audience, CASE WHEN audience = 'recipient' THEN ${given('authorId')} END AS recipient_id, ${given('actor')} AS actor,
        ${CREATED_DATA} AS data, ${given('trace')} AS trace
      FROM numbered WHERE is_created${unlessPlain(`
      UNION ALL

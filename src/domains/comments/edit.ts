@@ -13,7 +13,7 @@ import { reviseComment, tombstoneComment, askClassifier, forgetClassifierRequest
 import { type Comment, type CommentRow, type CommentText, toComment } from './comment.ts'
 import { bodySchema } from './comments.ts'
 import { selectHistory } from './history-sql.ts'
-import { type LockedComment, peekComment } from './locked.ts'
+import { isInShadow, type LockedComment, peekComment } from './locked.ts'
 import { authorsComment } from './shadow.ts'
 import { type Decision, decide, holdPolicy, type Judgement, holdReasonOf } from './rules.ts'
 import { checkText } from './text.ts'
@@ -55,8 +55,8 @@ export async function updateComment(
     if (asks) await askClassifier(sql, tenant.id, comment.id, revision)
     else if (comment.isAsked) await forgetClassifierRequest(sql, tenant.id, comment.id)
     const pinnedAt = decision.status === 'pending' ? null : comment.pinnedAt
-    const isInShadow = decision.status === 'pending' && decision.holdReason === 'shadow_ban'
-    const after = { ...comment, ...decision, ...texts, editedAt: at, revision, pinnedAt, inShadow: isInShadow }
+    const inShadow = isInShadow(decision)
+    const after = { ...comment, ...decision, ...texts, editedAt: at, revision, pinnedAt, inShadow }
     edited = after
     const tombstones = await changeView(sql, tenant.id, comment, after)
     const audience = audienceOf(comment, after)

@@ -21,6 +21,10 @@ export interface LockedComment extends CommentRow {
   authorBan: BanKind | null
 }
 
+/** Whether only its author's ban in shadow holds a comment, also after a change. */
+export const isInShadow = ({ status, holdReason }: Pick<LockedComment, 'status' | 'holdReason'>): boolean =>
+  status === 'pending' && holdReason === 'shadow_ban'
+
 const COMMENT = `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", c.first_approved_at AS "firstApprovedAt",
      c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered", c.hold_reason AS "holdReason", c.flagged,
      EXISTS (SELECT 1 FROM classifier_requests q WHERE q.tenant_id = c.tenant_id AND q.comment_id = c.id) AS "isAsked",

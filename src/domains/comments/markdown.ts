@@ -31,7 +31,7 @@ markdown.core.ruler.push('depth', ({ tokens }) => {
 })
 
 // CommonMark lets a line without `>` continue a quote, which would swallow the answer that a reader
-// writes below it. Of a quote's own chain this rule ends it; of all other chains it is none.
+// writes below it. This rule ends a quote's own chain, and no other.
 markdown.block.ruler.before('paragraph', 'quote_end', (_state, _line, _end, silent) => silent, { alt: ['blockquote'] })
 
 /** The allowed schemes of links. */

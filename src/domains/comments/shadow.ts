@@ -86,24 +86,44 @@ const REACTIONS = statement(
      AND (r.updated_at IS NULL OR r.updated_at <= s.updated_at)`,
 )
 
+/** What a reader has chosen in shadow, and what counts for all of them since before their ban. */
+interface OwnReaction {
+  commentId: Id
+  type: string | null
+  publicType: string | null
+}
+
+const selectOwn = (sql: Sql, tenantId: Id, readerId: Id, commentIds: readonly Id[]): Promise<OwnReaction[]> =>
+  sql<OwnReaction>(REACTIONS, [tenantId, commentIds, readerId])
+
+function countsWith({ type, publicType }: OwnReaction, counts: Record<string, number>): Record<string, number> {
+  const sums = new Map(Object.entries(counts))
+  if (publicType !== null) sums.set(publicType, (sums.get(publicType) ?? 1) - 1)
+  if (type !== null) sums.set(type, (sums.get(type) ?? 0) + 1)
+  return Object.fromEntries([...sums].filter(([, n]) => n > 0))
+}
+
 /** Comments as a viewer banned in shadow sees them: with their own replies and reactions. */
 export async function asSeenInShadow(ctx: Ctx, shadow: Shadow, comments: readonly Comment[]): Promise<Comment[]> {
-  const params = [requireCaller(ctx).tenant.id, comments.map(({ id }) => id), await viewerInShadow(ctx)]
-  const rows = await ctx.app.db.query<{ commentId: Id; type: string | null; publicType: string | null }>(
-    REACTIONS,
-    params,
-  )
+  const readerId = await viewerInShadow(ctx)
+  if (readerId === null) return [...comments]
+  const ids = comments.map(({ id }) => id)
+  const rows = await selectOwn(ctx.app.db.query, requireCaller(ctx).tenant.id, readerId, ids)
   const held = new Map(rows.map((row) => [row.commentId, row]))
   return comments.map((comment) => {
     const own = held.get(comment.id)
     const adjusted = shadow.adjusted(comment)
     if (own === undefined) return adjusted
-    const counts = new Map(Object.entries(comment.reactionCounts))
-    if (own.publicType !== null) counts.set(own.publicType, (counts.get(own.publicType) ?? 1) - 1)
-    if (own.type !== null) counts.set(own.type, (counts.get(own.type) ?? 0) + 1)
-    const reactionCounts = Object.fromEntries([...counts].filter(([, n]) => n > 0))
-    return { ...adjusted, reactionCounts, viewerReaction: own.type }
+    return { ...adjusted, reactionCounts: countsWith(own, comment.reactionCounts), viewerReaction: own.type }
   })
+}
+
+/** The counts of a comment's reactions for a reader who has reacted in shadow. */
+export async function countsInShadow(sql: Sql, tenantId: Id, id: Id, readerId: Id): Promise<Record<string, number>> {
+  const row = await selectComment(sql, tenantId, id)
+  const [own] = await selectOwn(sql, tenantId, readerId, [id])
+  if (row === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  return own === undefined ? row.reactionCounts : countsWith(own, row.reactionCounts)
 }
 
 /** The asserted reader's own comment, or one that they see, with what only they see of it. */
@@ -117,10 +137,3 @@ export async function seenByViewer(ctx: Ctx, comment: Comment): Promise<Comment>
 /** A comment as its author sees it, who learns the truth once their ban is lifted. */
 export const authorsComment = async (ctx: Ctx, row: CommentRow): Promise<Comment> =>
   (await viewerInShadow(ctx)) === null ? toComment(row) : seenByViewer(ctx, toAuthorsComment(row))
-
-/** A comment on which a viewer banned in shadow has reacted. */
-export async function commentInShadow(ctx: Ctx, id: Id): Promise<Comment> {
-  const row = await selectComment(ctx.app.db.query, requireCaller(ctx).tenant.id, id)
-  if (row === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
-  return authorsComment(ctx, row)
-}

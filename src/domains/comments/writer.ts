@@ -101,7 +101,7 @@ function eventsOf(row: CreateRow, result: CreateResult, occurredAt: Date): Store
     id: row.createdEventId,
     type: 'comment_created',
     audience,
-    recipientId: null,
+    recipientId: audience === 'recipient' ? row.authorId : null,
     occurredAt,
     actor,
     data,

@@ -18,7 +18,7 @@ export interface NewEvent {
   discussionId: Id
   type: EventType
   audience: Audience
-  recipientId?: Id
+  recipientId?: Id | null
   actor: EventActor
   /** Default: now, unless the data itself has the time. */
   occurredAt?: Date
@@ -35,7 +35,7 @@ export interface AppendedEvents {
 /**
  * SQL: queues a delivery for each verified endpoint that subscribes to an event; part of the
  * statement that writes the event, so that a crash at any instant loses none. `source` is the CTE
- * with tenant_id, event_id, type, discussion_id, seq.
+ * with tenant_id, event_id, type, audience, discussion_id, seq.
  */
 export const queueDeliveries = (source: string): string => `
   INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq)
@@ -43,7 +43,7 @@ export const queueDeliveries = (source: string): string => `
   FROM ${source} s
   JOIN webhook_endpoints e ON e.tenant_id = s.tenant_id AND e.state = 'verified' AND e.event_types && ARRAY['*', s.type]
     AND (e.discussion_ids = '{}' OR s.discussion_id = ANY(e.discussion_ids))
-  WHERE s.type <> 'notification_reply'
+  WHERE s.type <> 'notification_reply' AND s.audience <> 'own'
   RETURNING 1`
 
 const APPEND = statement(
@@ -56,7 +56,7 @@ const APPEND = statement(
    logged AS (
      INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data, trace)
      SELECT $1, $2, seq, $3, $4, $5, $6, $8, $7::json, $9::json, $10 FROM bumped
-     RETURNING tenant_id, discussion_id, seq, id AS event_id, type
+     RETURNING tenant_id, discussion_id, seq, id AS event_id, type, audience
    ),
    queued AS (${queueDeliveries('logged')})
    SELECT seq, (SELECT count(*) FROM queued) AS deliveries FROM logged`,
@@ -99,7 +99,7 @@ const APPEND_MANY = statement(
      SELECT i.tenant_id, i.discussion_id, b.base + i.place, i.id, i.type, i.audience, i.recipient_id, i.occurred_at,
        i.actor::json, i.data::json, $10
      FROM input i JOIN bumped b ON b.tenant_id = i.tenant_id AND b.id = i.discussion_id
-     RETURNING tenant_id, discussion_id, seq, id AS event_id, type
+     RETURNING tenant_id, discussion_id, seq, id AS event_id, type, audience
    ),
    queued AS (${queueDeliveries('logged')})
    SELECT l.seq, (SELECT count(*) FROM queued) AS deliveries FROM input i JOIN logged l ON l.event_id = i.id ORDER BY i.n`,

@@ -39,7 +39,9 @@ export function beginMoving(app: App, tenantId: Id, readerId: Id, signal: AbortS
       locked = await lockTarget(sql, tenantId, readerId)
       target()
     },
-    rewrite: (texts) => rewriteEvent(texts, readerId, target()),
+    // What is to the reader moves to the target (`end`), even if it names neither.
+    rewrite: (event) =>
+      rewriteEvent(event, readerId, target()) ?? (event.isToThem ? { ...event, hasLostRecipient: false } : null),
     end: async (sql, eventIds) => {
       if (eventIds.length > 0) await sql(MOVE_RECIPIENT, [tenantId, readerId, target().id, eventIds])
       // Last, because refreshes of profiles in the tenant wait for this row.
@@ -70,6 +72,13 @@ export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
       await sql(MAKE_ROOM_FOR_REACTIONS, params)
       await sql(MOVE_REACTIONS, params)
       return events
+    }),
+  ({ work, target }) =>
+    workThrough(work, 'shadowReactions', async (sql, ids) => {
+      const params = [work.tenantId, work.readerId, target().id, ids]
+      await sql(DROP_SHADOW_REACTIONS, params)
+      await sql(MOVE_SHADOW_REACTIONS, params)
+      return []
     }),
   ({ work, target }) =>
     workThrough(work, 'reports', async (sql, ids) => {
@@ -120,7 +129,7 @@ const MAKE_ROOM_FOR_REACTIONS = makeRoom('reactions', 'true')
 // Of two reports, one that counts is kept over one that does not.
 const MAKE_ROOM_FOR_REPORTS = makeRoom('reports', 'x.counted AND NOT o.counted')
 
-const move = <Table extends 'reactions' | 'reports'>(table: Table) =>
+const move = <Table extends 'reactions' | 'reports' | 'shadow_reactions'>(table: Table) =>
   statement(
     `move_${table}`,
     `UPDATE ${table} SET reader_id = $3
@@ -129,6 +138,16 @@ const move = <Table extends 'reactions' | 'reports'>(table: Table) =>
 
 const MOVE_REACTIONS = move('reactions')
 const MOVE_REPORTS = move('reports')
+const MOVE_SHADOW_REACTIONS = move('shadow_reactions')
+
+// The target's own choice stays here too, whether it is public or in shadow.
+const DROP_SHADOW_REACTIONS = statement(
+  'drop_shadow_reactions',
+  `DELETE FROM shadow_reactions s
+   WHERE ${eachOf('shadow_reactions', '$4::uuid[]', 'tenant_id = $1 AND reader_id = $2 AND comment_id = k.key')} AND (
+     EXISTS (SELECT 1 FROM shadow_reactions o WHERE o.tenant_id = $1 AND o.reader_id = $3 AND o.comment_id = s.comment_id)
+     OR EXISTS (SELECT 1 FROM reactions o WHERE o.tenant_id = $1 AND o.reader_id = $3 AND o.comment_id = s.comment_id))`,
+)
 
 const MOVE_RECIPIENT = statement(
   'move_recipient',

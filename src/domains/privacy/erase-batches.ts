@@ -7,8 +7,8 @@ import { tellModerators } from '../comments/change.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
 import { lockDiscussionRow } from '../discussions/locks.ts'
 import { selectDiscussion } from '../discussions/row.ts'
-import type { EventTexts, ScrubbedEvent } from './scrub.ts'
-import { rewriteEvents, selectNamingEvents, type Stretch } from './scrub-sql.ts'
+import type { ScrubbedEvent } from './scrub.ts'
+import { type NamingEvent, rewriteEvents, selectNamingEvents, type Stretch } from './scrub-sql.ts'
 import { type CommentLocation, hasTraces, type RowKind, selectRowsOf } from './sql.ts'
 
 /** Work in this process on all rows of a reader: an erasure, or a merge into another reader. */
@@ -24,8 +24,8 @@ export interface ReaderWork {
   maxRows: number
   /** Called first in each transaction, before any lock. */
   begin: (sql: Sql) => Promise<void>
-  /** The new texts of an event that names the reader; null if they do not change. */
-  rewrite: (event: EventTexts, isOnTheirComment: boolean) => ScrubbedEvent | null
+  /** The new texts of an event that names the reader or is to them; null if nothing changes. */
+  rewrite: (event: NamingEvent) => ScrubbedEvent | null
   /** Called last in each transaction, with the ids of the rewritten events. */
   end: (sql: Sql, eventIds: readonly Id[]) => Promise<void>
   /** Renews the heartbeat, so that no other process takes the work over. */
@@ -140,9 +140,9 @@ async function scrubPast(work: ReaderWork, discussionId: Id): Promise<void> {
 async function scrubStretch(sql: Sql, { readerId, rewrite }: ReaderWork, stretch: Stretch): Promise<Id[]> {
   if (stretch.after >= stretch.upTo) return []
   const naming = await selectNamingEvents(sql, readerId, stretch)
-  const scrubbed = naming.flatMap(({ seq, isOnTheirComment, ...texts }) => {
-    const after = rewrite(texts, isOnTheirComment)
-    return after === null ? [] : [{ ...after, seq }]
+  const scrubbed = naming.flatMap((event) => {
+    const after = rewrite(event)
+    return after === null ? [] : [{ ...after, seq: event.seq }]
   })
   return scrubbed.length === 0 ? [] : rewriteEvents(sql, stretch, scrubbed)
 }

@@ -28,6 +28,15 @@ export async function takeReactionsBack(
 }
 
 /**
+ * Removes a batch of the reactions that only the reader has seen. Returns false if none was left.
+ */
+export const eraseShadowReactions = (work: ReaderWork): Promise<boolean> =>
+  workThrough(work, 'shadowReactions', async (sql, ids) => {
+    await sql(ERASE_SHADOW, [work.tenantId, work.readerId, ids])
+    return []
+  })
+
+/**
  * Removes a batch of the reader's reports. Returns false if none was left. Reports have no events.
  */
 export const eraseReports = (work: ReaderWork): Promise<boolean> =>
@@ -57,6 +66,13 @@ const LOCK_COMMENTS = statement(
 const lockComments = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
   void (await sql(LOCK_COMMENTS, [tenantId, ids]))
 
+const THEIRS = 'tenant_id = $1 AND reader_id = $2 AND comment_id = k.key'
+
+const ERASE_SHADOW = statement(
+  'erase_shadow_reactions',
+  `DELETE FROM shadow_reactions WHERE ${eachOf('shadow_reactions', '$3::uuid[]', THEIRS)}`,
+)
+
 export interface TakenReaction {
   commentId: Id
   discussionId: Id
@@ -66,8 +82,6 @@ export interface TakenReaction {
   type: string
   reactionCounts: Record<string, number>
 }
-
-const THEIRS = 'tenant_id = $1 AND reader_id = $2 AND comment_id = k.key'
 
 const TAKE_REACTIONS = statement(
   'take_reactions_back',

@@ -13,7 +13,7 @@ import { dissolveMerges, listFormerReaders } from '../merges/merged.ts'
 import { forgetInImports, refuseInImports } from '../transfer/imports.ts'
 import { beginWork, type ReaderWork } from './erase-batches.ts'
 import { eraseComments, type Erasure } from './erase-comments.ts'
-import { eraseReactions, eraseReports } from './erase-reactions-and-reports.ts'
+import { eraseReactions, eraseReports, eraseShadowReactions } from './erase-reactions-and-reports.ts'
 import { scrubEvent } from './scrub.ts'
 import { recallDeliveries } from './scrub-sql.ts'
 import * as sql from './sql.ts'
@@ -21,7 +21,12 @@ import * as sql from './sql.ts'
 /**
  * Each step erases a batch of rows in its own transaction. It returns false when there are none.
  */
-const STEPS: readonly ((erasure: Erasure) => Promise<boolean>)[] = [eraseComments, eraseReactions, eraseReports]
+const STEPS: readonly ((erasure: Erasure) => Promise<boolean>)[] = [
+  eraseComments,
+  eraseReactions,
+  eraseShadowReactions,
+  eraseReports,
+]
 
 /**
  * Steps of the transaction that deletes the reader's row, when no one can write for the reader any
@@ -117,7 +122,7 @@ function beginErasing({ app, tenantId, readerId, mode, signal }: Begun): Erasure
     batch: BATCH,
     maxRows: MAX_ROWS,
     begin: () => Promise.resolve(),
-    rewrite: (texts, isOnTheirComment) => scrubEvent(texts, { readerId, isOnTheirComment }),
+    rewrite: (event) => scrubEvent(event, { ...event, readerId }),
     // Endpoints, which new deliveries refer to, are locked before deliveries.
     end: (tx, eventIds) => recallDeliveries(tx, tenantId, eventIds),
     touch: (now) => sql.touchErasure(app.db.query, tenantId, readerId, now),

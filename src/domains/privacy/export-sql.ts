@@ -124,7 +124,7 @@ const NOTIFICATIONS = statement(
   'export_notifications',
   `SELECT id AS "eventId", discussion_id AS "discussionId", seq, data->'comment'->>'id' AS "commentId",
      data->>'parentCommentId' AS "parentCommentId", occurred_at AS "occurredAt"
-   FROM events WHERE tenant_id = $1 AND recipient_id = $2 ORDER BY id`,
+   FROM events WHERE tenant_id = $1 AND recipient_id = $2 AND type = 'notification_reply' ORDER BY id`,
 )
 
 /** The reader's notifications that are still in the log. */

@@ -15,6 +15,8 @@ export interface NamingEvent {
   actor: string
   data: string
   isOnTheirComment: boolean
+  /** Whether they are its recipient. */
+  isToThem: boolean
 }
 
 // Searches a range of the primary key as text: an index on the named readers would cost every
@@ -25,14 +27,18 @@ const NAMING = statement(
      SELECT e.seq, e.actor::text AS actor, e.data::text AS data,
        e.type = 'reaction_toggled' AND EXISTS (
          SELECT 1 FROM comments c
-         WHERE c.tenant_id = $1 AND c.id = (e.data->>'commentId')::uuid AND c.author_id = $5::uuid) AS "isOnTheirComment"
+         WHERE c.tenant_id = $1 AND c.id = (e.data->>'commentId')::uuid AND c.author_id = $5::uuid) AS "isOnTheirComment",
+       e.recipient_id IS NOT DISTINCT FROM $5::uuid AS "isToThem"
      FROM events e WHERE e.tenant_id = $1 AND e.discussion_id = $2 AND e.seq > $3 AND e.seq <= $4
    ) stretch
-   WHERE "isOnTheirComment" OR strpos(actor, $5::text) > 0 OR strpos(data, $5::text) > 0
+   WHERE "isOnTheirComment" OR "isToThem" OR strpos(actor, $5::text) > 0 OR strpos(data, $5::text) > 0
    ORDER BY seq`,
 )
 
-/** Events of a range that name the reader, or are about a reaction to a comment of theirs. */
+/**
+ * Events of a range that name the reader, are to them, or are about a reaction to a comment of
+ * theirs.
+ */
 export const selectNamingEvents = (sql: Sql, readerId: Id, at: Stretch): Promise<NamingEvent[]> =>
   sql<NamingEvent>(NAMING, [at.tenantId, at.discussionId, at.after, at.upTo, readerId])
 
@@ -42,7 +48,7 @@ const REWRITE = statement(
      UPDATE discussions SET scrubs = scrubs + 1 WHERE tenant_id = $1 AND id = $2
    )
    UPDATE events e SET actor = t.actor::json, data = t.data::json,
-     audience = CASE WHEN t.has_lost_recipient THEN 'tenant' ELSE e.audience END,
+     audience = CASE WHEN t.has_lost_recipient AND e.audience = 'recipient' THEN 'tenant' ELSE e.audience END,
      recipient_id = CASE WHEN t.has_lost_recipient THEN NULL ELSE e.recipient_id END
    FROM unnest($3::bigint[], $4::text[], $5::text[], $6::boolean[]) AS t(seq, actor, data, has_lost_recipient)
    WHERE e.${eachOf('events', '$3::bigint[]', 'tenant_id = $1 AND discussion_id = $2 AND seq = k.key')} AND e.seq = t.seq

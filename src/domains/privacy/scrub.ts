@@ -9,15 +9,16 @@ export interface EventTexts {
 
 export interface ScrubbedEvent extends EventTexts {
   /**
-   * Whether it was a notification to the reader: without a recipient only the tenant may see it.
+   * Whether it was to the reader: a notification without a recipient goes to the tenant alone.
    */
   hasLostRecipient: boolean
 }
 
-/** The reader to remove, and whether the event is about a comment of theirs. */
+/** The reader to remove, and whether the event is about a comment of theirs, or to them. */
 interface Trace {
   readerId: Id
   isOnTheirComment: boolean
+  isToThem: boolean
 }
 
 /**
@@ -26,15 +27,14 @@ interface Trace {
  * comment of theirs then names no one: the comment's row may be deleted, and then nothing would
  * lead from another reader to this event. Null if there is nothing to remove.
  */
-export function scrubEvent(event: EventTexts, { readerId, isOnTheirComment }: Trace): ScrubbedEvent | null {
+export function scrubEvent(event: EventTexts, { readerId, isOnTheirComment, isToThem }: Trace): ScrubbedEvent | null {
   const isTheirs = (id: Id | undefined): boolean => id !== undefined && (id === readerId || isOnTheirComment)
   return changeEvent(event, (who, what) => {
     const after = { ...what }
     if (what.comment?.author?.id === readerId) after.comment = { ...what.comment, author: null, ...NO_TEXT }
     if (isTheirs(what.reader?.id)) after.reader = null
-    const hasLostRecipient = what.recipient?.readerId === readerId
-    if (hasLostRecipient) after.recipient = null
-    return { who: isTheirs(who.readerId) ? { kind: who.kind } : who, what: after, hasLostRecipient }
+    if (what.recipient?.readerId === readerId) after.recipient = null
+    return { who: isTheirs(who.readerId) ? { kind: who.kind } : who, what: after, hasLostRecipient: isToThem }
   })
 }
 
@@ -60,7 +60,8 @@ export function changeEvent(
     data: JSON.stringify(after.what),
     hasLostRecipient: after.hasLostRecipient,
   }
-  return changed.actor === actor && changed.data === JSON.stringify(what) ? null : changed
+  const isSame = changed.actor === actor && changed.data === JSON.stringify(what) && !changed.hasLostRecipient
+  return isSame ? null : changed
 }
 
 interface EventWho {

@@ -26,8 +26,7 @@ const BEGIN = statement(
        banned_at = NULL, banned_until = NULL, ban_reason = NULL, shadow_banned = false
      WHERE tenant_id = $1 AND id = $2
      RETURNING tenant_id
-   ),
-   alone AS (DELETE FROM shadow_reactions WHERE tenant_id = $1 AND reader_id = $2)
+   )
    UPDATE tenants t SET profile_version = t.profile_version + 1 FROM begun b WHERE t.id = b.tenant_id`,
 )
 
@@ -67,6 +66,7 @@ const HAS_TRACES = statement(
   'has_traces_of_reader',
   `SELECT EXISTS (SELECT 1 FROM comments WHERE tenant_id = $1 AND author_id = $2)
      OR EXISTS (SELECT 1 FROM reactions WHERE tenant_id = $1 AND reader_id = $2)
+     OR EXISTS (SELECT 1 FROM shadow_reactions WHERE tenant_id = $1 AND reader_id = $2)
      OR EXISTS (SELECT 1 FROM reports WHERE tenant_id = $1 AND reader_id = $2) AS found`,
 )
 
@@ -95,7 +95,7 @@ export interface CommentLocation {
   discussionId: Id
 }
 
-const hanging = <Table extends 'reactions' | 'reports'>(table: Table) =>
+const hanging = <Table extends 'reactions' | 'shadow_reactions' | 'reports'>(table: Table) =>
   statement(
     `${table}_of_reader`,
     `SELECT t.comment_id AS "commentId", c.discussion_id AS "discussionId"
@@ -110,6 +110,7 @@ const OF_READER = {
      WHERE tenant_id = $1 AND author_id = $2 AND ${anyId('author_id')} ORDER BY id DESC LIMIT $3`,
   ),
   reactions: hanging('reactions'),
+  shadowReactions: hanging('shadow_reactions'),
   reports: hanging('reports'),
 }
 
@@ -118,7 +119,7 @@ export type RowKind = keyof typeof OF_READER
 
 /**
  * Rows of the reader: comments in any state, newest first, so that replies come before their
- * parents; reactions, including removed ones; reports.
+ * parents; reactions, including removed ones, and those that only the reader sees; reports.
  */
 export const selectRowsOf = (
   sql: Sql,

@@ -69,7 +69,7 @@ async function writeAs(
     case 'written':
       return { commentId, type: held.type, reactionCounts: held.reactionCounts ?? {} }
     case 'in_shadow':
-      return reactInShadow(ctx, { mode, commentId, type, readerId: reader.id })
+      return reactInShadow(ctx, reader, { mode, discussionId: held.discussionId ?? '', commentId, type })
     case 'not_found':
       throw notFound()
     case 'unavailable':

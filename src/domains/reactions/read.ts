@@ -19,7 +19,8 @@ import { reactionType } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
 import type { Comment } from '../comments/comment.ts'
 import { inView } from '../comments/comment.ts'
-import { type Reader, requireReader } from '../readers/readers.ts'
+import { shadowIn } from '../comments/shadow.ts'
+import { type Reader, requireReader, viewerInShadow } from '../readers/readers.ts'
 
 /** One reader's reaction on a comment. */
 export interface HeldReaction {
@@ -64,15 +65,19 @@ interface ListReactions extends PageArgs {
  * The reactions to a comment, newest first; with `type` only those of that type, even if the tenant
  * no longer offers it. One statement serves all comments of a request with the same arguments. For
  * a comment out of view only moderators get reactions: its author, who gets it in the answer to a
- * write, sees none, and neither does a client that has it from an earlier event.
+ * write, sees none, and neither does a client that has it from an earlier event. A reader banned in
+ * shadow also gets their own, as they count it, and those on comments that only they see.
  */
 export async function listReactions(ctx: Ctx, comment: Comment, args: ListReactions): Promise<Page<HeldReaction>> {
   const size = pageSize(args)
   const { type } = validate(z.object({ type: reactionType.nullable() }), { type: args.type ?? null })
   const key = decodeCursor('reactions', 2, args.after)
   const before = key === null ? null : { createdAt: instantOf(key[0]), readerId: idOf(key[1]) }
-  const moderates = hasCapability(requireCaller(ctx).actor, 'moderate_content')
-  const held = await loadHeld(ctx, comment.id, { type, before, limit: size + 1, moderates })
+  const shadow = await shadowIn(ctx, comment.discussionId)
+  const isShown = shadow?.shown.has(comment.id) === true
+  const seesAll = isShown || hasCapability(requireCaller(ctx).actor, 'moderate_content')
+  const inShadow = shadow === null ? null : await viewerInShadow(ctx)
+  const held = await loadHeld(ctx, comment.id, { type, before, limit: size + 1, seesAll, inShadow })
   return pageOf(held, size, args, ({ createdAt, reader }) => encodeCursor('reactions', createdAt, reader.id))
 }
 
@@ -132,11 +137,25 @@ export interface HeldRow {
   createdAt: Date
 }
 
+const FIELDS = 'comment_id, type, reader_id, updated_at'
+const BEFORE = '(updated_at, reader_id) < ($4::timestamptz, $5::uuid)'
+
+// For the reader $8: what they have chosen in shadow stands for what counts for all of them, unless
+// that is newer.
+const OWN = `FROM shadow_reactions WHERE tenant_id = $1 AND comment_id = c.id AND reader_id = $8::uuid`
+const WITHOUT_PUBLIC = `AND (reader_id = $8::uuid AND updated_at <= (SELECT updated_at ${OWN})) IS NOT TRUE`
+const WITH_OWN = `UNION ALL
+       SELECT ${FIELDS} ${OWN} AND type IS NOT NULL AND ($3::text IS NULL OR type = $3) AND ${BEFORE}
+         AND NOT EXISTS (
+           SELECT 1 FROM reactions r WHERE r.tenant_id = $1 AND r.comment_id = c.id AND r.reader_id = $8::uuid
+             AND r.updated_at > shadow_reactions.updated_at)`
+
 // The index is by type, so that one type costs only what it shows. A list of all types merges
 // those that the comment has.
-const HELD = statement(
-  'held_reactions',
-  `SELECT h.* FROM unnest($2::uuid[]) WITH ORDINALITY AS a (id, n)
+const heldReactions = <Name extends string>(name: Name, withoutPublic: string, withOwn: string) =>
+  statement(
+    name,
+    `SELECT h.* FROM unnest($2::uuid[]) WITH ORDINALITY AS a (id, n)
    JOIN comments c ON c.tenant_id = $1 AND c.id = a.id
      AND ($7 OR ${inView('c')})
    CROSS JOIN LATERAL (
@@ -145,29 +164,40 @@ const HELD = statement(
      FROM (
        SELECT each_type.* FROM jsonb_object_keys(c.reaction_counts) AS t (type)
        CROSS JOIN LATERAL (
-         SELECT * FROM reactions
-         WHERE tenant_id = $1 AND comment_id = c.id AND type = t.type AND type IS NOT NULL
-           AND (updated_at, reader_id) < ($4::timestamptz, $5::uuid)
+         SELECT ${FIELDS} FROM reactions
+         WHERE tenant_id = $1 AND comment_id = c.id AND type = t.type AND type IS NOT NULL AND ${BEFORE} ${withoutPublic}
          ORDER BY updated_at DESC, reader_id DESC LIMIT $6
        ) each_type
        WHERE $3::text IS NULL OR t.type = $3
-       ORDER BY each_type.updated_at DESC, each_type.reader_id DESC LIMIT $6
+       ${withOwn}
+       ORDER BY updated_at DESC, reader_id DESC LIMIT $6
      ) x
-     JOIN readers r ON r.tenant_id = x.tenant_id AND r.id = x.reader_id
+     JOIN readers r ON r.tenant_id = $1 AND r.id = x.reader_id
    ) h
    ORDER BY a.n, h."createdAt" DESC, h."readerId" DESC`,
-)
+  )
+
+const HELD = heldReactions('held_reactions', '', '')
+const HELD_IN_SHADOW = heldReactions('held_reactions_in_shadow', WITHOUT_PUBLIC, WITH_OWN)
 
 /**
  * The reactions on each of several comments, `limit` of each, newest first; with `type` only those
- * of that type. Only moderators get those on comments out of view.
+ * of that type. `seesAll`: also those on comments out of view. `inShadow`: the viewer, if they are
+ * banned in shadow.
  */
 const listHeld = (
   sql: Sql,
   tenantId: Id,
   commentIds: readonly Id[],
-  at: { type: string | null; before: { createdAt: string; readerId: Id } | null; limit: number; moderates: boolean },
+  at: {
+    type: string | null
+    before: { createdAt: string; readerId: Id } | null
+    limit: number
+    seesAll: boolean
+    inShadow: Id | null
+  },
 ): Promise<HeldRow[]> => {
   const { createdAt, readerId } = at.before ?? { createdAt: 'infinity', readerId: LAST_ID }
-  return sql<HeldRow>(HELD, [tenantId, commentIds, at.type, createdAt, readerId, at.limit, at.moderates])
+  const params = [tenantId, commentIds, at.type, createdAt, readerId, at.limit, at.seesAll]
+  return at.inShadow === null ? sql(HELD, params) : sql(HELD_IN_SHADOW, [...params, at.inShadow])
 }

@@ -1,40 +1,58 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { statement } from '../../core/sql.ts'
-import { commentInShadow } from '../comments/shadow.ts'
+import { countsInShadow } from '../comments/shadow.ts'
+import { announce, appendEvent } from '../discussions/append-events.ts'
+import { lockDiscussionRow } from '../discussions/locks.ts'
+import type { Reader } from '../readers/readers.ts'
+import type { Reaction } from './reactions.ts'
 import type { ReactionMode } from './sql.ts'
 
 const WRITE = statement(
   'write_shadow_reaction',
-  `INSERT INTO shadow_reactions (tenant_id, comment_id, reader_id, type, updated_at)
-   SELECT $1, $2, $3, CASE WHEN $4::text = 'remove' OR ($4 = 'toggle' AND held.type = $5) THEN NULL ELSE $5 END, $6
-   FROM (SELECT 1) one LEFT JOIN LATERAL (
+  `WITH held AS (
      SELECT type FROM (
        SELECT type, updated_at FROM shadow_reactions WHERE tenant_id = $1 AND comment_id = $2 AND reader_id = $3
        UNION ALL
        SELECT type, updated_at FROM reactions WHERE tenant_id = $1 AND comment_id = $2 AND reader_id = $3
      ) both_kinds ORDER BY updated_at DESC LIMIT 1
-   ) held ON true
+   )
+   INSERT INTO shadow_reactions (tenant_id, comment_id, reader_id, type, updated_at)
+   SELECT $1, $2, $3, CASE WHEN $4::text = 'remove' OR ($4 = 'toggle' AND held.type = $5) THEN NULL ELSE $5 END, $6
+   FROM (SELECT 1) one LEFT JOIN held ON true
    ON CONFLICT (tenant_id, comment_id, reader_id) DO UPDATE SET type = excluded.type, updated_at = excluded.updated_at
-   RETURNING type`,
+   RETURNING type, (SELECT type FROM held) AS "previousType"`,
 )
 
 interface Chosen {
   mode: ReactionMode
+  discussionId: Id
   commentId: Id
   type: string | null
-  readerId: Id
 }
 
-interface ReactedInShadow extends Pick<Chosen, 'commentId' | 'type'> {
-  reactionCounts: Record<string, number>
-}
-
-/** Writes a reaction that only its reader sees. There is no event, and no count of others. */
-export async function reactInShadow(ctx: Ctx, { mode, commentId, type, readerId }: Chosen): Promise<ReactedInShadow> {
+/**
+ * Writes a reaction that only its reader sees, and the event for their own streams. Others get no
+ * event, and their counts stay. It locks the discussion, as every write with an event does.
+ */
+export async function reactInShadow(ctx: Ctx, reader: Reader, chosen: Chosen): Promise<Reaction> {
   const { tenant } = requireCaller(ctx)
-  const params = [tenant.id, commentId, readerId, mode, type, new Date()]
-  const [held] = await ctx.app.db.query<{ type: string | null }>(WRITE, params)
-  const { reactionCounts } = await commentInShadow(ctx, commentId)
-  return { commentId, type: held?.type ?? null, reactionCounts }
+  const { mode, discussionId, commentId } = chosen
+  const { reaction, written } = await ctx.app.db.transaction(async (sql) => {
+    await lockDiscussionRow(sql, tenant.id, discussionId)
+    const occurredAt = new Date()
+    const params = [tenant.id, commentId, reader.id, mode, chosen.type, occurredAt]
+    const [held] = await sql<{ type: string | null; previousType: string | null }>(WRITE, params)
+    const { type = null, previousType = null } = held ?? {}
+    const reactionCounts = await countsInShadow(sql, tenant.id, commentId, reader.id)
+    const after = { commentId, type, reactionCounts }
+    if (type === previousType) return { reaction: after, written: null }
+    const data = JSON.stringify({ commentId, type, previousType, reactionCounts, reader })
+    const actor = { kind: 'reader', readerId: reader.id, externalId: reader.externalId } as const
+    const event = { type: 'reaction_toggled', audience: 'own', recipientId: reader.id } as const
+    const place = { tenantId: tenant.id, discussionId }
+    return { reaction: after, written: await appendEvent(sql, { ...event, ...place, actor, occurredAt, data }) }
+  })
+  if (written !== null) announce(ctx.app, written)
+  return reaction
 }

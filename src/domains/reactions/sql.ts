@@ -178,7 +178,7 @@ const writeAll = <Name extends string>(name: Name, ifLocked: '' | 'SKIP LOCKED',
      WHERE d.tenant_id = s.tenant_id AND d.id = s.discussion_id
    ),
    happened AS MATERIALIZED (
-     SELECT n, tenant_id, discussion_id, seq, event_id, 'reaction_toggled' AS type,
+     SELECT n, tenant_id, discussion_id, seq, event_id, 'reaction_toggled' AS type, 'public' AS audience,
        '{"commentId":' || to_json(comment_id) || ',"type":' || coalesce(to_json(type)::text, 'null')
          || ',"previousType":' || coalesce(to_json(previous_type)::text, 'null')
          || ',"reactionCounts":' || reaction_counts || ',"reader":' || reader || '}' AS data, actor, trace
@@ -186,7 +186,7 @@ const writeAll = <Name extends string>(name: Name, ifLocked: '' | 'SKIP LOCKED',
    ),
    logged AS (
      INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data, trace)
-     SELECT tenant_id, discussion_id, seq, event_id, type, 'public', ${NOW}, actor::json, data::json, trace FROM happened
+     SELECT tenant_id, discussion_id, seq, event_id, type, audience, ${NOW}, actor::json, data::json, trace FROM happened
    ),
    queued AS (${queueDeliveries('happened')})
    SELECT j.outcome, j.discussion_id AS "discussionId", w.type, w.seq, h.data, w.reaction_counts AS "reactionCounts",

@@ -243,12 +243,15 @@ function revisionsOf({ revisions = [], editedAt }: CommentItem, checking: Checki
 
 function reactionOf(item: ReactionItem, checking: Checking): ImportedReaction {
   const { keepsIds, settings } = checking
-  const isKnown = settings.reactionTypes.includes(item.type)
+  const { type, counted = true } = item
+  const on = onComment(counted ? 'reaction' : 'shadow_reaction', item, checking)
+  if (type === null && counted) throw new Refused('has no type')
+  const isKnown = type === null || settings.reactionTypes.includes(type)
   // A type that is no longer in the tenant's list stays on comments that have it.
-  if (!isKnown && !(keepsIds && reactionType.safeParse(item.type).success)) {
+  if (!isKnown && !(keepsIds && reactionType.safeParse(type).success)) {
     throw new Refused('is of a type that is not among the reactionTypes of the tenant')
   }
-  return { ...onComment('reaction', item, checking), kind: 'reaction', type: item.type }
+  return { ...on, kind: 'reaction', type, counted }
 }
 
 function reportOf(item: ReportItem, checking: Checking): ImportedReport {
@@ -262,7 +265,11 @@ function reportOf(item: ReportItem, checking: Checking): ImportedReport {
   }
 }
 
-function onComment(kind: 'reaction' | 'report', item: ReactionItem | ReportItem, checking: Checking) {
+function onComment(
+  kind: 'reaction' | 'shadow_reaction' | 'report',
+  item: ReactionItem | ReportItem,
+  checking: Checking,
+) {
   const { source, place } = checking
   return {
     key: keyOf(source, kind, item.commentId, item.readerId),

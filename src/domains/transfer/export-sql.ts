@@ -229,6 +229,22 @@ const REACTIONS = hanging(
 export const selectReactions = (sql: Sql, of: Hanging): Promise<TenantExportReaction[]> =>
   sql<TenantExportReaction>(REACTIONS, hangingParams(of))
 
+export interface TenantExportShadowReaction extends Omit<TenantExportReaction, 'type'> {
+  /** Null for a removed one. */
+  type: string | null
+}
+
+const SHADOW_REACTIONS = hanging(
+  'tenant_export_shadow_reactions',
+  'x.type, x.updated_at AS "createdAt"',
+  'shadow_reactions',
+  'true',
+)
+
+/** What readers banned in shadow have chosen, which only they see. */
+export const selectShadowReactions = (sql: Sql, of: Hanging): Promise<TenantExportShadowReaction[]> =>
+  sql<TenantExportShadowReaction>(SHADOW_REACTIONS, hangingParams(of))
+
 export interface TenantExportReport {
   commentId: Id
   readerId: Id

@@ -5,7 +5,14 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { readOneInstant, type Sql } from '../../core/sql.ts'
 import type { Comment } from '../comments/comment.ts'
 import * as rows from './export-sql.ts'
-import { type CommentItem, type DiscussionItem, FORM_VERSION, type Item, type ReaderItem } from './item.ts'
+import {
+  type CommentItem,
+  type DiscussionItem,
+  FORM_VERSION,
+  type Item,
+  type ReactionItem,
+  type ReaderItem,
+} from './item.ts'
 import { addCounts, type TransferCounts } from './report.ts'
 
 /** Rows per read. */
@@ -73,6 +80,9 @@ async function* readItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
   for await (const page of pagesOf(sql, tenantId, rows.selectComments)) {
     yield await withRevisions(sql, tenantId, page)
     for await (const hung of hangingOn(sql, tenantId, page, rows.selectReactions)) yield hung.map(reactionItem)
+    for await (const hung of hangingOn(sql, tenantId, page, rows.selectShadowReactions)) {
+      yield hung.map((row) => ({ ...reactionItem(row), counted: false }))
+    }
     for await (const hung of hangingOn(sql, tenantId, page, rows.selectReports)) yield hung.map(reportItem)
   }
   for await (const page of pagesOf(sql, tenantId, rows.selectAudit)) yield page.map(auditItem)
@@ -250,7 +260,7 @@ function commentItem(row: rows.TenantExportComment, revisions: readonly rows.Ten
   } satisfies Record<keyof CommentItem | Exclude<keyof Comment, Made>, unknown>
 }
 
-const reactionItem = ({ createdAt, ...row }: rows.TenantExportReaction): Item => ({
+const reactionItem = ({ createdAt, ...row }: rows.TenantExportShadowReaction): ReactionItem => ({
   kind: 'reaction',
   ...row,
   createdAt: createdAt.toISOString(),

@@ -98,8 +98,17 @@ interface OnComment extends Imported {
 
 export interface ImportedReaction extends OnComment {
   kind: 'reaction'
-  type: string
+  /** Null for one that was removed, of those that do not count. */
+  type: string | null
+  /** Whether others see it. */
+  counted: boolean
 }
+
+/** What a reader has at most one of on a comment. */
+export type PairKind = 'reaction' | 'shadow_reaction' | 'report'
+
+export const pairKindOf = (row: ImportedReaction | ImportedReport): PairKind =>
+  row.kind === 'reaction' && !row.counted ? 'shadow_reaction' : row.kind
 
 export interface ImportedReport extends OnComment {
   kind: 'report'

@@ -162,8 +162,11 @@ export const reactionItem = z.object({
   kind: z.literal('reaction'),
   commentId: id,
   readerId: id,
-  type: text.describe('One of the tenant’s reaction types'),
+  type: text
+    .nullable()
+    .describe('One of the tenant’s reaction types; null for one removed by a reader banned in shadow'),
   createdAt: time.nullish(),
+  counted: z.boolean().optional().describe('False for what a reader banned in shadow has chosen, which only they see'),
 })
 
 /** One reader's report of one comment. */

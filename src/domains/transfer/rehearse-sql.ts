@@ -1,6 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { aliasesOf } from '../discussions/aliases.ts'
+import type { PairKind } from './imported.ts'
 
 export interface Named {
   id: Id
@@ -61,20 +62,20 @@ const PAIRS = {
     `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
      JOIN reactions x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
   ),
+  shadow_reaction: statement(
+    'rehearse_shadow_reactions',
+    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
+     JOIN shadow_reactions x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
+  ),
   report: statement(
     'rehearse_reports',
     `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
      JOIN reports x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
   ),
-}
+} satisfies Record<PairKind, object>
 
-/** Those of these pairs that have a reaction or a report. */
-export const findPairs = async (
-  sql: Sql,
-  tenantId: Id,
-  kind: keyof typeof PAIRS,
-  pairs: readonly Pair[],
-): Promise<Pair[]> => {
+/** Those of these pairs that have a row of this kind. */
+export const findPairs = async (sql: Sql, tenantId: Id, kind: PairKind, pairs: readonly Pair[]): Promise<Pair[]> => {
   const [comments, readers] = [pairs.map(({ commentId }) => commentId), pairs.map(({ readerId }) => readerId)]
   return pairs.length === 0 ? [] : sql<Pair>(PAIRS[kind], [tenantId, comments, readers])
 }

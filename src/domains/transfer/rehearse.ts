@@ -18,13 +18,15 @@ import {
   type TableUses,
   type TransferCounts,
 } from './report.ts'
-import type {
-  ImportedComment,
-  ImportedDiscussion,
-  ImportedItem,
-  ImportedReaction,
-  ImportedReader,
-  ImportedReport,
+import {
+  type ImportedComment,
+  type ImportedDiscussion,
+  type ImportedItem,
+  type ImportedReaction,
+  type ImportedReader,
+  type ImportedReport,
+  type PairKind,
+  pairKindOf,
 } from './imported.ts'
 import { ImportStopped, type Watching } from './run.ts'
 import { OF_ERASED_READER, OF_MISSING_PAGE, OF_MISSING_READER, ON_MISSING_COMMENT } from './sort-out.ts'
@@ -339,7 +341,7 @@ async function tell(run: Rehearsing, { rows, changes, refused, already }: ReadBa
       counts.revisions += row.revisions.length
       tellMoves(run, row)
     } else if (row.kind === 'reaction' || row.kind === 'report') {
-      const isThere = pairs[row.kind].has(`${known.get(row.commentKey)} ${known.get(row.readerKey)}`)
+      const isThere = pairs[pairKindOf(row)].has(`${known.get(row.commentKey)} ${known.get(row.readerKey)}`)
       if (isThere || !survey.addPair(row)) report.already++
       else counts[row.kind === 'reaction' ? 'reactions' : 'reports']++
     }
@@ -356,17 +358,18 @@ async function pairsIn(
   { app, tenantId }: Rehearsing,
   rows: readonly ImportedItem[],
   known: ReadonlyMap<Key, Id | null>,
-): Promise<Record<'reaction' | 'report', Set<string>>> {
-  const find = async (kind: 'reaction' | 'report'): Promise<Set<string>> => {
+): Promise<Record<PairKind, Set<string>>> {
+  const find = async (kind: PairKind): Promise<Set<string>> => {
     const pairs = rows.flatMap((row) => {
-      if (row.kind !== kind) return []
+      if ((row.kind !== 'reaction' && row.kind !== 'report') || pairKindOf(row) !== kind) return []
       const [commentId, readerId] = [known.get(row.commentKey), known.get(row.readerKey)]
       return commentId == null || readerId == null ? [] : [{ commentId, readerId }]
     })
     const found = await findPairs(app.db.query, tenantId, kind, pairs)
     return new Set(found.map(({ commentId, readerId }) => `${commentId} ${readerId}`))
   }
-  return { reaction: await find('reaction'), report: await find('report') }
+  const [reaction, inShadow] = [await find('reaction'), await find('shadow_reaction')]
+  return { reaction, shadow_reaction: inShadow, report: await find('report') }
 }
 
 /** Why an item will be refused; null if it will be taken. */

@@ -132,6 +132,26 @@ export const insertReactions = (
     ...arraysOf(REACTION, rows),
   ])
 
+export interface NewShadowReaction extends Omit<NewReaction, 'type'> {
+  /** Null for a removed one. */
+  type: string | null
+}
+
+const INSERT_SHADOW_REACTIONS = statement(
+  'import_shadow_reactions',
+  `INSERT INTO shadow_reactions (tenant_id, ${namesOf(REACTION)})
+   SELECT $1, ${namesOf(REACTION)} FROM ${rowsOf(REACTION, 2)}
+   ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId"`,
+)
+
+/** Returns new ones: what a reader has chosen here stays. */
+export const insertShadowReactions = (
+  sql: Sql,
+  tenantId: Id,
+  rows: readonly NewShadowReaction[],
+): Promise<Pick<NewReaction, 'commentId'>[]> =>
+  sql<Pick<NewReaction, 'commentId'>>(INSERT_SHADOW_REACTIONS, [tenantId, ...arraysOf(REACTION, rows)])
+
 const ADD_REACTIONS = statement(
   'import_add_reactions',
   `UPDATE comments c SET reaction_counts = (

@@ -177,6 +177,7 @@ async function placeAll(
 
 interface Hung {
   reactions: (sql.NewReaction & { commentKey: Key; isOnNew: boolean })[]
+  shadowReactions: (sql.NewShadowReaction & { commentKey: Key })[]
   reports: (sql.NewReport & { commentKey: Key; answered: boolean })[]
 }
 
@@ -184,6 +185,7 @@ interface Hung {
 function hang(rows: readonly (ImportedReaction | ImportedReport)[], known: Known, threads: Threads): Hung {
   const isNew = new Set(threads.placed.map(({ id }) => id))
   const reactions = new Map<string, Hung['reactions'][number]>()
+  const shadowReactions = new Map<string, Hung['shadowReactions'][number]>()
   const reports = new Map<string, Hung['reports'][number]>()
   for (const row of rows) {
     const comment = threads.find(row.commentKey)
@@ -193,16 +195,24 @@ function hang(rows: readonly (ImportedReaction | ImportedReport)[], known: Known
     const { commentKey } = row
     const at = row.createdAt ?? comment.createdAt
     if (row.kind === 'reaction') {
-      if (reactions.has(pair)) continue
-      const isOnNew = isNew.has(comment.id)
-      reactions.set(pair, { commentId: comment.id, commentKey, readerId, type: row.type, updatedAt: at, isOnNew })
+      const { type, counted } = row
+      const reaction = { commentId: comment.id, commentKey, readerId, updatedAt: at }
+      if (!counted) {
+        if (!shadowReactions.has(pair)) shadowReactions.set(pair, { ...reaction, type })
+      } else if (type !== null && !reactions.has(pair)) {
+        reactions.set(pair, { ...reaction, type, isOnNew: isNew.has(comment.id) })
+      }
     } else if (!reports.has(pair)) {
       const { reason, note, counted, answered } = row
       const on = { commentId: comment.id, commentKey, readerId }
       reports.set(pair, { ...on, reason, note, counted, answered, createdAt: at })
     }
   }
-  return { reactions: [...reactions.values()], reports: [...reports.values()] }
+  return {
+    reactions: [...reactions.values()],
+    shadowReactions: [...shadowReactions.values()],
+    reports: [...reports.values()],
+  }
 }
 
 async function storeComments(
@@ -294,13 +304,14 @@ async function insertOnComments(
   tx: TxSql,
   work: Work,
   threads: Threads,
-  { reactions, reports }: Hung,
+  { reactions, shadowReactions, reports }: Hung,
 ): Promise<{ reactions: number; reports: number }> {
   const { tenantId, importId } = work
   const isNew = new Set(threads.placed.map(({ id }) => id))
   const given = reactions.length === 0 ? [] : await sql.insertReactions(tx, tenantId, reactions)
   const onOthers = countByType(given.filter(({ commentId }) => !isNew.has(commentId)))
   if (onOthers.size > 0) await sql.addReactions(tx, tenantId, onOthers)
+  const alone = shadowReactions.length === 0 ? [] : await sql.insertShadowReactions(tx, tenantId, shadowReactions)
   const made = reports.length === 0 ? [] : await sql.insertReports(tx, tenantId, reports)
   const pairs = new Set(made.map(({ commentId, readerId }) => `${commentId} ${readerId}`))
   const numbers = new Map<Id, sql.ReportNumbers>()
@@ -313,8 +324,8 @@ async function insertOnComments(
   const hung = new Map<Key, Date | null>()
   const note = (commentKey: Key, at: Date): void =>
     void hung.set(commentKey, latestOf(work, [hung.get(commentKey) ?? null, at]))
-  const reacted = new Set(given.map(({ commentId }) => commentId))
-  for (const { commentId, commentKey, updatedAt } of reactions) {
+  const reacted = new Set([...given, ...alone].map(({ commentId }) => commentId))
+  for (const { commentId, commentKey, updatedAt } of [...reactions, ...shadowReactions]) {
     if (reacted.has(commentId) && (!isNew.has(commentId) || updatedAt > work.startedAt)) note(commentKey, updatedAt)
   }
   for (const { commentId, commentKey, readerId, createdAt } of reports) {
@@ -322,7 +333,7 @@ async function insertOnComments(
     if (isGiven && (!isNew.has(commentId) || createdAt > work.startedAt)) note(commentKey, createdAt)
   }
   if (hung.size > 0) await noteHung(tx, tenantId, importId, hung)
-  return { reactions: given.length, reports: made.length }
+  return { reactions: given.length + alone.length, reports: made.length }
 }
 
 function waitingItem(row: ThreadItem): WaitingItem {

@@ -1,7 +1,7 @@
 import { MAX_DEPTH } from '../../core/tenant-settings.ts'
 import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from './keys.ts'
-import type { ImportedComment, ImportedItem } from './imported.ts'
+import { type ImportedComment, type ImportedReaction, type ImportedReport, pairKindOf } from './imported.ts'
 import type { Move } from './threads.ts'
 
 /** The fates of items. */
@@ -106,9 +106,10 @@ export class Survey {
   }
 
   /** Whether this is the first of its kind by this reader on this comment. */
-  addPair({ kind, commentKey, readerKey }: Extract<ImportedItem, { commentKey: Key }>): boolean {
+  addPair(row: ImportedReaction | ImportedReport): boolean {
+    const { commentKey, readerKey } = row
     const [comment, reader] = [this.numberOf(commentKey), this.names.get(this.numberOf(readerKey))]
-    return this.numbers.add(keyOf('pair', kind, String(comment), String(reader))).isNew
+    return this.numbers.add(keyOf('pair', pairKindOf(row), String(comment), String(reader))).isNew
   }
 
   moveOf(key: Key): Move | null {

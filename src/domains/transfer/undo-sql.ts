@@ -140,6 +140,7 @@ const REMOVE_READERS = statement(
      AND r.profile_issued_at <= greatest($3, i.latest_at) AND r.erasing_at IS NULL
      AND NOT EXISTS (SELECT FROM comments c WHERE c.tenant_id = $1 AND c.author_id = r.id)
      AND NOT EXISTS (SELECT FROM reactions x WHERE x.tenant_id = $1 AND x.reader_id = r.id)
+     AND NOT EXISTS (SELECT FROM shadow_reactions x WHERE x.tenant_id = $1 AND x.reader_id = r.id)
      AND NOT EXISTS (SELECT FROM reports x WHERE x.tenant_id = $1 AND x.reader_id = r.id)
      AND NOT EXISTS (SELECT FROM reader_merges m WHERE m.tenant_id = $1 AND m.into_id = r.id
        AND (m.merging_at IS NOT NULL OR m.created_at > greatest($3, i.latest_at)))

@@ -67,7 +67,7 @@ const REPLAY = {
     'replay_events',
     `WITH missing AS (
      SELECT id, type, discussion_id, seq FROM events
-     WHERE tenant_id = $1 AND occurred_at BETWEEN $3 AND $4 AND type = ANY($5::text[])
+     WHERE tenant_id = $1 AND occurred_at BETWEEN $3 AND $4 AND type = ANY($5::text[]) AND audience <> 'own'
        AND (cardinality($8::uuid[]) = 0 OR discussion_id = ANY($8))
      EXCEPT
      SELECT event_id, event_type, discussion_id, seq FROM deliveries
