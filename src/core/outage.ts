@@ -63,7 +63,8 @@ export function troubleOf(error: unknown): Trouble | null {
   if (code === '53100') return 'full'
   if (typeof code === 'string' && BUSY.test(code)) return 'busy'
   // FATAL and PANIC end the session whatever the code, for instance in a database that takes no
-  // connections.
+  // connections. A server may translate the words, so that the codes above and below decide first
+  // once a session has begun (`Connection`).
   if (severity === 'FATAL' || severity === 'PANIC') return 'down'
   if (typeof code === 'string' && DOWN.test(code)) return 'down'
   return DOWN_WORDS.test(error.message) ? 'down' : troubleOf(error.cause)

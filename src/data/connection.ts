@@ -50,8 +50,15 @@ export class Connection extends pg.Client {
     // would end the process.
     this.on('error', () => undefined)
     const { connection } = this as unknown as { connection: NodeJS.EventEmitter }
+    let hasBegun = false
+    // An error before the session begins is fatal, but the word for that is in the server's
+    // language.
+    connection.on('errorMessage', (error: { severity?: string }) => {
+      if (!hasBegun) error.severity = 'FATAL'
+    })
     // The next statement may begin before `drain`, which a busy connection never emits.
     connection.on('readyForQuery', () => {
+      hasBegun = true
       if (this.#waitingSince !== undefined) this.#waitingSince = performance.now()
     })
     this.on('drain', () => void (this.#waitingSince = undefined))

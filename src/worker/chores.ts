@@ -8,6 +8,7 @@ import { readMigrations } from '../data/migration-files.ts'
 import { foldWaiting } from '../domains/analytics/fold.ts'
 import { renderAgain } from '../domains/comments/render-again.ts'
 import { makeNextExport } from '../domains/exports/make.ts'
+import { deleteExpiredAliases } from '../domains/discussions/aliases.ts'
 import { deleteExpiredExports } from '../domains/exports/sql.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
 import { closeOldDiscussions } from '../domains/moderation/auto-close.ts'
@@ -112,6 +113,7 @@ const chores = (): readonly Chore[] => [
   },
   { name: 'exports', pollMs: 1000, work: (app, _outbound, signal) => makeNextExport(app, signal) },
   batched('expired exports', 60_000, deleteExpiredExports),
+  batched('expired former ids', 60_000, deleteExpiredAliases),
   batched('expired secrets', 60_000, deleteExpiredSecrets),
   // Every read adds the waiting deltas: seldom enough to fold many at once, often enough to keep
   // reads cheap.

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { deleteExpiredAliases } from '../../src/domains/discussions/aliases.ts'
 import { importFile } from '../../src/domains/transfer/import.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -167,6 +168,19 @@ describe('a former external id', () => {
     for (const name of [former, current]) expect((await byExternal(name)).json.id).toBe(id)
     expect((await change(id, { externalId: current })).status).toBe(200)
     for (const name of [former, current]) expect((await byExternal(name)).json.id).toBe(id)
+  })
+
+  test('is deleted after a year, in batches, and not before', async () => {
+    const [kept, ...gone] = [await renamed(), await renamed(), await renamed(), await renamed()]
+    for (const { former } of gone) await expire(former)
+    const counts = []
+    for (let n = 1; n > 0; counts.push(n)) n = await deleteExpiredAliases(service.app.db.query, 2)
+    expect(counts.slice(0, -1).every((count) => count <= 2)).toBe(true)
+    const left = await service.app.db.query<{ name: string }>(
+      unnamed('SELECT external_id AS name FROM discussion_aliases WHERE external_id = ANY($1)'),
+      [[kept, ...gone].map(({ former }) => former)],
+    )
+    expect(left).toEqual([{ name: kept.former }])
   })
 
   test('is free after a year', async () => {

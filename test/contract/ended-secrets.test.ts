@@ -68,7 +68,7 @@ describe('DELETE /identity-secrets/{kid}', () => {
     expect((await meBy(only)).status).toBe(401)
   })
 
-  test('of an unknown kid, or what is none, is 404', async () => {
+  test('of an unknown or malformed kid is 404', async () => {
     for (const kid of ['00000000', 'x', '%00', tenant.identitySecret.kid.toUpperCase() + 'A'])
       expect((await call('DELETE', `/identity-secrets/${kid}`)).json.code).toBe('not_found')
   })

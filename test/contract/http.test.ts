@@ -248,7 +248,7 @@ describe('CORS', () => {
     ['a refused document', 'POST', '/graphql', { headers: json, body: `{"query":"${'{'.repeat(2000)}"}` }],
     ['a malformed request', 'POST', '/graphql', { headers: json, body: '{' }],
     ['a GraphQL stream', 'PUT', '/graphql/stream', {}],
-    ['a GraphQL stream that is none', 'DELETE', '/graphql/stream', {}],
+    ['an unknown GraphQL stream', 'DELETE', '/graphql/stream', {}],
     ['a ticket', 'POST', '/api/v1/stream/ticket', { headers: json, body: '{"externalId":"a"}' }],
     ['a refused ticket', 'POST', '/api/v1/stream/ticket', { headers: json, body: '{}' }],
   ]

@@ -109,7 +109,7 @@ const hostile: [string, string, () => Promise<string> | string][] = [
     () => sign({ claims: { profileUrl: 'https://a.example.com/\njavascript:1' } }),
   ],
   ['the digest of another body', 'bodySha256', () => sign({ claims: { bodySha256: bodySha256('{"body":"Bye"}') } })],
-  ['a digest that is none', 'bodySha256', () => sign({ claims: { bodySha256: true } })],
+  ['a digest that is no text', 'bodySha256', () => sign({ claims: { bodySha256: true } })],
   ['claims that are a list', 'signature', async () => (await sign()).split('.').with(1, part([])).join('.')],
   [
     'changed claims',

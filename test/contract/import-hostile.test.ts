@@ -83,8 +83,8 @@ describe('a hostile item does not stop an import', () => {
     ]),
     ['a revision beyond what a column holds', comment('x', 1, { revision: 2 ** 31 })],
     ['a number of events beyond what a double holds', page('x', { seq: 2 ** 53 })],
-    ['a time that is none', comment('x', 1, { createdAt: '2015-02-30T10:00:00Z' })],
-    ['an offset that is none', comment('x', 1, { createdAt: '2015-02-03T10:00:00+99:99' })],
+    ['a day that does not exist', comment('x', 1, { createdAt: '2015-02-30T10:00:00Z' })],
+    ['an offset that does not exist', comment('x', 1, { createdAt: '2015-02-03T10:00:00+99:99' })],
     [
       'an entry that is nested deeply',
       JSON.stringify(audit({ after: 0 })).replace('"after":0', `"after":${nested(20_000)}`),

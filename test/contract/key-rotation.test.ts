@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
+import { openHeaders, type SealedHeader } from '../../src/core/own-headers.ts'
 import { keyIdOf, seal, unseal } from '../../src/core/seals.ts'
 import type { Sql } from '../../src/core/sql.ts'
 import { findKeyUse, findMissingKeys, resealSecrets } from '../../src/domains/secrets/reseal.ts'
@@ -139,8 +140,16 @@ const SECRETS = unnamed(
 const sealedOf = (endpointId: string): Promise<{ kid: string; sealed: string }[]> =>
   before.app.db.query(SECRETS, [endpointId])
 
+const TOKEN = 'Bearer of-the-gateway'
+const HEADERS = unnamed(`SELECT name, encode(sealed, 'base64') AS sealed FROM webhook_headers WHERE endpoint_id = $1`)
+const headersOf = (endpointId: string) => before.app.db.query<SealedHeader>(HEADERS, [endpointId])
+
 const newEndpoint = async () =>
-  (await before.call('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/hook' } })).json as {
+  (
+    await before.call('POST', '/webhooks', {
+      body: { url: 'https://127.0.0.1:9/hook', headers: [{ name: 'Authorization', value: TOKEN }] },
+    })
+  ).json as {
     id: string
     kid: string
     secret: string
@@ -162,7 +171,7 @@ describe('cli secrets reseal', () => {
     const first = await resealSecrets(during.app)
     expect(first).toMatchObject({
       key: keyIdOf(newKey),
-      resealed: { webhook_secrets: 1, identity_secrets: 1, classifier_secrets: 450 },
+      resealed: { webhook_secrets: 1, webhook_headers: 1, identity_secrets: 1, classifier_secrets: 450 },
       damaged: 0,
       oldKeys: [{ key: keyIdOf(oldKey), secrets: 0, outcomesUntil: expect.any(Date), canBeRemoved: false }],
       missingKeys: [],
@@ -170,6 +179,11 @@ describe('cli secrets reseal', () => {
     expect(openSecrets(after.app.settings, endpoint.id, await sealedOf(endpoint.id))).toEqual([
       { kid: endpoint.kid, secret: endpoint.secret },
     ])
+    const own = await headersOf(endpoint.id)
+    expect(openHeaders(after.app.settings, endpoint.id, own)).toEqual({ authorization: TOKEN })
+    // With the old key alone they do not open: they were sealed again.
+    const oldAlone = { ENCRYPTION_KEY: oldKey, ENCRYPTION_KEYS: [] }
+    expect(openHeaders(oldAlone, endpoint.id, own)).toBeNull()
     await before.app.db.query(EXPIRE_OUTCOMES)
     const again = await resealSecrets(during.app)
     expect(again).toMatchObject({

@@ -75,7 +75,7 @@ test.each([
   ['of loopback in v6', 'https://[::1]/', 'address_not_allowed'],
   ['at the port of another service', 'https://x.example.com:25/', 'port_not_allowed'],
   ['with a line break', 'https://x.example.com/\n', 'invalid_url'],
-  ['that is none', 'x.example.com', 'invalid_url'],
+  ['that is no URL', 'x.example.com', 'invalid_url'],
   ['of 2 049 characters', `https://x.example.com/${'a'.repeat(2027)}`, 'too_long'],
 ])('an address %s is refused for a key set and a classifier as it is for a webhook', async (_what, url, code) => {
   const as = await freshTenant()

@@ -147,6 +147,11 @@ describe('headers of its own', () => {
     expect([status, json.errors?.[0]?.pointer]).toEqual([422, '/headers/0/value'])
   })
 
+  test('cannot be named __proto__, which no object could carry', async () => {
+    const { status, json } = await register({ headers: [{ name: '__proto__', value: 'v' }] })
+    expect([status, json.errors[0]]).toMatchObject([422, { pointer: '/headers/0/name', code: 'not_allowed' }])
+  })
+
   test('are at most ten, each name once, in any case', async () => {
     const many = (count: number) => Array.from({ length: count }, (_each, n) => ({ name: `x-${n}`, value: 'v' }))
     expect((await register({ headers: many(10) })).status).toBe(201)

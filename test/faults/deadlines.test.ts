@@ -66,7 +66,7 @@ describe.skipIf(!onServer)(`deadlines of a pool${SKIPPED}`, () => {
   })
 
   test.each(['query', 'transaction'] as const)(
-    'whoever was refused while the pool checked a new connection gets it no more: %s',
+    'a caller that was refused while the pool checked a new connection gets it no more: %s',
     async (kind) => {
       const ask = (text: string): Promise<unknown> =>
         kind === 'query' ? database.db.query(unnamed(text)) : database.db.transaction((sql) => sql(unnamed(text)))

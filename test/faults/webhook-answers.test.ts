@@ -235,7 +235,7 @@ describe('a 2xx is a delivery, whatever becomes of its body:', () => {
       { statusCode: 204 },
     ],
     [
-      'gzip that is none',
+      'a body that is not gzip',
       { pieces: [bytes('HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok')] },
       { statusCode: 200 },
     ],

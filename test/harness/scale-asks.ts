@@ -173,7 +173,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all('import_readers_by_name rehearse_readers', called),
   ...all('release_leases', leases),
   ...all(
-    `clear_deleted_endpoints delete_expired_classifier_secrets delete_expired_exports delete_expired_identity_secrets
+    `clear_deleted_endpoints delete_expired_aliases delete_expired_classifier_secrets delete_expired_exports delete_expired_identity_secrets
      delete_expired_webhook_secrets delete_old_analytics delete_old_audit_entries delete_old_deliveries hold_deliveries
      release_held`,
     batch,

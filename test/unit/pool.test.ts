@@ -1,5 +1,10 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+
 import { expect, test, vi } from 'vitest'
 
+import { troubleOf } from '../../src/core/outage.ts'
+import { Connection } from '../../src/data/connection.ts'
 import { poolOn } from '../../src/data/embedded-session.ts'
 import { lendBarePGlite, openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -52,4 +57,29 @@ test('a PGlite whose program has ended is not called again', async () => {
   asked.mockRestore()
   await pool.end()
   await giveBack()
+})
+
+/** An error as PostgreSQL sends it. */
+function refusal(fields: Record<string, string>): Buffer {
+  const body = `${Object.entries(fields)
+    .map(([field, value]) => `${field}${value}\0`)
+    .join('')}\0`
+  const head = Buffer.alloc(5)
+  head.write('E')
+  head.writeInt32BE(4 + Buffer.byteLength(body), 1)
+  return Buffer.concat([head, Buffer.from(body)])
+}
+
+test('a server that takes no connections is down, in whatever language it says so', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', () =>
+      socket.end(refusal({ S: 'ВАЖНО', V: 'FATAL', C: '55000', M: 'база данных не принимает подключения' })),
+    )
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const error = await new Connection({ host: '127.0.0.1', port }).connect().catch((thrown: unknown) => thrown)
+  expect(troubleOf(error)).toBe('down')
+  server.close()
 })

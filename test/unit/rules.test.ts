@@ -83,7 +83,7 @@ test.each([
   ['an e-mail address', 'write to a@example.com', 1],
   ['a reference used twice', '[a] [a]\n\n[a]: https://a.example', 2],
   ['a link of HTML', '<a href="https://a.example">a</a>', 1],
-  ['a scheme that is none', '[a](javascript:alert(1))', 0],
+  ['a scheme that makes no link', '[a](javascript:alert(1))', 0],
   ['a name without a scheme', 'www.a.example a.example', 0],
 ] as const)('%s counts as the links that are shown: %s', (_what, body, links) => {
   expect(renderMarkdown(body).split('<a ')).toHaveLength(links + 1)

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { statement, type TxSql } from '../../core/sql.ts'
+import { type Sql, statement, type TxSql } from '../../core/sql.ts'
 
 /** SQL: the id of the discussion to which a former external id leads; null if there is none. */
 export const aliasOf = (tenantId: string, externalId: string): string =>
@@ -36,6 +36,17 @@ export async function moveAlias(
   await sql(FORGET, [tenantId, to])
   await sql(KEEP, [tenantId, id, from])
 }
+
+const DELETE_EXPIRED = statement(
+  'delete_expired_aliases',
+  `DELETE FROM discussion_aliases WHERE ctid = ANY(ARRAY(
+     SELECT ctid FROM discussion_aliases WHERE expires_at < now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED))
+   RETURNING 1 AS n`,
+)
+
+/** Deletes up to `limit` aliases that lead nowhere any more. Returns how many. */
+export const deleteExpiredAliases = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ n: number }>(DELETE_EXPIRED, [limit])).length
 
 const UNIQUE_VIOLATION = '23505'
 

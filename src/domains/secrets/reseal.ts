@@ -58,7 +58,7 @@ export async function resealSecrets({ db, settings }: Pick<App, 'db' | 'settings
     for (let batch: rows.SealedRow[] | undefined; batch === undefined || batch.length === BATCH;) {
       batch = await rows.selectSealed(db.query, table, oldIds, batch?.at(-1), BATCH)
       for (const row of batch) {
-        const sealed = sealAnew(settings, row, CONTEXTS[table](row))
+        const sealed = sealAgain(settings, row, CONTEXTS[table](row))
         if (sealed === null) damaged++
         else if (await rows.replaceSealed(db.query, table, row, sealed)) resealed[table]++
       }
@@ -67,7 +67,7 @@ export async function resealSecrets({ db, settings }: Pick<App, 'db' | 'settings
   return { resealed, damaged, ...(await findKeyUse(db.query, settings)) }
 }
 
-function sealAnew(keys: SealKeys, { sealed }: rows.SealedRow, context: string): Buffer | null {
+function sealAgain(keys: SealKeys, { sealed }: rows.SealedRow, context: string): Buffer | null {
   try {
     return seal(keys, unseal(keys, sealed, context), context)
   } catch {

@@ -29,6 +29,8 @@ const NAMES = new Set([
   'transfer-encoding',
   'upgrade',
   'http2-settings',
+  // No object has a property of this name.
+  '__proto__',
 ])
 
 type HeaderSettings = Pick<Settings, 'HEADER_PREFIX'>
