@@ -91,7 +91,7 @@ function toldNow({ data }: Logged, comments: Comments): Json {
   return { ...data, comment: { ...then, body: null, bodyHtml: null, author } }
 }
 
-/** The same for a viewer: a comment that only the shadow ban of a reader holds is approved to them. */
+/** The same for a viewer, to whom their own comment in shadow is approved. */
 function toldTo(viewer: Viewer, event: Logged, comments: Comments): Json {
   const data = toldNow(event, comments)
   const isTheirs = event.recipientId !== null && event.recipientId === readers.get(viewer)?.id
