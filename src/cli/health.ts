@@ -30,6 +30,11 @@ const options = {
 }
 const send = !isWorker && TLS_CERT_FILE !== undefined ? requestHttps : requestHttp
 
+function fail(error: Error): void {
+  console.error(error.message)
+  process.exit(1)
+}
+
 const request = send(options, (response) => {
   let text = ''
   response.setEncoding('utf8').on('data', (part: string) => (text += part))
@@ -38,10 +43,9 @@ const request = send(options, (response) => {
     console.log(`${response.statusCode} ${text}`)
     process.exit(response.statusCode === 200 ? 0 : 1)
   })
+  // An answer that breaks off has no end. The process would end with status 0.
+  response.on('error', fail)
 })
 request.on('timeout', () => request.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)))
-request.on('error', (error) => {
-  console.error(error.message)
-  process.exit(1)
-})
+request.on('error', fail)
 request.end()

@@ -8,6 +8,8 @@ import { json as readJson } from 'node:stream/consumers'
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
+import { createHealthServer } from '../../src/api/http/health.ts'
+import { createServer } from '../../src/api/http/server.ts'
 import { newId } from '../../src/core/ids.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { refusalIn } from '../harness/refusal.ts'
@@ -405,4 +407,16 @@ describe('a request that is too large, but for its body', () => {
       await tls.close()
     }
   })
+})
+
+test.each([
+  ['the service', () => createServer(service.app)],
+  ['health checks', async () => createHealthServer(service.app, { hasMetrics: false })],
+])('the listener of %s outlives a connection that it cannot accept', async (_what, create) => {
+  const server = await create()
+  const address = await server.listen({ host: '127.0.0.1', port: 0 })
+  // As Node does where the system gives no socket. Without a handler `emit` throws.
+  server.server.emit('error', Object.assign(new Error('accept ENFILE'), { code: 'ENFILE' }))
+  expect((await fetch(`${address}/healthz`)).status).toBe(200)
+  await server.close()
 })

@@ -34,6 +34,17 @@ export function refuseUntilSetUp(server: FastifyInstance, { health }: App): void
   })
 }
 
+/**
+ * A connection that cannot be accepted, for lack of memory for instance, is an error of the
+ * listener. Without a handler it would end the process. Errors of `listen` go to its caller.
+ */
+export function surviveAccept(server: FastifyInstance, { log }: App): void {
+  server.addHook('onListen', (done) => {
+    server.server.on('error', (err) => log.warn({ err }, 'a connection could not be accepted'))
+    done()
+  })
+}
+
 /** `/healthz`: the process runs. `/readyz`: it can serve. */
 export function registerHealth(server: FastifyInstance, app: App): void {
   server.get('/healthz', () => ({ status: 'ok' }))
@@ -59,6 +70,7 @@ export function createHealthServer(app: App, { hasMetrics }: { hasMetrics: boole
       .type('application/problem+json')
       .send(problemOf(refusal, request.id))
   })
+  surviveAccept(server, app)
   limitTimes(server.server, timesOf(app.settings))
   registerHealth(server, app)
   if (hasMetrics) registerMetrics(server, app)

@@ -23,7 +23,7 @@ import { registerPreflights } from './cors.ts'
 import { preferredType } from './encoding.ts'
 import { registerExportFile } from './export-file.ts'
 import { registerGuides } from './guides.ts'
-import { refuseUntilSetUp, registerHealth } from './health.ts'
+import { refuseUntilSetUp, registerHealth, surviveAccept } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { countAddress, countCaller } from './limits.ts'
 import { Methods } from './methods.ts'
@@ -94,6 +94,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   // ignored (RFC 9110, 10.1.1).
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
   if (app.log.isLevelEnabled('debug')) logRequests(server, app)
+  surviveAccept(server, app)
   limitTimes(server.server, timesOf(app.settings))
   const [countStream, endTrace] = [limitConnections(server.server, app), traceRequests(server, app)]
   measureRequests(server, app, (request, reply) => {
