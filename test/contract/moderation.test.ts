@@ -611,7 +611,7 @@ describe('GET /readers, /readers/{id}; POST /readers/{id}/ban, /unban', () => {
     expect((await seen(own.id)).code).toBe('not_found')
     expect(await discussion('shadow')).toMatchObject({ commentCount: 2 })
     const event = await lastEvent(own.discussionId)
-    expect(event).toMatchObject({ type: 'comment_created', audience: 'tenant' })
+    expect(event).toMatchObject({ type: 'comment_created', audience: 'recipient', recipientId: before.author.id })
     expect(event?.data.comment).toEqual({ ...own, status: 'pending' })
     const edited = await call('PATCH', `/comments/${before.id}`, { body: 'changed' }, mal)
     expect(edited.json.status).toBe('approved')
