@@ -11,6 +11,7 @@ import type { Plugin } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 
 import type { Ctx } from '../../core/context.ts'
+import { type Conditions, conditionsOf, decide } from './decided.ts'
 
 /**
  * Compile on this use: compiling costs about as much as some executions, which a document that
@@ -24,6 +25,13 @@ const COMPILED_AT = 3
 const MAX_FIELDS = 400
 /** The most fields of all compiled documents: some 50 MB. */
 const MAX_KEPT_FIELDS = 25_000
+/** How many forms of a document are counted: one for each operation and outcome of conditions. */
+const MAX_FORMS = 64
+
+/** An operation of a document with certain outcomes of its conditions. */
+interface Form {
+  uses: number
+}
 
 interface Compiled {
   /** Null if it cannot be compiled. */
@@ -39,33 +47,31 @@ interface Compiled {
  * KB that doubles twelve times took all memory of the process.
  */
 export function useCompiledQueries(schema: GraphQLSchema): Plugin<Ctx> {
-  const seen = new WeakMap<DocumentNode, number>()
-  const keys = new WeakMap<DocumentNode, Map<string, object>>()
-  const kept = new LRUCache<object, Compiled>({
+  const forms = new WeakMap<DocumentNode, LRUCache<string, Form>>()
+  const kept = new LRUCache<Form, Compiled>({
     maxSize: MAX_KEPT_FIELDS,
     sizeCalculation: ({ fields }) => Math.max(1, fields),
   })
 
-  const compiledOf = (document: DocumentNode, operationName: string): CompiledQuery | null => {
-    const times = (seen.get(document) ?? 0) + 1
-    seen.set(document, times)
-    if (times < COMPILED_AT) return null
-    const key = keyOf(document, operationName)
-    const existing = kept.get(key)
+  const compiledOf = (document: DocumentNode, operationName: string, conditions: Conditions): CompiledQuery | null => {
+    const form = formOf(document, [operationName, ...conditions].join(' '))
+    if (++form.uses < COMPILED_AT) return null
+    const existing = kept.get(form)
     if (existing !== undefined) return existing.query
-    const fields = countFields(document, operationName)
-    const compiled = fields > MAX_FIELDS ? null : compileQuery(schema, document, operationName)
+    const decided = decide(document, conditions)
+    const fields = countFields(decided, operationName)
+    const compiled = fields > MAX_FIELDS ? null : compileQuery(schema, decided, operationName)
     const query = compiled !== null && isCompiledQuery(compiled) ? compiled : null
-    kept.set(key, { query, fields: query === null ? 1 : fields })
+    kept.set(form, { query, fields: query === null ? 1 : fields })
     return query
   }
 
-  const keyOf = (document: DocumentNode, operationName: string): object => {
-    const ofDocument = keys.get(document) ?? new Map<string, object>()
-    keys.set(document, ofDocument)
-    const key = ofDocument.get(operationName) ?? {}
-    ofDocument.set(operationName, key)
-    return key
+  const formOf = (document: DocumentNode, name: string): Form => {
+    const ofDocument = forms.get(document) ?? new LRUCache<string, Form>({ max: MAX_FORMS })
+    forms.set(document, ofDocument)
+    const form = ofDocument.get(name) ?? { uses: 0 }
+    ofDocument.set(name, form)
+    return form
   }
 
   return {
@@ -73,7 +79,9 @@ export function useCompiledQueries(schema: GraphQLSchema): Plugin<Ctx> {
       const { document, operationName, rootValue, contextValue, variableValues } = args
       const { caller } = contextValue
       if (caller === null) return
-      const compiled = compiledOf(document, operationName ?? '')
+      const conditions = conditionsOf(document, operationName ?? '', variableValues ?? {})
+      if (conditions === null) return
+      const compiled = compiledOf(document, operationName ?? '', conditions)
       if (compiled === null) return
       setExecuteFn((): Promise<ExecutionResult> | ExecutionResult => {
         const result = compiled.query(rootValue, contextValue, variableValues ?? {})
@@ -87,7 +95,7 @@ export function useCompiledQueries(schema: GraphQLSchema): Plugin<Ctx> {
 
 /**
  * The number of an operation's fields with fragments expanded. Recursive fragments were refused
- * before.
+ * before. Infinity where a name in the answer is `__proto__`, which compiled code would lose.
  */
 function countFields(document: DocumentNode, operationName: string): number {
   const fragments = new Map<string, SelectionSetNode>()
@@ -105,6 +113,7 @@ function countFields(document: DocumentNode, operationName: string): number {
   const countIn = (set: SelectionSetNode | undefined): number =>
     (set?.selections ?? []).reduce((sum, selection) => {
       if (selection.kind === Kind.FRAGMENT_SPREAD) return sum + countFragment(selection.name.value)
+      if (selection.kind === Kind.FIELD && selection.alias?.value === '__proto__') return Infinity
       return sum + Number(selection.kind === Kind.FIELD) + countIn(selection.selectionSet)
     }, 0)
   return countIn(getOperationAST(document, operationName === '' ? null : operationName)?.selectionSet)
