@@ -20,13 +20,17 @@ const ROOTS = new Set(['Query', 'Mutation', 'Subscription'])
 /**
  * Every root field declares its `access`, which is checked before its resolver runs. A field
  * without one is an error when the schema is built.
+ *
+ * Any query or mutation can be refused, so all of them are nullable: a refused field leaves the
+ * answers of the fields beside it. Null always has an error; no resolver returns it.
  */
 class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     if (!ROOTS.has(config.parentType)) return config
     const { throws = [] } = config.pothosOptions as { throws?: readonly ErrorCode[] }
     const own = { [ACCESS_EXTENSION]: accessOf(config), [THROWS_EXTENSION]: throws }
-    return { ...config, extensions: { ...config.extensions, ...own } }
+    const type = config.parentType === 'Subscription' ? config.type : { ...config.type, nullable: true }
+    return { ...config, type, extensions: { ...config.extensions, ...own } }
   }
 
   override wrapResolve(resolve: Resolver<Types>, config: PothosOutputFieldConfig<Types>): Resolver<Types> {

@@ -31,8 +31,6 @@ export interface Route {
    * reference runs it on the schema to derive the body's schema.
    */
   answer?: (data: never) => unknown
-  /** Fields of the operation's input that this path refuses as unknown. */
-  without?: readonly string[]
   /** The bounds of whole numbers in the query string. `limit` has its own. */
   bounds?: Readonly<Record<string, { min: number; max: number; description: string }>>
   /**

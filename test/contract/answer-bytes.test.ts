@@ -223,7 +223,7 @@ describe('a GraphQL document shares one budget among its lists', () => {
     const { discussionId, rows } = await fill(long(60))
     const COPIES = Array.from({ length: 8 }, (_, n) => `b${n}: bodyHtml`).join(' ')
     const query = `query ($id: ID!, $after: String) {
-      discussion(id: $id) { comments(first: 30, sort: oldest, after: $after) {
+      discussion(by: { id: $id }) { comments(first: 30, sort: oldest, after: $after) {
         ${PAGE} edges { node { id body ${COPIES} parent { bodyHtml } replies(first: 2) { ${PAGE} edges { node { id parent { bodyHtml ...F } } } } } }
       } }
     } fragment F on Comment { p: bodyHtml discussion { title url } }`
@@ -252,7 +252,7 @@ describe('a GraphQL document shares one budget among its lists', () => {
       ...Array.from({ length: 30 }, () => comment(0)),
       ...[1, 2, 3].map(comment),
     ])
-    const query = `query ($id: ID!) { discussion(id: $id) { comments(first: 30, sort: oldest) { ${PAGE} edges { node {
+    const query = `query ($id: ID!) { discussion(by: { id: $id }) { comments(first: 30, sort: oldest) { ${PAGE} edges { node {
       id body bodyHtml replies(first: 2, sort: oldest) { ${PAGE} edges { node { id body bodyHtml } } }
     } } } } }`
     const { data, bytes } = await ask(query, { id: discussionId })
@@ -288,7 +288,7 @@ describe('a GraphQL document shares one budget among its lists', () => {
   test('fields that are not requested do not count', async () => {
     const { discussionId, rows } = await fill(Array.from({ length: 15 }, () => ['x', 'y'.repeat(99_000), 0]))
     const { data } = await ask(
-      'query ($id: ID!) { discussion(id: $id) { comments(first: 100) { edges { node { id body } } } } }',
+      'query ($id: ID!) { discussion(by: { id: $id }) { comments(first: 100) { edges { node { id body } } } } }',
       {
         id: discussionId,
       },

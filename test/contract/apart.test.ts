@@ -72,7 +72,7 @@ async function commentsOf(tenant: TestTenant, count: number): Promise<string[]> 
   const ctx = { ...(await contextOf(tenant)), app: ofTenant(service.app, tenant.tenant.id) }
   const discussionId = await newPage(tenant)
   const bodies = Array.from({ length: count }, (_, n) => `Comment ${n} to react to`)
-  const made = await Promise.all(bodies.map((body) => createComment(ctx, { discussionId, body })))
+  const made = await Promise.all(bodies.map((body) => createComment(ctx, { discussion: { id: discussionId }, body })))
   return made.map(({ id }) => id)
 }
 
@@ -100,9 +100,9 @@ test('comments to many endpoints share no statement with those of another tenant
   const [heavy, light] = [await contextOf(service), await contextOf(neighbour)]
   const [page, other] = [await newPage(service), await newPage(neighbour)]
   const bodies = Array.from({ length: 80 }, (_, n) => `Comment ${n} that goes to many endpoints`)
-  const post = (body: string): Promise<unknown> => createComment(heavy, { discussionId: page, body })
+  const post = (body: string): Promise<unknown> => createComment(heavy, { discussion: { id: page }, body })
   const neighbourPost = (n: number): Promise<unknown> =>
-    createComment(light, { discussionId: other, body: `Comment ${n} of a neighbour ${newId()}` })
+    createComment(light, { discussion: { id: other }, body: `Comment ${n} of a neighbour ${newId()}` })
   // Two waves of the same tenant, of which the first shows the cost of its rows. The neighbour's
   // cost is known before.
   await neighbourWrites(neighbourPost)
@@ -141,10 +141,12 @@ test('equal texts that a reader posts at once are still recognised as repetition
   const heavy = await contextOf(service)
   const page = await newPage(service)
   await Promise.all(
-    Array.from({ length: 30 }, (_, n) => createComment(heavy, { discussionId: page, body: `Before the others ${n}` })),
+    Array.from({ length: 30 }, (_, n) =>
+      createComment(heavy, { discussion: { id: page }, body: `Before the others ${n}` }),
+    ),
   )
   const equal = Array.from({ length: 10 }, () =>
-    createComment(heavy, { discussionId: page, body: 'A text of more than twenty characters' }),
+    createComment(heavy, { discussion: { id: page }, body: 'A text of more than twenty characters' }),
   )
   const statuses = (await Promise.all(equal)).map(({ status }) => status)
   expect(statuses).toEqual(['approved', ...Array.from({ length: 9 }, () => 'pending')])

@@ -42,7 +42,7 @@ test('a leading indented code block survives trimming in REST and GraphQL, poste
   const edited = await service.call('PATCH', `/comments/${posted.json.id}`, { body: { body: `${body}  x\n` }, headers })
   expect(edited.json).toMatchObject({ body: `${code}\n\n  x`, bodyHtml: `${html}<p>x</p>\n` })
   const query = `mutation ($input: CreateCommentInput!) { createComment(input: $input) { comment { body bodyHtml } } }`
-  const { json } = await service.graphql(query, { input: { externalId: 'code', body } }, headers)
+  const { json } = await service.graphql(query, { input: { discussion: { externalId: 'code' }, body } }, headers)
   expect(json.data.createComment.comment).toEqual({ body: code, bodyHtml: html })
 })
 

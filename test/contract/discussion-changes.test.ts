@@ -129,7 +129,7 @@ describe('a former external id', () => {
     expect((await service.call('GET', page)).json.data).toHaveLength(2)
     const ticket = await service.call('POST', '/stream/ticket', { body: { externalId: former } })
     expect(ticket.json).toMatchObject({ discussionId: id })
-    const query = `query ($externalId: String) { discussion(externalId: $externalId) { id externalId } }`
+    const query = `query ($externalId: String!) { discussion(by: { externalId: $externalId }) { id externalId } }`
     const { json: graphql } = await service.graphql(query, { externalId: former })
     expect(graphql.data.discussion).toEqual({ id, externalId: current })
   })

@@ -140,25 +140,25 @@ test('POST /discussions/counts answers in the requested order, 0 for an unknown 
 })
 
 describe('a discussion whose comments alone are requested', () => {
-  const COMMENTS = `query ($id: ID, $externalId: String) {
-    discussion(id: $id, externalId: $externalId) { comments(first: 1) { edges { cursor } } } }`
+  const COMMENTS = `query ($by: DiscussionBy!) {
+    discussion(by: $by) { comments(first: 1) { edges { cursor } } } }`
 
   test('is found by either id, at the first time and from the cache', async () => {
     const { id } = (await create({ externalId: 'asked' })).json
     for (const key of [{ id }, { id }, { externalId: 'asked' }, { externalId: 'asked' }]) {
-      const { json } = await service.graphql(COMMENTS, key)
+      const { json } = await service.graphql(COMMENTS, { by: key })
       expect(json).toEqual({ data: { discussion: { comments: { edges: [] } } } })
     }
-    const whole = await service.graphql(COMMENTS.replace('comments', 'title externalId comments'), { id })
+    const whole = await service.graphql(COMMENTS.replace('comments', 'title externalId comments'), { by: { id } })
     expect(whole.json.data.discussion).toMatchObject({ title: null, externalId: 'asked' })
   })
 
   test('is not found in another tenant, by either id, although it is cached', async () => {
     const { id } = (await create({ externalId: 'mine' })).json
-    expect((await service.graphql(COMMENTS, { id })).json.errors).toBeUndefined()
+    expect((await service.graphql(COMMENTS, { by: { id } })).json.errors).toBeUndefined()
     const { apiKey } = await service.addTenant('other-comments')
     for (const key of [{ id }, { externalId: 'mine' }]) {
-      const { json } = await service.graphql(COMMENTS, key, { 'x-api-key': apiKey })
+      const { json } = await service.graphql(COMMENTS, { by: key }, { 'x-api-key': apiKey })
       expect(json.errors).toMatchObject([{ path: ['discussion'], extensions: { code: 'not_found' } }])
     }
     const page = await service.call('GET', `/discussions/${id}/comments`, { headers: { 'x-api-key': apiKey } })
@@ -167,15 +167,17 @@ describe('a discussion whose comments alone are requested', () => {
 
   test('is not found before it exists, and found from then on', async () => {
     const key = { externalId: 'not-yet' }
-    expect((await service.graphql(COMMENTS, key)).json.errors).toMatchObject([{ extensions: { code: 'not_found' } }])
+    expect((await service.graphql(COMMENTS, { by: key })).json.errors).toMatchObject([
+      { extensions: { code: 'not_found' } },
+    ])
     await create(key)
-    expect((await service.graphql(COMMENTS, key)).json.errors).toBeUndefined()
+    expect((await service.graphql(COMMENTS, { by: key })).json.errors).toBeUndefined()
   })
 
   test('must be named by exactly one of its ids', async () => {
     const { id } = (await create({ externalId: 'both' })).json
     for (const key of [{ id, externalId: 'both' }, {}]) {
-      const { json } = await service.graphql(COMMENTS, key)
+      const { json } = await service.graphql(COMMENTS, { by: key })
       expect(json.errors).toMatchObject([{ extensions: { code: 'validation_failed' } }])
     }
   })

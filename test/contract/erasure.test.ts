@@ -191,7 +191,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
 
   test('lists, GraphQL, streams and deliveries show nothing of the person', async () => {
     const graphql = await service.graphql(
-      `query ($id: ID!) { discussion(id: $id) { comments(first: 100) { edges { node { author { id name externalId } body bodyHtml } } } }
+      `query ($id: ID!) { discussion(by: { id: $id }) { comments(first: 100) { edges { node { author { id name externalId } body bodyHtml } } } }
         readers(first: 100) { edges { node { name externalId } } } auditLog(first: 100) { edges { node { before after } } } }`,
       { id: life.discussionId },
     )

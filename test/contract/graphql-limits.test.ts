@@ -182,13 +182,13 @@ describe('within the limits', () => {
   test.each([
     [
       'a page of 100 with all that a comment has',
-      `{ discussion(externalId: "a") { comments(first: 100) { edges { cursor node { ${COMMENT()} } } } } }`,
+      `{ discussion(by: { externalId: "a" }) { comments(first: 100) { edges { cursor node { ${COMMENT()} } } } } }`,
     ],
     [
       'twenty discussions with twenty comments each',
       `{ discussions(first: 20) { edges { node { id comments(first: 20) { edges { node { id body author { name } } } } } } } }`,
     ],
-    ['30 aliases', `{ ${many(30, (n) => `a${n}: discussion(externalId: "a${n}") { commentCount }`)} }`],
+    ['30 aliases', `{ ${many(30, (n) => `a${n}: discussion(by: { externalId: "a${n}" }) { commentCount }`)} }`],
     [nested(1), '{ me { tenant { id } } }'],
   ])('is %s', (_name, query) => {
     expect(errorsOf(query)).toEqual([])

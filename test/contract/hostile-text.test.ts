@@ -125,7 +125,7 @@ test('a text of 10 KB is stored as at most 100 KB', async () => {
 describe('the mutations of one document', () => {
   const create = (texts: readonly string[]) => {
     const fields = texts.map((text, n) => {
-      const input = `{ externalId: "aliases", body: ${JSON.stringify(text)} }`
+      const input = `{ discussion: { externalId: "aliases" }, body: ${JSON.stringify(text)} }`
       return `m${n}: createComment(input: ${input}) { comment { id } }`
     })
     return `mutation { ${fields.join(' ')} }`

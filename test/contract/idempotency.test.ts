@@ -330,7 +330,7 @@ describe('one transaction', () => {
     const publish = vi.spyOn(service.app.bus, 'publish')
     try {
       await run('told', async (scoped) => {
-        await createComment(scoped, { externalId: 'told', body: 'Soon' })
+        await createComment(scoped, { discussion: { externalId: 'told' }, body: 'Soon' })
         expect(publish).not.toHaveBeenCalled()
         return DONE
       })
@@ -355,9 +355,9 @@ describe('one transaction', () => {
       inner,
       { key: page, method: 'POST', url: '/', rawBody: Buffer.alloc(0) },
       async (scoped) => {
-        await createComment(scoped, { externalId: page, body: 'Gone' })
+        await createComment(scoped, { discussion: { externalId: page }, body: 'Gone' })
         // For the second one, reader and discussion are cached.
-        await createComment(scoped, { externalId: page, body: 'Gone too' })
+        await createComment(scoped, { discussion: { externalId: page }, body: 'Gone too' })
         throw error()
       },
     )
@@ -376,7 +376,7 @@ describe('one transaction', () => {
 
   test("a refusal undoes the request's earlier writes, and is stored", async () => {
     const work = async (scoped: Ctx): Promise<OutgoingResponse> => {
-      await createComment(scoped, { externalId: 'undone', body: 'Undone' })
+      await createComment(scoped, { discussion: { externalId: 'undone' }, body: 'Undone' })
       throw new ServiceError('invalid_transition')
     }
     expect(await run('undone', work)).toMatchObject({ status: 409, replayed: false })
@@ -390,7 +390,9 @@ describe('one transaction', () => {
       escaped = scoped
       return DONE
     })
-    await expect(createComment(escaped!, { externalId: 'escaped', body: 'Late' })).rejects.toThrow(/is over/)
+    await expect(createComment(escaped!, { discussion: { externalId: 'escaped' }, body: 'Late' })).rejects.toThrow(
+      /is over/,
+    )
   })
 
   test('a statement that is not awaited belongs to it', async () => {
@@ -413,7 +415,11 @@ describe('one transaction', () => {
 describe('POST /graphql', () => {
   const CREATE = `mutation ($input: CreateCommentInput!) { createComment(input: $input) { comment { id author { name } } } }`
   const create = async (key: string, page: string) =>
-    service.graphql(CREATE, { input: { externalId: page, body: 'Once' } }, keyed(key, await service.as('reader')))
+    service.graphql(
+      CREATE,
+      { input: { discussion: { externalId: page }, body: 'Once' } },
+      keyed(key, await service.as('reader')),
+    )
 
   test('a mutation is replayed byte for byte', async () => {
     const first = await create('graph', 'graph')
@@ -443,7 +449,11 @@ describe('POST /graphql', () => {
 
   test('as events it is refused, and not done', async () => {
     const headers = keyed('events', { accept: 'text/event-stream', ...(await service.as('reader')) })
-    const answer = await service.graphql(CREATE, { input: { externalId: 'as-events', body: 'Once' } }, headers)
+    const answer = await service.graphql(
+      CREATE,
+      { input: { discussion: { externalId: 'as-events' }, body: 'Once' } },
+      headers,
+    )
     expect(answer.json.errors).toMatchObject([{ extensions: { code: 'not_acceptable' } }])
     expect(await onPage('comments', 'as-events')).toBe(0)
   })
@@ -454,7 +464,7 @@ describe('POST /graphql', () => {
       const page = `as-${accept.replaceAll(/\W/g, '-')}`
       const send = async () => {
         const headers = keyed(page, { accept, ...(await service.as('reader')) })
-        return service.graphql(CREATE, { input: { externalId: page, body: 'Once' } }, headers)
+        return service.graphql(CREATE, { input: { discussion: { externalId: page }, body: 'Once' } }, headers)
       }
       const first = await send()
       expect(first.text).toContain('Reader reader')

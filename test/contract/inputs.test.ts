@@ -1,9 +1,11 @@
-import { print } from 'graphql'
+import { getNamedType, isInputObjectType, print } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { variableTypes } from '../../src/api/graphql/input.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { type Input, inputsOf, inputSchema } from '../../src/api/reference/inputs.ts'
+import { operationOf } from '../../src/api/rest/handler.ts'
 import { createComponents, type Schema, withoutNull } from '../../src/api/reference/json-schema.ts'
 import { expectDetailOf } from '../harness/assertions.ts'
 import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
@@ -109,12 +111,20 @@ async function headersOf({ access, route }: DescribedRoute): Promise<Record<stri
   return route.path.startsWith('/admin/') ? caller : { ...caller, ...(await side.as(READER)) }
 }
 
+/** Whether the body must have exactly one of its fields. */
+function takesOneOf({ route }: DescribedRoute): boolean {
+  const type = variableTypes(schema, operationOf(route).variableDefinitions ?? []).get('input')
+  const named = getNamedType(type)
+  return isInputObjectType(named) && named.isOneOf
+}
+
 /** The route's request, right but for the one thing. */
 function requestWith({ described, input, value }: Wrong): { path: string; body: Record<string, unknown> } {
   const { path, body } = requestOf(described, (slot) =>
     slot.isId ? side.ids[resourceOf(described, slot)] : sampleOf(slot),
   )
-  const { [input.name]: _, ...rest } = body ?? {}
+  const { [input.name]: _, ...others } = body ?? {}
+  const rest = takesOneOf(described) ? {} : others
   return { path, body: value === undefined ? rest : { ...rest, [input.name]: value } }
 }
 

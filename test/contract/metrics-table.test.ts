@@ -99,7 +99,7 @@ test('refusals are counted by code and by interface', async () => {
   const keyed = { ...(await service.as('ann')), 'idempotency-key': newId() }
   for (let n = 0; n < 2; n++) await service.call('POST', `/comments/${newId()}/pin`, { headers: keyed })
   await service.call('POST', `/discussions/${id}/comments`, { body: { body: '' }, headers: keyed })
-  await service.graphql('{ a: discussion(id: "nonsense") { id } b: discussion(id: "nonsense") { id } }')
+  await service.graphql('{ a: discussion(by: { id: "nonsense" }) { id } b: discussion(by: { id: "nonsense" }) { id } }')
   await service.graphql('{ nothing }')
   await fetch(`${service.url}/nowhere`)
   await service.call('GET', `/stream/${id}`, { headers: { 'x-api-key': 'ek_1' } })

@@ -174,7 +174,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
       ...ann,
     })
     expect(below.json.code).toBe('not_found')
-    const query = `query ($id: ID!, $parentId: ID) { discussion(id: $id) { comments(parentId: $parentId) { edges { node { id } } } } }`
+    const query = `query ($id: ID!, $parentId: ID) { discussion(by: { id: $id }) { comments(parentId: $parentId) { edges { node { id } } } } }`
     const answer = await fetch(`${service.url}/graphql`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...plain, ...ann },

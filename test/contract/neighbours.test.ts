@@ -166,7 +166,7 @@ describe.skipIf(!onServer)(`a locked row${onServer ? '' : ' (skipped: needs DATA
       'SELECT 1 FROM discussions WHERE id = $1 FOR UPDATE',
       [discussionId],
       async () => {
-        const writes = bodies.map((body) => createComment(ctx, { discussionId, body }))
+        const writes = bodies.map((body) => createComment(ctx, { discussion: { id: discussionId }, body }))
         await vi.waitFor(() => expect(isStuck(app, locked.tenantId)).toBe(true))
         return { waiting: Promise.all(writes) }
       },

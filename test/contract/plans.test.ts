@@ -166,7 +166,7 @@ test.each(INDEXES)('%s, no page reads a whole level that has grown since it was 
         const ofOne = `/discussions/by-external/large/comments?sort=${sort}&parentId=${id}`
         expect((await service.call('GET', ofOne)).status).toBe(200)
         const { json } = await service.graphql(
-          `{ discussion(externalId: "large") { comments(sort: ${sort}) { edges { node { replies(sort: ${sort}) { ${read} } } } } } }`,
+          `{ discussion(by: { externalId: "large" }) { comments(sort: ${sort}) { edges { node { replies(sort: ${sort}) { ${read} } } } } } }`,
         )
         expect(json.errors).toBeUndefined()
       }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -183,5 +183,78 @@ describe('GET /comments/{id}/reactions', () => {
     expect(json.data.updateComment.comment).toEqual({ status: 'pending', reactions: { edges: [] } })
     expect((await who(id, '', plain)).json).toMatchObject({ status: 404, code: 'not_found' })
     expect((await who(id)).json.data).toHaveLength(1)
+  })
+})
+
+describe('reactionGroups of a comment', () => {
+  const GROUPS = 'reactionGroups { type count viewerHasReacted }'
+  const ONE = `query ($id: ID!) { comment(id: $id) { viewerReaction ${GROUPS} } }`
+  type Group = [type: string, count: number, viewerHasReacted: boolean]
+
+  const groupsIn = ({ reactionGroups }: { reactionGroups: Record<string, unknown>[] }): Group[] =>
+    reactionGroups.map(({ type, count, viewerHasReacted }) => [type, count, viewerHasReacted] as Group)
+  const groupsOf = async (id: string, headers = {}): Promise<Group[]> =>
+    groupsIn((await service.graphql(ONE, { id }, headers)).json.data.comment)
+
+  test('has all types of the tenant in their order, with zeros, and then former types', async () => {
+    const tenant = await service.addTenant('groups')
+    const key = { 'x-api-key': tenant.apiKey }
+    const reader = { ...key, ...(await tenant.as('ann')) }
+    const setTypes = (reactionTypes: string[]) =>
+      service.call('PATCH', '/settings', { body: { reactionTypes }, headers: key })
+    await setTypes(['zap', 'ant', 'mid', 'old'])
+    const path = '/discussions/by-external/groups/comments'
+    const { id } = (await service.call('POST', path, { body: { body: 'x' }, headers: reader })).json
+    for (const [who, type] of [
+      ['ann', 'old'],
+      ['bob', 'old'],
+      ['cat', 'ant'],
+    ] as const) {
+      await put(id, type, { ...key, ...(await tenant.as(who)) })
+    }
+    await setTypes(['mid', 'ant'])
+    const expected: Group[] = [
+      ['mid', 0, false],
+      ['ant', 1, false],
+      ['old', 2, true],
+    ]
+    expect(await groupsOf(id, reader)).toEqual(expected)
+    expect(await groupsOf(id, key)).toEqual(expected.map(([type, count]) => [type, count, false]))
+  })
+
+  test('follows each write, in its own answer too', async () => {
+    const { id } = await newComment('groups')
+    const SET = `mutation ($id: ID!, $type: String!) { toggleReaction(input: { commentId: $id, type: $type }) {
+      reaction { type } comment { viewerReaction ${GROUPS} } } }`
+    for (const type of ['like', 'love', 'love', 'sad']) {
+      const { json } = await service.graphql(SET, { id, type }, ann)
+      const { reaction, comment } = json.data.toggleReaction
+      expect(comment.viewerReaction).toBe(reaction.type)
+      const held = groupsIn(comment).filter(([, count, isHeld]) => count > 0 || isHeld)
+      expect(held).toEqual(reaction.type === null ? [] : [[reaction.type, 1, true]])
+      expect(await groupsOf(id, ann)).toEqual(groupsIn(comment))
+    }
+  })
+
+  test('costs no statement beside those of viewerReaction', async () => {
+    const { id, discussionId } = await newComment('groups-cost')
+    for (let n = 0; n < 4; n++) await newComment('groups-cost')
+    await put(id, 'like')
+    const statementsOf = async (fields: string): Promise<string[]> => {
+      const spy = vi.spyOn(service.app.db, 'query')
+      const query = `query ($id: ID!) { discussion(by: { id: $id }) { comments { edges { node { id ${fields} } } } } }`
+      const { json } = await service.graphql(query, { id: discussionId }, ann)
+      expect(json.errors).toBeUndefined()
+      const names = spy.mock.calls.map(([{ name }]) => name)
+      spy.mockRestore()
+      // The look-up of the key is kept for a while.
+      return names.filter((name) => name !== 'find_key_by_digest')
+    }
+    const plain = await statementsOf('viewerReaction')
+    expect(plain).toContain('viewer_reactions')
+    for (const fields of [GROUPS, `viewerReaction ${GROUPS}`, `a: ${GROUPS} b: ${GROUPS}`]) {
+      expect(await statementsOf(fields)).toEqual(plain)
+    }
+    expect(await statementsOf('reactionGroups { type count }')).not.toContain('viewer_reactions')
   })
 })

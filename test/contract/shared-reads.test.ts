@@ -151,7 +151,7 @@ test('a failing statement fails only its own requests', async () => {
 
 test('a request in one transaction reads its own writes', async () => {
   const { json } = await service.graphql(
-    `mutation { createComment(input: { externalId: "page-5", body: "keyed" }) {
+    `mutation { createComment(input: { discussion: { externalId: "page-5" }, body: "keyed" }) {
        comment { discussion { comments { edges { node { body } } } } } } }`,
     {},
     { ...ann, 'idempotency-key': 'keyed' },

@@ -247,7 +247,7 @@ describe('POST /graphql', () => {
   })
 
   test('answers a refusal of a domain with its code', async () => {
-    const { json } = await service.graphql('query ($id: ID!) { discussion(id: $id) { id } }', { id: newId() })
+    const { json } = await service.graphql('query ($id: ID!) { discussion(by: { id: $id }) { id } }', { id: newId() })
     expect(json).toMatchObject({
       data: { discussion: null },
       errors: [{ extensions: { code: 'not_found', status: 404 } }],

@@ -233,7 +233,7 @@ describe('replies=0..3', () => {
     ])
     const { text } = await service.graphql(
       `query ($id: ID!) {
-        discussion(externalId: "nested-hidden") {
+        discussion(by: { externalId: "nested-hidden" }) {
           comments(first: 5) { edges { node { replies(first: 5, sort: top) { edges { node { id body replies(first: 5) { edges { node { body } } } } } } } } }
         }
         comment(id: $id) { replies(first: 5, sort: oldest) { edges { node { id body status replies(first: 5) { edges { node { body } } } } } } }
@@ -248,7 +248,7 @@ describe('replies=0..3', () => {
 
   test('GraphQL pages the replies of each comment separately, with aliases of different arguments', async () => {
     const query = `query ($after: String) {
-      discussion(externalId: "nested") {
+      discussion(by: { externalId: "nested" }) {
         comments(sort: oldest) {
           edges { node {
             body
@@ -276,7 +276,7 @@ describe('replies=0..3', () => {
       ['c', '', '', ''],
     ])
     const refused = await service.graphql(
-      '{ discussion(externalId: "nested") { comments { edges { node { replies(first: 101) { edges { cursor } } } } } } }',
+      '{ discussion(by: { externalId: "nested" }) { comments { edges { node { replies(first: 101) { edges { cursor } } } } } } }',
     )
     expect(refused.json.errors[0].extensions).toMatchObject({ code: 'validation_failed' })
   })
@@ -325,7 +325,7 @@ describe('the number of statements', () => {
   }
 
   const QUERY = `query ($page: String!) {
-    discussion(externalId: $page) {
+    discussion(by: { externalId: $page }) {
       comments(first: 100) { edges { node {
         author { name } reactionCounts viewerReaction reactions(first: 3) { edges { node { type reader { name } } } }
         replies(first: 3) { edges { node { author { name } viewerReaction reactions(first: 3) { edges { node { type } } } } } }
@@ -380,7 +380,7 @@ describe('the cost of a page', () => {
     )
 
   const COMMENTS = `query ($sort: CommentSort, $after: String) {
-    discussion(externalId: "large") { comments(sort: $sort, first: 20, after: $after) { edges { cursor node { id pinnedAt } } } }
+    discussion(by: { externalId: "large" }) { comments(sort: $sort, first: 20, after: $after) { edges { cursor node { id pinnedAt } } } }
   }`
 
   /** How many blocks each page reads: the first, and those after two of its comments. */

@@ -39,12 +39,26 @@ export const byRest =
   }
 
 const FIELDS = `id discussionId parentId depth author { id externalId name avatarUrl profileUrl } body bodyHtml status
-  pinnedAt editedAt deletedAt revision replyCount reactionCounts viewerReaction createdAt`
+  pinnedAt editedAt deletedAt revision replyCount reactionCounts viewerReaction
+  reactionGroups { type count viewerHasReacted } createdAt`
 const CONNECTION = `edges { node { ${FIELDS} } } pageInfo { hasNextPage endCursor }`
 const ROOTS = `query ($id: ID!, $after: String, $sort: CommentSort) {
-  discussion(id: $id) { level: comments(first: 2, after: $after, sort: $sort) { ${CONNECTION} } } }`
+  discussion(by: { id: $id }) { level: comments(first: 2, after: $after, sort: $sort) { ${CONNECTION} } } }`
 const REPLIES = `query ($id: ID!, $after: String, $sort: CommentSort) {
   comment(id: $id) { level: replies(first: 2, after: $after, sort: $sort) { ${CONNECTION} } } }`
+
+interface Grouped {
+  reactionGroups: { type: string; count: number; viewerHasReacted: boolean }[]
+}
+
+/** The comment without its groups, which agree with its counts and with the viewer's reaction. */
+function withoutGroups({ reactionGroups, ...comment }: Comment & Grouped): Comment {
+  const counts = reactionGroups.filter(({ count }) => count > 0).map(({ type, count }) => [type, count] as const)
+  expect(Object.fromEntries(counts)).toEqual(comment.reactionCounts)
+  const held = reactionGroups.filter(({ viewerHasReacted }) => viewerHasReacted).map(({ type }) => type)
+  expect(held).toEqual(comment.viewerReaction === null ? [] : [comment.viewerReaction])
+  return comment
+}
 
 /** Pages by GraphQL: the top level of the discussion, and each comment's own `replies`. */
 export const byGraphql =
@@ -55,7 +69,7 @@ export const byGraphql =
     expect(json.errors, text).toBeUndefined()
     const { edges, pageInfo } = (json.data.discussion ?? json.data.comment).level
     return {
-      data: edges.map(({ node }: { node: Comment }) => node),
+      data: edges.map(({ node }: { node: Comment & Grouped }) => withoutGroups(node)),
       nextCursor: pageInfo.hasNextPage ? pageInfo.endCursor : null,
       hasMore: pageInfo.hasNextPage,
     }

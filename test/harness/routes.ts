@@ -68,7 +68,7 @@ function slotsOf(route: Route, types: ReadonlyMap<string, GraphQLInputType>): Sl
     if (type === undefined) throw new Error(`${route.path}: the operation has no ${name}`)
     return { name, in: 'path', key: `${before}/:${name}`, ...kindOf(type) }
   })
-  const taken = new Set([...inPath.map(({ name }) => name), ...(route.without ?? [])])
+  const taken = new Set(inPath.map(({ name }) => name))
   const where = route.method === 'GET' ? 'query' : 'body'
   const others = [...fields]
     .filter(([name, type]) => !taken.has(name) && (isNonNullType(type) || kindOf(type).isId))

@@ -143,6 +143,7 @@ function checkFields(
 ): void {
   const fields = type.getFields()
   const { at, errors } = check
+  const before = errors.length
   for (const name of Object.keys(entries)) {
     if (Object.hasOwn(fields, name) && !given.has(name)) continue
     errors.push({ pointer: pointer([...at, name]), code: 'unknown_field', message: 'is not a field of this request' })
@@ -155,6 +156,18 @@ function checkFields(
       errors.push({ pointer: pointer([...at, name]), code: 'required', message: 'is required' })
     }
   }
+  if (type.isOneOf && errors.length === before && !hasOne(Object.keys(fields), entries, check)) {
+    fail(check, 'exactly_one', `must have exactly one of ${Object.keys(fields).join(' and ')}`)
+  }
+}
+
+/**
+ * Whether an object has one field, which is not null, as `@oneOf` has it. In JSON outside of
+ * GraphQL null stands for an absent field.
+ */
+function hasOne(names: readonly string[], entries: Readonly<Record<string, unknown>>, { coerces }: Check): boolean {
+  const given = names.filter((name) => Object.hasOwn(entries, name) && (coerces || entries[name] !== null))
+  return given.length === 1 && entries[given[0] ?? ''] !== null
 }
 
 const NOTHING: ReadonlySet<string> = new Set()

@@ -4,6 +4,9 @@ import {
   FieldsOnCorrectTypeRule,
   FragmentsOnCompositeTypesRule,
   GraphQLError,
+  isInputObjectType,
+  isNonNullType,
+  Kind,
   KnownArgumentNamesRule,
   KnownDirectivesRule,
   KnownFragmentNamesRule,
@@ -65,6 +68,7 @@ const WORDS = new Map<ValidationRule, string>([
   [ValuesOfCorrectTypeRule, 'has a value that does not fit its place'],
   [ProvidedRequiredArgumentsRule, 'lacks a required argument'],
   [VariablesInAllowedPositionRule, 'uses a variable where its type does not fit'],
+  [variablesOfOneOf, 'uses a variable where its type does not fit'],
   [OverlappingFieldsCanBeMergedRule, 'asks for different things under one name'],
   [UniqueInputFieldNamesRule, 'must not repeat a field of an input'],
   [NoSchemaIntrospectionCustomRule, 'must not ask for the schema, which is not shown here'],
@@ -74,9 +78,27 @@ const WORDS = new Map<ValidationRule, string>([
  * GraphQL's rules with our own messages: the library's would reveal names of the schema, and change
  * with its version.
  */
-export const RULES: readonly ValidationRule[] = specifiedRules.map(inOurWords)
+export const RULES: readonly ValidationRule[] = [...specifiedRules, variablesOfOneOf].map(inOurWords)
 
 export const NO_INTROSPECTION = inOurWords(NoSchemaIntrospectionCustomRule)
+
+/**
+ * A variable for the field of a `@oneOf` input must not be null. graphql-js (16.15) checks that
+ * only where the input itself may be null.
+ */
+function variablesOfOneOf(context: ValidationContext): ReturnType<ValidationRule> {
+  return {
+    OperationDefinition(operation) {
+      const { variableDefinitions = [] } = operation
+      for (const { node, parentType } of context.getRecursiveVariableUsages(operation)) {
+        if (!isNonNullType(parentType) || !isInputObjectType(parentType.ofType) || !parentType.ofType.isOneOf) continue
+        const definition = variableDefinitions.find(({ variable }) => variable.name.value === node.name.value)
+        if (definition === undefined || definition.type.kind === Kind.NON_NULL_TYPE) continue
+        context.reportError(new GraphQLError('must not be null', { nodes: [definition, node] }))
+      }
+    },
+  }
+}
 
 function inOurWords(rule: ValidationRule): ValidationRule {
   const words = WORDS.get(rule) ?? 'is not valid GraphQL'

@@ -61,12 +61,16 @@ export function answerSchema(schema: GraphQLSchema, route: Route, components: Co
   return { anyOf: [answerOf(schema, route, route.lighter.document, components), full] }
 }
 
+const NEVER_NULL = { isNullable: false, isOptional: false }
+
 function answerOf(schema: GraphQLSchema, route: Route, document: DocumentNode, components: Components): Schema {
   const notes: Notes = new WeakMap()
   const operation = operationOf({ ...route, document })
   const root = schema.getRootType(operation.operation)
   if (root == null) throw new Error(`${route.method} ${route.path}: there is no ${operation.operation}`)
   const data = selected(root, operation.selectionSet, fragmentsOf(document), { notes, components })
+  // A root field is null only if it was refused, and then REST answers the refusal.
+  for (const value of Object.values(data) as object[]) notes.set(value, { ...notes.get(value), ...NEVER_NULL })
   const answer = projectionOf(route)(data)
   if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) {
     // An unknown resource is refused with 404, so the answer as a whole is never null.

@@ -2,12 +2,14 @@ import {
   getNamedType,
   getNullableType,
   type GraphQLArgument,
+  type GraphQLInputField,
   type GraphQLInputType,
   type GraphQLSchema,
   isInputObjectType,
   isListType,
   isNonNullType,
   isRequiredInputField,
+  Kind,
   TypeInfo,
   visit,
   visitWithTypeInfo,
@@ -36,14 +38,11 @@ export interface Input {
 export function inputsOf(schema: GraphQLSchema, route: Route): Input[] {
   const inPath = new Set([...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name))
   const beyond = route.method === 'GET' ? 'query' : 'body'
-  const closed = new Set(route.without)
-  return [...fieldsOf(schema, route), ...argumentsOf(schema, route)]
-    .filter(({ name }) => !closed.has(name))
-    .map((field) => ({
-      ...field,
-      in: inPath.has(field.name) ? 'path' : beyond,
-      isRequired: inPath.has(field.name) || field.isRequired,
-    }))
+  return [...fieldsOf(schema, route), ...argumentsOf(schema, route)].map((field) => ({
+    ...field,
+    in: inPath.has(field.name) ? 'path' : beyond,
+    isRequired: inPath.has(field.name) || field.isRequired,
+  }))
 }
 
 type Field = Omit<Input, 'in'>
@@ -63,17 +62,26 @@ function fieldsOf(schema: GraphQLSchema, route: Route): Field[] {
   }))
 }
 
-/** The variables that stand for arguments, each with the argument's description. */
+/** The variables that stand for arguments or fields of inputs, each with its description. */
 function argumentsOf(schema: GraphQLSchema, route: Route): Field[] {
   const types = variableTypes(schema, operationOf(route).variableDefinitions ?? [])
-  const stood = new Map<string, GraphQLArgument>()
+  const stood = new Map<string, GraphQLArgument | GraphQLInputField>()
+  const shapes = new Map<string, Schema | undefined>()
   const info = new TypeInfo(schema)
   visit(
     route.document,
     visitWithTypeInfo(info, {
-      Variable({ name: { value: name } }) {
+      Argument({ value }) {
         const argument = info.getArgument()
-        if (argument != null) stood.set(name, argument)
+        if (argument != null && value.kind === Kind.VARIABLE) stood.set(value.name.value, argument)
+      },
+      ObjectField({ name, value }) {
+        const parent = getNamedType(info.getParentInputType())
+        if (!isInputObjectType(parent) || value.kind !== Kind.VARIABLE) return
+        const field = parent.getFields()[name.value]
+        if (field === undefined) return
+        stood.set(value.name.value, field)
+        shapes.set(value.name.value, propertiesOf(shapeOf(parent.extensions))?.[field.name])
       },
     }),
   )
@@ -82,7 +90,7 @@ function argumentsOf(schema: GraphQLSchema, route: Route): Field[] {
     .map(([name, type]) => {
       const argument = stood.get(name)
       const { description, defaultValue, extensions = {} } = argument ?? {}
-      const shape = shapeOf(extensions)
+      const shape = shapeOf(extensions) ?? shapes.get(name)
       return { name, type, isRequired: isNonNullType(type), description, shape, default: defaultValue }
     })
 }

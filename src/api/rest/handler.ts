@@ -50,7 +50,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
   const inputType = types.get('input')
   const readVariables =
     inputType !== undefined
-      ? readBody(inputType, new Set([...params, ...(route.without ?? [])]))
+      ? readBody(inputType, params)
       : route.method === 'GET'
         ? readQuery(types, params, route.bounds ?? {})
         : readBodyVariables(types, params)
@@ -112,19 +112,17 @@ interface Read {
   errors: FieldError[]
 }
 
-/**
- * `closed` are fields of the input that the body must not have: they are in the path, or left out.
- */
-function readBody(inputType: GraphQLInputType, closed: ReadonlySet<string>) {
+/** `params` are fields of the input that the body must not have: they are in the path. */
+function readBody(inputType: GraphQLInputType, params: ReadonlySet<string>) {
   return (request: RestRequest): Read => {
     // A missing body counts as an empty one.
     const { body = {} } = request
-    const errors = [...unknownParameters(request.query, new Set()), ...checkInput(inputType, body, { given: closed })]
+    const errors = [...unknownParameters(request.query, new Set()), ...checkInput(inputType, body, { given: params })]
     return { variables: { input: { ...(body as object), ...request.params } }, errors }
   }
 }
 
-/** A query by POST, because its arguments may be long. */
+/** A body whose fields are variables: of a query with long arguments, or of a nested input. */
 function readBodyVariables(types: ReadonlyMap<string, GraphQLInputType>, params: ReadonlySet<string>) {
   const fields = Object.fromEntries([...types].map(([name, type]) => [name, { type }]))
   const asInput = new GraphQLNonNull(new GraphQLInputObjectType({ name: 'Body', fields }))

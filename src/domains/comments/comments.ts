@@ -58,9 +58,10 @@ async function commentFor(ctx: Ctx, row: CommentRow): Promise<Comment | null> {
  * One statement serves all comments of a request.
  */
 export const parentOf = async (ctx: Ctx, { parentId }: Comment): Promise<Comment | null> =>
-  parentId === null ? null : loadParent(ctx, parentId)
+  parentId === null ? null : findComment(ctx, parentId)
 
-const loadParent = perRequest<Id, Comment | null>(async (ctx, ids) => {
+/** The same of any comment, by its id. */
+export const findComment = perRequest<Id, Comment | null>(async (ctx, ids) => {
   const { tenant } = requireCaller(ctx)
   const rows = await selectComments(ctx.app.db.query, tenant.id, [...new Set(ids)])
   const comments = new Map(await Promise.all(rows.map(async (row) => [row.id, await commentFor(ctx, row)] as const)))

@@ -5,7 +5,7 @@ import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
-import { createDiscussion, findDiscussionId } from '../discussions/discussions.ts'
+import { createDiscussion, type DiscussionName, findDiscussionId } from '../discussions/discussions.ts'
 import { ReaderGone } from '../readers/gone.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
 import type { Comment } from './comment.ts'
@@ -18,8 +18,7 @@ import { type CheckedText, checkText } from './text.ts'
 import { writeComment } from './writer.ts'
 
 interface CreateComment extends z.infer<typeof newCommentSchema> {
-  discussionId?: Id | null | undefined
-  externalId?: string | null | undefined
+  discussion: DiscussionName
   parentId?: Id | null | undefined
 }
 
@@ -34,7 +33,12 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
   const { body } = validate(newCommentSchema, input)
   const parentId = input.parentId ?? null
   if (parentId !== null && !isId(parentId)) throw refusal('parent_not_found', tenant.settings)
-  const place = { discussionId: await findDiscussion(ctx, input), externalId: input.externalId ?? '', parentId }
+  const { discussion } = input
+  const place = {
+    discussionId: await findDiscussion(ctx, discussion),
+    externalId: discussion.externalId ?? '',
+    parentId,
+  }
   if (place.discussionId === null || !isCheapToRender(body)) await refuseEarly(ctx, place)
   // Before the reader and the discussion are created, so that a refused text leaves nothing
   // stored.
@@ -50,13 +54,10 @@ interface CommentTarget {
 }
 
 /** The discussion to post in; null if the page has none yet. */
-async function findDiscussion(ctx: Ctx, { discussionId, externalId }: CreateComment): Promise<Id | null> {
-  if ((discussionId == null) === (externalId == null)) {
-    throw invalid('/discussionId', 'required', 'or externalId is required, but not both')
-  }
-  if (discussionId == null) return findDiscussionId(ctx, externalId ?? '')
-  if (!isId(discussionId)) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
-  return discussionId
+async function findDiscussion(ctx: Ctx, { id, externalId }: DiscussionName): Promise<Id | null> {
+  if (id == null) return findDiscussionId(ctx, externalId ?? '')
+  if (!isId(id)) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+  return id
 }
 
 /**

@@ -1,14 +1,12 @@
 import { z } from 'zod'
 
-import { requireCaller } from '../../core/context.ts'
-import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
 import { listed } from '../../schema/connection.ts'
 import { inputFields } from '../../schema/checked.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { loadDiscussion } from '../discussions/discussions.ts'
-import { DiscussionRef } from '../discussions/graphql.ts'
-import { viewerReaction } from '../reactions/read.ts'
+import { DiscussionByInput, DiscussionRef } from '../discussions/graphql.ts'
+import { reactionOfViewer } from '../reactions/read.ts'
 import { ReaderRecordRef, ReaderRef } from '../readers/graphql.ts'
 import { COUNTED_COMMENTS, countCommentsOfReader, listCommentsOfReader } from './by-reader.ts'
 import type { ReaderCommentCounts } from './by-reader.ts'
@@ -89,8 +87,7 @@ export const CommentRef = builder.objectRef<Comment>('Comment').implement({
       viewerReaction: t.string({
         nullable: true,
         description: 'The reaction of the asserted reader. Null without an identity.',
-        resolve: ({ id, viewerReaction: known }, _args, ctx) =>
-          known !== undefined || requireCaller(ctx).identity === null ? (known ?? null) : viewerReaction(ctx, id),
+        resolve: (comment, _args, ctx) => reactionOfViewer(ctx, comment),
       }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
     }) satisfies Record<keyof Comment, unknown>,
@@ -193,7 +190,6 @@ builder.queryField('commentRevisions', (t) =>
 builder.queryField('comment', (t) =>
   t.field({
     type: CommentRef,
-    nullable: true,
     access: 'key',
     description:
       'Returns a comment. One that is not approved is visible to its author and to moderators, and to others as a tombstone while it has replies in view.',
@@ -214,14 +210,35 @@ builder.objectField(DiscussionRef, 'comments', (t) =>
   }),
 )
 
+/**
+ * What a client's cache must change beside a changed comment. Nothing is read that is not selected,
+ * and all of it after the commit.
+ */
+export const besideComment = (
+  t: PothosSchemaTypes.ObjectFieldBuilder<(typeof builder)['$inferSchemaTypes'], { comment: Comment }>,
+) => ({
+  parent: t.field({
+    type: CommentRef,
+    nullable: true,
+    description: 'The comment that it replies to, with its present replyCount. Null at the top level.',
+    resolve: ({ comment }, _args, ctx) => parentOf(ctx, comment),
+  }),
+  discussion: t.field({
+    type: DiscussionRef,
+    description: 'The discussion that it belongs to, with its present commentCount.',
+    resolve: ({ comment }, _args, ctx) => loadDiscussion(ctx, comment.discussionId),
+  }),
+})
+
 builder.relayMutationField(
   'createComment',
   {
-    extensions: shapedBy(comments.newCommentSchema.extend({ externalId: externalIdSchema.nullish() })),
+    extensions: shapedBy(comments.newCommentSchema),
     inputFields: (t) => ({
-      discussionId: t.id({ description: 'The discussion to post in. Give this or externalId.' }),
-      externalId: t.string({
-        description: "The tenant's own key for the page to post on. The first comment creates the discussion.",
+      discussion: t.field({
+        type: DiscussionByInput,
+        required: true,
+        description: 'The discussion to post in. The first comment on an external id creates it.',
       }),
       parentId: t.id({ description: 'The comment to reply to.' }),
       ...inputFields(t, comments.newCommentSchema.shape),
@@ -236,6 +253,7 @@ builder.relayMutationField(
   {
     outputFields: (t) => ({
       comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }),
+      ...besideComment(t),
     }),
   },
 )
@@ -265,6 +283,7 @@ builder.relayMutationField(
   {
     outputFields: (t) => ({
       comment: t.expose('comment', { type: CommentRef, description: 'The comment as edited.' }),
+      ...besideComment(t),
     }),
   },
 )
@@ -287,5 +306,15 @@ builder.relayMutationField(
       'Deletes a comment. If the asserted reader wrote it, the author deletes it. Otherwise a moderator does, who needs moderate_content.',
     resolve: async (_root, { input }, ctx) => ({ comment: await changes.deleteComment(ctx, input) }),
   },
-  { outputFields: (t) => ({ comment: t.expose('comment', { type: CommentRef, description: 'The tombstone.' }) }) },
+  {
+    outputFields: (t) => ({
+      comment: t.expose('comment', { type: CommentRef, description: 'The tombstone.' }),
+      deletedCommentId: t.id({
+        nullable: true,
+        description: 'The id of the comment. Null if it stays in view as a tombstone, because it has replies in view.',
+        resolve: ({ comment }) => (comment.replyCount === 0 ? comment.id : null),
+      }),
+      ...besideComment(t),
+    }),
+  },
 )

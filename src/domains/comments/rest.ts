@@ -1,6 +1,7 @@
 import {
   CommentDocument,
   CommentRevisionsDocument,
+  CreateCommentByExternalIdDocument,
   CreateCommentDocument,
   DeleteCommentDocument,
   DiscussionCommentsByExternalIdDocument,
@@ -42,15 +43,13 @@ export const routes: readonly Route[] = [
     path: '/discussions/:discussionId/comments',
     summary: 'Create a comment',
     document: CreateCommentDocument,
-    without: ['externalId'],
     status: 201,
   }),
   route({
     method: 'POST',
     path: '/discussions/by-external/:externalId/comments',
     summary: 'Create a comment on a page',
-    document: CreateCommentDocument,
-    without: ['discussionId'],
+    document: CreateCommentByExternalIdDocument,
     status: 201,
   }),
   route({

@@ -14,7 +14,7 @@ import {
   pageOf,
   pageSize,
 } from '../../core/cursor.ts'
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { ServiceError } from '../../core/errors.ts'
 import { growing } from '../../core/growing.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
@@ -135,8 +135,6 @@ export async function getDiscussion(ctx: Ctx, key: DiscussionName): Promise<Disc
 export async function getDiscussionUnread(ctx: Ctx, key: DiscussionName): Promise<Discussion> {
   const { id: tenantId } = requireCaller(ctx).tenant
   const { id, externalId } = key
-  // `getDiscussion` refuses both ids and no id.
-  if ((id == null) === (externalId == null)) return getDiscussion(ctx, key)
   const known = knownIds(ctx.app).get(id == null ? ofExternalId(tenantId, externalId ?? '') : ofId(tenantId, id))
   if (known !== undefined) return new UnreadDiscussion(known)
   const discussion = await getDiscussion(ctx, key)
@@ -185,7 +183,7 @@ function unread(): never {
   throw new Error('of this discussion nothing but its id was read')
 }
 
-/** Names a discussion by exactly one of its ids. */
+/** Names a discussion by exactly one of its ids: the schema has it so (`@oneOf`). */
 export interface DiscussionName {
   id?: Id | null | undefined
   externalId?: string | null | undefined
@@ -193,9 +191,6 @@ export interface DiscussionName {
 
 function findRow(ctx: Ctx, { id, externalId }: DiscussionName): Promise<DiscussionRow | undefined> {
   const { tenant } = requireCaller(ctx)
-  if ((id == null) === (externalId == null)) {
-    throw invalid('/id', 'required', 'or externalId is required, but not both')
-  }
   if (id != null) return isId(id) ? selectDiscussion(ctx.app.db.query, tenant.id, id) : Promise.resolve(undefined)
   return sql.selectByExternalId(ctx.app.db.query, tenant.id, validate(externalIdInput, { externalId }).externalId)
 }

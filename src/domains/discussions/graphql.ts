@@ -81,24 +81,26 @@ const DiscussionCountRef = builder.objectRef<DiscussionCount>('DiscussionCount')
   }),
 })
 
+export const DiscussionByInput = builder.inputType('DiscussionBy', {
+  isOneOf: true,
+  description: 'Names a discussion.',
+  fields: (t) => ({
+    id: t.id({ description: 'Its id in this service.' }),
+    externalId: t.string({ description: "The tenant's own key for the page.", extensions: shapedBy(externalIdSchema) }),
+  }),
+})
+
 /** Fields that need only the discussion's id. */
 const HANGS_ON_IT: ReadonlySet<string> = new Set(['id', 'comments', '__typename'])
 
 builder.queryField('discussion', (t) =>
   t.field({
     type: DiscussionRef,
-    nullable: true,
     access: 'key',
-    description: 'Returns a discussion. Give exactly one of the two ids.',
-    args: {
-      id: t.arg.id({ description: 'Its id in this service.' }),
-      externalId: t.arg.string({
-        description: "The tenant's own key for the page.",
-        extensions: shapedBy(externalIdSchema),
-      }),
-    },
-    resolve: (_root, key, ctx, info) =>
-      asksOnlyFor(info, HANGS_ON_IT) ? discussions.getDiscussionUnread(ctx, key) : discussions.getDiscussion(ctx, key),
+    description: 'Returns a discussion.',
+    args: { by: t.arg({ type: DiscussionByInput, required: true, description: 'The discussion.' }) },
+    resolve: (_root, { by }, ctx, info) =>
+      asksOnlyFor(info, HANGS_ON_IT) ? discussions.getDiscussionUnread(ctx, by) : discussions.getDiscussion(ctx, by),
   }),
 )
 

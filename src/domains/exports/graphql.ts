@@ -80,10 +80,12 @@ builder.relayMutationField(
   {
     access: 'admin',
     description: 'Deletes an export and its file.',
-    resolve: async (_root, { input }, ctx) => ({ id: await deleteExport(ctx, input) }),
+    resolve: async (_root, { input }, ctx) => ({ deletedExportId: await deleteExport(ctx, input) }),
   },
   {
     description: 'The deleted export.',
-    outputFields: (t) => ({ id: t.exposeID('id', { description: 'The id of the export.' }) }),
+    outputFields: (t) => ({
+      deletedExportId: t.exposeID('deletedExportId', { description: 'The id of the export.' }),
+    }),
   },
 )

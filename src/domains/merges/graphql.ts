@@ -35,7 +35,6 @@ const ReaderMergeRef = builder.objectRef<ReaderMerge>('ReaderMerge').implement({
 builder.queryField('readerMerge', (t) =>
   t.field({
     type: ReaderMergeRef,
-    nullable: true,
     access: 'moderate_content',
     throws: ['not_found'],
     description: 'Returns the merge of a reader who was merged into another one.',

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { COUNT_LIMIT } from '../../core/sql.ts'
 import { builder } from '../../schema/builder.ts'
 import { shapedBy } from '../../schema/shape.ts'
-import { CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
+import { findComment } from '../comments/comments.ts'
+import { besideComment, CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
@@ -124,6 +125,12 @@ const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').imple
       nullable: true,
       description: 'The state after the action. Null if it was refused.',
     }),
+    comment: t.field({
+      type: CommentRef,
+      nullable: true,
+      description: 'The comment after the action. Null if it was refused.',
+      resolve: ({ id, ok }, _args, ctx) => (ok ? findComment(ctx, id) : null),
+    }),
     code: t.exposeString('code', { nullable: true, description: 'The error code if the action was refused.' }),
     detail: t.exposeString('detail', { nullable: true, description: 'The reason of a refusal.' }),
   }),
@@ -183,6 +190,7 @@ const commentMutation = (
     {
       outputFields: (t) => ({
         comment: t.expose('comment', { type: CommentRef, description: 'The comment after the change.' }),
+        ...besideComment(t),
       }),
     },
   )

@@ -48,7 +48,6 @@ const OverviewRef = builder.objectRef<Overview>('Overview').implement({
 builder.queryField('overview', (t) =>
   t.field({
     type: OverviewRef,
-    nullable: true,
     access: 'key',
     description:
       'Returns the work that waits for a person. Each number needs the capability of its source, and is null without it.',

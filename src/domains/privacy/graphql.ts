@@ -124,7 +124,6 @@ const ExportRef = builder.objectRef<ReaderExport>('ReaderExport').implement({
 builder.queryField('readerExport', (t) =>
   t.field({
     type: ExportRef,
-    nullable: true,
     access: 'manage_settings',
     description: 'Returns all stored data of a reader in one answer.',
     args: { id: t.arg.id({ required: true, description: 'The id of the reader in this service.' }) },
@@ -140,7 +139,11 @@ builder.relayMutationField(
     description:
       'Erases a reader: their reactions and reports, their comments as the setting erasureMode says, and their traces ' +
       'in events, deliveries and the audit log. This is final. If it was interrupted, send the request again to continue.',
-    resolve: async (_root, { input }, ctx) => ({ readerId: await eraseReader(ctx, input) }),
+    resolve: async (_root, { input }, ctx) => ({ deletedReaderId: await eraseReader(ctx, input) }),
   },
-  { outputFields: (t) => ({ readerId: t.exposeID('readerId', { description: 'The id of the erased reader.' }) }) },
+  {
+    outputFields: (t) => ({
+      deletedReaderId: t.exposeID('deletedReaderId', { description: 'The id of the erased reader.' }),
+    }),
+  },
 )

@@ -1,8 +1,9 @@
 import { builder } from '../../schema/builder.ts'
 import { shapedBy } from '../../schema/shape.ts'
-import { reactionCountsSchema } from '../comments/comments.ts'
+import { findComment, reactionCountsSchema } from '../comments/comments.ts'
 import { CommentRef } from '../comments/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
+import { type ReactionGroup, reactionGroupsOf } from './groups.ts'
 import * as reactions from './reactions.ts'
 import { type HeldReaction, listReactions } from './read.ts'
 
@@ -28,6 +29,27 @@ const HeldReactionRef = builder.objectRef<HeldReaction>('HeldReaction').implemen
   }),
 })
 
+const ReactionGroupRef = builder.objectRef<ReactionGroup>('ReactionGroup').implement({
+  description: 'The reactions of one type to a comment.',
+  fields: (t) => ({
+    type: t.exposeString('type', { description: 'The type of the reactions.' }),
+    count: t.exposeInt('count', { description: 'The number of these reactions.' }),
+    viewerHasReacted: t.boolean({
+      description: "Whether the asserted reader's reaction is of this type. False without an identity.",
+      resolve: async ({ type, viewerReaction }) => (await viewerReaction()) === type,
+    }),
+  }),
+})
+
+builder.objectField(CommentRef, 'reactionGroups', (t) =>
+  t.field({
+    type: [ReactionGroupRef],
+    description:
+      "The reactions by type: all of the tenant's reaction types in their order, also those with no reaction, then former types that the comment still has.",
+    resolve: (comment, _args, ctx) => reactionGroupsOf(ctx, comment),
+  }),
+)
+
 builder.objectField(CommentRef, 'reactions', (t) =>
   t.connection({
     type: HeldReactionRef,
@@ -36,6 +58,18 @@ builder.objectField(CommentRef, 'reactions', (t) =>
     resolve: (comment, args, ctx) => listReactions(ctx, comment, args),
   }),
 )
+
+const reactionPayload = (
+  t: PothosSchemaTypes.ObjectFieldBuilder<(typeof builder)['$inferSchemaTypes'], { reaction: reactions.Reaction }>,
+) => ({
+  reaction: t.expose('reaction', { type: ReactionRef, description: 'The reaction after the change.' }),
+  comment: t.field({
+    type: CommentRef,
+    nullable: true,
+    description: 'The comment after the change. Null if it has left the view meanwhile.',
+    resolve: ({ reaction }, _args, ctx) => findComment(ctx, reaction.commentId),
+  }),
+})
 
 builder.relayMutationField(
   'toggleReaction',
@@ -51,11 +85,7 @@ builder.relayMutationField(
     description: 'Adds a reaction. The same type again removes it, and another type replaces it.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.toggleReaction(ctx, input) }),
   },
-  {
-    outputFields: (t) => ({
-      reaction: t.expose('reaction', { type: ReactionRef, description: 'The reaction after the change.' }),
-    }),
-  },
+  { outputFields: reactionPayload },
 )
 
 builder.relayMutationField(
@@ -72,11 +102,7 @@ builder.relayMutationField(
     description: "Sets the asserted reader's reaction. Safe to repeat.",
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.setReaction(ctx, input) }),
   },
-  {
-    outputFields: (t) => ({
-      reaction: t.expose('reaction', { type: ReactionRef, description: 'The reaction after the change.' }),
-    }),
-  },
+  { outputFields: reactionPayload },
 )
 
 builder.relayMutationField(
@@ -88,9 +114,5 @@ builder.relayMutationField(
     description: "Removes the asserted reader's reaction. Safe to repeat.",
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.removeReaction(ctx, input) }),
   },
-  {
-    outputFields: (t) => ({
-      reaction: t.expose('reaction', { type: ReactionRef, description: 'The reaction after the change.' }),
-    }),
-  },
+  { outputFields: reactionPayload },
 )

@@ -30,11 +30,14 @@ export interface HeldReaction {
 }
 
 /**
- * The asserted reader's reaction on a comment; null without an identity. One statement serves all
- * comments of a request.
+ * The type of the asserted reader's reaction to a comment; null without an identity. One statement
+ * serves all comments of a request.
  */
-export const viewerReaction = async (ctx: Ctx, commentId: Id): Promise<string | null> =>
-  requireCaller(ctx).identity === null ? null : loadViewer(ctx, commentId)
+export const reactionOfViewer = (
+  ctx: Ctx,
+  { id, viewerReaction }: Pick<Comment, 'id' | 'viewerReaction'>,
+): Promise<string | null> | string | null =>
+  viewerReaction !== undefined || requireCaller(ctx).identity === null ? (viewerReaction ?? null) : loadViewer(ctx, id)
 
 const loadViewer = perRequest<Id, string | null>(async (ctx, commentIds) => {
   const held = await viewerReactions(ctx, commentIds)

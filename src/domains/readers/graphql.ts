@@ -212,7 +212,6 @@ for (const [ref, externalId] of [
 builder.queryField('viewer', (t) =>
   t.field({
     type: ViewerRef,
-    nullable: true,
     access: 'reader',
     description: 'Returns the reader of the identity assertion.',
     resolve: (_root, _args, ctx) => getViewer(ctx),
@@ -222,7 +221,6 @@ builder.queryField('viewer', (t) =>
 builder.queryField('reader', (t) =>
   t.field({
     type: ReaderRecordRef,
-    nullable: true,
     access: 'moderate_content',
     description: 'Returns a reader.',
     args: { id: t.arg.id({ required: true, description: 'The id of the reader in this service.' }) },

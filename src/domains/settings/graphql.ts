@@ -20,7 +20,6 @@ const SettingsRef = builder.objectRef<TenantSettings>('Settings').implement({
 builder.queryField('settings', (t) =>
   t.field({
     type: SettingsRef,
-    nullable: true,
     access: 'manage_settings',
     description: 'Returns the settings of the tenant.',
     resolve: (_root, _args, ctx) => findSettings(ctx),
@@ -35,7 +34,6 @@ const PublicSettingsRef = builder.objectRef<PublicSettings>('PublicSettings').im
 builder.queryField('publicSettings', (t) =>
   t.field({
     type: PublicSettingsRef,
-    nullable: true,
     access: 'key',
     description: 'Returns the settings that a page for readers needs. A change is seen within 5 s.',
     resolve: (_root, _args, ctx) => findPublicSettings(ctx),
@@ -67,7 +65,6 @@ const WordMatchesRef = builder.objectRef<WordMatches>('WordMatches').implement({
 builder.queryField('wordMatches', (t) =>
   t.field({
     type: WordMatchesRef,
-    nullable: true,
     access: 'manage_settings',
     throws: ['unavailable'],
     description: `Returns how many of the last ${TRIED_COMMENTS} comments a word list would have caught.`,

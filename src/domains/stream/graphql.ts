@@ -34,9 +34,10 @@ const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').i
 builder.relayMutationField(
   'createStreamTicket',
   {
+    isOneOf: true,
     extensions: shapedBy(stream.ticketInput),
     inputFields: (t) => ({
-      discussionId: t.id({ description: 'The discussion. Give this or externalId.' }),
+      discussionId: t.id({ description: 'The discussion.' }),
       externalId: t.string({
         description: "The tenant's own key for the page. Its discussion is created if there is none.",
       }),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 import { baseUrl } from '../../core/address.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { statement } from '../../core/sql.ts'
 import { externalIdSchema } from '../../core/texts.ts'
@@ -69,7 +69,5 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
 
 async function discussionOf(ctx: Ctx, input: StreamTicketInput): Promise<Id> {
   const { discussionId, externalId } = validate(ticketInput, input)
-  if (discussionId != null && externalId == null) return discussionId
-  if (externalId != null && discussionId == null) return ensureDiscussion(ctx, externalId)
-  throw invalid('', 'exactly_one', 'must have exactly one of discussionId and externalId')
+  return discussionId ?? ensureDiscussion(ctx, externalId ?? '')
 }

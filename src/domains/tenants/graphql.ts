@@ -28,7 +28,6 @@ const AdminRef = builder.objectRef<SignedInAdmin>('Admin').implement({
 builder.queryField('me', (t) =>
   t.field({
     type: AdminRef,
-    nullable: true,
     access: 'admin',
     description: 'Returns the admin of the token.',
     resolve: (_root, _args, ctx) => findMe(ctx),

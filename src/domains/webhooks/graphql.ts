@@ -18,7 +18,6 @@ const ENDPOINT_ID = 'The id of the endpoint.'
 builder.queryField('webhookEndpoint', (t) =>
   t.field({
     type: WebhookEndpointRef,
-    nullable: true,
     access: 'manage_webhooks',
     description: 'Returns a webhook endpoint.',
     args: { id: t.arg.id({ required: true, description: ENDPOINT_ID }) },
@@ -54,7 +53,6 @@ builder.queryField('webhookDeliveries', (t) =>
 builder.queryField('webhookDelivery', (t) =>
   t.field({
     type: DeliveryDetailRef,
-    nullable: true,
     access: 'manage_webhooks',
     description: 'Returns a delivery with its body, headers and attempts.',
     args: {
@@ -148,6 +146,10 @@ builder.relayMutationField(
       webhookEndpoint: t.expose('webhookEndpoint', {
         type: WebhookEndpointRef,
         description: 'The endpoint as it was.',
+      }),
+      deletedWebhookEndpointId: t.id({
+        description: 'The id of the endpoint.',
+        resolve: ({ webhookEndpoint }) => webhookEndpoint.id,
       }),
     }),
   },

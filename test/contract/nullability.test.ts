@@ -1,0 +1,152 @@
+import {
+  type GraphQLField,
+  type GraphQLInputType,
+  isEnumType,
+  isInputObjectType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  isRequiredArgument,
+  isRequiredInputField,
+  getNamedType,
+} from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { schema } from '../../src/api/graphql/schema.ts'
+import { newId } from '../../src/core/ids.ts'
+import { ACCESS_EXTENSION } from '../../src/schema/access.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+
+let service: TestService
+/** A key without any capability. */
+let key: Record<string, string>
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  const { json } = await service.call('POST', '/keys', { body: { label: 'none', capabilities: [] } })
+  key = { 'x-api-key': json.key as string }
+})
+afterAll(() => service.close())
+
+function fieldsOf(root: 'Query' | 'Mutation'): GraphQLField<unknown, unknown>[] {
+  const type = schema.getType(root)
+  return isObjectType(type) ? Object.values(type.getFields()) : []
+}
+
+/** A value of a type, as a literal. */
+function literalOf(type: GraphQLInputType): string {
+  if (isNonNullType(type)) return literalOf(type.ofType)
+  if (isListType(type)) return '[]'
+  if (isEnumType(type)) return type.getValues()[0]?.name ?? ''
+  if (isInputObjectType(type)) {
+    const fields = Object.values(type.getFields())
+    const given = type.isOneOf ? fields.slice(0, 1) : fields.filter(isRequiredInputField)
+    return `{ ${given.map((field) => `${field.name}: ${literalOf(field.type)}`).join(', ')} }`
+  }
+  return LITERALS[type.name] ?? '"x"'
+}
+
+const LITERALS: Readonly<Record<string, string>> = {
+  ID: JSON.stringify(newId()),
+  Int: '1',
+  Boolean: 'true',
+  DateTime: '"2026-01-01T00:00:00.000Z"',
+}
+
+/** A selection of a root field with its required arguments. */
+function callOf({ name, args, type }: GraphQLField<unknown, unknown>): string {
+  const given = args.filter(isRequiredArgument).map((argument) => `${argument.name}: ${literalOf(argument.type)}`)
+  const selected = isLeafType(getNamedType(type)) ? '' : ' { __typename }'
+  return `${name}${given.length === 0 ? '' : `(${given.join(', ')})`}${selected}`
+}
+
+const isRefused = ({ extensions }: GraphQLField<unknown, unknown>): boolean =>
+  !['public', 'key'].includes(String(extensions[ACCESS_EXTENSION]))
+
+const ALLOWED = {
+  Query: 'allowed: publicSettings { reactionTypes }',
+  Mutation: 'allowed: createDiscussion(input: { externalId: "beside" }) { discussion { externalId } }',
+} as const
+
+describe.each(['Query', 'Mutation'] as const)(
+  'a refused field of %s leaves the answer of the one beside it',
+  (root) => {
+    test.each(fieldsOf(root).map((field) => [field.name, field] as const))('%s is nullable', (_name, { type }) => {
+      expect(isNonNullType(type)).toBe(false)
+    })
+
+    test.each(
+      fieldsOf(root)
+        .filter(isRefused)
+        .map((field) => [field.name, field] as const),
+    )('%s', async (_name, field) => {
+      const query = `${root.toLowerCase()} { refused: ${callOf(field)} ${ALLOWED[root]} last: ${callOf(field)} }`
+      // A query that is sent three times is compiled.
+      for (let n = 0; n < 4; n++) {
+        const { status, json } = await service.graphql(query, {}, key)
+        const { data, errors } = json as unknown as { data: Record<string, unknown>; errors: { path: string[] }[] }
+        expect(status).toBe(200)
+        expect(Object.keys(data)).toEqual(['refused', 'allowed', 'last'])
+        expect([data.refused, data.last]).toEqual([null, null])
+        expect(data.allowed).toEqual(expect.anything())
+        expect(errors.map(({ path }) => path)).toEqual([['refused'], ['last']])
+      }
+    })
+  },
+)
+
+describe('the mutations of a document', () => {
+  const SEVERAL = `mutation ($id: ID!, $page: String!) {
+    first: createComment(input: { discussion: { externalId: $page }, body: "first" }) { comment { body } }
+    lock: lockDiscussion(input: { discussionId: $id }) { discussion { state } }
+    refused: createComment(input: { discussion: { externalId: $page }, body: "refused" }) { comment { body } }
+    unlock: unlockDiscussion(input: { discussionId: $id }) { discussion { state commentCount } }
+    last: createComment(input: { discussion: { externalId: $page }, body: "last" }) { discussion { commentCount } }
+  }`
+
+  async function sendSeveral(page: string, headers: Record<string, string> = {}): Promise<TestResponse> {
+    const { json } = await service.call('POST', '/discussions', { body: { externalId: page } })
+    return service.graphql(SEVERAL, { id: json.id as string, page }, { ...(await service.as('ann')), ...headers })
+  }
+
+  function expectAll({ status, json }: TestResponse): void {
+    expect(status).toBe(200)
+    expect(json.data).toEqual({
+      first: { comment: { body: 'first' } },
+      lock: { discussion: { state: 'locked' } },
+      refused: null,
+      unlock: { discussion: { state: 'open', commentCount: 1 } },
+      last: { discussion: { commentCount: 2 } },
+    })
+    expect((json as { errors?: unknown }).errors).toMatchObject([
+      { path: ['refused'], extensions: { code: 'discussion_locked' } },
+    ])
+  }
+
+  test('run one after the other, each in its own transaction', async () => {
+    for (let n = 0; n < 4; n++) expectAll(await sendSeveral(`serial-${n}`))
+  })
+
+  test('do so within the one transaction of an Idempotency-Key, whose replay is the same answer', async () => {
+    const identity = await service.as('ann')
+    const answer = await sendSeveral('serial-keyed', { ...identity, 'idempotency-key': 'several' })
+    expectAll(answer)
+    const { json } = await service.call('GET', '/discussions/by-external/serial-keyed')
+    expect(json.commentCount).toBe(2)
+    const again = await sendSeveral('serial-keyed', { ...identity, 'idempotency-key': 'several' })
+    expect([again.text, again.headers.get('idempotency-replayed')]).toEqual([answer.text, 'true'])
+  })
+
+  test('go on after one whose variable is null where its default is allowed', async () => {
+    const query = `mutation ($body: String = "x", $page: String!) {
+      first: createDiscussion(input: { externalId: $page }) { created }
+      refused: createComment(input: { discussion: { externalId: $page }, body: $body }) { comment { id } }
+      last: createDiscussion(input: { externalId: $page }) { created }
+    }`
+    for (let n = 0; n < 4; n++) {
+      const { json } = await service.graphql(query, { body: null, page: `null-${n}` }, await service.as('ann'))
+      expect(json.data).toEqual({ first: { created: true }, refused: null, last: { created: false } })
+    }
+  })
+})
