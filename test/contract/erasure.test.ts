@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import type { Sql } from '../../src/core/sql.ts'
 import { finishErasure } from '../../src/domains/privacy/erase.ts'
-import { beginErasure } from '../../src/domains/privacy/sql.ts'
+import { AUDIT_BATCH, beginErasure } from '../../src/domains/privacy/sql.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { effort } from '../harness/effort.ts'
@@ -465,6 +465,44 @@ test('a worker finishes an erasure whose process has died, and leaves alone one 
   for (const mark of [...person.marks, author.id as string]) expect(dump).not.toContain(mark)
   expect(await list('abandoned')).toEqual([])
   await expectExactCounts()
+})
+
+const ENTRIES = unnamed(
+  `INSERT INTO audit_log (tenant_id, id, actor_kind, action, target_type, target_id, before, after)
+   SELECT $1, new_id(), 'system', 'reader.ban', 'reader', $2, NULL, jsonb_build_object('ban', $3::text)
+   FROM generate_series(1, $4::int)`,
+)
+const TOLD = unnamed(
+  'SELECT count(*)::int AS n FROM audit_log WHERE target_id = $1 AND (before IS NOT NULL OR after IS NOT NULL)',
+)
+const toldOf = async (id: string) => (await service.app.db.query<{ n: number }>(TOLD, [id]))[0]?.n
+
+test('more audit entries than one batch are emptied in statements of a batch each, and after a crash by a worker', async () => {
+  const [person, former] = [await newPerson(), await newPerson()]
+  const ids: string[] = []
+  for (const each of [person, former]) ids.push((await post('told', each.headers, each.word)).author.id)
+  const [id = '', formerId = ''] = ids
+  await ok('POST', `/readers/${formerId}/merge`, { into: id })
+  for (const one of ids) await service.app.db.query(ENTRIES, [service.tenant.id, one, person.word, 2 * AUDIT_BATCH + 1])
+  const { db } = service.app
+  const query = db.query.bind(db)
+  const emptied: number[] = []
+  const spy = vi.spyOn(db, 'query').mockImplementation(async (asked, params) => {
+    if (asked.name !== 'forget_reader_in_audit_log') return query(asked, params)
+    if (params?.[1] === id && (await toldOf(id)) === AUDIT_BATCH + 1) throw new Error('the process has died')
+    const rows = await query(asked, params)
+    emptied.push(rows.length)
+    return rows
+  })
+  expect((await call('DELETE', `/readers/${id}`)).status).toBe(500)
+  spy.mockRestore()
+  expect(emptied).toEqual([AUDIT_BATCH, AUDIT_BATCH, 2, AUDIT_BATCH])
+  expect([await toldOf(formerId), await toldOf(id)]).toEqual([0, AUDIT_BATCH + 1])
+  const later = new Date(Date.now() + 61_000)
+  expect(await finishErasure(service.app, new AbortController().signal, later)).toBe(true)
+  expect(await toldOf(id)).toBe(0)
+  const dump = await dumpTables(db)
+  for (const mark of [...person.marks, ...former.marks]) expect(dump).not.toContain(mark)
 })
 
 test('concurrent writes of the reader leave nothing of the old record behind, and none fails for good', async () => {

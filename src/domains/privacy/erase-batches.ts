@@ -105,6 +105,11 @@ async function workIn(work: ReaderWork, discussionId: Id, handle: (sql: Sql) => 
   work.scrubbedUpTo.set(discussionId, seq)
   announce(app, written)
   tellModerators(app, tenantId)
+  await pause(work)
+}
+
+/** Between two transactions: renews the heartbeat, and lets others have a turn. */
+export async function pause(work: ReaderWork): Promise<void> {
   await touch(work)
   // The embedded database answers within this turn of the event loop, so without this sockets and
   // timers would wait for all of the work.
@@ -131,8 +136,7 @@ async function scrubPast(work: ReaderWork, discussionId: Id): Promise<void> {
     }
     after = stretch.upTo
     scrubbedUpTo.set(discussionId, after)
-    await touch(work)
-    await setImmediate()
+    await pause(work)
   }
 }
 

@@ -11,7 +11,7 @@ import { forgetInAnswers } from '../idempotency/idempotency.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { dissolveMerges, listFormerReaders } from '../merges/merged.ts'
 import { forgetInImports, refuseInImports } from '../transfer/imports.ts'
-import { beginWork, type ReaderWork } from './erase-batches.ts'
+import { beginWork, pause, type ReaderWork } from './erase-batches.ts'
 import { eraseComments, type Erasure } from './erase-comments.ts'
 import { eraseReactions, eraseReports, eraseShadowReactions } from './erase-reactions-and-reports.ts'
 import { scrubEvent } from './scrub.ts'
@@ -26,6 +26,7 @@ const STEPS: readonly ((erasure: Erasure) => Promise<boolean>)[] = [
   eraseReactions,
   eraseShadowReactions,
   eraseReports,
+  eraseAuditEntries,
 ]
 
 /**
@@ -33,7 +34,6 @@ const STEPS: readonly ((erasure: Erasure) => Promise<boolean>)[] = [
  * more.
  */
 const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<void>)[] = [
-  sql.forgetInAuditLog,
   (tx, tenantId, readerId) => forgetInAnswers(tx, tenantId, [readerId]),
   // Again: an import under way may have found the reader just before the erasure began.
   forgetInImports,
@@ -58,9 +58,10 @@ const MAX_ROUNDS = 20
  * the batches follow its commit. Throws `not_found`.
  */
 export async function eraseReader(ctx: Ctx, { readerId }: { readerId: Id }): Promise<Id> {
-  const readerIds = await begin(ctx, readerId)
   const { tenant } = requireCaller(ctx)
   const { scope, log } = ctx.app
+  if (scope === undefined && isId(readerId)) await forgetFormer(ctx.app, tenant.id, readerId)
+  const readerIds = await begin(ctx, readerId)
   if (scope === undefined) {
     for (const id of readerIds) await goOn(ctx.app, tenant, id)
     return readerId
@@ -130,6 +131,14 @@ function beginErasing({ app, tenantId, readerId, mode, signal }: Begun): Erasure
   return { ...work, mode }
 }
 
+async function eraseAuditEntries(erasure: Erasure): Promise<boolean> {
+  const { app, tenantId, readerId, signal } = erasure
+  signal?.throwIfAborted()
+  const isMore = await sql.forgetInAuditLog(app.db.query, tenantId, readerId)
+  await pause(erasure)
+  return isMore
+}
+
 /**
  * Returns the readers whose rows must be deleted: this one, and those whose merge into it was under
  * way.
@@ -150,16 +159,26 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
       for (const named of [reader, ...former]) await refuseInImports(tx, tenant.id, named.externalId)
     }
     await recordAudit(tx, ctx, { action: 'reader.erase', targetType: 'reader', targetId: readerId })
-    for (const each of merged) await forgetMerged(tx, tenant.id, each.readerId)
+    for (const each of merged) if (!each.isUnderWay) await forgetMerged(tx, tenant.id, each.readerId)
     return { externalId: reader.externalId, readerIds: [readerId, ...rest] }
   })
   announceChange(ctx.app, { kind: 'reader', tenantId: tenant.id, externalId })
   return readerIds
 }
 
+/**
+ * Empties most audit entries about readers who were merged into this one. It comes before the
+ * erasure, which begins by forgetting who they were, so that its first transaction is short. If it
+ * is interrupted, the next call goes on.
+ */
+async function forgetFormer(app: App, tenantId: Id, readerId: Id): Promise<void> {
+  for (const { id } of await listFormerReaders(app.db.query, tenantId, readerId))
+    while (await sql.forgetInAuditLog(app.db.query, tenantId, id)) continue
+}
+
 /** Removes the remaining traces of a reader who was merged into the erased one. */
 async function forgetMerged(tx: Sql, tenantId: Id, readerId: Id): Promise<void> {
-  await sql.forgetInAuditLog(tx, tenantId, readerId)
+  while (await sql.forgetInAuditLog(tx, tenantId, readerId)) continue
   await forgetInAnswers(tx, tenantId, [readerId])
   await forgetInAnalytics(tx, tenantId, readerId)
 }
@@ -171,6 +190,8 @@ function removeReader({ app, tenantId, readerId }: Erasure): Promise<boolean> {
     // Another call was faster.
     if (reader === undefined) return true
     if (await sql.hasTraces(tx, tenantId, readerId)) return false
+    // Again: an import may have brought entries since.
+    if (await sql.forgetInAuditLog(tx, tenantId, readerId)) return false
     for (const step of LAST_STEPS) await step(tx, tenantId, readerId)
     await sql.deleteReader(tx, tenantId, readerId)
     return true

@@ -1,6 +1,9 @@
 import type { Id } from '../../core/ids.ts'
 import { anyId, type Sql, statement } from '../../core/sql.ts'
 
+/** The most audit entries of one statement. */
+export const AUDIT_BATCH = 100
+
 const LOCK = statement(
   'lock_reader_to_erase',
   `SELECT external_id AS "externalId", erasing_at AS "erasingAt" FROM readers
@@ -81,13 +84,20 @@ export const deleteReader = async (sql: Sql, tenantId: Id, readerId: Id): Promis
 
 const FORGET_AUDIT = statement(
   'forget_reader_in_audit_log',
-  `UPDATE audit_log SET before = NULL, after = NULL
-   WHERE tenant_id = $1 AND target_id = $2 AND target_type = 'reader' AND (before IS NOT NULL OR after IS NOT NULL)`,
+  `UPDATE audit_log SET before = NULL, after = NULL WHERE tenant_id = $1 AND id = ANY(ARRAY(
+     SELECT id FROM audit_log
+     WHERE tenant_id = $1 AND target_id BETWEEN $2 AND $2 AND target_type = 'reader'
+       AND (before IS NOT NULL OR after IS NOT NULL)
+     ORDER BY target_id, id LIMIT ${AUDIT_BATCH}))
+   RETURNING 1`,
 )
 
-/** Keeps the audit entries about the reader, without their data on the person. */
-export const forgetInAuditLog = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
-  void (await sql(FORGET_AUDIT, [tenantId, readerId]))
+/**
+ * Keeps audit entries about the reader, without their data on the person: a batch of them. Returns
+ * whether more may be left.
+ */
+export const forgetInAuditLog = async (sql: Sql, tenantId: Id, readerId: Id): Promise<boolean> =>
+  (await sql(FORGET_AUDIT, [tenantId, readerId])).length === AUDIT_BATCH
 
 /** A row of a reader, located by the comment that it is or belongs to. */
 export interface CommentLocation {
