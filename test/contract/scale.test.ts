@@ -8,6 +8,7 @@ import { loadStatements } from '../../src/statements.ts'
 import { type Cost, explaining, type PlanMode, rowsOf } from '../harness/costs.ts'
 import { createServerDatabase, onServer } from '../harness/database.ts'
 import { ASKS, GROWS, paramsOf } from '../harness/scale-asks.ts'
+import { askPrisma, callsInSource, GROWS_IN_PRISMA, NOT_ASKED } from '../harness/scale-prisma.ts'
 import { fillWorld, type Matches, type World, worldOf } from '../harness/scale-world.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -87,10 +88,35 @@ describe.skipIf(!onServer)('statements at a tenth and at all of many comments (s
     }
   })
 
+  function filled(matches: Matches): [small: Filled, large: Filled] {
+    const both = worlds.get(matches)
+    if (both === undefined) throw new Error('they were not filled')
+    return both
+  }
+
+  test("each of Prisma's calls is asked (test/harness/scale-prisma.ts)", async () => {
+    const [{ world, database }] = filled('few')
+    const { calls } = await askPrisma(database, world)
+    const asked = new Map([...callsInSource()].filter(([call]) => !(call in NOT_ASKED)))
+    expect(Object.fromEntries(calls)).toEqual(Object.fromEntries(asked))
+  })
+
+  /** The statements of Prisma that read more in the larger one. */
+  async function growingInPrisma(matches: Matches): Promise<string[]> {
+    const [small, large] = filled(matches)
+    const { queries: before } = await askPrisma(small.database, small.world)
+    const costs = new Map(before.map(({ name, cost }) => [name, cost.blocks]))
+    const { queries: after } = await askPrisma(large.database, large.world)
+    return after.flatMap(({ name, asked, cost: { blocks, plan }, keys }) => {
+      const few = costs.get(name) ?? 0
+      const isEnough = blocks <= Math.max(2 * few, ENOUGH + ENOUGH_A_ROW * (keys + rowsOf(plan)))
+      return isEnough || asked in GROWS_IN_PRISMA ? [] : [`${name}: ${few} and ${blocks} blocks\n${plan}`]
+    })
+  }
+
   /** The statements that read more in the larger one. */
   async function growing(matches: Matches): Promise<string[]> {
-    const [small, large] = worlds.get(matches) ?? []
-    if (small === undefined || large === undefined) throw new Error('they were not filled')
+    const [small, large] = filled(matches)
     const found: string[] = []
     for (const mode of MODES) {
       const [before, after] = [await costsIn(small, mode), await costsIn(large, mode)]
@@ -113,10 +139,25 @@ describe.skipIf(!onServer)('statements at a tenth and at all of many comments (s
   )
 
   test.each(MATCHES)(
+    "read at most twice as much, with %s matches, without statistics: Prisma's",
+    async (matches) => {
+      expect(await growingInPrisma(matches)).toEqual([])
+    },
+    TIMEOUT,
+  )
+
+  test.each(MATCHES)(
     'read at most twice as much, with %s matches, with fresh statistics',
     async (matches) => {
       for (const { database } of worlds.get(matches) ?? []) await database.db.query(unnamed('VACUUM ANALYZE'))
       expect(await growing(matches)).toEqual([])
+    },
+    TIMEOUT,
+  )
+  test.each(MATCHES)(
+    "read at most twice as much, with %s matches, with fresh statistics: Prisma's",
+    async (matches) => {
+      expect(await growingInPrisma(matches)).toEqual([])
     },
     TIMEOUT,
   )

@@ -454,6 +454,46 @@ describe('reading', () => {
     expect(found.node.deliveriesHeld).toBe(2)
   })
 
+  test('GET /webhooks/{id}/deliveries lists all types of a status, and all statuses of a type, in one order', async () => {
+    const { id } = await registerVerified()
+    const set = (text: string, params: readonly Param[]) => service.app.db.query(unnamed(text), params)
+    await set(`UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`, [id])
+    const made: { id: string; eventType: string; status: string }[] = []
+    for (let n = 0; n < 12; n++) {
+      const eventType = ['comment_created', 'of_a_newer_release', 'discussion_locked'][n % 3] ?? ''
+      const status = ['failed', 'held'][n % 2] ?? ''
+      const { deliveryId } = await add(id)
+      await set('UPDATE deliveries SET event_type = $2, status = $3::delivery_status WHERE id = $1', [
+        deliveryId,
+        eventType,
+        status,
+      ])
+      made.unshift({ id: deliveryId, eventType, status })
+    }
+    const all = async (query: string): Promise<string[]> => {
+      const found: string[] = []
+      for (let cursor = ''; ;) {
+        const { data, hasMore, nextCursor } = await list(id, `?limit=2&${query}${cursor}`)
+        found.push(...data.map((delivery: { id: string }) => delivery.id))
+        if (hasMore !== true) return found
+        cursor = `&cursor=${nextCursor}`
+      }
+    }
+    const idsOf = (of: { eventType?: string; status?: string }) =>
+      made
+        .filter((each) => Object.entries(of).every(([key, value]) => each[key as 'status'] === value))
+        .map((one) => one.id)
+    for (const of of [
+      { status: 'failed' },
+      { status: 'held' },
+      { status: 'delivered' },
+      { eventType: 'comment_created' },
+      { eventType: 'comment_created', status: 'held' },
+    ]) {
+      expect(await all(new URLSearchParams(of).toString())).toEqual(idsOf(of))
+    }
+  })
+
   test('GET /webhooks/{id}/deliveries filters and pages, newest first', async () => {
     const { id } = await registerVerified()
     const ids: string[] = []

@@ -39,34 +39,44 @@ interface Planned {
 /** Prepares a statement in a transaction that is rolled back after `work`. */
 export async function explaining(
   db: Db,
-  { text }: Pick<Statement, 'text'>,
+  asked: Pick<Statement, 'text'>,
   { mode, without = [] }: Planned,
   work: (explained: Explained) => Promise<void>,
 ): Promise<void> {
-  const name = `planned_${++prepared}`
   await db
     .transaction(async (sql) => {
-      const command = <Row>(asked: string) => sql<Row>(unnamed(asked))
-      if (without.length > 0) await command(`DROP INDEX ${without.join()}`)
-      await command(`SET LOCAL plan_cache_mode = force_${mode}_plan`)
-      await command(`PREPARE ${name} AS ${text}`)
-      const explain = async (params: readonly unknown[]): Promise<Cost> => {
-        const given = params.length === 0 ? '' : `(${params.map(literal).join(', ')})`
-        const [before] = await sql<{ blocks: number }>(BLOCKS)
-        await command('SAVEPOINT before')
-        const plan = await command<Record<string, string>>(`EXPLAIN (ANALYZE, BUFFERS) EXECUTE ${name}${given}`)
-        await command('ROLLBACK TO SAVEPOINT before')
-        const [after] = await sql<{ blocks: number }>(BLOCKS)
-        const lines = plan.map((row) => Object.values(row)[0]).join('\n')
-        return { blocks: (after?.blocks ?? NaN) - (before?.blocks ?? NaN), plan: lines }
-      }
-      await work({ explain, sql })
-      await command(`DEALLOCATE ${name}`)
+      if (without.length > 0) await sql(unnamed(`DROP INDEX ${without.join()}`))
+      await explainingIn(sql, asked, mode, work)
       throw ROLLED_BACK
     })
     .catch((error: unknown) => {
       if (error !== ROLLED_BACK) throw error
     })
+}
+
+/** The same in a transaction that goes on. */
+export async function explainingIn(
+  sql: Sql,
+  { text }: Pick<Statement, 'text'>,
+  mode: PlanMode,
+  work: (explained: Explained) => Promise<void>,
+): Promise<void> {
+  const name = `planned_${++prepared}`
+  const command = <Row>(asked: string) => sql<Row>(unnamed(asked))
+  await command(`SET LOCAL plan_cache_mode = force_${mode}_plan`)
+  await command(`PREPARE ${name} AS ${text}`)
+  const explain = async (params: readonly unknown[]): Promise<Cost> => {
+    const given = params.length === 0 ? '' : `(${params.map(literal).join(', ')})`
+    const [before] = await sql<{ blocks: number }>(BLOCKS)
+    await command('SAVEPOINT before')
+    const plan = await command<Record<string, string>>(`EXPLAIN (ANALYZE, BUFFERS) EXECUTE ${name}${given}`)
+    await command('ROLLBACK TO SAVEPOINT before')
+    const [after] = await sql<{ blocks: number }>(BLOCKS)
+    const lines = plan.map((row) => Object.values(row)[0]).join('\n')
+    return { blocks: (after?.blocks ?? NaN) - (before?.blocks ?? NaN), plan: lines }
+  }
+  await work({ explain, sql })
+  await command(`DEALLOCATE ${name}`)
 }
 
 const ACTUAL_ROWS = /actual time=[\d.]+ rows=(\d+)|actual time=[\d.]+\.\.[\d.]+ rows=(\d+)/

@@ -1,6 +1,6 @@
 import { FIRST_ID, LAST_ID, newId } from '../../src/core/ids.ts'
 import { PARAMETERS } from '../../src/generated/statements.ts'
-import type { World } from './scale-world.ts'
+import { KID, type World } from './scale-world.ts'
 
 /** Of a parameter that decides nothing: a value of its type. */
 const _ = undefined
@@ -289,6 +289,17 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   lease_deliveries: () => [[], [], 8, 200, 30_000, []],
   lease_handshakes: () => [[], [], 10, 10, 30_000],
   lease_key_sets: (w) => [w.now, w.days(-1), 10],
+  ...all('list_failed_deliveries list_held_deliveries list_delivering_deliveries', (w) => [
+    tenant(w),
+    w.id('endpoint', 0),
+    FIRST_ID,
+    LAST_ID,
+    null,
+    null,
+    null,
+    PAGE,
+  ]),
+  attempts_of_deliveries: (w) => [tenant(w), w.ids('delivery', PAGE)],
   list_audit_log: audit(null, false),
   list_audit_log_by_action: audit('api_key.create', false),
   list_audit_log_by_actor: audit(null, true),
@@ -314,9 +325,9 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   take_classifier_request: (w) => [tenant(w), comment(w), 1],
   release_held_of_endpoint: (w) => [tenant(w), w.id('endpoint', 1), BATCH],
   remove_import: (w) => [tenant(w), w.id('import', 5)],
-  ...all('replace_sealed_classifier_secrets replace_sealed_identity_secrets', (w) => [tenant(w), tenant(w), 'kid1']),
+  ...all('replace_sealed_classifier_secrets replace_sealed_identity_secrets', (w) => [tenant(w), tenant(w), KID]),
   replace_sealed_webhook_headers: (w) => [tenant(w), w.id('endpoint', 0), 'x-kid'],
-  replace_sealed_webhook_secrets: (w) => [tenant(w), w.id('endpoint', 0), 'kid'],
+  replace_sealed_webhook_secrets: (w) => [tenant(w), w.id('endpoint', 0), KID],
   replay_events: (w) => [tenant(w), w.id('endpoint', 4), w.days(3), w.days(0), ['comment_created'], BATCH, 1],
   replace_rendered_texts: (w) => [many(tenant(w)), comments(w)],
   report_streams: (w) => [w.id('process', 0), many(tenant(w), 20), discussions(w), many(1, 20)],
@@ -375,17 +386,13 @@ export const GROWS: Readonly<Record<string, string>> = {
   export_reports_received: WHOLE,
   finish_import: ONCE,
   analytics_fold_reader: WHOLE,
-  delete_waiting_items: ONCE,
-  forget_comment_texts: WHOLE,
   forget_idempotency_bodies: WHOLE,
   forget_import_names: ONCE,
   forget_imported_readers: ONCE,
-  forget_reader_in_audit_log: WHOLE,
   import_count_down: ONCE,
   import_takes_audit_entries: ONCE,
   made_import_items: ONCE,
   readers_merged_into: WHOLE,
-  rehearse_comments: ONCE,
   rehearse_readers: ONCE,
   remove_import: ONCE,
   remove_imported_readers: ONCE,
@@ -395,7 +402,6 @@ export const GROWS: Readonly<Record<string, string>> = {
   tenant_export_count: 'is the first statement of an export, which reads everything',
   tenant_export_former_readers: WHOLE,
   tenant_export_reactions: 'reads the index entries of one comment again for each page of its reactions',
-  waiting_import_items_below: ONCE,
   waiting_import_roots: ONCE,
 }
 

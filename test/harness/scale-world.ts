@@ -13,6 +13,8 @@ const DAY_MS = 86_400_000
 /** Comments spread over this time, up to now. */
 export const SPAN_DAYS = 120
 const FEW = 20
+/** The name of a secret of each kind. */
+export const KID = '00000000'
 
 /** What an id is of: a part of the id itself, so that each row's id follows from its number. */
 const KINDS = {
@@ -49,6 +51,8 @@ export interface World extends WorldSize {
   days(before: number): Date
   now: Date
   few: boolean
+  /** The settings that the tenant has set. */
+  settings: Record<string, unknown>
 }
 
 export function worldOf({ comments, matches }: WorldSize, now: Date): World {
@@ -84,6 +88,13 @@ export function worldOf({ comments, matches }: WorldSize, now: Date): World {
     ids: (kind, count, of = sizes[kind] ?? count) =>
       Array.from({ length: count }, (_, n) => id(kind, Math.floor((n * of) / count))),
     at: (n) => new Date(timeOf(n, comments)),
+    settings: {
+      autoCloseDays: 30,
+      activeKeyBudget: 100,
+      ...(matches === 'few'
+        ? { deliveryRetentionDays: 365 }
+        : { deliveryRetentionDays: 60, auditRetentionDays: 60, analyticsRetentionDays: 100 }),
+    },
     days: (before) => new Date(now.getTime() - before * DAY_MS),
   }
 }
@@ -113,19 +124,15 @@ const fills = (w: World): string[] => {
     ? `CASE WHEN n >= ${D} AND n / ${D} % 4 = 1 THEN n % ${D} END`
     : `CASE WHEN n > 0 AND n % 4 = 0 THEN 0 END`
   const authorOf = w.few ? `n % ${R}` : `CASE WHEN n % 10 = 1 THEN 0 ELSE n % ${R} END`
-  const settings = JSON.stringify(
-    w.few
-      ? { autoCloseDays: 30, deliveryRetentionDays: 365 }
-      : { autoCloseDays: 30, deliveryRetentionDays: 60, auditRetentionDays: 60, analyticsRetentionDays: 100 },
-  )
   const e = (n: number): string => `'${w.id('endpoint', n)}'::uuid`
   return [
-    `INSERT INTO tenants (id, slug, settings) VALUES (${t}, 'large', '${settings}'), (${other}, 'other', '{}')`,
+    `INSERT INTO tenants (id, slug, settings) VALUES (${t}, 'large', '${JSON.stringify(w.settings)}'), (${other}, 'other', '{}')`,
     `INSERT INTO admins (tenant_id, id, email, password_hash) SELECT ${t}, ${i('admin', 'n')}, n || '@example.com', 'x' FROM ${rows(3)}`,
     `INSERT INTO api_keys (tenant_id, id, label, prefix, digest, capabilities)
      SELECT ${t}, ${i('key', 'n')}, 'key', 'ek_00000000', sha256(n::text::bytea), '{}' FROM ${rows(20)}`,
     ...['identity_secrets', 'classifier_secrets'].map(
-      (table) => `INSERT INTO ${table} (tenant_id, kid, sealed) SELECT ${t}, 'kid' || n, '\\x00000000' FROM ${rows(2)}`,
+      (table) =>
+        `INSERT INTO ${table} (tenant_id, kid, sealed) SELECT ${t}, '0000000' || n, '\\x00000000' FROM ${rows(2)}`,
     ),
     `INSERT INTO identity_key_sets (tenant_id, url, due_at) VALUES (${t}, 'https://example.com/jwks', now())`,
     `INSERT INTO readers (tenant_id, id, external_id, name, profile_issued_at, created_at)
@@ -175,7 +182,7 @@ const fills = (w: World): string[] => {
        (${t}, ${e(2)}, 'https://example.com/2', '{comment_created}', 'verified', now() + interval '1 day', NULL, NULL),
        (${t}, ${e(3)}, 'https://example.com/3', '{comment_created}', 'unverified', NULL, now(), 'asked'),
        (${t}, ${e(4)}, 'https://example.com/4', '{comment_created}', 'verified', NULL, NULL, NULL)`,
-    `INSERT INTO webhook_secrets (tenant_id, endpoint_id, kid, sealed) SELECT ${t}, id, 'kid', '\\x00000000' FROM webhook_endpoints`,
+    `INSERT INTO webhook_secrets (tenant_id, endpoint_id, kid, sealed) SELECT ${t}, id, '${KID}', '\\x00000000' FROM webhook_endpoints`,
     `INSERT INTO deleted_endpoints (tenant_id, endpoint_id) VALUES (${t}, ${e(9)})`,
     `INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, status, next_attempt_at, created_at, attempt_count, delivered_at)
      SELECT ${t}, ${i('delivery', 'n')}, CASE WHEN ${some('n', N, 5)} THEN ${e(1)} WHEN ${some('n', N, 6)} THEN ${e(9)}

@@ -2,7 +2,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { anyId, type Sql, statement } from '../../core/sql.ts'
 import { viewerInShadow } from '../readers/readers.ts'
 import { type Comment, type CommentRow, inShadow, selectComment, toAuthorsComment, toComment } from './comment.ts'
 
@@ -25,7 +25,7 @@ const SHOWN = statement(
   'comments_shown_in_shadow',
   `WITH RECURSIVE own AS MATERIALIZED (
      SELECT * FROM (
-       SELECT * FROM comments WHERE tenant_id = $1 AND author_id = $2 ORDER BY id DESC LIMIT 1000
+       SELECT * FROM comments WHERE tenant_id = $1 AND author_id = $2 AND ${anyId('author_id')} ORDER BY id DESC LIMIT 1000
      ) c WHERE c.discussion_id = ANY($3::uuid[]) AND ${inShadow('c')}
    ),
    shown AS (

@@ -7,9 +7,9 @@ import { FIRST_ID, firstIdAt, type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { withOwnHeaders } from '../../core/own-headers.ts'
 import { perRequest } from '../../core/per-request.ts'
 import type { Sql, TxSql } from '../../core/sql.ts'
-import type { Prisma } from '../../generated/prisma/client.ts'
+import type { Attempt, Delivery as DeliveryRow, Prisma } from '../../generated/prisma/client.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
-import { countHeld, findEvents } from './sql.ts'
+import { countHeld, findEvents, isRare, listDeliveryIds, selectAttempts } from './sql.ts'
 import { findWebhookEndpoint, getWebhookEndpoint } from './webhooks.ts'
 
 /** Includes the attempts of a delivery. */
@@ -34,20 +34,33 @@ export async function listDeliveries(ctx: Ctx, args: ListArgs): Promise<Page<Del
   const size = pageSize(args)
   const after = idInCursor('deliveries', args.after)
   await getWebhookEndpoint(ctx, { id })
-  const found = await ctx.app.prisma.delivery.findMany({
-    where: {
-      tenantId: tenant.id,
-      endpointId: id,
-      ...(status !== null && { status }),
-      ...(eventType !== null && { eventType }),
-      createdAt: { ...(from !== null && { gte: from }), ...(to !== null && { lt: to }) },
-      id: idsBetween(from, to, after),
-    },
+  const ids = idsBetween(from, to, after)
+  const filter = { endpointId: id, eventType, from, to, ids }
+  const where =
+    status !== null && isRare(status)
+      ? { id: { in: await listDeliveryIds(ctx.app.db.query, tenant.id, status, filter, size + 1) } }
+      : {
+          endpointId: id,
+          ...(status !== null && { status }),
+          ...(eventType !== null && { eventType }),
+          createdAt: { ...(from !== null && { gte: from }), ...(to !== null && { lt: to }) },
+          id: ids,
+        }
+  const rows = await ctx.app.prisma.delivery.findMany({
+    where: { tenantId: tenant.id, ...where },
     orderBy: { id: 'desc' },
     take: size + 1,
-    include: WITH_ATTEMPTS,
   })
+  const found = await withAttempts(ctx, rows)
   return pageOf(found, size, args, (delivery) => encodeCursor('deliveries', delivery.id))
+}
+
+async function withAttempts(ctx: Ctx, rows: readonly DeliveryRow[]): Promise<Delivery[]> {
+  const ids = rows.map(({ id }) => id)
+  const attempts = new Map<Id, Attempt[]>(ids.map((id) => [id, []]))
+  const found = await selectAttempts(ctx.app.db.query, requireCaller(ctx).tenant.id, ids)
+  for (const attempt of found) attempts.get(attempt.deliveryId)?.push(attempt)
+  return rows.map((row) => ({ ...row, attempts: attempts.get(row.id) ?? [] }))
 }
 
 /**
@@ -72,7 +85,7 @@ export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; delive
 
 const loadDelivery = perRequest<Id, Delivery | null>(async (ctx, ids) => {
   const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
-  const found = await ctx.app.prisma.delivery.findMany({ where, include: WITH_ATTEMPTS })
+  const found = await withAttempts(ctx, await ctx.app.prisma.delivery.findMany({ where }))
   const byId = new Map(found.map((delivery) => [delivery.id, delivery]))
   return ids.map((id) => byId.get(id) ?? null)
 })

@@ -2,6 +2,8 @@ import type { EventType } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { type CommentState, commentState } from '../../core/withdrawal.ts'
+import type { Attempt } from '../../generated/prisma/client.ts'
+import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
 
 const LOCK = statement(
   'lock_endpoint',
@@ -39,6 +41,61 @@ export const countHeld = (
   endpointIds: readonly Id[],
   limit: number,
 ): Promise<{ endpointId: Id; held: number }[]> => sql(COUNT_HELD, [tenantId, endpointIds, limit])
+
+// Each has an index of its own, which PostgreSQL uses only for a status that is part of the text.
+const list = <Status extends DeliveryStatus>(status: Status) =>
+  statement(
+    `list_${status}_deliveries`,
+    `SELECT id FROM deliveries
+     WHERE tenant_id = $1 AND endpoint_id = $2 AND status = '${status}' AND id >= $3 AND id < $4
+       AND ($5::timestamptz IS NULL OR created_at >= $5) AND ($6::timestamptz IS NULL OR created_at < $6)
+       AND ($7::text IS NULL OR event_type = $7)
+     ORDER BY id DESC LIMIT $8`,
+  )
+
+const LIST = { failed: list('failed'), held: list('held'), delivering: list('delivering') } as const
+
+/** A status that few of an endpoint's deliveries may have. */
+export type RareStatus = keyof typeof LIST
+
+export const isRare = (status: DeliveryStatus): status is RareStatus => Object.hasOwn(LIST, status)
+
+export interface DeliveryFilter {
+  endpointId: Id
+  /** Null for any. */
+  eventType: string | null
+  /** Inclusive. */
+  from: Date | null
+  /** Exclusive. */
+  to: Date | null
+  ids: { gte: Id; lt: Id }
+}
+
+/** The ids of the newest deliveries of a status that pass the filter, newest first. */
+export const listDeliveryIds = async (
+  sql: Sql,
+  tenantId: Id,
+  status: RareStatus,
+  { endpointId, eventType, from, to, ids }: DeliveryFilter,
+  limit: number,
+): Promise<Id[]> => {
+  const rows = await sql<{ id: Id }>(LIST[status], [tenantId, endpointId, ids.gte, ids.lt, from, to, eventType, limit])
+  return rows.map(({ id }) => id)
+}
+
+// Prisma names the tenant once for each delivery: without statistics PostgreSQL reads all attempts
+// of the tenant.
+const ATTEMPTS = statement(
+  'attempts_of_deliveries',
+  `SELECT a.tenant_id AS "tenantId", a.delivery_id AS "deliveryId", a.n, a.at, a.duration_ms AS "durationMs",
+     a.status_code AS "statusCode", a.error, a.response_snippet AS "responseSnippet"
+   FROM unnest($2::uuid[]) AS k (key)
+   CROSS JOIN LATERAL (SELECT * FROM attempts WHERE tenant_id = $1 AND delivery_id = k.key ORDER BY n) a`,
+)
+
+/** The attempts of deliveries, first ones first. */
+export const selectAttempts = (sql: Sql, tenantId: Id, deliveryIds: readonly Id[]): Promise<Attempt[]> =>
+  sql<Attempt>(ATTEMPTS, [tenantId, deliveryIds])
 
 /** An event of the log: its JSON is text, so that its bytes do not change. */
 export interface EventRow {
