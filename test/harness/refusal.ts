@@ -7,7 +7,7 @@ interface Refusal {
   requestId?: string
 }
 
-/** What an answer of either form refuses with: a problem document, or the first error of GraphQL. */
+/** What an answer refuses with: a problem document, or the first error of GraphQL. */
 export function refusalIn(json: unknown): Refusal {
   const { errors: [first] = [] } = json as { errors?: { extensions?: Refusal }[] }
   return first?.extensions ?? (json as Refusal)

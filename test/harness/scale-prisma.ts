@@ -83,7 +83,7 @@ const page =
     rest(route, { query: { limit: '100' } })
 const SPAN = (w: World): Record<string, string> => ({ from: w.days(60).toISOString(), to: w.days(30).toISOString() })
 
-/** A route or an operation for each call of Prisma, and for each way that a list may be filtered. */
+/** A route or an operation for each call of Prisma, and for each way to filter a list. */
 const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'a page of keys': page('GET /keys'),
   'a later page of keys': ({ rest, w }) => rest('GET /keys', { query: after('api-keys', w.id('key', 10)) }),

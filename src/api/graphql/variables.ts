@@ -64,7 +64,7 @@ const NO_OPERATION: FieldError = {
   message: 'must name one operation of the document',
 }
 
-/** Variables that the operation does not declare are ignored, as GraphQL's CoerceVariableValues does. */
+/** Ignores variables that the operation does not declare, as CoerceVariableValues does. */
 function wrongVariables(declared: ReadonlyMap<string, Declared>, variables: Variables): FieldError[] {
   return [...declared].flatMap(([name, { type, hasDefault }]) => {
     const path = ['variables', name]
