@@ -62,8 +62,14 @@ const INSERT_AUDIT_ENTRY = statement(
  * without the other.
  */
 export async function recordAudit(sql: Sql, ctx: Ctx, record: AuditRecord): Promise<void> {
+  await recordAuditOf(sql, doerOf(ctx), record)
+}
+
+/** Who calls, as the doer of an audited action. */
+export function doerOf(ctx: Ctx): Doer {
   const { tenant, actor } = requireCaller(ctx)
-  await recordAuditOf(sql, { tenantId: tenant.id, actor }, record)
+  if (actor.kind === 'client') throw new Error('a client token can do nothing that is audited')
+  return { tenantId: tenant.id, actor }
 }
 
 /** The actor of an action: a key, an admin, or an operator at the command line. */

@@ -69,6 +69,7 @@ export const CHANNELS = {
 /** What other processes must drop from their caches. */
 export type CacheNews =
   | { kind: 'key'; keyId: string; digest: string }
+  | { kind: 'client_token'; tokenId: string; digest: string }
   | { kind: 'tenant'; tenantId: string }
   | { kind: 'reader'; tenantId: string; externalId: string }
   /** Events of the tenant have been rewritten by the erasure of a reader. */

@@ -80,10 +80,30 @@ export interface Tenant {
   readonly settings: TenantSettings
 }
 
-/** Who calls: a tenant's backend by its key, or a person by an admin token. */
+/** Who calls: a tenant's backend by its key, a person by an admin token, or a browser. */
 export type Actor =
   | { kind: 'key'; id: Id; capabilities: ReadonlySet<Capability>; expiresAt: Date | null }
   | { kind: 'admin'; id: Id; credentialId: Id; email: string; expiresAt: Date }
+  | ClientActor
+
+/** A browser, by a client token. It can ask only fields that are declared for it. */
+export interface ClientActor {
+  kind: 'client'
+  id: Id
+  /** The API key or the admin's credential that minted the token, with which it ends. */
+  minterId: Id
+  /** The reader that it acts for; null for none. */
+  readerId: Id | null
+  /** The discussions that it opens; null for all of them. */
+  discussions: NamedDiscussions | null
+  expiresAt: Date
+}
+
+/** Discussions by their ids, or by their external ids. */
+export interface NamedDiscussions {
+  readonly ids: readonly Id[]
+  readonly externalIds: readonly string[]
+}
 
 /** A verified assertion: on which reader's behalf the call is made (docs/reference/choices.md). */
 export interface Identity {
@@ -93,6 +113,10 @@ export interface Identity {
   readonly name: string | null
   readonly avatarUrl: string | null
   readonly profileUrl: string | null
+  /**
+   * The reader to whom a client token is bound, which never makes a record. Absent in an assertion.
+   */
+  readonly readerId?: Id
 }
 
 /** The caller of one request, once its credentials are verified. */
@@ -149,8 +173,9 @@ export const anonymous = (ctx: Ctx): Ctx => ({ ...ctx, caller: { ...requireCalle
 
 /** The reader for whom the caller vouches. Throws `missing_credentials`, `identity_required`. */
 export function requireIdentity(ctx: Ctx): Identity {
-  const { identity } = requireCaller(ctx)
+  const { identity, actor } = requireCaller(ctx)
   if (identity !== null) return identity
+  if (actor.kind === 'client') throw new ServiceError('identity_required', { detail: NAMES_NO_READER })
   const detail = `This needs the header ${identityHeader(ctx.app)}: an assertion that vouches for the reader.`
   throw new ServiceError('identity_required', { detail })
 }
@@ -163,6 +188,7 @@ export function requireAdmin(ctx: Ctx): Extract<Actor, { kind: 'admin' }> {
   return actor
 }
 
+const NAMES_NO_READER = 'The client token names no reader: mint one with an identity assertion.'
 const NEEDS_ADMIN = "This needs an admin's token in Authorization (Bearer)."
 
 /** The header that carries an assertion, as it is written. */
@@ -185,7 +211,7 @@ export function requireAccess(ctx: Ctx, access: Access): void {
 
 /** An admin holds every capability in its tenant. */
 export const hasCapability = (actor: Actor, capability: Capability): boolean =>
-  actor.kind === 'admin' || actor.capabilities.has(capability)
+  actor.kind === 'admin' || (actor.kind === 'key' && actor.capabilities.has(capability))
 
 /**
  * One value per process, made at its first use: a cache, a queue, the hub. `make` gets the app of

@@ -14,6 +14,9 @@ export const randomHex = (bytes: number): string => randomBytes(bytes).toString(
 /** A raw API key: `ek_` and 64 lower-case hex characters (docs/reference/errors.md). */
 export const newRawKey = (): string => `ek_${randomHex(32)}`
 
+/** A raw client token: `ct_` and 64 lower-case hex characters. */
+export const newClientToken = (): string => `ct_${randomHex(32)}`
+
 /** Derives a separate key for one purpose, so that no secret serves two purposes. */
 export const deriveKey = (secret: string | Uint8Array, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, 'engagement-service', purpose, 32))

@@ -19,6 +19,8 @@ export const ERRORS = {
   invalid_admin_token: { status: 401, title: 'The admin token or the login is not valid' },
   invalid_ticket: { status: 401, title: 'The stream ticket is not valid' },
   expired_ticket: { status: 401, title: 'The stream ticket has expired' },
+  invalid_client_token: { status: 401, title: 'The client token is not valid' },
+  expired_client_token: { status: 401, title: 'The client token has expired' },
   invalid_identity: { status: 401, title: 'The identity assertion is not valid' },
   expired_identity: { status: 401, title: 'The identity assertion has expired' },
 

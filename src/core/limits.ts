@@ -19,9 +19,9 @@ export interface RateLimitResult {
 
 /**
  * The owner of a bucket: an API key or admin, an address without valid credentials, the address or
- * e-mail of a login, a stream ticket.
+ * e-mail of a login, a stream ticket, a client token.
  */
-export type BucketKind = 'caller' | 'address' | 'login' | 'ticket'
+export type BucketKind = 'caller' | 'address' | 'login' | 'ticket' | 'client'
 
 /**
  * Token buckets shared by all processes. Nothing here throws, rejects or waits longer than half a

@@ -198,6 +198,15 @@ export const tenantSettingsSchema = z.strictObject({
     })
     .meta({ title: 'TicketSettings', description: 'Stream tickets.' })
     .prefault({}),
+  clientToken: z
+    .strictObject({
+      perSecond: z.int().min(1).max(10_000).default(20).describe('Requests per second with one token, sustained.'),
+      burst: z.int().min(1).max(100_000).default(200).describe('Requests at once with one token.'),
+      maxLivePerReader: z.int().min(1).max(1000).default(50).describe('Live tokens of one reader.'),
+      maxLive: z.int().min(1).max(1_000_000).default(100_000).describe('Live tokens of all browsers together.'),
+    })
+    .meta({ title: 'ClientTokenSettings', description: 'Tokens with which browsers use GraphQL.' })
+    .prefault({}),
   webhookEndpoints: z
     .int()
     .min(1)

@@ -12,6 +12,7 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   address: 50_000,
   login: 50_000,
   ticket: 50_000,
+  client: 50_000,
 }
 
 /**
@@ -20,7 +21,13 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
  */
 export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Rate) => B & object) {
   const room = (kind: BucketKind) => new LRUCache<string, B & object>(growing(MAX_BUCKETS[kind]))
-  const rooms = { caller: room('caller'), address: room('address'), login: room('login'), ticket: room('ticket') }
+  const rooms = {
+    caller: room('caller'),
+    address: room('address'),
+    login: room('login'),
+    ticket: room('ticket'),
+    client: room('client'),
+  }
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)
     if (kept !== undefined) return kept

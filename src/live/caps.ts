@@ -2,11 +2,11 @@ import { setTimeout } from 'node:timers/promises'
 
 import type { App, Tenant } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
+import type { Id } from '../core/ids.ts'
 import { addressBucket } from '../core/limits.ts'
 import type { Quota } from '../core/stream-places.ts'
 import { hubOf } from './hub.ts'
 import type { Session } from './sessions.ts'
-import type { Ticket } from './tickets.ts'
 
 /**
  * A client that reconnects at once may arrive before its old stream is known to be over, perhaps at
@@ -15,22 +15,25 @@ import type { Ticket } from './tickets.ts'
 const SECOND_LOOK_MS = 100
 const RETRY_AFTER_SECONDS = 5
 
-/** How a stream was opened: with which ticket, and from which address. */
-export interface TicketUse {
-  ticket: Ticket
+/** A browser that opens a stream: by which ticket or client token, and from which address. */
+export interface BrowserUse {
+  tenantId: Id
+  /** Of the ticket or the token. */
+  id: string
+  readerId: Id | null
   address: string
 }
 
 /**
- * Counts a stream against the caps of the process and its tenant, and against those of tickets if
- * it has one (docs/reference/choices.md). Call the result when the stream is over, and check
+ * Counts a stream against the caps of the process and its tenant, and against those of browsers if
+ * one opens it (docs/reference/choices.md). Call the result when the stream is over, and check
  * whether it was ended meanwhile. Throws `too_many_streams`, `unavailable`.
  */
 export async function admitStream(
   app: App,
   session: Session,
   tenant: Tenant,
-  use: TicketUse | null,
+  use: BrowserUse | null,
 ): Promise<() => void> {
   const quotas = use === null ? [] : quotasOf(tenant, use)
   const release = await enter(app, session, tenant, quotas)
@@ -42,20 +45,18 @@ export async function admitStream(
 }
 
 /**
- * Further caps on streams with tickets, beside that of the tenant: anyone who sees a page has a
- * ticket.
+ * Further caps on streams of browsers, beside that of the tenant: anyone who sees a page has a
+ * ticket or a token.
  */
-function quotasOf({ settings }: Tenant, { ticket, address }: TicketUse): Quota[] {
+function quotasOf({ settings }: Tenant, { id, readerId, address }: BrowserUse): Quota[] {
   const { maxStreams, maxStreamsPerReader, maxStreamsPerTicket, maxStreamsPerAddress } = settings.stream
   const quotas = [
     // A tenth stays free for the tenant's own keys.
     { name: 'tickets', cap: Math.max(1, maxStreams - Math.ceil(maxStreams / 10)) },
-    { name: `ticket:${ticket.id}`, cap: maxStreamsPerTicket },
+    { name: `ticket:${id}`, cap: maxStreamsPerTicket },
     { name: `address:${addressBucket(address)}`, cap: maxStreamsPerAddress },
   ]
-  return ticket.readerId === null
-    ? quotas
-    : [...quotas, { name: `reader:${ticket.readerId}`, cap: maxStreamsPerReader }]
+  return readerId === null ? quotas : [...quotas, { name: `reader:${readerId}`, cap: maxStreamsPerReader }]
 }
 
 /** Null where a cap is reached. */

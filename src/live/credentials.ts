@@ -2,27 +2,49 @@ import type { Actor } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
 import { type Sql, statement } from '../core/sql.ts'
 
-/** What a stream was opened with, and ends with: an API key, or an admin's password. */
+/**
+ * What a stream was opened with, and ends with: an API key, an admin's password, a client token.
+ */
 export interface Credential {
   kind: Actor['kind']
   tenantId: Id
   id: Id
+  /** The credential that minted a client token, with which it ends too. */
+  minterId?: Id
 }
 
 /** With what a stream of this actor ends. */
-export const credentialOf = (actor: Actor, tenantId: Id): Credential => ({
+export const credentialOf = <A extends Actor>(actor: A, tenantId: Id): Credential & { kind: A['kind'] } => ({
   kind: actor.kind,
   tenantId,
   id: actor.kind === 'admin' ? actor.credentialId : actor.id,
+  ...(actor.kind === 'client' && { minterId: actor.minterId }),
 })
+
+/**
+ * SQL: whether an API key or an admin's credential is neither revoked, expired, replaced nor gone.
+ */
+const isLiveKey = (tenantId: string, id: string, now: string): string =>
+  `(EXISTS (SELECT 1 FROM api_keys k WHERE k.tenant_id = ${tenantId} AND k.id = ${id}
+       AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${now}))
+     OR EXISTS (SELECT 1 FROM admins a WHERE a.tenant_id = ${tenantId}
+       AND coalesce(a.credential_id, a.id) = ${id}))`
+
+/**
+ * SQL: whether a row `t` of client_tokens is valid until it expires: what minted it is live, and so
+ * is its reader, who is hidden by an erasure and by a merge.
+ */
+export const isLiveToken = (now: string): string =>
+  `${isLiveKey('t.tenant_id', 't.minter_id', now)}
+   AND (t.reader_id IS NULL OR EXISTS (SELECT 1 FROM readers r
+     WHERE r.tenant_id = t.tenant_id AND r.id = t.reader_id AND r.erasing_at IS NULL))`
 
 const READ_LIVE_CREDENTIALS = statement(
   'stream_read_live_credentials',
   `SELECT wanted.id FROM unnest($1::uuid[], $2::uuid[]) AS wanted(tenant_id, id)
-   WHERE EXISTS (SELECT 1 FROM api_keys k WHERE k.tenant_id = wanted.tenant_id AND k.id = wanted.id
-       AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $3))
-     OR EXISTS (SELECT 1 FROM admins a WHERE a.tenant_id = wanted.tenant_id
-       AND coalesce(a.credential_id, a.id) = wanted.id)`,
+   WHERE ${isLiveKey('wanted.tenant_id', 'wanted.id', '$3')}
+     OR EXISTS (SELECT 1 FROM client_tokens t WHERE t.tenant_id = wanted.tenant_id AND t.id = wanted.id
+       AND t.expires_at > $3 AND ${isLiveToken('$3')})`,
 )
 
 /** The ids of those that are neither revoked, expired, replaced nor gone. */

@@ -60,6 +60,9 @@ const MAX_CREDENTIALS = 500
 
 const nameOf = ({ tenantId, discussionId }: DiscussionKey): string => `${tenantId}/${discussionId}`
 
+/** The refusal of a credential that has ended. */
+const ENDED = { key: 'revoked_api_key', admin: 'invalid_admin_token', client: 'invalid_client_token' } as const
+
 const POSITION = /^\d{1,15}$/
 const HOUR_MS = 3_600_000
 
@@ -182,11 +185,12 @@ export class Hub {
 
   /**
    * Checks the credentials of a stream that is already counted: a revocation is either seen here,
-   * or its message ends the session. Throws `revoked_api_key`, `invalid_admin_token`.
+   * or its message ends the session. Throws `revoked_api_key`, `invalid_admin_token`,
+   * `invalid_client_token`.
    */
   async requireLive(credential: Credential): Promise<void> {
     if (await this.#isLive(credential)) return
-    throw new ServiceError(credential.kind === 'key' ? 'revoked_api_key' : 'invalid_admin_token')
+    throw new ServiceError(ENDED[credential.kind])
   }
 
   /**
@@ -283,6 +287,11 @@ export const hubOf = perApp((app) => {
   followCacheNews(app, {
     kind: 'key',
     forget: ({ keyId }) => hub.sessions.endCredentials(new Set([keyId])),
+    clear: () => void hub.repair(),
+  })
+  followCacheNews(app, {
+    kind: 'client_token',
+    forget: ({ tokenId }) => hub.sessions.endCredentials(new Set([tokenId])),
     clear: () => void hub.repair(),
   })
   followCacheNews(app, {

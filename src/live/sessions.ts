@@ -57,10 +57,12 @@ export class Sessions {
     return [...some.values()]
   }
 
-  /** Ends every stream of these credentials. */
+  /** Ends every stream of these credentials, and of client tokens that they minted. */
   endCredentials(ids: ReadonlySet<Id>): void {
     for (const session of this.#open) {
-      if (session.credential !== null && ids.has(session.credential.id)) this.#cut(session, 'revoked')
+      const { id, minterId } = session.credential ?? {}
+      const isEnded = (id !== undefined && ids.has(id)) || (minterId !== undefined && ids.has(minterId))
+      if (isEnded) this.#cut(session, 'revoked')
     }
   }
 

@@ -1,14 +1,15 @@
 import { type Ctx, requireCaller } from '../core/context.ts'
 import { invalid, ServiceError } from '../core/errors.ts'
 import { type Id, isId } from '../core/ids.ts'
-import { admitConnection } from './admission.ts'
+import { admitConnection, browserOf } from './admission.ts'
+import { chargeReplayOfToken } from './browser-limits.ts'
 import { credentialOf } from './credentials.ts'
 import { viewerOf } from './viewer.ts'
 import type { Payload } from './batch.ts'
 import type { Frame } from './frames.ts'
 import { type Beginning, hubOf } from './hub.ts'
 import { Backlog, SourceQueue } from './source-queue.ts'
-import type { Feed, Taker } from './seat.ts'
+import type { Feed, Sink, Taker } from './seat.ts'
 
 interface Following {
   discussionId: Id
@@ -33,13 +34,17 @@ export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: 
     })
     source.sit(beginning.seat)
     requireComplete(beginning)
+    const browser = browserOf(ctx)
+    if (browser === null) return
+    const { clientToken } = tenant.settings
+    source.charge = chargeReplayOfToken(ctx.app, browser, clientToken, beginning.replayed)
   })
 }
 
 /**
  * A source for a subscription of the caller. It counts as an open stream and ends like one. `begin`
  * gives it its feed. Throws `too_many_streams`, `revoked_api_key`, `invalid_admin_token`,
- * `unavailable` if it was ended meanwhile, and what `begin` throws.
+ * `invalid_client_token`, `unavailable` if it was ended meanwhile, and what `begin` throws.
  */
 export async function openSourceStream<P extends Payload>(
   ctx: Ctx,
@@ -64,6 +69,16 @@ export async function openSourceStream<P extends Payload>(
   }
 }
 
+/** The same sink, whose replay is charged. */
+const charged = <P extends Payload>(sink: Sink<P>, charge: (bytes: number) => void): Sink<P> => ({
+  get isFull() {
+    return sink.isFull
+  },
+  deliver: (batch) => sink.deliver(batch),
+  ready: () => sink.ready(),
+  replayed: charge,
+})
+
 // A subscription has no first frame that could report a gap.
 function requireComplete({ complete, lastEventId }: Beginning): void {
   if (complete) return
@@ -84,6 +99,8 @@ export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P>
   readonly #onOverflow: () => void
   #feed: Feed<P> | undefined
   #taker: Taker<P> | undefined
+  /** Gets the bytes of each taken piece of a replay. */
+  charge: ((bytes: number) => void) | undefined
   #isOver = false
   #isEnded = false
   readonly #leaving: (() => void)[] = []
@@ -122,7 +139,7 @@ export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P>
   start(taker: Taker<P>): void {
     if (this.#isOver) return taker.end()
     this.#taker = taker
-    this.#feed?.start(taker)
+    this.#feed?.start(this.charge === undefined ? taker : charged(taker, this.charge))
   }
 
   /** Nothing is delivered after that. May be called again. */

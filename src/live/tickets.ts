@@ -26,6 +26,7 @@ export interface TicketClaims {
 
 /** A credential, and when it expires by itself (ms since 1970); null if it does not. */
 export interface Minter extends Credential {
+  kind: 'key' | 'admin'
   expiresAt: number | null
 }
 

@@ -5,15 +5,16 @@ import type { Param } from '../core/sql.ts'
 
 /**
  * Who looks on: a key or an admin with `moderate_content`, any other key, or a browser with a
- * ticket, which may name a reader. Moderators and keys see all events; only moderators see in
- * replays what was withdrawn since.
+ * ticket or a client token, which may name a reader. Moderators and keys see all events; only
+ * moderators see in replays what was withdrawn since.
  */
 export type StreamViewer = { kind: 'moderator' } | { kind: 'tenant' } | { kind: 'public'; readerId: Id | null }
 
-/** What a caller with a key or an admin token may see. */
-export const viewerOf = (actor: Actor): StreamViewer => ({
-  kind: hasCapability(actor, 'moderate_content') ? 'moderator' : 'tenant',
-})
+/** What a caller may see. A client token is a browser's, as a ticket is. */
+export function viewerOf(actor: Actor): StreamViewer {
+  if (actor.kind === 'client') return { kind: 'public', readerId: actor.readerId }
+  return { kind: hasCapability(actor, 'moderate_content') ? 'moderator' : 'tenant' }
+}
 
 /** Whether an event is for this viewer (docs/reference/choices.md). */
 export function isVisible({ audience, recipientId }: Pick<News, 'audience' | 'recipientId'>, viewer: StreamViewer) {

@@ -2,6 +2,7 @@ import type { FieldNullability, InputFieldMap, SchemaTypes, TypeParam } from '@p
 
 import type { Access } from '../core/context.ts'
 import type { ErrorCode } from '../core/errors.ts'
+import type { ClientAccess } from './access.ts'
 
 // The parameters must be those of the declarations that these merge with.
 declare global {
@@ -18,6 +19,8 @@ declare global {
       ResolveReturnShape,
     > {
       access: Access
+      /** Whether a client token may ask it too: not without this. */
+      client?: ClientAccess
       /** Error codes beyond those of every request of its kind, for the reference. */
       throws?: readonly ErrorCode[]
     }
@@ -29,6 +32,8 @@ declare global {
       ResolveReturnShape,
     > {
       access: Access
+      /** Whether a client token may ask it too: not without this. */
+      client?: ClientAccess
       /** Error codes beyond those of every request of its kind, for the reference. */
       throws?: readonly ErrorCode[]
     }
@@ -41,6 +46,8 @@ declare global {
       ResolveReturnShape,
     > {
       access: Access
+      /** Whether a client token may ask it too: not without this. */
+      client?: ClientAccess
       /** Error codes beyond those of every request of its kind, for the reference. */
       throws?: readonly ErrorCode[]
     }

@@ -2,7 +2,7 @@ import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTyp
 import type { GraphQLFieldResolver } from 'graphql'
 
 import { type Access, type Ctx, requireAccess } from '../core/context.ts'
-import type { ErrorCode } from '../core/errors.ts'
+import { type ErrorCode, ServiceError } from '../core/errors.ts'
 
 /**
  * The extension with a root field's `access` in the built schema, for REST, OpenAPI and generated
@@ -12,6 +12,15 @@ export const ACCESS_EXTENSION = 'access'
 
 /** The extension with a root field's error codes beyond those of every request of its kind. */
 export const THROWS_EXTENSION = 'throws'
+
+/** The extension that says whether a client token may ask a root field. */
+export const CLIENT_EXTENSION = 'client'
+
+/**
+ * Whether a client token may ask a root field too. A function checks its arguments before the
+ * resolver runs, against the discussions that the token names; it may refuse.
+ */
+export type ClientAccess = true | ((ctx: Ctx, args: never) => unknown)
 
 type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
 
@@ -27,8 +36,12 @@ const ROOTS = new Set(['Query', 'Mutation', 'Subscription'])
 class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     if (!ROOTS.has(config.parentType)) return config
-    const { throws = [] } = config.pothosOptions as { throws?: readonly ErrorCode[] }
-    const own = { [ACCESS_EXTENSION]: accessOf(config), [THROWS_EXTENSION]: throws }
+    const { throws = [], client } = config.pothosOptions as { throws?: readonly ErrorCode[]; client?: ClientAccess }
+    const own = {
+      [ACCESS_EXTENSION]: accessOf(config),
+      [THROWS_EXTENSION]: throws,
+      [CLIENT_EXTENSION]: client !== undefined,
+    }
     const type = config.parentType === 'Subscription' ? config.type : { ...config.type, nullable: true }
     return { ...config, type, extensions: { ...config.extensions, ...own } }
   }
@@ -53,11 +66,23 @@ function guard<Types extends SchemaTypes>(
 ): Resolver<Types> {
   if (!ROOTS.has(config.parentType)) return resolver
   const access = accessOf(config)
+  const { client } = config.pothosOptions as { client?: ClientAccess }
+  const name = `${config.parentType}.${config.name}`
   return (source, args, ctx, info) => {
+    if ((ctx as Ctx).caller?.actor.kind !== 'client') {
+      requireAccess(ctx as Ctx, access)
+      return resolver(source, args, ctx, info)
+    }
+    if (client === undefined) throw notForClients(name)
     requireAccess(ctx as Ctx, access)
-    return resolver(source, args, ctx, info)
+    if (client === true) return resolver(source, args, ctx, info)
+    return Promise.resolve(client(ctx as Ctx, args as never)).then(() => resolver(source, args, ctx, info))
   }
 }
+
+// Closed by default: a new field is for backends until it says otherwise.
+const notForClients = (name: string): ServiceError =>
+  new ServiceError('missing_capability', { detail: `A client token cannot ask ${name}.` })
 
 function accessOf<Types extends SchemaTypes>(config: PothosOutputFieldConfig<Types>): Access {
   const { access } = config.pothosOptions as { access?: Access }

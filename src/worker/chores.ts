@@ -17,7 +17,7 @@ import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
 import { finishErasure } from '../domains/privacy/erase.ts'
 import { deleteExpiredSecrets } from '../domains/secrets/sql.ts'
 import { holdDeliveries, releaseHeld } from '../domains/webhooks/holding-sql.ts'
-import { deleteOldAnalytics, deleteOldAuditEntries } from './old-rows-sql.ts'
+import { deleteOldAnalytics, deleteOldAuditEntries, deleteOldClientTokens } from './old-rows-sql.ts'
 import {
   clearDeletedEndpoints,
   deleteOldDeliveries,
@@ -98,6 +98,7 @@ const chores = (): readonly Chore[] => [
   batched('deliveries held no more', 1000, releaseHeld),
   { name: 'old deliveries and events', pollMs: 60_000, work: deleteOldRows() },
   batched('old audit entries', 60_000, deleteOldAuditEntries),
+  batched('old client tokens', 60_000, deleteOldClientTokens),
   batched('old analytics', 60_000, deleteOldAnalytics),
   {
     name: 'deliveries of deleted endpoints',

@@ -38,6 +38,21 @@ const DELETE_AUDIT = statement(
 export const deleteOldAuditEntries = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(DELETE_AUDIT, [limit]))[0]?.count ?? 0
 
+const DELETE_TOKENS = statement(
+  'delete_old_client_tokens',
+  `WITH deleted AS (
+     ${deletion('client_tokens', "expires_at < now() - interval '1 hour'", 'expires_at')}
+   )
+   SELECT count(*)::int AS count FROM deleted`,
+)
+
+/**
+ * Deletes up to `limit` client tokens that expired an hour ago: until then they are refused as
+ * expired, not as unknown. Returns how many.
+ */
+export const deleteOldClientTokens = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ count: number }>(DELETE_TOKENS, [limit]))[0]?.count ?? 0
+
 const before = (days: number | string): string =>
   `at >= '-infinity' AND at < date_trunc('day', now(), 'UTC') - ${days} * interval '1 day'`
 

@@ -79,6 +79,68 @@ describeInBrowser("the browser's own EventSource", () => {
     expect(await framing('refused')).toEqual([])
   })
 
+  test('follows with credentials at an allowed origin, where `*` would not do', async () => {
+    externalId = newId()
+    await visit()
+    const { json } = await service.call('POST', '/stream/ticket', { body: { externalId } })
+    await page.evaluate(`{
+      const source = new EventSource(${JSON.stringify(json.streamUrl)}, { withCredentials: true })
+      window.withCredentials = { source, framing: [] }
+      source.addEventListener('connected', () => withCredentials.framing.push('connected'))
+    }`)
+    await vi.waitFor(async () => expect(await framing('withCredentials')).toEqual(['connected']), WAIT)
+  })
+
+  test('a page asks and follows GraphQL by a client token from an allowed origin, and from no other', async () => {
+    externalId = newId()
+    const headers = await service.as('ada')
+    const { json } = await service.call('POST', '/client-tokens', { body: { externalIds: [externalId] }, headers })
+    const ask = (url: string, token: string, query: string, how = '') =>
+      page.evaluate<{ status?: number; text?: string; refused?: string; readable?: string | null }>(
+        `fetch(${JSON.stringify(url)}, {
+          method: 'POST',
+          credentials: 'include',
+          headers: { authorization: 'Bearer ${token}', 'content-type': 'application/json' ${how} },
+          body: JSON.stringify({ query: ${JSON.stringify(query)} }),
+        }).then(
+          async (response) => ({ status: response.status, text: await response.text(), readable: response.headers.get('ratelimit-remaining') }),
+          (error) => ({ refused: String(error) }),
+        )`,
+      )
+    const { url } = first(service.apis)
+    await visit()
+    const create = `mutation { createComment(input: { discussion: { externalId: "${externalId}" }, body: "Hi" }) { comment { id discussionId author { externalId } } } }`
+    const created = await ask(`${url}/graphql`, json.token as string, create)
+    expect(created).toMatchObject({ status: 200, readable: expect.stringMatching(/^\d+$/) as string })
+    const { comment: posted } = JSON.parse(created.text ?? '').data.createComment
+    expect(posted.author.externalId).toBe('ada')
+    // A subscription over fetch: the first event, which it replays.
+    const follow = `subscription { discussionEvents(discussionId: "${posted.discussionId}", lastEventId: "0") { type } }`
+    const begun = await page.evaluate<string>(
+      `fetch(${JSON.stringify(`${url}/graphql/stream`)}, {
+        method: 'POST',
+        credentials: 'include',
+        headers: { authorization: 'Bearer ${json.token as string}', 'content-type': 'application/json', accept: 'text/event-stream' },
+        body: JSON.stringify({ query: ${JSON.stringify(follow)} }),
+      }).then(async ({ body }) => {
+        const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+        let text = ''
+        while (!text.includes('comment_created')) text += (await reader.read()).value
+        await reader.cancel()
+        return text
+      })`,
+    )
+    expect(begun).toContain('"type":"comment_created"')
+    // The page can read why a token is refused.
+    const refused = await ask(`${url}/graphql`, `ct_${'0'.repeat(64)}`, '{ publicSettings { maxDepth } }')
+    expect([refused.status, refused.text]).toEqual([401, expect.stringContaining('invalid_client_token')])
+    await page.close()
+    await visit(site.url.replace('127.0.0.1', 'localhost'))
+    expect(await ask(`${url}/graphql`, json.token as string, create)).toEqual({
+      refused: expect.stringContaining('Failed'),
+    })
+  })
+
   test.each(NGINX === undefined ? ['directly'] : ['directly', 'through nginx'])(
     'receives events one by one %s, compressed, also where it joins midway',
     async (way) => {

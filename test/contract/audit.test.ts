@@ -79,8 +79,13 @@ const BODIES: Readonly<Record<string, () => object>> = {
   'PATCH /settings': () => ({ editWindowSeconds: 7 }),
 }
 
-/** Routes that write nothing, although they are no GET. */
-const READS = new Set(['POST /discussions/counts', 'POST /settings/word-matches', 'POST /stream/ticket'])
+/** Routes that write nothing that stays, although they are no GET. A page view mints a token. */
+const READS = new Set([
+  'POST /client-tokens',
+  'POST /discussions/counts',
+  'POST /settings/word-matches',
+  'POST /stream/ticket',
+])
 
 const WRITES = DESCRIBED_ROUTES.filter(
   ({ route, access, title }) => route.method !== 'GET' && access !== 'public' && !READS.has(title),

@@ -831,6 +831,33 @@ describe('createBackend', () => {
     expect(() => createBackend({ ...options, url })).not.toThrow()
   })
 
+  test('mints a client token for who is signed in, for the pages that the caller names', async () => {
+    const { apiKey, identitySecret, tenant, url } = service
+    const given = { url, apiKey, tenant: tenant.slug, identitySecret: identitySecret.secret }
+    const backend = createBackend<{ user: string | null }>({
+      ...given,
+      reader: ({ user }) => (user === null ? null : { id: user, name: 'Fay' }),
+    })
+    const page = newId()
+    const minted = await backend.clientToken({ user: 'fay' }, { externalIds: [page], ttlSeconds: 60 })
+    expect(minted).toEqual({
+      token: expect.stringMatching(/^ct_/) as string,
+      expiresAt: expect.any(String) as string,
+      readerId: expect.any(String) as string,
+    })
+    expect(Date.parse(minted.expiresAt) - Date.now()).toBeLessThanOrEqual(60_000)
+    const post = (externalId: string) =>
+      service.graphql(
+        'mutation ($input: CreateCommentInput!) { createComment(input: $input) { comment { author { name } } } }',
+        { input: { discussion: { externalId }, body: 'Hi' } },
+        { authorization: `Bearer ${minted.token}` },
+      )
+    expect((await post(page)).json.data.createComment.comment.author.name).toBe('Fay')
+    expect((await post(newId())).json.errors[0].extensions.code).toBe('not_found')
+    expect((await backend.clientToken({ user: null })).readerId).toBeNull()
+    await expect(backend.clientToken({ user: null }, { ttlSeconds: 1 })).rejects.toThrow('gives no client token')
+  })
+
   test('serves under another base path', async () => {
     const backend = createBackend({ ...options, basePath: '/a/b' })
     const ask = async (path: string) => (await backend.fetch(new Request(`https://www.example.com${path}`))).status

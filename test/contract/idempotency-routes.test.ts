@@ -80,7 +80,7 @@ async function allRows(): Promise<Record<string, unknown>> {
  * instead.
  */
 const withoutSecrets = (text: string): string =>
-  text.replaceAll(/,"(key|secret|standardSecret)":("(ek|ids|whs|whsec)_[\w+/=]+"|null)/g, '')
+  text.replaceAll(/,"(key|secret|standardSecret|token)":("(ek|ids|whs|whsec|ct)_[\w+/=]+"|null)/g, '')
 
 let sent = 0
 let succeeded = 0

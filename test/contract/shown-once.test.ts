@@ -44,7 +44,7 @@ async function expectStoredNowhere(secrets: readonly unknown[]): Promise<void> {
   const stored = await everythingStored()
   expect(stored).toContain('"createdAt"')
   for (const secret of secrets) {
-    expect(secret).toMatch(/^((ek|ids|whs)_[0-9a-f]{64}|whsec_[A-Za-z0-9+/]{43}=)$/)
+    expect(secret).toMatch(/^((ek|ids|whs|ct)_[0-9a-f]{64}|whsec_[A-Za-z0-9+/]{43}=)$/)
     expect(stored).not.toContain(secret)
     // As bytes are printed.
     expect(stored).not.toContain(Buffer.from(String(secret)).toString('hex'))
@@ -65,6 +65,7 @@ test.each([
   ['POST /webhooks/{id}/rotate-secret', 'secret', () => ({ path: `/webhooks/${endpointId}/rotate-secret`, body: {} })],
   ['POST /identity-secrets', 'secret', () => ({ path: '/identity-secrets', body: {} })],
   ['POST /classifier-secrets', 'secret', () => ({ path: '/classifier-secrets', body: {} })],
+  ['POST /client-tokens', 'token', () => ({ path: '/client-tokens', body: {} })],
 ] as const)('%s shows its secret only in the first answer, and stores nothing of it', async (_title, name, request) => {
   const { path, body } = request()
   const headers = { 'idempotency-key': newId(), ...(path.startsWith('/admin/') ? await adminHeaders() : {}) }
@@ -110,6 +111,9 @@ const ALL_AT_ONCE = /* GraphQL */ `
     createClassifierSecret {
       s: secret
     }
+    createClientToken(input: {}) {
+      t: token
+    }
   }
   fragment Minted on CreateApiKeyPayload {
     apiKey {
@@ -148,6 +152,7 @@ test('GraphQL: secrets are null in a replay, whatever the aliases and fragments'
       rotateWebhookSecret: { kid: null, id: null },
       createIdentitySecret: { ...data.createIdentitySecret, s: null },
       createClassifierSecret: { s: null },
+      createClientToken: { t: null },
     },
   })
   await expectStoredNowhere([
@@ -159,6 +164,7 @@ test('GraphQL: secrets are null in a replay, whatever the aliases and fragments'
     data.rotateWebhookSecret.id,
     data.createIdentitySecret.s,
     data.createClassifierSecret.s,
+    data.createClientToken.t,
   ])
 })
 
@@ -188,6 +194,7 @@ test("every mutation's field with a secret's name is marked, nullable, and optio
   expect([...marked].sort()).toEqual([
     'CreateApiKeyPayload.key',
     'CreateClassifierSecretPayload.secret',
+    'CreateClientTokenPayload.token',
     'CreateIdentitySecretPayload.secret',
     'CreateWebhookEndpointPayload.secret',
     'CreateWebhookEndpointPayload.standardSecret',

@@ -35,4 +35,58 @@ describe.skipIf(!onServer).each([
       await pause(20)
     }
   })
+
+  /** What ends a client token of this reader, which this key has minted. */
+  const ENDS: Readonly<
+    Record<string, (at: { readerId: string; keyId: string }) => readonly [string, string, object?]>
+  > = {
+    'its key': ({ keyId }) => ['DELETE', `/keys/${keyId}`],
+    'a ban of its reader': ({ readerId }) => ['POST', `/readers/${readerId}/ban`, {}],
+    'the erasure of its reader': ({ readerId }) => ['DELETE', `/readers/${readerId}`],
+    'a merge of its reader': ({ readerId }) => ['POST', `/readers/${readerId}/merge`, { into: other }],
+  }
+  let other: string
+
+  test.each(Object.entries(ENDS))(
+    'a client token by the end of %s, and the subscription that it has open',
+    { timeout: LONG },
+    async (_what, end) => {
+      const [here, there] = [first(service.apis), last(service.apis)]
+      const { id: keyId, key } = (await service.call('POST', '/keys', { body: { label: 'k', capabilities: [] } })).json
+      const write = async (reader: string) => {
+        const headers = await service.as(reader)
+        const path = '/discussions/by-external/page/comments'
+        return (await service.call('POST', path, { body: { body: 'Hello' }, headers })).json
+      }
+      other = (await write('other')).author.id
+      const reader = `reader-${keyId}`
+      const { discussionId, author } = await write(reader)
+      const headers = { 'x-api-key': key, ...(await service.as(reader)) }
+      const { token } = (await service.call('POST', '/client-tokens', { body: {}, headers })).json
+      const post = (query: string, accept: string) =>
+        fetch(`${there.url}/graphql`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept },
+          body: JSON.stringify({ query }),
+        })
+      const ask = async () => (await post('{ publicSettings { maxDepth } }', 'application/json')).status
+      const open = await post(
+        `subscription { discussionEvents(discussionId: "${discussionId}") { seq } }`,
+        'text/event-stream',
+      )
+      expect([await ask(), open.status]).toEqual([200, 200])
+      const ended = open.text().catch(() => 'broken off')
+
+      const [method, path, body] = end({ readerId: author.id, keyId })
+      const answer = await service.call(method, path, { body, api: here })
+      expect(answer.status, answer.text).toBeLessThan(300)
+      const endedAt = performance.now()
+      expect(await ended).not.toContain('event: complete')
+      expect(performance.now() - endedAt).toBeLessThan(withinMs + SLACK_MS)
+      while ((await ask()) !== 401) {
+        expect(performance.now() - endedAt).toBeLessThan(withinMs + SLACK_MS)
+        await pause(20)
+      }
+    },
+  )
 })

@@ -50,14 +50,19 @@ const ANY_FIELD: readonly ErrorCode[] = ['not_found', 'idempotency_conflict', 'i
 interface Failure {
   path?: readonly (string | number)[]
   extensions?: { code: ErrorCode }
+  message?: string
 }
+
+/** What every root field answers to a client token that may not ask it. */
+const FOR_BACKENDS = 'A client token cannot ask '
 
 /** Notes the errors that the root fields of a document do not say. */
 export function noteErrors(query: string, answer: Answer): void {
   const failures = ((answer.json as { errors?: Failure[] } | undefined)?.errors ?? []).filter(({ path }) => path)
   if (failures.length === 0) return
   const fields = rootFieldsOf(query)
-  for (const { path = [], extensions } of failures) {
+  for (const { path = [], extensions, message = '' } of failures) {
+    if (message.startsWith(FOR_BACKENDS)) continue
     const field = fields.get(String(path[0]))
     if (field === undefined || extensions === undefined) continue
     const codes = [...ANY_FIELD, ...codesOfField(field, field.extensions[ACCESS_EXTENSION] as Access)]

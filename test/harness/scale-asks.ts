@@ -126,7 +126,8 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all('create_plain_comments create_unlocked_plain_comments', createPlain),
   ...all('write_reactions write_unlocked_reactions', react),
   ...all(
-    `blank_comment comment_by_id comment_bodies comment_to_change count_replies delete_comment lock_comment moderate_comment
+    `blank_comment comment_by_id comment_bodies comment_to_change count_replies delete_comment discussion_of_comment
+     lock_comment moderate_comment
      forget_classifier_request parent_author ask_classifier revise_comment`,
     ofComment,
   ),
@@ -143,7 +144,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all(
     `lock_reader reader_ban touch_erasure lock_reader_to_erase has_traces_of_reader export_notifications export_reactions
      export_reports_made forget_reader_in_imports readers_merged_into set_merged_ban analytics_fold_reader
-     dissolve_reader_merges`,
+     dissolve_reader_merges reader_of_client_token lock_reader_of_client_token end_client_tokens_of_reader`,
     ofReader,
   ),
   ...all('find_reader_merge lock_merge_target touch_reader_merge begin_erasure free_merged_name', ofAlias),
@@ -174,7 +175,8 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all('release_leases', leases),
   ...all(
     `clear_deleted_endpoints delete_expired_aliases delete_expired_classifier_secrets delete_expired_exports delete_expired_identity_secrets
-     delete_expired_webhook_secrets delete_old_analytics delete_old_audit_entries delete_old_deliveries hold_deliveries
+     delete_expired_webhook_secrets delete_old_analytics delete_old_audit_entries delete_old_client_tokens
+     delete_old_deliveries hold_deliveries
      release_held`,
     batch,
   ),
@@ -192,6 +194,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     ofTenant,
   ),
   insert_export_piece: ofExport,
+  insert_client_token: (w) => [tenant(w), w.id('token', w.comments), _, w.id('key', 0), heavy(w), [], [], w.now],
   insert_report: (w) => [tenant(w), comment(w), heavy(w), 'spam'],
   ...all('begin_import upsert_discussion insert_waiting_items', ofImport),
   insert_import_items: (w) => [...ofImport(w), _, many('comment')],
@@ -220,6 +223,8 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   shadow_reactions: (w) => [tenant(w), comments(w), heavy(w)],
   write_shadow_reaction: (w) => [tenant(w), comment(w), heavy(w), 'toggle', 'like', w.now],
   comments_of_reader: (w) => [tenant(w), heavy(w), PAGE],
+  count_client_tokens: (w) => [tenant(w), w.now, 1000],
+  count_client_tokens_of_reader: (w) => [tenant(w), heavy(w), w.now],
   copy_delivery: (w) => [tenant(w), w.id('endpoint', 0), w.id('delivery', 0)],
   count_held_deliveries: (w) => [tenant(w), w.ids('endpoint', 5, 5), 1000],
   count_queues: (w) => [tenant(w), 1000],
@@ -232,7 +237,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   remove_inserted_readers: (w) => [tenant(w), [w.id('alias', w.readers)]],
   delete_waiting_items: (w) => [tenant(w), w.id('import', 1), w.ids('waiting', 50)],
   discussion_by_external_id: (w) => [tenant(w), 'page-1'],
-  discussion_counts: (w) => [tenant(w), names('page', 100, w)],
+  ...all('discussion_counts discussion_ids_by_external_id', (w) => [tenant(w), names('page', 100, w)]),
   discussion_versions: (w) => [many(tenant(w), 20), discussions(w)],
   discussions_active: active(null),
   ...all('discussions_active_found discussions_active_near', active('needle')),
@@ -249,6 +254,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   store_key_set: (w) => [tenant(w), 'https://example.com/jwks'],
   find_admin: (w) => [tenant(w), w.id('admin', 0), w.id('admin', 0)],
   find_idempotency_record: (w) => [tenant(w), _, w.now],
+  find_client_token: (w) => [_, w.now],
   find_key_by_digest: () => [],
   find_origin: () => ['https://example.com'],
   find_reader_called: (w) => [tenant(w), 'former-4'],

@@ -34,6 +34,7 @@ const KINDS = {
   process: 14,
   waiting: 15,
   alias: 16,
+  token: 17,
 } as const
 
 type Kind = keyof typeof KINDS
@@ -201,6 +202,9 @@ const fills = (w: World): string[] => {
        '{"status":"pending"}', '{"status":"approved"}', pg_temp.w(n, ${N / 2}) FROM ${rows(N / 2)}`,
     `INSERT INTO idempotency_records (tenant_id, key_digest, request_digest, status, body, mentions, expires_at)
      SELECT ${t}, sha256(('key' || n)::bytea), '\\x00', 201, '\\x00000000', ARRAY[${i('comment', 'n')}, ${i('reader', w.few ? `n % ${R}` : '0', R)}],
+       now() + CASE WHEN ${some('n', N / 20, 3)} THEN -1 ELSE 1 END * interval '1 day' FROM ${rows(N / 20)}`,
+    `INSERT INTO client_tokens (tenant_id, id, digest, minter_id, reader_id, expires_at)
+     SELECT ${t}, ${i('token', 'n')}, sha256(('token' || n)::bytea), ${i('key', '0')}, CASE WHEN n % 2 = 0 THEN ${i('reader', `n % ${R}`, R)} END,
        now() + CASE WHEN ${some('n', N / 20, 3)} THEN -1 ELSE 1 END * interval '1 day' FROM ${rows(N / 20)}`,
     `INSERT INTO tenant_exports (tenant_id, id, bytes, completed_at, expires_at)
      SELECT ${t}, ${i('export', 'n')}, 1, now(), CASE n WHEN 0 THEN NULL ELSE now() + interval '1 day' END FROM ${rows(3)}`,

@@ -43,8 +43,8 @@ const CHOICES: readonly Said[] = [
   ['The lists of an answer take {} MB', constant('core/cursor.ts', 'MAX_ANSWER_BYTES') / 1e6],
   [
     'for each {} events or {} KiB that it replays',
-    constant('api/http/limits.ts', 'EVENTS_PER_TOKEN'),
-    kib('api/http/limits.ts', 'BYTES_PER_TOKEN'),
+    constant('live/browser-limits.ts', 'EVENTS_PER_TOKEN'),
+    kib('live/browser-limits.ts', 'BYTES_PER_TOKEN'),
   ],
   ['makes it come back in {} s', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
   ['waits for a token of the address ({} a second', environment.UNAUTHENTICATED_RATE_PER_SECOND],

@@ -1,6 +1,6 @@
 import { type DocumentNode, type ExecutionArgs, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 
-import { type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { type Actor, type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { sha256 } from '../../core/crypto.ts'
 import type { Payload } from '../../live/batch.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
@@ -53,12 +53,17 @@ function sharingKey(
   { tenant, actor, identity }: Caller,
   { document, operationName, variableValues }: ExecutionArgs,
 ): string {
-  const rights = actor.kind === 'admin' ? 'admin' : [...actor.capabilities].sort()
+  const rights = rightsOf(actor)
   // A missing variable differs from null: it gets the default.
   const given = variablesOf(document).filter((name) => variableValues?.[name] !== undefined)
   const variables = given.map((name) => [name, variableValues?.[name]])
   const text = document.loc?.source.body
   return digest(JSON.stringify([tenant.id, rights, identity?.externalId ?? null, operationName, variables, text]))
+}
+
+function rightsOf(actor: Actor): unknown {
+  if (actor.kind === 'key') return [...actor.capabilities].sort()
+  return actor.kind === 'admin' ? 'admin' : { readerId: actor.readerId, discussions: actor.discussions }
 }
 
 /** A long text would stay in memory as long as the subscription. */

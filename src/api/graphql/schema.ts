@@ -1,6 +1,7 @@
 import '../../domains/tenants/graphql.ts'
 import '../../domains/exports/graphql.ts'
 import '../../domains/keys/graphql.ts'
+import '../../domains/client-tokens/graphql.ts'
 import '../../domains/readers/graphql.ts'
 import '../../domains/settings/graphql.ts'
 import '../../domains/discussions/graphql.ts'

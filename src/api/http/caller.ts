@@ -4,10 +4,11 @@ import type { Http2ServerResponse } from 'node:http2'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import { type App, type Identity, identityHeader, type Tenant } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
 import { ofRequester, ofTenant } from '../../core/patience.ts'
 import { traced } from '../../core/trace.ts'
 import { recallIdentity, verifyIdentity } from '../../domains/readers/identity.ts'
-import { allowOrigin, varyByOrigin } from './cors.ts'
+import { allowOrigin, allowSomeOrigin, requireOrigin, varyByOrigin } from './cors.ts'
 import { authenticate, cameIn, credentialsOf, headerOf, type Principal, recallCaller } from './credentials.ts'
 import { countAddress, countCaller, onBudgetOf } from './limits.ts'
 
@@ -31,7 +32,15 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
       return done()
     }
     onBudgetOf(app, request.ip, (pay) => authenticate(app, credentials, pay))
-      .then((authenticated) => admit(request, reply, authenticated))
+      .then(async (authenticated) => {
+        if (authenticated === null) await allowSomeOrigin(app, request, reply)
+        admit(request, reply, authenticated)
+      })
+      .catch(async (error: unknown) => {
+        // A page must be able to read why its credentials are refused, to get new ones.
+        if (isAbout401(error)) await allowSomeOrigin(app, request, reply)
+        throw error
+      })
       .then(() => done(), done)
   })
 
@@ -39,9 +48,14 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
     if (authenticated === null) countAddress(app, request.ip)
     else {
       allowOrigin(request, reply, authenticated.tenant)
-      countCaller(app, reply, authenticated)
+      countCaller(app, reply, authenticated, { address: request.ip })
+      if (authenticated.actor.kind === 'client') requireOrigin(request, authenticated.tenant)
     }
-    const caller = authenticated && { tenant: authenticated.tenant, actor: authenticated.actor, identity: null }
+    const caller = authenticated && {
+      tenant: authenticated.tenant,
+      actor: authenticated.actor,
+      identity: authenticated.identity ?? null,
+    }
     request.ctx = {
       app: traced(caller === null ? app : appOf(caller.tenant, request, reply), request.span),
       requestId: request.id,
@@ -57,6 +71,8 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
     const { caller } = request.ctx
     const token = headerOf(request, identityName)
     if (caller === null || token === undefined) return done()
+    if (caller.actor.kind === 'client')
+      return done(new ServiceError('ambiguous_credentials', { detail: NAMES_ITS_READER }))
     const vouch = (identity: Identity): void => {
       const { app: ofCaller, requestId, address } = request.ctx
       request.ctx = {
@@ -77,5 +93,9 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
       .then(() => done(), done)
   })
 }
+
+const NAMES_ITS_READER = 'A client token names its reader itself: send it without an identity assertion.'
+
+const isAbout401 = (error: unknown): boolean => error instanceof ServiceError && error.status === 401
 
 const isHttp2 = (raw: ServerResponse | Http2ServerResponse): raw is Http2ServerResponse => 'stream' in raw

@@ -30,16 +30,27 @@ const MAX_AGE_SECONDS = '600'
 export type CorsHeaders = Readonly<Record<string, string>>
 
 /**
+ * Lets a page of this origin read the answer, also one that asks with credentials, as an
+ * EventSource `withCredentials` does. A browser then wants the origin itself, never `*`. No cookie
+ * and no other credential that a browser sends by itself is read on these routes, so that this lets
+ * a page do no more than it could without.
+ */
+export const originHeaders = (origin: string): CorsHeaders => ({
+  'access-control-allow-origin': origin,
+  'access-control-allow-credentials': 'true',
+})
+
+/**
  * The CORS headers of the tenant's answers for a page of this origin; null if the tenant does not
  * allow it.
  */
 export function corsHeaders({ settings }: Tenant, origin: string | undefined): CorsHeaders | null {
   if (origin === undefined || !settings.allowedOrigins.includes(origin)) return null
-  return { 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED }
+  return { ...originHeaders(origin), 'access-control-expose-headers': EXPOSED }
 }
 
 export const preflightHeaders = (origin: string, methods: string, headers: readonly string[]): CorsHeaders => ({
-  'access-control-allow-origin': origin,
+  ...originHeaders(origin),
   'access-control-allow-methods': methods,
   'access-control-allow-headers': headers.join(', '),
   'access-control-max-age': MAX_AGE_SECONDS,
@@ -59,6 +70,27 @@ export function allowOrigin({ routeOptions, headers }: FastifyRequest, reply: Fa
 }
 
 /**
+ * The same without a tenant, for a refusal of the credentials that would name it: if any tenant
+ * allows the origin.
+ */
+export async function allowSomeOrigin(
+  app: App,
+  { routeOptions, headers: { origin } }: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  if (origin === undefined || !METHODS.has(routeOptions.url ?? '') || !(await isOriginAllowed(app, origin))) return
+  void reply.headers({ ...originHeaders(origin), 'access-control-expose-headers': EXPOSED })
+}
+
+/**
+ * Refuses a client token in a page of another site. An app sends no origin. Throws
+ * `origin_not_allowed`.
+ */
+export function requireOrigin({ headers: { origin } }: FastifyRequest, { settings }: Tenant): void {
+  if (origin !== undefined && !settings.allowedOrigins.includes(origin)) throw new ServiceError('origin_not_allowed')
+}
+
+/**
  * Answers the preflights for everything that pages may call. They carry no credentials, so they are
  * granted if any tenant allows the origin.
  */
@@ -70,7 +102,9 @@ export function registerPreflights(scope: FastifyInstance, app: App): void {
     'X-Request-Id',
     'Idempotency-Key',
     'X-GraphQL-Event-Stream-Token',
+    'Last-Event-ID',
     identityHeader(app),
+    `${app.settings.HEADER_PREFIX}Cost`,
   ]
   for (const [url, methods] of METHODS) {
     scope.route({

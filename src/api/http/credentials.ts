@@ -1,14 +1,20 @@
 import type { FastifyRequest } from 'fastify'
 
-import type { Actor, App, Tenant } from '../../core/context.ts'
+import type { Actor, App, Identity, Tenant } from '../../core/context.ts'
 import { detailOf, ServiceError } from '../../core/errors.ts'
+import { findCallerByToken } from '../../domains/client-tokens/tokens.ts'
 import { findCallerByKey, recallCallerByKey } from '../../domains/keys/keys.ts'
 import { verifyAdminToken } from '../../domains/tenants/admins.ts'
 
 export interface Principal {
   tenant: Tenant
   actor: Actor
+  /** The reader of a client token. */
+  identity?: Identity | null
 }
+
+/** The paths that a client token opens. */
+const CLIENT_PATHS: ReadonlySet<string> = new Set(['/graphql', '/graphql/stream'])
 
 /** Names the header or query parameter of refused credentials. */
 export const cameIn =
@@ -21,12 +27,15 @@ export const cameIn =
 interface Credentials {
   apiKey?: string | undefined
   authorization?: string | undefined
+  /** Whether a client token counts here. */
+  takesClientTokens?: boolean
 }
 
 /** Treats an empty X-API-Key as absent: GraphiQL sends it empty until a key is entered. */
 export const credentialsOf = (request: FastifyRequest): Credentials => ({
   apiKey: headerOf(request, 'x-api-key') || undefined,
   authorization: headerOf(request, 'authorization'),
+  takesClientTokens: CLIENT_PATHS.has(request.routeOptions.url ?? ''),
 })
 
 export function headerOf({ headers }: FastifyRequest, name: string): string | undefined {
@@ -45,21 +54,28 @@ export const recallCaller = (app: App, { apiKey, authorization }: Credentials): 
  */
 export async function authenticate(
   app: App,
-  { apiKey, authorization }: Credentials,
+  { apiKey, authorization, takesClientTokens = false }: Credentials,
   beforeLookUp?: () => void,
 ): Promise<Principal | null> {
   if (apiKey !== undefined && authorization !== undefined) throw new ServiceError('ambiguous_credentials')
   if (apiKey !== undefined) return findCallerByKey(app, apiKey, beforeLookUp).catch(cameIn('X-API-Key'))
   if (authorization === undefined) return null
-  return findAdmin(app, authorization, beforeLookUp).catch(cameIn('Authorization'))
+  return findBearer(app, authorization, takesClientTokens, beforeLookUp).catch(cameIn('Authorization'))
 }
 
-async function findAdmin(app: App, authorization: string, beforeLookUp?: () => void): Promise<Principal> {
+async function findBearer(
+  app: App,
+  authorization: string,
+  takesClientTokens: boolean,
+  beforeLookUp?: () => void,
+): Promise<Principal> {
   // The scheme is case-insensitive (RFC 9110, section 11.1).
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   if (token === undefined) throw refuseToken('It must be Bearer and an admin token.')
   if (token.startsWith('ek_')) throw refuseToken('It takes admin tokens; an API key goes into X-API-Key.')
-  return verifyAdminToken(app, token, beforeLookUp)
+  if (!token.startsWith('ct_')) return verifyAdminToken(app, token, beforeLookUp)
+  if (takesClientTokens) return findCallerByToken(app, token, beforeLookUp)
+  throw refuseToken('It takes admin tokens; a client token opens only /graphql and /graphql/stream.')
 }
 
 const refuseToken = (detail: string): ServiceError => new ServiceError('invalid_admin_token', { detail })

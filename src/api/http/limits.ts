@@ -2,8 +2,8 @@ import type { FastifyReply } from 'fastify'
 
 import type { App } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { addressBucket, type Rate } from '../../core/limits.ts'
-import type { TicketUse } from '../../live/caps.ts'
+import { addressBucket } from '../../core/limits.ts'
+import { countAddressOfBrowser, unauthenticatedRate } from '../../live/browser-limits.ts'
 import type { Principal } from './credentials.ts'
 
 /**
@@ -13,24 +13,28 @@ import type { Principal } from './credentials.ts'
 const REFUSED = new Set([400, 401])
 
 /**
- * Takes one or more tokens of the bucket of a key or admin, and sets the headers with the rest:
- * every answer has them, whatever its status. Throws `rate_limited`.
+ * Takes one or more tokens of the bucket of a key, an admin or a client token, and sets the headers
+ * with the rest: every answer has them, whatever its status. A browser takes them of its address
+ * too. Throws `rate_limited`.
  */
-export function countCaller({ limits }: App, reply: FastifyReply, { tenant, actor }: Principal, tokens = 1): void {
-  const { rateLimit } = tenant.settings
-  const verdict = limits.take('caller', `${tenant.id}/${actor.kind}/${actor.id}`, rateLimit, tokens)
+export function countCaller(
+  app: App,
+  reply: FastifyReply,
+  { tenant, actor }: Principal,
+  { address, tokens = 1 }: { address: string; tokens?: number },
+): void {
+  const { rateLimit, clientToken } = tenant.settings
+  const verdict =
+    actor.kind === 'client'
+      ? app.limits.take('client', `${tenant.id}/${actor.id}`, clientToken, tokens)
+      : app.limits.take('caller', `${tenant.id}/${actor.kind}/${actor.id}`, rateLimit, tokens)
   void reply.headers({
-    'ratelimit-limit': String(rateLimit.burst),
+    'ratelimit-limit': String((actor.kind === 'client' ? clientToken : rateLimit).burst),
     'ratelimit-remaining': String(verdict.remaining),
     'ratelimit-reset': String(verdict.resetSeconds),
   })
   if (!verdict.isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
-}
-
-/** The rate of callers without their own bucket; null for no limit. */
-function unauthenticatedRate({ settings }: App): Rate | null {
-  const { UNAUTHENTICATED_RATE_PER_SECOND: perSecond, UNAUTHENTICATED_RATE_BURST: burst } = settings
-  return perSecond === 0 ? null : { perSecond, burst }
+  if (actor.kind === 'client') countAddressOfBrowser(app, { tenantId: tenant.id, address }, tokens)
 }
 
 /**
@@ -80,49 +84,4 @@ export async function onBudgetOf<T>(
 function giveBackAddress(app: App, address: string): void {
   const rate = unauthenticatedRate(app)
   if (rate !== null) void app.limits.giveBack('address', addressBucket(address), rate, 1)
-}
-
-/** A replay costs as many tokens as pages of this size would. */
-const EVENTS_PER_TOKEN = 100
-
-/** The bytes of this many usual events. Events with long comments have some 60 KB each. */
-const BYTES_PER_TOKEN = 65_536
-
-const ticketBuckets = ({ ticket, address }: TicketUse): string[] => [
-  `${ticket.tenantId}/${ticket.id}`,
-  // Per tenant: readers of different tenants behind one address do not share a bucket.
-  `${ticket.tenantId}/address/${addressBucket(address)}`,
-]
-
-/**
- * Takes a token for a stream with a ticket, from the ticket's bucket and from its address's. Throws
- * `rate_limited`.
- */
-export function countTicket(app: App, use: TicketUse): void {
-  const rate = unauthenticatedRate(app)
-  if (rate === null) return
-  for (const name of ticketBuckets(use)) {
-    const { isAllowed, retryAfterSeconds } = app.limits.take('ticket', name, rate)
-    if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
-  }
-}
-
-/**
- * Charges the same buckets for a replay: at once for its events, and through the result for their
- * bytes.
- */
-export function chargeReplay(app: App, use: TicketUse, events: number): (bytes: number) => void {
-  const rate = unauthenticatedRate(app)
-  let charged = 0
-  let sentBytes = 0
-  const chargeUpTo = (tokens: number): void => {
-    if (rate === null || tokens <= charged) return
-    for (const name of ticketBuckets(use)) app.limits.charge('ticket', name, rate, tokens - charged)
-    charged = tokens
-  }
-  chargeUpTo(Math.floor(events / EVENTS_PER_TOKEN))
-  return (bytes) => {
-    sentBytes += bytes
-    chargeUpTo(Math.floor(sentBytes / BYTES_PER_TOKEN))
-  }
 }

@@ -144,8 +144,8 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     registerGraphQL(scope, app, {
       hasIdempotencyKey,
       answerOnce,
-      takeTokens: ({ ctx: { caller } }, reply, tokens) => {
-        if (caller !== null) countCaller(app, reply, caller, tokens)
+      takeTokens: ({ ip, ctx: { caller } }, reply, tokens) => {
+        if (caller !== null) countCaller(app, reply, caller, { address: ip, tokens })
       },
     })
     refuseOthers()

@@ -6,18 +6,19 @@ import { type Id, isId } from '../../core/ids.ts'
 import { countRefusal } from '../../core/metrics.ts'
 import { credentialOf } from '../../live/credentials.ts'
 import { viewerOf, type StreamViewer } from '../../live/viewer.ts'
-import { admitStream, type TicketUse } from '../../live/caps.ts'
+import { admitStream, type BrowserUse } from '../../live/caps.ts'
+import { chargeReplayOfTicket, countTicket } from '../../live/browser-limits.ts'
 import { StreamConnection, lifetimeMs, type Owner, refuseConnection } from '../../live/connection.ts'
 import { type Hub, hubOf } from '../../live/hub.ts'
 import { type Headers, headersOf, requireTurn } from '../../live/outlet.ts'
 import { presenceOf } from '../../domains/stream/presence.ts'
-import { checkTicketAge, readTicket } from '../../live/tickets.ts'
+import { checkTicketAge, readTicket, type Ticket } from '../../live/tickets.ts'
 import { loadTenant } from '../../domains/tenants/tenants.ts'
 import { toServiceError } from '../graphql/errors.ts'
-import { type CorsHeaders, corsHeaders, preflightHeaders } from './cors.ts'
+import { type CorsHeaders, corsHeaders, originHeaders, preflightHeaders } from './cors.ts'
 import { authenticate, authenticateToken, credentialsOf, headerOf } from './credentials.ts'
 import { takesGzip } from './encoding.ts'
-import { chargeReplay, countAddress, countCaller, countTicket, onBudgetOf } from './limits.ts'
+import { countAddress, countCaller, onBudgetOf } from './limits.ts'
 import { warnOfUnknownProxy } from './proxies.ts'
 
 const PATH = '/api/v1/stream/:discussionId'
@@ -39,7 +40,7 @@ interface Opener {
   /** Null for a ticket. */
   actor: Actor | null
   /** Null for a key or an admin token. */
-  use: TicketUse | null
+  use: (BrowserUse & Pick<Ticket, 'minter'>) | null
   headers: Headers
 }
 
@@ -90,7 +91,7 @@ async function openStream(
     const { tenant, viewer, actor, use } = opener
     hasEntered = true
     void reply.headers(opener.headers)
-    if (actor !== null) countCaller(app, reply, { tenant, actor })
+    if (actor !== null) countCaller(app, reply, { tenant, actor }, { address: request.ip })
     if (!isId(discussionId)) throw new ServiceError('not_found')
 
     if (use !== null) countTicket(app, use)
@@ -115,7 +116,7 @@ async function openStream(
       window: tenant.settings.stream,
     })
     connection.sit(beginning.seat)
-    const charge = use === null ? undefined : chargeReplay(app, use, beginning.replayed)
+    const charge = use === null ? undefined : chargeReplayOfTicket(app, use, beginning.replayed)
     if (connection.isOver) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
     requireTurn(reply.raw)
     reply.hijack()
@@ -129,7 +130,7 @@ async function openStream(
     // If the database is down, the tenant's origins may be unknown. This answer reveals nothing to
     // a page.
     const { origin } = request.headers
-    if (origin !== undefined) void reply.header('access-control-allow-origin', origin)
+    if (origin !== undefined) void reply.headers(originHeaders(origin))
     countRefusal(app, 'stream', refusal.code)
     reply.hijack()
     refuseConnection(reply.raw, headersOf(reply.getHeaders()), { lastEventId, isCapped })
@@ -153,7 +154,7 @@ function forgetRequest(request: FastifyRequest): void {
 
 function ownerOf(hub: Hub, { tenant, actor, use }: Opener): Owner {
   const lifetime = lifetimeMs(tenant.settings.stream.maxDurationSeconds, Math.random())
-  const minter = use?.ticket.minter ?? null
+  const minter = use?.minter ?? null
   const ofTicket = minter === null ? null : hub.shared(minter)
   return {
     tenantId: tenant.id,
@@ -215,9 +216,9 @@ async function openerByTicket(
     throw new ServiceError('invalid_ticket', { detail: 'The ticket is for another discussion.' })
   const tenant = await loadTenant(app, ticket.tenantId).catch(asInvalidTicket)
   checkTicketAge(ticket, tenant, { isReconnect, now: Date.now() })
-  const headers = originHeaders(tenant, request.headers.origin)
+  const headers = headersForPage(tenant, request.headers.origin)
   warnOfUnknownProxy(app, request)
-  const use = { ticket, address: request.ip }
+  const use = { ...ticket, address: request.ip }
   return { tenant, viewer: { kind: 'public', readerId: ticket.readerId }, actor: null, use, headers }
 }
 
@@ -240,7 +241,7 @@ async function answerPreflight(app: App, request: FastifyRequest, reply: Fastify
   const text = readQuery(request).get('ticket')
   if (text === undefined) throw new ServiceError('origin_not_allowed')
   const tenant = await loadTenant(app, (await readTicket(app, text)).tenantId).catch(asInvalidTicket)
-  originHeaders(tenant, origin)
+  headersForPage(tenant, origin)
   return reply
     .code(204)
     .headers(preflightHeaders(origin, 'GET', ['Last-Event-ID', 'Cache-Control']))
@@ -248,7 +249,7 @@ async function answerPreflight(app: App, request: FastifyRequest, reply: Fastify
 }
 
 /** CORS headers for a page of this origin; none without an origin. Throws `origin_not_allowed`. */
-function originHeaders(tenant: Tenant, origin: string | undefined): CorsHeaders {
+function headersForPage(tenant: Tenant, origin: string | undefined): CorsHeaders {
   if (origin === undefined) return {}
   const headers = corsHeaders(tenant, origin)
   if (headers === null) throw new ServiceError('origin_not_allowed')

@@ -3,7 +3,8 @@ import type { ErrorCode } from '../../core/errors.ts'
 /** When a caller gets an error, and what to do. Shown in `docs/reference/errors.md`. */
 export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
   malformed_json: 'The body is not one JSON value in UTF-8, or the request is not valid HTTP. `detail` says which.',
-  ambiguous_credentials: 'The request has two kinds of credentials. Remove one.',
+  ambiguous_credentials:
+    'The request has two kinds of credentials, such as a key and a token, or a client token and an assertion. Remove one.',
   missing_credentials: 'The route needs a caller. Send an API key or an admin token.',
   invalid_api_key:
     'No tenant has this key, or it is not `ek_` and 64 hex characters. Check that the whole key is sent.',
@@ -13,13 +14,17 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
     'The e-mail address or the password is wrong, or the token has expired or was ended by a change of the password. Sign in again.',
   invalid_ticket: 'The ticket is not one of this service, or is for another discussion. Mint a new ticket.',
   expired_ticket: 'Tickets open a stream for a short time only (`ticket` in the tenant settings). Mint a new ticket.',
+  invalid_client_token:
+    'The token is not one of this service, or it has ended: its key was revoked, or its reader was banned, erased or merged. Get a new one from your backend.',
+  expired_client_token: 'A client token lives for an hour at most. Get a new one from your backend.',
   invalid_identity:
     'The signature, a header or a claim of the assertion is wrong. `detail` names it. The [test vectors](../../vectors/README.md) show valid and invalid assertions.',
   expired_identity: 'The `exp` of the assertion is over. Sign a new one.',
-  missing_capability: '`detail` names the capability. Use a key that has it.',
+  missing_capability:
+    '`detail` names the capability: use a key that has it. A client token can ask only what the [guide](../guides/graphql.md#a-browser) lists.',
   capability_escalation: 'A key made or changed another key with more capabilities than its own. Use an admin token.',
   admin_only: 'The route takes an admin token, not an API key.',
-  identity_required: 'Send the assertion of the reader in `X-Service-Identity`.',
+  identity_required: 'Send the assertion of the reader in `X-Service-Identity`, or mint the client token with it.',
   reader_banned: 'The reader cannot write while the ban is in force. Show them `ban` of `GET /readers/me`.',
   not_author: 'The asserted reader has not written this comment.',
   edit_window_closed: 'The edit window of the comment (`editWindowSeconds` of the tenant settings) is over.',

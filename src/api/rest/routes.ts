@@ -1,6 +1,7 @@
 import { routes as analytics } from '../../domains/analytics/rest.ts'
 import { routes as classifier } from '../../domains/classifier/rest.ts'
 import { routes as audit } from '../../domains/audit/rest.ts'
+import { routes as clientTokens } from '../../domains/client-tokens/rest.ts'
 import { routes as comments } from '../../domains/comments/rest.ts'
 import { routes as discussions } from '../../domains/discussions/rest.ts'
 import { routes as exports } from '../../domains/exports/rest.ts'
@@ -28,7 +29,7 @@ export const ROUTES_BY_TAG = {
   moderation,
   readers: [...readers, ...merges],
   privacy,
-  stream,
+  stream: [...stream, ...clientTokens],
   webhooks,
   overview,
   analytics,

@@ -3,7 +3,14 @@
 import { type Page, teller } from './pages.ts'
 import { problem, Refusal, requestIdOf } from './problems.ts'
 import { idempotencyKeyFor, type Profile, profileOf, type SignedInReader, signAssertion } from './readers.ts'
-import { type Backend, type PageRequest, readBody, requireOwnPage } from './requests.ts'
+import {
+  type Backend,
+  type ClientToken,
+  type ClientTokenOptions,
+  type PageRequest,
+  readBody,
+  requireOwnPage,
+} from './requests.ts'
 import { findRoute, type Match } from './routes.ts'
 import { askService } from './service.ts'
 
@@ -11,7 +18,7 @@ export { fastifyPlugin } from './fastify.ts'
 export { nodeHandler } from './node.ts'
 export type { Page } from './pages.ts'
 export type { SignedInReader } from './readers.ts'
-export type { Backend, PageRequest } from './requests.ts'
+export type { Backend, ClientToken, ClientTokenOptions, PageRequest } from './requests.ts'
 
 type Awaitable<T> = T | Promise<T>
 
@@ -151,7 +158,21 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     return finish(response, requestId)
   }
 
-  return { basePath, answer, fetch: (request) => answer(request, request) }
+  async function clientToken(
+    incoming: Incoming,
+    { ttlSeconds, externalIds }: ClientTokenOptions = {},
+  ): Promise<ClientToken> {
+    const found = await reader(incoming)
+    const body = Buffer.from(JSON.stringify({ ttlSeconds, externalIds }))
+    const headers: Record<string, string> = {}
+    if (found != null) headers[`${headerPrefix}Identity`] = signAssertion(settings, profileOf(found), body)
+    const call = { method: 'POST', path: '/client-tokens', headers, body }
+    const response = await askService(settings, call, new AbortController().signal)
+    if (!response.ok) throw new Error(`the service gives no client token: ${await response.text()}`)
+    return (await response.json()) as ClientToken
+  }
+
+  return { basePath, answer, fetch: (request) => answer(request, request), clientToken }
 }
 
 /**

@@ -21,6 +21,27 @@ export interface Backend<Incoming> {
   answer: (request: PageRequest, incoming: Incoming) => Promise<Response>
   /** The same where the framework's request is that of fetch. */
   fetch: (request: Request & Incoming) => Promise<Response>
+  /**
+   * A token with which the page of this request uses GraphQL in the browser. It acts for the
+   * signed-in reader, if there is one. Rejects if the service does not give one.
+   */
+  clientToken: (incoming: Incoming, options?: ClientTokenOptions) => Promise<ClientToken>
+}
+
+export interface ClientTokenOptions {
+  /** How many seconds it lives: 60 to 3 600; 900 by default. */
+  ttlSeconds?: number | undefined
+  /** The pages that it opens, 1 to 50; all of them by default. The caller may read them. */
+  externalIds?: readonly string[] | undefined
+}
+
+/** What the page sends as `Authorization: Bearer`, until when, and for which reader. */
+export interface ClientToken {
+  token: string
+  /** RFC 3339. */
+  expiresAt: string
+  /** The reader's id in the service; null for none. */
+  readerId: string | null
 }
 
 /** Throws a TypeError for what `createBackend` has not made. */

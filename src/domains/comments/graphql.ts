@@ -4,6 +4,7 @@ import { builder } from '../../schema/builder.ts'
 import { listed } from '../../schema/connection.ts'
 import { inputFields } from '../../schema/checked.ts'
 import { shapedBy } from '../../schema/shape.ts'
+import { ofComment, ofNewComment, seenByClient } from '../client-tokens/scope.ts'
 import { loadDiscussion } from '../discussions/discussions.ts'
 import { DiscussionByInput, DiscussionRef } from '../discussions/graphql.ts'
 import { reactionOfViewer } from '../reactions/read.ts'
@@ -191,10 +192,11 @@ builder.queryField('comment', (t) =>
   t.field({
     type: CommentRef,
     access: 'key',
+    client: true,
     description:
       'Returns a comment. One that is not approved is visible to its author and to moderators, and to others as a tombstone while it has replies in view.',
     args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
-    resolve: (_root, { id }, ctx) => comments.getComment(ctx, id),
+    resolve: async (_root, { id }, ctx) => seenByClient(ctx, await comments.getComment(ctx, id)),
   }),
 )
 
@@ -246,6 +248,7 @@ builder.relayMutationField(
   },
   {
     access: 'reader',
+    client: ofNewComment,
     throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
     description: 'Posts a comment for the asserted reader.',
     resolve: async (_root, { input }, ctx) => ({ comment: await createComment(ctx, input) }),
@@ -269,6 +272,7 @@ builder.relayMutationField(
   },
   {
     access: 'reader',
+    client: ofComment,
     throws: [
       'reader_banned',
       'not_author',
@@ -301,6 +305,7 @@ builder.relayMutationField(
   },
   {
     access: 'key',
+    client: ofComment,
     throws: ['missing_capability', 'identity_required', 'not_author', 'discussion_archived'],
     description:
       'Deletes a comment. If the asserted reader wrote it, the author deletes it. Otherwise a moderator does, who needs moderate_content.',

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 
-import { type Doer, recordAuditOf } from '../../core/audit.ts'
-import { type App, type Ctx, requireCaller } from '../../core/context.ts'
+import { type Doer, doerOf, recordAuditOf } from '../../core/audit.ts'
+import type { App, Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
@@ -29,8 +29,7 @@ interface UpdateDiscussion {
  * to it for a year. Throws `not_found`, `discussion_archived`, `external_id_taken`.
  */
 export async function updateDiscussion(ctx: Ctx, { id, ...input }: UpdateDiscussion): Promise<Discussion> {
-  const { tenant, actor } = requireCaller(ctx)
-  return changeDiscussion(ctx.app, { tenantId: tenant.id, actor }, id, validate(discussionChanges, input))
+  return changeDiscussion(ctx.app, doerOf(ctx), id, validate(discussionChanges, input))
 }
 
 /** The same for an operator at the command line. */

@@ -221,6 +221,22 @@ export async function findDiscussionId(ctx: Ctx, externalId: string): Promise<Id
   return row.id
 }
 
+/** The discussions of several external ids, those that there are. */
+export async function findDiscussionIds(ctx: Ctx, externalIds: readonly string[]): Promise<ReadonlyMap<string, Id>> {
+  const tenantId = requireCaller(ctx).tenant.id
+  const known = knownIds(ctx.app)
+  const idOf = (externalId: string): Id | undefined => known.get(ofExternalId(tenantId, externalId))
+  const unknown = externalIds.filter((externalId) => idOf(externalId) === undefined)
+  const read = unknown.length === 0 ? [] : await sql.selectIds(ctx.app.db.query, tenantId, unknown)
+  for (const { id, externalId } of read) rememberIds(ctx, id, externalId)
+  const all = new Map(read.map(({ id, externalId }) => [externalId, id]))
+  for (const externalId of externalIds) {
+    const id = idOf(externalId)
+    if (id !== undefined) all.set(externalId, id)
+  }
+  return all
+}
+
 /** The id of an external id's discussion, which is created if there is none. */
 export async function ensureDiscussion(ctx: Ctx, externalId: string): Promise<Id> {
   return (await findDiscussionId(ctx, externalId)) ?? (await createDiscussion(ctx, { externalId })).discussion.id
@@ -287,8 +303,14 @@ const externalIdInput = z.object({ externalId: externalIdSchema })
 export async function countDiscussions(ctx: Ctx, externalIds: readonly string[]): Promise<sql.DiscussionCount[]> {
   const result = validate(countsInput, { externalIds })
   const known = await readCounts(ctx, '', result.externalIds)
-  return result.externalIds.map((externalId) => known.get(externalId) ?? { externalId, commentCount: 0, state: 'open' })
+  return result.externalIds.map((externalId) => known.get(externalId) ?? countOfUnknown(externalId))
 }
+
+export const countOfUnknown = (externalId: string): sql.DiscussionCount => ({
+  externalId,
+  commentCount: 0,
+  state: 'open',
+})
 
 const readCounts = sharedReads<readonly string[], ReadonlyMap<string, sql.DiscussionCount>>({
   most: 16,

@@ -1,5 +1,6 @@
 import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
+import { namedCounts, seenByClient } from '../client-tokens/scope.ts'
 import { shadowIn } from '../comments/shadow.ts'
 import { viewerInShadow } from '../readers/readers.ts'
 import { searchSchema } from '../../core/search.ts'
@@ -97,10 +98,13 @@ builder.queryField('discussion', (t) =>
   t.field({
     type: DiscussionRef,
     access: 'key',
+    client: true,
     description: 'Returns a discussion.',
     args: { by: t.arg({ type: DiscussionByInput, required: true, description: 'The discussion.' }) },
-    resolve: (_root, { by }, ctx, info) =>
-      asksOnlyFor(info, HANGS_ON_IT) ? discussions.getDiscussionUnread(ctx, by) : discussions.getDiscussion(ctx, by),
+    resolve: async (_root, { by }, ctx, info) => {
+      const get = asksOnlyFor(info, HANGS_ON_IT) ? discussions.getDiscussionUnread : discussions.getDiscussion
+      return seenByClient(ctx, await get(ctx, by))
+    },
   }),
 )
 
@@ -126,6 +130,7 @@ builder.queryField('discussionCounts', (t) =>
   t.field({
     type: [DiscussionCountRef],
     access: 'key',
+    client: true,
     description: 'Returns the comment counts of up to 200 pages, in the order of the request.',
     args: {
       externalIds: t.arg.stringList({
@@ -134,7 +139,8 @@ builder.queryField('discussionCounts', (t) =>
         extensions: shapedBy(discussions.countsSchema),
       }),
     },
-    resolve: (_root, { externalIds }, ctx) => discussions.countDiscussions(ctx, externalIds),
+    resolve: async (_root, { externalIds }, ctx) =>
+      namedCounts(ctx, await discussions.countDiscussions(ctx, externalIds)),
   }),
 )
 

@@ -78,6 +78,20 @@ export const upsertDiscussion = async (
   return (await sql<DiscussionRow>(UPSERT, params))[0]
 }
 
+const IDS = statement(
+  'discussion_ids_by_external_id',
+  `SELECT id, external_id AS "externalId" FROM discussions WHERE tenant_id = $1 AND external_id = ANY($2::text[])
+   UNION ALL
+   SELECT discussion_id, external_id FROM ${aliasesOf('$1', '$2')} a`,
+)
+
+/** The discussions that have these external ids, or had them in the last year. */
+export const selectIds = (
+  sql: Sql,
+  tenantId: Id,
+  externalIds: readonly string[],
+): Promise<{ id: Id; externalId: string }[]> => sql<{ id: Id; externalId: string }>(IDS, [tenantId, externalIds])
+
 const COUNTS = statement(
   'discussion_counts',
   `SELECT external_id AS "externalId", comment_count AS "commentCount", state::text

@@ -171,13 +171,15 @@ function digestWith(
   { tenant, actor, identity }: Caller,
   { key, method, url, rawBody }: KeyedRequest,
 ): Digests {
+  // A page that retries may have got a new token for the same reader meanwhile.
+  const callerId = actor.kind === 'client' ? (actor.readerId ?? actor.id) : actor.id
   const hmac = (name: string, ...parts: unknown[]) =>
     createHmac('sha256', secret).update(JSON.stringify([name, tenant.id, ...parts]))
   return {
     key: { tenantId: tenant.id, keyDigest: Buffer.concat([Buffer.from(id, 'hex'), hmac('key', key).digest()]) },
     // The caller is part of it: otherwise a key without capabilities could get the replay of
     // another one's secrets.
-    request: hmac('request', method, url, actor.kind, actor.id, identity?.externalId ?? null)
+    request: hmac('request', method, url, actor.kind, callerId, identity?.externalId ?? null)
       .update(rawBody)
       .digest(),
   }

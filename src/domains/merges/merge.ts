@@ -1,10 +1,11 @@
-import { type Doer, recordAuditOf } from '../../core/audit.ts'
+import { type Doer, doerOf, recordAuditOf } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { ofTenant } from '../../core/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
+import { announceEnd, endTokensOfReader } from '../client-tokens/ended.ts'
 import { hasRows } from '../privacy/erase-batches.ts'
 import { isBanned } from '../readers/bans.ts'
 import { banOf } from '../readers/records.ts'
@@ -32,9 +33,9 @@ const MAX_ROUNDS = 20
  * `invalid_transition`.
  */
 export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderRecord> {
-  const { tenant, actor } = requireCaller(ctx)
+  const { tenant } = requireCaller(ctx)
   const { scope, log } = ctx.app
-  const stays = await begin(ctx.app, { tenantId: tenant.id, actor }, input)
+  const stays = await begin(ctx.app, doerOf(ctx), input)
   if (scope === undefined) {
     await goOn(ctx.app, tenant.id, input.readerId)
     return stays
@@ -90,7 +91,7 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
   if (!isId(readerId)) throw noReader()
   if (!isId(intoId)) throw noTarget()
   if (readerId === intoId) throw invalid('/into', 'same_reader', 'must be another reader')
-  const { stays, names } = await app.db.transaction(async (tx) => {
+  const { stays, names, ended } = await app.db.transaction(async (tx) => {
     const rows = await sql.lockReaders(tx, tenantId, [readerId, intoId])
     const find = (id: Id): sql.LockedReader | undefined => rows.find((row) => row.id === id)
     const mergeOf = (id: Id): Promise<sql.Merge | undefined> => sql.findMerge(tx, tenantId, id)
@@ -102,7 +103,7 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
       const merge = await mergeOf(readerId)
       if (merge?.intoId !== intoId) throw noReader(merge)
       // A repeated call continues the merge.
-      return { stays: await tx.prisma.reader.findUniqueOrThrow({ where }), names: [] }
+      return { stays: await tx.prisma.reader.findUniqueOrThrow({ where }), names: [], ended: [] }
     }
     const now = new Date()
     await sql.beginMerge(tx, tenantId, readerId, intoId, now)
@@ -117,8 +118,12 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
       before: { externalId: from.externalId },
       after: { into: intoId, ban: banOf(after) },
     })
-    return { stays: after, names: [from.externalId, into.externalId] }
+    const tokens = await endTokensOfReader(tx, tenantId, readerId)
+    // The one who stays may be banned from now on.
+    if (ban !== into && !ban.shadowBanned) tokens.push(...(await endTokensOfReader(tx, tenantId, intoId)))
+    return { stays: after, names: [from.externalId, into.externalId], ended: tokens }
   })
+  announceEnd(app, ended)
   for (const externalId of names) announceChange(app, { kind: 'reader', tenantId, externalId })
   return stays
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { COUNT_LIMIT } from '../../core/sql.ts'
 import { builder } from '../../schema/builder.ts'
 import { shapedBy } from '../../schema/shape.ts'
+import { ofComment } from '../client-tokens/scope.ts'
 import { findComment } from '../comments/comments.ts'
 import { besideComment, CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
 import type { HoldReason } from '../comments/rules.ts'
@@ -245,6 +246,7 @@ builder.relayMutationField(
   },
   {
     access: 'reader',
+    client: ofComment,
     throws: ['reader_banned', 'discussion_archived', 'already_reported'],
     description: 'Reports an approved comment for the asserted reader. A reader can report a comment once.',
     resolve: async (_root, { input }, ctx) => ({ report: await reportComment(ctx, input) }),

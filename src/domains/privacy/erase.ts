@@ -6,6 +6,7 @@ import { ofTenant } from '../../core/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
 import { forgetInAnalytics } from '../analytics/fold.ts'
+import { announceEnd, endTokensOfReader } from '../client-tokens/ended.ts'
 import { withdrawExports } from '../exports/exports.ts'
 import { forgetInAnswers } from '../idempotency/idempotency.ts'
 import { loadTenant } from '../tenants/tenants.ts'
@@ -145,7 +146,7 @@ async function eraseAuditEntries(erasure: Erasure): Promise<boolean> {
  */
 async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
   const { tenant } = requireCaller(ctx)
-  const { externalId, readerIds } = await ctx.app.db.transaction(async (tx) => {
+  const { externalId, readerIds, ended } = await ctx.app.db.transaction(async (tx) => {
     const reader = isId(readerId) ? await sql.lockReaderToErase(tx, tenant.id, readerId) : undefined
     if (reader === undefined) throw new ServiceError('not_found', { detail: 'There is no such reader.' })
     const former = await listFormerReaders(tx, tenant.id, readerId)
@@ -160,8 +161,10 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
     }
     await recordAudit(tx, ctx, { action: 'reader.erase', targetType: 'reader', targetId: readerId })
     for (const each of merged) if (!each.isUnderWay) await forgetMerged(tx, tenant.id, each.readerId)
-    return { externalId: reader.externalId, readerIds: [readerId, ...rest] }
+    const tokens = await endTokensOfReader(tx, tenant.id, readerId)
+    return { externalId: reader.externalId, readerIds: [readerId, ...rest], ended: tokens }
   })
+  announceEnd(ctx.app, ended)
   announceChange(ctx.app, { kind: 'reader', tenantId: tenant.id, externalId })
   return readerIds
 }

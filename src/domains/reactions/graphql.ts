@@ -1,5 +1,6 @@
 import { builder } from '../../schema/builder.ts'
 import { shapedBy } from '../../schema/shape.ts'
+import { ofComment } from '../client-tokens/scope.ts'
 import { findComment, reactionCountsSchema } from '../comments/comments.ts'
 import { CommentRef } from '../comments/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
@@ -81,6 +82,7 @@ builder.relayMutationField(
   },
   {
     access: 'reader',
+    client: ofComment,
     throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
     description: 'Adds a reaction. The same type again removes it, and another type replaces it.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.toggleReaction(ctx, input) }),
@@ -98,6 +100,7 @@ builder.relayMutationField(
   },
   {
     access: 'reader',
+    client: ofComment,
     throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
     description: "Sets the asserted reader's reaction. Safe to repeat.",
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.setReaction(ctx, input) }),
@@ -110,6 +113,7 @@ builder.relayMutationField(
   { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
   {
     access: 'reader',
+    client: ofComment,
     throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
     description: "Removes the asserted reader's reaction. Safe to repeat.",
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.removeReaction(ctx, input) }),

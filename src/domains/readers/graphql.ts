@@ -213,6 +213,7 @@ builder.queryField('viewer', (t) =>
   t.field({
     type: ViewerRef,
     access: 'reader',
+    client: true,
     description: 'Returns the reader of the identity assertion.',
     resolve: (_root, _args, ctx) => getViewer(ctx),
   }),

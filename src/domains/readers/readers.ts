@@ -14,7 +14,7 @@ import { growing } from '../../core/growing.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { announceChange, followCacheNews } from '../../core/read-cache.ts'
 import { isReaderGone, ReaderGone } from './gone.ts'
-import { type ReaderRow, upsertReader } from './sql.ts'
+import { type ReaderRow, selectBoundReader, upsertReader } from './sql.ts'
 
 /** A reader's profile in answers. */
 export interface Reader {
@@ -47,17 +47,23 @@ interface Writing {
 const readers = perApp((app) => {
   const known = new LRUCache<string, Known>({ ...growing(50_000), ttl: FIVE_MINUTES_MS })
   const underWay = new Map<string, Writing>()
+  /** Counts the entries that were dropped: a read during which it changes may be stale. */
+  const drops = { count: 0 }
   const forget = (key: string): void => {
     known.delete(key)
+    drops.count++
     const writing = underWay.get(key)
     if (writing !== undefined) writing.stale = true
   }
   followCacheNews(app, {
     kind: 'reader',
     forget: ({ tenantId, externalId }) => forget(keyOf(tenantId, externalId)),
-    clear: () => known.clear(),
+    clear: () => {
+      known.clear()
+      drops.count++
+    },
   })
-  return { known, underWay, forget }
+  return { known, underWay, drops, forget }
 })
 
 const keyOf = (tenantId: Id, externalId: string): string => `${tenantId} ${externalId}`
@@ -96,8 +102,8 @@ export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T
 
 /**
  * The stored reader of an assertion: created by the first one, updated by a newer one with another
- * profile. An assertion without profile claims changes no profile. No query is made if this process
- * knows that nothing has changed.
+ * profile; or that of a client token. An assertion without profile claims changes no profile. No
+ * query is made if this process knows that nothing has changed.
  */
 export const ensureReader = async (app: App, tenant: Tenant, identity: Identity): Promise<Reader> =>
   (await ensureKnown(app, tenant, identity)).reader
@@ -117,6 +123,9 @@ async function ensureKnown(app: App, tenant: Tenant, identity: Identity): Promis
   const { known, underWay } = readers(app)
   const key = keyOf(tenant.id, identity.externalId)
   const entry = known.get(key)
+  if (identity.readerId !== undefined) {
+    return entry?.reader.id === identity.readerId ? entry : boundReader(app, tenant, identity.readerId)
+  }
   const issuedAt = identity.issuedAt.getTime()
   if (entry !== undefined && (issuedAt <= entry.issuedAt || !changes(entry.reader, identity))) {
     if (carriesProfile(identity)) entry.issuedAt = Math.max(entry.issuedAt, issuedAt)
@@ -144,6 +153,20 @@ async function ensureKnown(app: App, tenant: Tenant, identity: Identity): Promis
   } finally {
     underWay.delete(key)
   }
+}
+
+/**
+ * The reader of a client token. It is not looked up by its external id, which after an erasure or a
+ * merge may be another person's.
+ */
+async function boundReader(app: App, tenant: Tenant, readerId: Id): Promise<Known> {
+  const { known, drops } = readers(app)
+  const before = drops.count
+  const row = await selectBoundReader(app.db.query, tenant.id, readerId)
+  if (row === undefined) throw new ServiceError('invalid_client_token')
+  const found = knownOf(row)
+  if (drops.count === before && app.scope === undefined) known.set(keyOf(tenant.id, row.externalId), found)
+  return found
 }
 
 const knownOf = ({ profileIssuedAt, shadowBanned, ...reader }: ReaderRow): Known => ({

@@ -12,6 +12,7 @@ import type { TxSql } from '../../core/sql.ts'
 import { atMost, noNul, readerIdSchema } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
+import { announceEnd, endTokensOfReader } from '../client-tokens/ended.ts'
 import { isBanned } from './bans.ts'
 import { type Reader, requireReader } from './readers.ts'
 import { findReaderCalled, lockReader, searchReaders } from './record-sql.ts'
@@ -170,9 +171,11 @@ const NO_BAN: StoredBan = { bannedAt: null, bannedUntil: null, banReason: null, 
 
 async function changeBan(ctx: Ctx, id: Id, ban: StoredBan): Promise<ReaderRecord> {
   const { tenant } = requireCaller(ctx)
-  const changed = await ctx.app.db.transaction(async (sql) => {
+  const { changed, ended } = await ctx.app.db.transaction(async (sql) => {
     const before = await lockReaderIn(sql, ctx, id)
-    if (ban.bannedAt === null && before.bannedAt === null) return before
+    if (ban.bannedAt === null && before.bannedAt === null) return { changed: before, ended: [] }
+    // A reader must not notice a ban in shadow.
+    const ends = ban.bannedAt !== null && !ban.shadowBanned
     const after = await sql.prisma.reader.update({ where: { tenantId_id: { tenantId: tenant.id, id } }, data: ban })
     await recordAudit(sql, ctx, {
       action: ban.bannedAt === null ? 'reader.unban' : 'reader.ban',
@@ -181,8 +184,9 @@ async function changeBan(ctx: Ctx, id: Id, ban: StoredBan): Promise<ReaderRecord
       before: { ban: banOf(before) },
       after: { ban: banOf(after) },
     })
-    return after
+    return { changed: after, ended: ends ? await endTokensOfReader(sql, tenant.id, id) : [] }
   })
+  announceEnd(ctx.app, ended)
   announceChange(ctx.app, { kind: 'reader', tenantId: tenant.id, externalId: changed.externalId })
   return changed
 }

@@ -64,6 +64,15 @@ export async function upsertReader(
   return (await sql<ReaderRow & { written: boolean }>(UPSERT_READER, params))[0]
 }
 
+const BY_ID = statement(
+  'reader_of_client_token',
+  `SELECT ${READER('r')} FROM readers r WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NULL`,
+)
+
+/** A reader by the id to whom a client token is bound; undefined after an erasure or a merge. */
+export const selectBoundReader = async (sql: Sql, tenantId: Id, id: Id): Promise<ReaderRow | undefined> =>
+  (await sql<ReaderRow>(BY_ID, [tenantId, id]))[0]
+
 export type LiveSecret = Pick<IdentitySecret, 'kid' | 'sealed' | 'expiresAt'>
 
 const LIVE_SECRETS = statement(

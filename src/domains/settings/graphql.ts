@@ -35,6 +35,7 @@ builder.queryField('publicSettings', (t) =>
   t.field({
     type: PublicSettingsRef,
     access: 'key',
+    client: true,
     description: 'Returns the settings that a page for readers needs. A change is seen within 5 s.',
     resolve: (_root, _args, ctx) => findPublicSettings(ctx),
   }),

@@ -3,6 +3,7 @@ import { builder } from '../../schema/builder.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import type { Comment } from '../comments/comment.ts'
 import { reactionCountsSchema } from '../comments/comments.ts'
+import { ofDiscussion } from '../client-tokens/scope.ts'
 import { CommentRef } from '../comments/graphql.ts'
 import type { Discussion } from '../discussions/discussions.ts'
 import { DiscussionRef, DiscussionStateEnum } from '../discussions/graphql.ts'
@@ -221,6 +222,7 @@ builder.subscriptionField('discussionEvents', (t) =>
   t.field({
     type: DiscussionEventRef,
     access: 'key',
+    client: ofDiscussion,
     description:
       'Subscribes to the events of a discussion in order: first the events after lastEventId, then new ones.',
     args: {

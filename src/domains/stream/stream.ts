@@ -48,6 +48,7 @@ const READ_STATE = statement(
 export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Promise<StreamTicket> {
   const { app } = ctx
   const { tenant, identity, actor } = requireCaller(ctx)
+  if (actor.kind === 'client') throw new Error('a client token mints no tickets')
   const discussionId = await discussionOf(ctx, input)
   const [discussion] = isId(discussionId)
     ? await app.db.query<{ state: DiscussionState; seq: number }>(READ_STATE, [tenant.id, discussionId])

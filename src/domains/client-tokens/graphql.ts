@@ -1,0 +1,40 @@
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
+import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
+import { createClientToken, tokenInput } from './tokens.ts'
+
+builder.relayMutationField(
+  'createClientToken',
+  {
+    description: 'What the token opens, and for how long.',
+    extensions: shapedBy(tokenInput),
+    inputFields: (t) => ({
+      ttlSeconds: t.int({ description: 'How many seconds it lives: 60 to 3 600. The default is 900.' }),
+      discussionIds: t.idList({ description: 'The discussions that it opens, 1 to 50. The default is all.' }),
+      externalIds: t.stringList({
+        description:
+          "The same by the tenant's own keys for the pages, instead of discussionIds. The first comment on one of them creates its discussion.",
+      }),
+    }),
+  },
+  {
+    access: 'key',
+    throws: ['not_found'],
+    description: 'Creates a token with which a browser uses GraphQL. With an identity, the token acts for that reader.',
+    resolve: (_root, { input }, ctx) => createClientToken(ctx, input),
+  },
+  {
+    description: 'The new client token.',
+    outputFields: (t) => ({
+      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it expires.' }),
+      readerId: t.exposeID('readerId', {
+        nullable: true,
+        description: 'The reader that it acts for. Null without an identity.',
+      }),
+      token: t.string({
+        ...shownOnce('token'),
+        description: `The token, for \`Authorization: Bearer\`. ${SHOWN_ONCE}`,
+      }),
+    }),
+  },
+)

@@ -1,0 +1,79 @@
+import { type Ctx, type NamedDiscussions, ofRequest, requireCaller } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { type Id, isId } from '../../core/ids.ts'
+import { countOfUnknown, type DiscussionName, findDiscussionId, findDiscussionIds } from '../discussions/discussions.ts'
+import type { DiscussionCount } from '../discussions/sql.ts'
+import { findDiscussionOfComment } from './sql.ts'
+
+// A token that names discussions sees no others: they are as unknown to it as another tenant's.
+
+/** The discussions that the request's client token names; null where it may see all of them. */
+function namedOf(ctx: Ctx): NamedDiscussions | null {
+  const { actor } = requireCaller(ctx)
+  return actor.kind === 'client' ? actor.discussions : null
+}
+
+/** What a token's external ids lead to, found once for a request. */
+const found = ofRequest<{ ids?: Promise<ReadonlySet<Id>> }>(() => ({}))
+
+function idsOf(ctx: Ctx, { ids, externalIds }: NamedDiscussions): Promise<ReadonlySet<Id>> {
+  return (found(ctx).ids ??= findDiscussionIds(ctx, externalIds).then(
+    (byName) => new Set([...ids, ...byName.values()]),
+  ))
+}
+
+async function isNamed(ctx: Ctx, discussionId: Id): Promise<boolean> {
+  const named = namedOf(ctx)
+  return named === null || named.ids.includes(discussionId) || (await idsOf(ctx, named)).has(discussionId)
+}
+
+const unknown = (thing: string): ServiceError => new ServiceError('not_found', { detail: `There is no such ${thing}.` })
+
+/** Throws `not_found` for a discussion that the client token does not name. */
+export async function requireNamed(ctx: Ctx, discussionId: Id): Promise<void> {
+  if (!(await isNamed(ctx, discussionId))) throw unknown('discussion')
+}
+
+/** Counts in which discussions that the client token does not name count as unknown. */
+export async function namedCounts(ctx: Ctx, counts: readonly DiscussionCount[]): Promise<DiscussionCount[]> {
+  const named = namedOf(ctx)
+  if (named === null) return [...counts]
+  const externalIds = counts.map(({ externalId }) => externalId)
+  const [ids, byName] = await Promise.all([idsOf(ctx, named), findDiscussionIds(ctx, externalIds)])
+  return counts.map((count) => (ids.has(byName.get(count.externalId) ?? '') ? count : countOfUnknown(count.externalId)))
+}
+
+/** `client` of a field about one comment, in its input or its arguments. */
+export const ofComment = async (ctx: Ctx, { input: { commentId } }: { input: { commentId: Id } }): Promise<void> => {
+  if (namedOf(ctx) === null || !isId(commentId)) return
+  const discussionId = await findDiscussionOfComment(ctx.app.db.query, requireCaller(ctx).tenant.id, commentId)
+  if (discussionId === undefined || !(await isNamed(ctx, discussionId))) throw unknown('comment')
+}
+
+/** `client` of a field with the argument `discussionId`. */
+export const ofDiscussion = (ctx: Ctx, { discussionId }: { discussionId: Id }): Promise<void> =>
+  requireNamed(ctx, discussionId)
+
+/** `client` of a new comment, which begins only discussions whose external ids the token names. */
+export const ofNewComment = async (ctx: Ctx, { input }: { input: { discussion: DiscussionName } }): Promise<void> => {
+  const { id: discussionId, externalId } = input.discussion
+  if (discussionId != null) await requireNamed(ctx, discussionId)
+  if (externalId == null || namedOf(ctx)?.externalIds.includes(externalId) === true) return
+  const id = await findDiscussionId(ctx, externalId)
+  if (id === null) {
+    const detail = 'There is no such discussion. A client token begins only those whose external ids it names.'
+    throw new ServiceError('not_found', { detail })
+  }
+  await requireNamed(ctx, id)
+}
+
+/**
+ * A comment or a discussion that a field has found, if the client token may see it. Throws
+ * `not_found`.
+ */
+export async function seenByClient<T extends { id: Id; discussionId?: Id } | null>(ctx: Ctx, value: T): Promise<T> {
+  if (value !== null && !(await isNamed(ctx, value.discussionId ?? value.id))) {
+    throw unknown(value.discussionId === undefined ? 'discussion' : 'comment')
+  }
+  return value
+}

@@ -1,0 +1,96 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement, type TxSql } from '../../core/sql.ts'
+import { isLiveToken } from '../../live/credentials.ts'
+
+export interface TokenRow {
+  tenantId: Id
+  id: Id
+  minterId: Id
+  readerId: Id | null
+  readerExternalId: string | null
+  discussionIds: Id[]
+  externalIds: string[]
+  expiresAt: Date
+  /** Whether its key and its reader are still there. */
+  isLive: boolean
+}
+
+const FIND = statement(
+  'find_client_token',
+  `SELECT t.tenant_id AS "tenantId", t.id, t.minter_id AS "minterId", t.reader_id AS "readerId",
+     (SELECT external_id FROM readers r WHERE r.tenant_id = t.tenant_id AND r.id = t.reader_id) AS "readerExternalId",
+     t.discussion_ids::text[] AS "discussionIds", t.external_ids AS "externalIds", t.expires_at AS "expiresAt",
+     ${isLiveToken('$2')} AS "isLive"
+   FROM client_tokens t WHERE t.digest = $1`,
+)
+
+export const findToken = async (sql: Sql, digest: Buffer, now: Date): Promise<TokenRow | undefined> =>
+  (await sql<TokenRow>(FIND, [digest, now]))[0]
+
+export interface NewToken extends Omit<TokenRow, 'readerExternalId' | 'isLive'> {
+  digest: Buffer
+}
+
+const INSERT = statement(
+  'insert_client_token',
+  `INSERT INTO client_tokens (tenant_id, id, digest, minter_id, reader_id, discussion_ids, external_ids, expires_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+)
+
+export const insertToken = async (sql: Sql, t: NewToken): Promise<void> =>
+  void (await sql(INSERT, [
+    t.tenantId,
+    t.id,
+    t.digest,
+    t.minterId,
+    t.readerId,
+    t.discussionIds,
+    t.externalIds,
+    t.expiresAt,
+  ]))
+
+// Serialises what one reader mints, so that no two tokens take the last place. A ban, an erasure
+// and a merge lock the row too: they end the tokens from before, and a later mint sees them.
+const LOCK_READER = statement(
+  'lock_reader_of_client_token',
+  `SELECT 1 FROM readers WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NULL FOR NO KEY UPDATE`,
+)
+
+/** Locks a reader until the transaction ends. False if an erasure or a merge has begun. */
+export const lockReaderOfToken = async (sql: TxSql, tenantId: Id, readerId: Id): Promise<boolean> =>
+  (await sql(LOCK_READER, [tenantId, readerId])).length > 0
+
+export interface LiveTokens {
+  count: number
+  /** When the first of them expires; null without any. */
+  firstEnd: Date | null
+}
+
+const COUNT_OF_READER = statement(
+  'count_client_tokens_of_reader',
+  `SELECT count(*)::int AS count, min(expires_at) AS "firstEnd"
+   FROM client_tokens WHERE tenant_id = $1 AND reader_id = $2 AND expires_at > $3`,
+)
+
+export const countTokensOfReader = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<LiveTokens> =>
+  (await sql<LiveTokens>(COUNT_OF_READER, [tenantId, readerId, now]))[0] ?? { count: 0, firstEnd: null }
+
+const COUNT = statement(
+  'count_client_tokens',
+  `SELECT count(*)::int AS count, min(expires_at) AS "firstEnd"
+   FROM (SELECT expires_at FROM client_tokens WHERE tenant_id = $1 AND expires_at > $2
+     ORDER BY expires_at LIMIT $3) live`,
+)
+
+/** The tenant's live tokens, counted up to `most`. */
+export const countTokens = async (sql: Sql, tenantId: Id, now: Date, most: number): Promise<LiveTokens> =>
+  (await sql<LiveTokens>(COUNT, [tenantId, now, most]))[0] ?? { count: 0, firstEnd: null }
+
+const DISCUSSION_OF_COMMENT = statement(
+  'discussion_of_comment',
+  'SELECT discussion_id AS "discussionId" FROM comments WHERE tenant_id = $1 AND id = $2',
+)
+
+/** The discussion of a comment in any state; undefined if there is none. */
+export const findDiscussionOfComment = async (sql: Sql, tenantId: Id, commentId: Id): Promise<Id | undefined> =>
+  (await sql<{ discussionId: Id }>(DISCUSSION_OF_COMMENT, [tenantId, commentId]))[0]?.discussionId

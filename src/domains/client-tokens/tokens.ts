@@ -1,0 +1,195 @@
+import { z } from 'zod'
+
+import {
+  type Actor,
+  type App,
+  type Ctx,
+  type Identity,
+  perApp,
+  requireCaller,
+  type Tenant,
+} from '../../core/context.ts'
+import { newClientToken, sha256, sha256Hex } from '../../core/crypto.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { type Id, isId, newId } from '../../core/ids.ts'
+import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
+import { counted, externalIdSchema } from '../../core/texts.ts'
+import { validate } from '../../core/validate.ts'
+import { credentialOf } from '../../live/credentials.ts'
+import { selectDiscussions } from '../discussions/sql.ts'
+import { ensureReader } from '../readers/readers.ts'
+import { loadTenant } from '../tenants/tenants.ts'
+import * as sql from './sql.ts'
+
+const RAW_TOKEN = /^ct_[0-9a-f]{64}$/
+
+/** What a request by a client token is made as. */
+export interface ClientCaller {
+  tenant: Tenant
+  actor: Actor
+  /** The token's reader; null for none. */
+  identity: Identity | null
+}
+
+const tokens = perApp((app) => {
+  const cache = createReadCache<sql.TokenRow | null>({
+    max: 50_000,
+    read: async (digest) => (await sql.findToken(app.db.query, Buffer.from(digest, 'hex'), new Date())) ?? null,
+    // As with keys: made-up ones must not evict real ones, and a new one works at once.
+    keep: (token) => token !== null,
+  })
+  followCacheNews(app, { kind: 'client_token', forget: ({ digest }) => cache.forget(digest), clear: cache.clear })
+  // Tokens end with their key. A revocation is rare, so all of them are read again.
+  followCacheNews(app, { kind: 'key', forget: cache.clear, clear: cache.clear })
+  return cache
+})
+
+/**
+ * The caller of a raw client token. `beforeLookUp` runs before the database is queried for a token
+ * that this process has never found, and may refuse. Throws `invalid_client_token`, also after its
+ * key or its reader has ended, and `expired_client_token`.
+ */
+export async function findCallerByToken(app: App, rawToken: string, beforeLookUp?: () => void): Promise<ClientCaller> {
+  if (!RAW_TOKEN.test(rawToken)) throw new ServiceError('invalid_client_token')
+  const digest = sha256Hex(rawToken)
+  if (tokens(app).isNew(digest)) beforeLookUp?.()
+  const token = await tokens(app).get(digest)
+  if (token === null) throw new ServiceError('invalid_client_token')
+  if (token.expiresAt.getTime() <= Date.now()) throw new ServiceError('expired_client_token')
+  if (!token.isLive) throw new ServiceError('invalid_client_token', { detail: ENDED })
+  const tenant = await loadTenant(app, token.tenantId)
+  return { tenant, actor: actorOf(token), identity: identityOf(token) }
+}
+
+const ENDED = 'What minted the token, or the reader that it names, has ended.'
+
+const actorOf = ({ id, minterId, readerId, discussionIds: ids, externalIds, expiresAt }: sql.TokenRow): Actor => ({
+  kind: 'client',
+  id,
+  minterId,
+  readerId,
+  discussions: ids.length + externalIds.length === 0 ? null : { ids, externalIds },
+  expiresAt,
+})
+
+const NEVER = new Date(0)
+
+const identityOf = ({ readerId, readerExternalId: externalId }: sql.TokenRow): Identity | null =>
+  readerId === null || externalId === null
+    ? null
+    : { externalId, issuedAt: NEVER, name: null, avatarUrl: null, profileUrl: null, readerId }
+
+const MAX_NAMED = 50
+
+const unique = <S extends z.ZodType>(schema: S) =>
+  z
+    .array(schema)
+    .min(1)
+    .max(MAX_NAMED)
+    .refine((values) => new Set(values).size === values.length, {
+      message: 'must not repeat one',
+      params: { code: 'repeated' },
+    })
+
+export const tokenInput = z.object({
+  ttlSeconds: z.int().min(60).max(3600).nullish(),
+  discussionIds: unique(z.string()).nullish(),
+  externalIds: unique(externalIdSchema).nullish(),
+})
+
+const DEFAULT_TTL_SECONDS = 900
+
+export interface CreateClientTokenInput {
+  ttlSeconds?: number | null | undefined
+  discussionIds?: readonly Id[] | null | undefined
+  externalIds?: readonly string[] | null | undefined
+}
+
+/** A browser's credential, which is shown once. */
+export interface ClientToken {
+  token: string
+  expiresAt: Date
+  readerId: Id | null
+}
+
+/**
+ * Mints a client token. With an identity, it acts for that reader. It lives no longer than what
+ * mints it. Throws `not_found`, `validation_failed`, `rate_limited` while there are too many.
+ */
+export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput): Promise<ClientToken> {
+  const { app } = ctx
+  const { tenant, actor, identity } = requireCaller(ctx)
+  const { ttlSeconds, discussionIds, externalIds } = validate(tokenInput, input)
+  if (discussionIds != null && externalIds != null) {
+    throw invalid('', 'at_most_one', 'must have only one of discussionIds and externalIds')
+  }
+  await requireDiscussions(ctx, discussionIds ?? [])
+  await requireRoom(app, tenant)
+  const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
+  const token = newClientToken()
+  const end = Date.now() + (ttlSeconds ?? DEFAULT_TTL_SECONDS) * 1000
+  const row: sql.NewToken = {
+    tenantId: tenant.id,
+    id: newId(),
+    digest: sha256(token),
+    minterId: credentialOf(actor, tenant.id).id,
+    readerId,
+    discussionIds: discussionIds ?? [],
+    externalIds: externalIds ?? [],
+    expiresAt: new Date(Math.min(end, actor.expiresAt?.getTime() ?? Infinity)),
+  }
+  if (readerId === null) await sql.insertToken(app.db.query, row)
+  else await insertForReader(ctx, readerId, row)
+  return { token, expiresAt: row.expiresAt, readerId }
+}
+
+/** Throws `not_found`, as a ticket for an unknown discussion does. */
+async function requireDiscussions({ app, caller }: Ctx, ids: readonly Id[]): Promise<void> {
+  if (ids.length === 0 || caller === null) return
+  const found = ids.every(isId) ? await selectDiscussions(app.db.query, caller.tenant.id, ids) : []
+  if (found.length < ids.length) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+}
+
+function insertForReader({ app, caller }: Ctx, readerId: Id, row: sql.NewToken): Promise<void> {
+  const most = caller?.tenant.settings.clientToken.maxLivePerReader ?? 0
+  return app.db.transaction(async (tx) => {
+    if (!(await sql.lockReaderOfToken(tx, row.tenantId, readerId))) {
+      throw new ServiceError('unavailable', { detail: 'The reader is being changed.', retryAfterSeconds: 1 })
+    }
+    const live = await sql.countTokensOfReader(tx, row.tenantId, readerId, new Date())
+    if (live.count >= most) throw tooMany('The reader', 'maxLivePerReader', most, live)
+    await sql.insertToken(tx, row)
+  })
+}
+
+/** Counting costs what there is, so that it is done once a second. */
+const COUNT_MS = 1000
+
+const counts = perApp((app) =>
+  createReadCache<sql.LiveTokens>({
+    max: 1000,
+    maxAgeMs: COUNT_MS,
+    read: (key) => {
+      const [tenantId = '', most] = key.split(' ')
+      return sql.countTokens(app.db.query, tenantId, new Date(), Number(most))
+    },
+  }),
+)
+
+/** What is minted within a second may exceed the cap. */
+async function requireRoom(app: App, { id, settings }: Tenant): Promise<void> {
+  const { maxLive } = settings.clientToken
+  const live =
+    // In a request's own transaction, a statement of the process would wait for its connection.
+    app.scope === undefined
+      ? await counts(app).get(`${id} ${maxLive}`)
+      : await sql.countTokens(app.db.query, id, new Date(), maxLive)
+  if (live.count >= maxLive) throw tooMany('The tenant', 'maxLive', maxLive, live)
+}
+
+function tooMany(whose: string, setting: string, most: number, { firstEnd }: sql.LiveTokens): ServiceError {
+  return new ServiceError('rate_limited', {
+    detail: `${whose} has ${counted(most, 'live client token')}, as many as the setting clientToken.${setting} allows.`,
+    retryAfterSeconds: firstEnd === null ? 1 : (firstEnd.getTime() - Date.now()) / 1000,
+  })
+}

@@ -1,0 +1,92 @@
+import type { App } from '../core/context.ts'
+import { ServiceError } from '../core/errors.ts'
+import type { Id } from '../core/ids.ts'
+import { addressBucket, type BucketKind, type Rate } from '../core/limits.ts'
+import type { BrowserUse } from './caps.ts'
+
+/** The rate of callers without their own bucket; null for no limit. */
+export function unauthenticatedRate({ settings }: App): Rate | null {
+  const { UNAUTHENTICATED_RATE_PER_SECOND: perSecond, UNAUTHENTICATED_RATE_BURST: burst } = settings
+  return perSecond === 0 ? null : { perSecond, burst }
+}
+
+/** A replay costs as many tokens as pages of this size would. */
+const EVENTS_PER_TOKEN = 100
+
+/** The bytes of this many usual events. Events with long comments have some 60 KB each. */
+const BYTES_PER_TOKEN = 65_536
+
+/** A bucket of a browser. */
+interface Bucket {
+  kind: BucketKind
+  name: string
+  rate: Rate
+}
+
+// Per tenant: readers of different tenants behind one address do not share a bucket.
+const addressOf = ({ tenantId, address }: Pick<BrowserUse, 'tenantId' | 'address'>, rate: Rate): Bucket => ({
+  kind: 'ticket',
+  name: `${tenantId}/address/${addressBucket(address)}`,
+  rate,
+})
+
+const take = ({ limits }: App, { kind, name, rate }: Bucket, tokens = 1): void => {
+  const { isAllowed, retryAfterSeconds } = limits.take(kind, name, rate, tokens)
+  if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
+}
+
+/**
+ * Takes tokens of a browser's address, for requests by a client token. Throws `rate_limited`.
+ */
+export function countAddressOfBrowser(app: App, browser: { tenantId: Id; address: string }, tokens: number): void {
+  const rate = unauthenticatedRate(app)
+  if (rate !== null) take(app, addressOf(browser, rate), tokens)
+}
+
+/** The buckets of a ticket and of its address; none without a limit. */
+function bucketsOfTicket(app: App, use: BrowserUse): Bucket[] {
+  const rate = unauthenticatedRate(app)
+  return rate === null ? [] : [{ kind: 'ticket', name: `${use.tenantId}/${use.id}`, rate }, addressOf(use, rate)]
+}
+
+/**
+ * Takes a token for a stream with a ticket, from the ticket's bucket and from its address's. Throws
+ * `rate_limited`.
+ */
+export function countTicket(app: App, use: BrowserUse): void {
+  for (const bucket of bucketsOfTicket(app, use)) take(app, bucket)
+}
+
+/**
+ * Charges the same buckets for a replay: at once for its events, and through the result for their
+ * bytes.
+ */
+export const chargeReplayOfTicket = (app: App, use: BrowserUse, events: number): ((bytes: number) => void) =>
+  chargeReplay(app, bucketsOfTicket(app, use), events)
+
+/** The same for a subscription with a client token, whose own bucket has this rate. */
+export function chargeReplayOfToken(
+  app: App,
+  use: BrowserUse,
+  perToken: Rate,
+  events: number,
+): (bytes: number) => void {
+  const rate = unauthenticatedRate(app)
+  const own: Bucket = { kind: 'client', name: `${use.tenantId}/${use.id}`, rate: perToken }
+  return chargeReplay(app, rate === null ? [own] : [own, addressOf(use, rate)], events)
+}
+
+function chargeReplay({ limits }: App, buckets: readonly Bucket[], events: number): (bytes: number) => void {
+  let charged = 0
+  let sentBytes = 0
+  const chargeUpTo = (tokens: number): void => {
+    if (tokens <= charged) return
+    for (const { kind, name, rate } of buckets) limits.charge(kind, name, rate, tokens - charged)
+    charged = tokens
+  }
+  chargeUpTo(Math.floor(events / EVENTS_PER_TOKEN))
+  return (bytes) => {
+    sentBytes += bytes
+    chargeUpTo(Math.floor(sentBytes / BYTES_PER_TOKEN))
+  }
+}

@@ -1,0 +1,744 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+import { createClient } from 'graphql-sse'
+import {
+  getNamedType,
+  getNullableType,
+  type GraphQLField,
+  type GraphQLInputType,
+  type GraphQLNamedType,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  isUnionType,
+  OperationTypeNode,
+} from 'graphql'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { schema } from '../../src/api/graphql/schema.ts'
+import { sha256Hex } from '../../src/core/crypto.ts'
+import { newId } from '../../src/core/ids.ts'
+import { CLIENT_EXTENSION } from '../../src/schema/access.ts'
+import { deleteOldClientTokens } from '../../src/worker/old-rows-sql.ts'
+import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+
+const ORIGIN = 'https://www.example.com'
+const WAIT = { timeout: 8000, interval: 20 }
+
+let service: TestService
+let ann: Record<string, string>
+let discussion: { id: string; externalId: string }
+let other: { id: string; externalId: string }
+let comment: { id: string; author: { id: string } }
+let elsewhere: { id: string }
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  await service.call('PATCH', '/settings', { body: { allowedOrigins: [ORIGIN] } })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  ann = await service.as(`ann-${newId()}`)
+  ;[discussion, other] = [await newDiscussion(), await newDiscussion()]
+  comment = await post(discussion.id, ann)
+  elsewhere = await post(other.id, await service.as('bob'))
+})
+
+const newDiscussion = async () =>
+  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json as typeof discussion
+
+async function post(discussionId: string, headers: Record<string, string>) {
+  const answer = await service.call('POST', `/discussions/${discussionId}/comments`, {
+    body: { body: 'Hello' },
+    headers,
+  })
+  expect(answer.status, answer.text).toBe(201)
+  return answer.json as typeof comment
+}
+
+const mint = (body: object = {}, headers: Record<string, string> = {}): Promise<TestResponse> =>
+  service.call('POST', '/client-tokens', { body, headers })
+const tokenOf = async (body: object = {}, headers: Record<string, string> = {}): Promise<string> => {
+  const answer = await mint(body, headers)
+  expect(answer.status, answer.text).toBe(201)
+  return answer.json.token as string
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const ask = (token: string, query: string, variables: object = {}, headers: Record<string, string> = {}) =>
+  service.graphql(query, variables, { ...bearer(token), ...headers })
+const codeOf = ({ json }: TestResponse): string | undefined => json.errors?.[0]?.extensions.code ?? json.code
+
+const VIEWER = '{ viewer { id externalId name ban { until } } }'
+const SETTINGS = '{ publicSettings { maxDepth } }'
+
+describe('POST /client-tokens', () => {
+  test('answers 201 with the token, once, and stores only its digest', async () => {
+    const answer = await mint({}, ann)
+    expect(answer).toMatchObject({
+      status: 201,
+      json: { token: expect.stringMatching(/^ct_[0-9a-f]{64}$/) as string, readerId: comment.author.id },
+    })
+    expect(Object.keys(answer.json as object).sort()).toEqual(['expiresAt', 'readerId', 'token'])
+    const livesMs = Date.parse(answer.json.expiresAt as string) - Date.now()
+    expect(livesMs).toBeGreaterThan(890_000)
+    expect(livesMs).toBeLessThanOrEqual(900_000)
+    const [row] = await service.app.db.query<{ row: string }>(
+      unnamed(`SELECT t::text AS row FROM client_tokens t WHERE encode(digest, 'hex') = $1`),
+      [sha256Hex(answer.json.token as string)],
+    )
+    expect(row?.row).not.toContain(answer.json.token)
+  })
+
+  test('GraphQL: createClientToken gives the same', async () => {
+    const query = `mutation ($input: CreateClientTokenInput!) { createClientToken(input: $input) { token expiresAt readerId } }`
+    const { json } = await service.graphql(query, { input: { ttlSeconds: 60, discussionIds: [discussion.id] } })
+    const { token, readerId } = json.data.createClientToken
+    expect(readerId).toBeNull()
+    expect((await ask(token, SETTINGS)).json.data.publicSettings.maxDepth).toBe(10)
+  })
+
+  test.each([
+    ['a life of 59 s', { ttlSeconds: 59 }, '/ttlSeconds'],
+    ['a life of an hour and a second', { ttlSeconds: 3601 }, '/ttlSeconds'],
+    ['half a second', { ttlSeconds: 60.5 }, '/ttlSeconds'],
+    ['no discussion', { discussionIds: [] }, '/discussionIds'],
+    ['51 pages', { externalIds: Array.from({ length: 51 }, (_, n) => `page-${n}`) }, '/externalIds'],
+    ['a page twice', { externalIds: ['a', 'a'] }, '/externalIds'],
+    ['an empty external id', { externalIds: [''] }, '/externalIds/0'],
+    ['both names', { externalIds: ['a'], discussionIds: [newId()] }, ''],
+    ['an unknown field', { capabilities: [] }, '/capabilities'],
+  ])('%s: 422', async (_name, body, pointer) => {
+    expect(await mint(body)).toMatchObject({ status: 422, json: { code: 'validation_failed', errors: [{ pointer }] } })
+  })
+
+  test('a discussion of another tenant, and one that is no id: 404', async () => {
+    const tenant = await service.addTenant(`named-${newId()}`)
+    const headers = { 'x-api-key': tenant.apiKey }
+    expect(await mint({ discussionIds: [discussion.id] }, headers)).toMatchObject({ status: 404 })
+    expect(await mint({ discussionIds: [discussion.id, 'x'] })).toMatchObject({ status: 404 })
+  })
+
+  test('it lives no longer than the key that mints it', async () => {
+    const expiresAt = new Date(Date.now() + 100_000).toISOString()
+    const body = { label: 'short', capabilities: [], expiresAt }
+    const { key } = (await service.call('POST', '/keys', { body })).json
+    expect((await mint({ ttlSeconds: 3600 }, { 'x-api-key': key })).json.expiresAt).toBe(expiresAt)
+  })
+
+  test('a reader has so many live tokens, and a tenant: 429 rate_limited until one expires', async () => {
+    const tenant = await service.addTenant(`caps-${newId()}`)
+    const [key, cem] = [{ 'x-api-key': tenant.apiKey }, await tenant.as('cem')]
+    const set = (clientToken: object) => service.call('PATCH', '/settings', { headers: key, body: { clientToken } })
+    await set({ maxLivePerReader: 2 })
+    const all = await Promise.all(Array.from({ length: 6 }, () => mint({ ttlSeconds: 600 }, { ...key, ...cem })))
+    expect(all.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 429, 429, 429, 429])
+    const refused = all.find(({ status }) => status === 429)
+    expect(refused).toMatchObject({ json: { code: 'rate_limited' } })
+    expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(590)
+    expect((await mint({}, { ...key, ...(await tenant.as('dan')) })).status).toBe(201)
+    await set({ maxLive: 4 })
+    expect((await mint({}, key)).status).toBe(201)
+    await pause(1100)
+    expect(await mint({}, key)).toMatchObject({ status: 429, json: { code: 'rate_limited' } })
+  })
+
+  test('an expired token is refused as expired for an hour, and then deleted', async () => {
+    const token = await tokenOf()
+    const age = (interval: string) =>
+      service.app.db.query(
+        unnamed(
+          `UPDATE client_tokens SET expires_at = now() - interval '${interval}' WHERE digest = decode($1, 'hex')`,
+        ),
+        [sha256Hex(token)],
+      )
+    await age('50 minutes')
+    await deleteOldClientTokens(service.app.db.query, 100)
+    expect(await ask(token, SETTINGS)).toMatchObject({ status: 401, json: { code: 'expired_client_token' } })
+    await age('61 minutes')
+    expect(await deleteOldClientTokens(service.app.db.query, 100)).toBe(1)
+    await vi.waitFor(async () => expect(codeOf(await ask(token, SETTINGS))).toBe('invalid_client_token'), {
+      timeout: 6000,
+      interval: 200,
+    })
+  })
+})
+
+/** What a client token may ask. A new root field is closed until it declares `client`. */
+const OPEN = {
+  Query: ['comment', 'discussion', 'discussionCounts', 'publicSettings', 'viewer'],
+  Mutation: [
+    'createComment',
+    'deleteComment',
+    'removeReaction',
+    'reportComment',
+    'setReaction',
+    'toggleReaction',
+    'updateComment',
+  ],
+  Subscription: ['discussionEvents'],
+}
+
+/** Every root field, with the operation that it stands in. */
+const ROOT_FIELDS = Object.values(OperationTypeNode).flatMap((kind) =>
+  Object.values(schema.getRootType(kind)?.getFields() ?? {}).map((field) => ({ kind, field })),
+)
+const isOpen = ({ field }: { field: GraphQLField<unknown, unknown> }): boolean =>
+  field.extensions[CLIENT_EXTENSION] === true
+
+function sampleFor(given: GraphQLInputType): unknown {
+  const type = getNullableType(given)
+  if (isListType(type)) return [sampleFor(type.ofType)]
+  if (isEnumType(type)) return type.getValues()[0]?.value
+  if (isInputObjectType(type)) {
+    const needed = Object.values(type.getFields()).filter((field) => isNonNullType(field.type))
+    return Object.fromEntries(needed.map((field) => [field.name, sampleFor(field.type)]))
+  }
+  return { ID: comment.id, Int: 1, Boolean: true, DateTime: new Date().toISOString() }[String(type)] ?? 'like'
+}
+
+function documentOf({ kind, field }: (typeof ROOT_FIELDS)[number]): { query: string; variables: object } {
+  const args = field.args.filter(({ type }) => isNonNullType(type))
+  const declared = args.map(({ name, type }) => `$${name}: ${String(type)}`).join(', ')
+  const given = args.map(({ name }) => `${name}: $${name}`).join(', ')
+  const selection = isLeafType(getNamedType(field.type)) ? '' : '{ __typename }'
+  return {
+    query: `${kind} ${declared && `(${declared})`} { ${field.name}${given && `(${given})`} ${selection} }`,
+    variables: Object.fromEntries(args.map(({ name, type }) => [name, sampleFor(type)])),
+  }
+}
+
+describe('a client token opens GraphQL alone', () => {
+  test('the root fields that it may ask are these', () => {
+    const open = (kind: OperationTypeNode) =>
+      ROOT_FIELDS.filter((each) => each.kind === kind && isOpen(each)).map(({ field }) => field.name)
+    expect({
+      Query: open(OperationTypeNode.QUERY).sort(),
+      Mutation: open(OperationTypeNode.MUTATION).sort(),
+      Subscription: open(OperationTypeNode.SUBSCRIPTION),
+    }).toEqual(OPEN)
+  })
+
+  test('every other root field is refused, also with a reader and by a key that may do everything', async () => {
+    const token = await tokenOf({}, ann)
+    for (const root of ROOT_FIELDS.filter((each) => !isOpen(each))) {
+      const { query, variables } = documentOf(root)
+      const headers = root.kind === OperationTypeNode.SUBSCRIPTION ? { accept: 'text/event-stream' } : {}
+      const answer = await ask(token, query, variables, headers)
+      expect(answer.text, root.field.name).toContain('"missing_capability"')
+      expect(answer.text, root.field.name).toContain('A client token cannot ask')
+    }
+  })
+
+  test('every root field that it may ask is not refused as such', async () => {
+    const token = await tokenOf({}, ann)
+    for (const root of ROOT_FIELDS.filter((each) => isOpen(each) && each.kind !== OperationTypeNode.SUBSCRIPTION)) {
+      const { query, variables } = documentOf(root)
+      expect((await ask(token, query, variables)).text, root.field.name).not.toContain('cannot ask')
+    }
+  })
+
+  test('every route of REST refuses it', async () => {
+    const token = await tokenOf({}, ann)
+    for (const described of DESCRIBED_ROUTES) {
+      const { path, body } = requestOf(described, (slot) => (slot.isId ? comment.id : sampleOf(slot)))
+      const answer = await service.call(described.route.method, path, { body, headers: bearer(token) })
+      expect(answer, described.title).toMatchObject({ status: 401, json: { code: 'invalid_admin_token' } })
+      expect(answer.json.detail).toContain('a client token opens only /graphql')
+    }
+  })
+
+  test('the stream route refuses it, in a header, as a token and as a ticket', async () => {
+    const token = await tokenOf({}, ann)
+    const path = `/stream/${discussion.id}`
+    expect(await service.call('GET', path, { headers: bearer(token) })).toMatchObject({ status: 401 })
+    for (const name of ['token', 'ticket']) {
+      expect(
+        await service.call('GET', `${path}?${name}=${token}`, { headers: { 'x-api-key': '' } }),
+        name,
+      ).toMatchObject({ status: 401 })
+    }
+  })
+
+  test('it is no API key, and none beside a key or an assertion', async () => {
+    const token = await tokenOf()
+    expect(codeOf(await service.graphql(SETTINGS, {}, { 'x-api-key': token }))).toBe('invalid_api_key')
+    const key = { ...bearer(token), 'x-api-key': service.apiKey }
+    expect(await service.graphql(SETTINGS, {}, key)).toMatchObject({
+      status: 400,
+      json: { code: 'ambiguous_credentials' },
+    })
+    // An assertion would give a token of nobody the rights of a reader.
+    expect(await ask(token, VIEWER, {}, ann)).toMatchObject({ status: 400, json: { code: 'ambiguous_credentials' } })
+  })
+
+  test.each(['ct_', `ct_${'0'.repeat(64)}`, `ct_${'A'.repeat(64)}`, `ct_${'0'.repeat(65)}`])(
+    '%s is refused: 401 invalid_client_token',
+    async (token) => {
+      const answer = await ask(token, SETTINGS)
+      expect(answer).toMatchObject({ status: 401, json: { code: 'invalid_client_token' } })
+      expect(answer.headers.get('www-authenticate')).toContain('invalid_client_token')
+    },
+  )
+})
+
+/** Every field of an object that a client token can reach from the root fields that it may ask. */
+function reachable(): string[] {
+  const seen = new Set<GraphQLNamedType>()
+  const fields: string[] = []
+  const visit = (type: GraphQLNamedType): void => {
+    if (seen.has(type)) return
+    seen.add(type)
+    if (isUnionType(type)) return type.getTypes().forEach(visit)
+    if (isInterfaceType(type)) return schema.getPossibleTypes(type).forEach(visit)
+    if (!isObjectType(type)) return
+    for (const field of Object.values(type.getFields())) {
+      if (!/(Connection|Edge|PageInfo|Payload)$/.test(type.name)) fields.push(`${type.name}.${field.name}`)
+      visit(getNamedType(field.type))
+    }
+  }
+  ROOT_FIELDS.filter(isOpen).forEach(({ field }) => visit(getNamedType(field.type)))
+  return fields.sort()
+}
+
+/** Fields that a token reaches, and that tell it nothing without a capability. */
+const EMPTY_FOR_CLIENTS = ['Comment.reports']
+
+test('a token reaches these fields alone: a new one belongs here only if the public may see it', () => {
+  const own = reachable().filter((name) => /^(Comment|Discussion|Reader|Viewer)\./.test(name))
+  expect(own.filter((name) => !EMPTY_FOR_CLIENTS.includes(name))).toEqual([
+    'Comment.author',
+    'Comment.body',
+    'Comment.bodyHtml',
+    'Comment.createdAt',
+    'Comment.deletedAt',
+    'Comment.depth',
+    'Comment.discussion',
+    'Comment.discussionId',
+    'Comment.editedAt',
+    'Comment.id',
+    'Comment.parent',
+    'Comment.parentId',
+    'Comment.pinnedAt',
+    'Comment.reactionCounts',
+    'Comment.reactionGroups',
+    'Comment.reactions',
+    'Comment.replies',
+    'Comment.replyCount',
+    'Comment.revision',
+    'Comment.status',
+    'Comment.viewerReaction',
+    'Discussion.commentCount',
+    'Discussion.comments',
+    'Discussion.createdAt',
+    'Discussion.externalId',
+    'Discussion.id',
+    'Discussion.lastCommentedAt',
+    'Discussion.lastEventId',
+    'Discussion.presence',
+    'Discussion.state',
+    'Discussion.title',
+    'Discussion.updatedAt',
+    'Discussion.url',
+    'Reader.avatarUrl',
+    'Reader.externalId',
+    'Reader.id',
+    'Reader.name',
+    'Reader.profileUrl',
+    'Viewer.avatarUrl',
+    'Viewer.ban',
+    'Viewer.externalId',
+    'Viewer.id',
+    'Viewer.name',
+    'Viewer.profileUrl',
+  ])
+})
+
+describe('what it sees', () => {
+  test('is what the public sees, although a key that may moderate has minted it', async () => {
+    await service.call('POST', `/comments/${comment.id}/report`, {
+      body: { reason: 'spam', note: 'secret note' },
+      headers: await service.as('bob'),
+    })
+    await service.call('POST', `/comments/${elsewhere.id}/reject`, { body: {} })
+    const token = await tokenOf({}, ann)
+    const query = `query ($id: ID!) { comment(id: $id) { status reports(first: 1) { edges { node { note } } } } }`
+    expect((await ask(token, query, { id: comment.id })).json.data.comment).toEqual({
+      status: 'approved',
+      reports: null,
+    })
+    // Rejected, of another reader, without replies.
+    expect(codeOf(await ask(token, query, { id: elsewhere.id }))).toBe('not_found')
+    expect(codeOf(await ask(await tokenOf({}, await service.as('bob')), query, { id: elsewhere.id }))).toBeUndefined()
+    const list = `query ($id: ID!) { discussion(by: { id: $id }) { commentCount comments(first: 5) { edges { node { id } } } } }`
+    expect((await ask(token, list, { id: other.id })).json.data.discussion).toEqual({
+      commentCount: 0,
+      comments: { edges: [] },
+    })
+  })
+
+  test('is its reader, and nobody without one', async () => {
+    const { json } = await ask(await tokenOf({}, ann), VIEWER)
+    expect(json.data.viewer).toMatchObject({ id: comment.author.id, ban: null })
+    expect(json.data.viewer.name).toMatch(/^Reader ann/)
+    const nobody = await tokenOf()
+    expect(codeOf(await ask(nobody, VIEWER))).toBe('identity_required')
+    expect(codeOf(await ask(nobody, CREATE, { input: { discussion: { id: discussion.id }, body: 'x' } }))).toBe(
+      'identity_required',
+    )
+  })
+
+  test('is nothing of another tenant', async () => {
+    const theirs = await service.addTenant(`theirs-${newId()}`)
+    const key = { 'x-api-key': theirs.apiKey }
+    const token = await tokenOf({}, { ...key, ...(await theirs.as('eve')) })
+    for (const query of [
+      `{ comment(id: "${comment.id}") { id } }`,
+      `{ discussion(by: { id: "${discussion.id}" }) { id } }`,
+    ]) {
+      expect(codeOf(await ask(token, query))).toBe('not_found')
+    }
+    expect(codeOf(await ask(token, REACT, { id: comment.id }))).toBe('not_found')
+    const counts = `{ discussionCounts(externalIds: ["${discussion.externalId}"]) { commentCount } }`
+    expect((await ask(token, counts)).json.data.discussionCounts).toEqual([{ commentCount: 0 }])
+  })
+})
+
+const CREATE = `mutation ($input: CreateCommentInput!) { createComment(input: $input) { comment { id discussionId author { id } } } }`
+const REACT = `mutation ($id: ID!) { setReaction(input: { commentId: $id, type: "like" }) { reaction { type } } }`
+/** Every change of a comment. */
+const CHANGES = [
+  `mutation ($id: ID!) { updateComment(input: { commentId: $id, body: "Changed" }) { comment { id } } }`,
+  REACT,
+  `mutation ($id: ID!) { toggleReaction(input: { commentId: $id, type: "love" }) { reaction { type } } }`,
+  `mutation ($id: ID!) { removeReaction(input: { commentId: $id }) { reaction { type } } }`,
+  `mutation ($id: ID!) { reportComment(input: { commentId: $id, reason: spam }) { report { commentId } } }`,
+  `mutation ($id: ID!) { deleteComment(input: { commentId: $id }) { comment { status } } }`,
+]
+
+describe('with a reader', () => {
+  test('it posts, edits, reacts and deletes as that reader', async () => {
+    const token = await tokenOf({}, ann)
+    const created = await ask(token, CREATE, { input: { discussion: { id: discussion.id }, body: 'By the page' } })
+    const { id, author } = created.json.data.createComment.comment
+    expect(author.id).toBe(comment.author.id)
+    for (const change of CHANGES.filter((each) => !each.includes('report'))) {
+      const answer = await ask(token, change, { id })
+      expect(answer.json.errors, answer.text).toBeUndefined()
+    }
+    const reported = await ask(token, CHANGES[4] ?? '', { id: elsewhere.id })
+    expect(reported.json.data.reportComment.report.commentId).toBe(elsewhere.id)
+  })
+
+  test('it changes nothing of another reader, although its key may moderate', async () => {
+    const token = await tokenOf({}, ann)
+    for (const change of CHANGES.filter((each) => /update|delete/.test(each))) {
+      expect(codeOf(await ask(token, change, { id: elsewhere.id }))).toBe('not_author')
+    }
+    expect((await service.call('GET', `/comments/${elsewhere.id}`)).json.body).toBe('Hello')
+  })
+
+  test('a page that tries again with a new token of the same reader gets the first outcome', async () => {
+    const headers = { 'idempotency-key': newId() }
+    const variables = { input: { discussion: { id: discussion.id }, body: 'Once' } }
+    const first = await ask(await tokenOf({}, ann), CREATE, variables, headers)
+    const again = await ask(await tokenOf({}, ann), CREATE, variables, headers)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(again.json).toEqual(first.json)
+    const others = await ask(await tokenOf({}, await service.as('bob')), CREATE, variables, headers)
+    expect(codeOf(others)).toBe('idempotency_conflict')
+  })
+})
+
+describe('where it names discussions', () => {
+  const GET = `query ($by: DiscussionBy!) { discussion(by: $by) { id } }`
+  const COUNTS = `query ($ids: [String!]!) { discussionCounts(externalIds: $ids) { externalId commentCount } }`
+
+  test.each([
+    ['by their ids', () => ({ discussionIds: [discussion.id] })],
+    ['by their external ids', () => ({ externalIds: [discussion.externalId] })],
+  ])('%s, every other one is unknown to it', async (_name, named) => {
+    const token = await tokenOf(named(), ann)
+    expect((await ask(token, GET, { by: { id: discussion.id } })).json.data.discussion).toEqual({ id: discussion.id })
+    expect((await ask(token, GET, { by: { externalId: discussion.externalId } })).json.data.discussion.id).toBe(
+      discussion.id,
+    )
+    expect(codeOf(await ask(token, GET, { by: { id: other.id } }))).toBe('not_found')
+    expect(codeOf(await ask(token, GET, { by: { externalId: other.externalId } }))).toBe('not_found')
+    const read = `query ($id: ID!) { comment(id: $id) { id } }`
+    expect((await ask(token, read, { id: comment.id })).json.data.comment.id).toBe(comment.id)
+    expect(codeOf(await ask(token, read, { id: elsewhere.id }))).toBe('not_found')
+    const counted = await ask(token, COUNTS, { ids: [other.externalId, discussion.externalId] })
+    expect(
+      counted.json.data.discussionCounts.map(({ commentCount }: { commentCount: number }) => commentCount),
+    ).toEqual([0, 1])
+    for (const change of CHANGES)
+      expect(codeOf(await ask(token, change, { id: elsewhere.id })), change).toBe('not_found')
+    const post = (by: object) => ask(token, CREATE, { input: { discussion: by, body: 'Hi' } })
+    expect((await post({ id: discussion.id })).json.errors).toBeUndefined()
+    expect((await post({ externalId: discussion.externalId })).json.errors).toBeUndefined()
+    expect(codeOf(await post({ id: other.id }))).toBe('not_found')
+    expect(codeOf(await post({ externalId: other.externalId }))).toBe('not_found')
+    const events = `subscription { discussionEvents(discussionId: "${other.id}") { seq } }`
+    expect((await ask(token, events, {}, { accept: 'text/event-stream' })).text).toContain('not_found')
+  })
+
+  test('it begins the discussion of a page that it names, and of no other', async () => {
+    const [page, unnamedPage] = [newId(), newId()]
+    const token = await tokenOf({ externalIds: [page] }, ann)
+    expect(codeOf(await ask(token, GET, { by: { externalId: page } }))).toBe('not_found')
+    const begun = await ask(token, CREATE, { input: { discussion: { externalId: page }, body: 'First' } })
+    const { discussionId } = begun.json.data.createComment.comment
+    expect((await ask(token, GET, { by: { id: discussionId } })).json.data.discussion.id).toBe(discussionId)
+    for (const open of [token, await tokenOf({}, ann)]) {
+      expect(
+        codeOf(await ask(open, CREATE, { input: { discussion: { externalId: unnamedPage }, body: 'First' } })),
+      ).toBe('not_found')
+    }
+    const path = `/discussions/by-external/${unnamedPage}`
+    expect((await service.call('GET', path)).status).toBe(404)
+  })
+
+  test('the page keeps its discussion under another external id', async () => {
+    const token = await tokenOf({ externalIds: [discussion.externalId] }, ann)
+    await service.call('PATCH', `/discussions/${discussion.id}`, { body: { externalId: newId() } })
+    expect((await ask(token, GET, { by: { id: discussion.id } })).json.data.discussion.id).toBe(discussion.id)
+  })
+})
+
+interface Followed {
+  seqs: number[]
+  failures: unknown[]
+  completed: boolean
+  close(): void
+}
+
+/** Follows the discussion by a token, without trying again. */
+function follow(token: string, { discussionId = discussion.id, single = false, lastEventId = '0' } = {}): Followed {
+  const client = createClient<boolean>({
+    url: `${service.url}/graphql/stream`,
+    headers: bearer(token),
+    singleConnection: single,
+    retryAttempts: 0,
+  })
+  const followed: Followed = { seqs: [], failures: [], completed: false, close: () => client.dispose() }
+  const query = `subscription ($discussionId: ID!, $lastEventId: String) {
+    discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq type }
+  }`
+  client.subscribe<{ discussionEvents: { seq: number } }>(
+    { query, variables: { discussionId, lastEventId } },
+    {
+      next: ({ data, errors }) => {
+        if (data?.discussionEvents == null) followed.failures.push(errors)
+        else followed.seqs.push(data.discussionEvents.seq)
+      },
+      error: (error) => void followed.failures.push(error),
+      complete: () => (followed.completed = true),
+    },
+  )
+  return followed
+}
+
+describe('a subscription', () => {
+  test('has the audience of a ticket: nothing of a comment that waits, and the notifications of its reader', async () => {
+    const [mine, nobodys] = [follow(await tokenOf({}, ann)), follow(await tokenOf())]
+    await vi.waitFor(() => expect([mine.seqs, nobodys.seqs]).toEqual([[1], [1]]), WAIT)
+    await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
+    const held = await post(discussion.id, await service.as('cem'))
+    await service.call('PATCH', '/settings', { body: { moderationMode: 'none' } })
+    const reply = { body: 'Reply', parentId: comment.id }
+    const path = `/discussions/${discussion.id}/comments`
+    expect((await service.call('POST', path, { body: reply, headers: await service.as('bob') })).status).toBe(201)
+    // 1: Ann's comment. 2: the held one. 3 and 4: the reply, and Ann's notification of it.
+    await vi.waitFor(() => expect(mine.seqs).toHaveLength(3), WAIT)
+    await vi.waitFor(() => expect(nobodys.seqs).toHaveLength(2), WAIT)
+    expect([mine.seqs.includes(2), nobodys.seqs.includes(2)]).toEqual([false, false])
+    expect(held).toMatchObject({ status: 'pending' })
+    for (const each of [mine, nobodys]) each.close()
+  })
+
+  test('is capped as the streams of a ticket are', async () => {
+    const tenant = await service.addTenant(`streams-${newId()}`)
+    const key = { 'x-api-key': tenant.apiKey }
+    await service.call('PATCH', '/settings', { headers: key, body: { stream: { maxStreamsPerTicket: 1 } } })
+    const { id } = (await service.call('POST', '/discussions', { headers: key, body: { externalId: 'page' } })).json
+    const token = await tokenOf({}, key)
+    const first = follow(token, { discussionId: id })
+    await vi.waitFor(async () => expect(await openStreams(tenant, id)).toBe(1), WAIT)
+    const second = await fetch(`${service.url}/graphql/stream`, {
+      method: 'POST',
+      headers: { ...bearer(token), 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ query: `subscription { discussionEvents(discussionId: "${id}") { seq } }` }),
+    })
+    expect([second.status, await second.text()]).toEqual([429, expect.stringContaining('too_many_streams')])
+    first.close()
+  })
+
+  const openStreams = async ({ apiKey }: TestTenant, id: string): Promise<number> =>
+    (await service.call('GET', `/discussions/${id}/presence`, { headers: { 'x-api-key': apiKey } })).json.streams
+})
+
+describe('it ends', () => {
+  const readers = { ban: {}, merge: {} }
+  const ENDS: readonly [string, string, (at: { keyId: string }) => Promise<TestResponse>][] = [
+    [
+      'a ban of its reader',
+      'invalid_client_token',
+      () => service.call('POST', `/readers/${comment.author.id}/ban`, { body: readers.ban }),
+    ],
+    ['the erasure', 'invalid_client_token', () => service.call('DELETE', `/readers/${comment.author.id}`)],
+    [
+      'a merge into another reader',
+      'invalid_client_token',
+      async () => {
+        const { author } = await post(other.id, await service.as(newId()))
+        return service.call('POST', `/readers/${comment.author.id}/merge`, { body: { into: author.id } })
+      },
+    ],
+    ['the end of its key', 'invalid_client_token', ({ keyId }) => service.call('DELETE', `/keys/${keyId}`)],
+  ]
+  const newKey = async (): Promise<{ id: string; key: string }> =>
+    (await service.call('POST', '/keys', { body: { label: 'k', capabilities: [] } })).json
+
+  test.each(ENDS)('by %s: at once, with what it has open', async (_name, code, end) => {
+    const { id: keyId, key } = await newKey()
+    const token = await tokenOf({}, { 'x-api-key': key, ...ann })
+    const open = [follow(token), follow(token, { single: true })]
+    for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]), WAIT)
+    const bystander = await tokenOf({}, await service.as('bob'))
+    const ended = await end({ keyId })
+    expect(ended.status, ended.text).toBeLessThan(300)
+    expect(codeOf(await ask(token, SETTINGS))).toBe(code)
+    for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]), { ...WAIT, timeout: 1000 })
+    expect(open.map(({ completed }) => completed)).toEqual([false, false])
+    expect((await ask(bystander, SETTINGS)).status).toBe(200)
+    for (const each of open) each.close()
+  })
+
+  test('by its age, and its stream with it', async () => {
+    const token = await tokenOf({}, ann)
+    const soon = unnamed(
+      `UPDATE client_tokens SET expires_at = now() + interval '2 s' WHERE digest = decode($1, 'hex')`,
+    )
+    await service.app.db.query(soon, [sha256Hex(token)])
+    const open = follow(token)
+    await vi.waitFor(() => expect(open.seqs).toEqual([1]), WAIT)
+    await vi.waitFor(() => expect(open.failures).not.toEqual([]), WAIT)
+    expect(open.completed).toBe(false)
+    expect(codeOf(await ask(token, SETTINGS))).toBe('expired_client_token')
+    open.close()
+  })
+
+  test('not by a ban in shadow, which the reader must not notice', async () => {
+    const token = await tokenOf({}, ann)
+    await service.call('POST', `/readers/${comment.author.id}/ban`, { body: { shadow: true } })
+    const { json } = await ask(token, CREATE, {
+      input: { discussion: { id: discussion.id }, body: 'Seen by me alone' },
+    })
+    const { id } = json.data.createComment.comment
+    const read = `{ comment(id: "${id}") { status } }`
+    expect((await ask(token, read)).json.data.comment.status).toBe('approved')
+    expect(codeOf(await ask(await tokenOf(), read))).toBe('not_found')
+  })
+
+  test('and a banned reader still reads with a new one', async () => {
+    await service.call('POST', `/readers/${comment.author.id}/ban`, { body: {} })
+    const token = await tokenOf({}, ann)
+    expect((await ask(token, VIEWER)).json.data.viewer.ban).toEqual({ until: null })
+    expect(codeOf(await ask(token, REACT, { id: elsewhere.id }))).toBe('reader_banned')
+  })
+
+  test('and never acts for the next person who has the external id of an erased reader', async () => {
+    const token = await tokenOf({}, ann)
+    await ask(token, VIEWER)
+    await service.call('DELETE', `/readers/${comment.author.id}`)
+    const next = await post(discussion.id, ann)
+    expect(next.author.id).not.toBe(comment.author.id)
+    expect(codeOf(await ask(token, VIEWER))).toBe('invalid_client_token')
+  })
+})
+
+describe('rates', () => {
+  test('each token has its own bucket, which each answer tells', async () => {
+    const tenant = await service.addTenant(`rates-${newId()}`)
+    const key = { 'x-api-key': tenant.apiKey }
+    const body = { clientToken: { perSecond: 1, burst: 3 } }
+    await service.call('PATCH', '/settings', { headers: key, body })
+    const [one, two] = [await tokenOf({}, key), await tokenOf({}, key)]
+    const statuses: number[] = []
+    for (let n = 0; n < 5; n++) statuses.push((await ask(one, SETTINGS)).status)
+    expect(statuses.slice(0, 3)).toEqual([200, 200, 200])
+    expect(statuses).toContain(429)
+    const answer = await ask(two, SETTINGS)
+    expect([answer.status, answer.headers.get('ratelimit-limit')]).toEqual([200, '3'])
+  })
+
+  test('and each address one for all of its tokens', async () => {
+    const limited = await startService({
+      worker: false,
+      env: { UNAUTHENTICATED_RATE_PER_SECOND: '0.01', UNAUTHENTICATED_RATE_BURST: '5' },
+    })
+    const tokens = await Promise.all(
+      Array.from({ length: 7 }, async () => (await limited.call('POST', '/client-tokens', { body: {} })).json.token),
+    )
+    const statuses: number[] = []
+    for (const token of tokens) statuses.push((await limited.graphql(SETTINGS, {}, bearer(token as string))).status)
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429])
+    await limited.close()
+  })
+})
+
+describe('CORS', () => {
+  const from = (token: string, origin: string) => ask(token, SETTINGS, {}, { origin })
+
+  test('a page of an allowed origin reads the answer, also with credentials', async () => {
+    const { status, headers } = await from(await tokenOf(), ORIGIN)
+    expect(status).toBe(200)
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'access-control-allow-origin': ORIGIN,
+      'access-control-allow-credentials': 'true',
+      vary: 'Origin',
+    })
+    const exposed = headers.get('access-control-expose-headers') ?? ''
+    for (const name of ['X-Request-Id', 'RateLimit-Remaining', 'Retry-After', 'Idempotency-Replayed'])
+      expect(exposed).toContain(name)
+  })
+
+  test.each(['https://evil.example', 'null', 'https://www.example.com.evil.example'])(
+    'a page of %s is refused: 403 origin_not_allowed',
+    async (origin) => {
+      const answer = await from(await tokenOf(), origin)
+      expect(answer).toMatchObject({ status: 403, json: { code: 'origin_not_allowed' } })
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+    },
+  )
+
+  test('an app, which sends no Origin, is let through', async () => {
+    expect((await ask(await tokenOf(), SETTINGS)).status).toBe(200)
+  })
+
+  test('a page of an allowed origin can read that its token is refused, and another one cannot', async () => {
+    const token = `ct_${'0'.repeat(64)}`
+    const refused = await from(token, ORIGIN)
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, ORIGIN])
+    const foreign = await from(token, 'https://evil.example')
+    expect([foreign.status, foreign.headers.get('access-control-allow-origin')]).toEqual([401, null])
+  })
+
+  test.each(['/graphql', '/graphql/stream'])('the preflight of %s allows what the page then does', async (path) => {
+    const { status, headers } = await fetch(service.url + path, {
+      method: 'OPTIONS',
+      headers: { origin: ORIGIN, 'access-control-request-method': 'POST' },
+    })
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([204, ORIGIN])
+    expect(headers.get('access-control-allow-credentials')).toBe('true')
+    expect(headers.get('access-control-max-age')).toBe('600')
+    expect(headers.get('access-control-allow-headers')).toMatch(/Authorization.*X-Service-Cost/)
+  })
+})
