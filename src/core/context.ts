@@ -209,6 +209,15 @@ export function requireAccess(ctx: Ctx, access: Access): void {
   throw new ServiceError('missing_capability', { detail: `The key in X-API-Key lacks the capability ${access}.` })
 }
 
+/** Whether `requireAccess` lets the caller through. */
+export function isAllowed(ctx: Ctx, access: Access): boolean {
+  if (access === 'public' || ctx.caller === null) return access === 'public'
+  const { actor, identity } = ctx.caller
+  if (access === 'key') return true
+  if (access === 'admin') return actor.kind === 'admin'
+  return access === 'reader' ? identity !== null : hasCapability(actor, access)
+}
+
 /** An admin holds every capability in its tenant. */
 export const hasCapability = (actor: Actor, capability: Capability): boolean =>
   actor.kind === 'admin' || (actor.kind === 'key' && actor.capabilities.has(capability))

@@ -31,7 +31,7 @@ const ROOTS = new Set(['Query', 'Mutation', 'Subscription'])
  * without one is an error when the schema is built.
  *
  * Any query or mutation can be refused, so all of them are nullable: a refused field leaves the
- * answers of the fields beside it. Null always has an error; no resolver returns it.
+ * answers of the fields beside it. Null has an error, but for `node` and the entries of `nodes`.
  */
 class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {

@@ -3,7 +3,9 @@ import type { GraphQLFieldResolver, GraphQLResolveInfo } from 'graphql'
 
 import { type Ctx, ofRequest } from '../core/context.ts'
 import { MAX_ANSWER_BYTES, type Page, type PageArgs, shortened } from '../core/cursor.ts'
-import { type EdgePlan, edgePlanOf, isConnectionName } from './plan.ts'
+import { invalid } from '../core/errors.ts'
+import { nodeTypeOf } from './node-type.ts'
+import { type EdgePlan, edgePlanOf, isConnectionName, isMeasured, nodePlanOf } from './plan.ts'
 import { edgeBytes, findObjects, foundFor, mostBytes, needsObjects } from './weight.ts'
 
 type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
@@ -70,18 +72,40 @@ async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info:
   return kept === page.edges.length ? page : shortened(page, kept, args)
 }
 
+/**
+ * Takes objects by their ids, which cannot be shortened. Throws `validation_failed` at `/ids` if
+ * the answer would become too long; a single object is answered whatever its length.
+ */
+export async function takeNodes(ctx: Ctx, info: GraphQLResolveInfo, nodes: readonly (object | null)[]): Promise<void> {
+  const found = nodes.filter((node) => node !== null)
+  const budget = budgetOf(ctx)
+  for (const type of new Set(found.map(nodeTypeOf))) {
+    const ofType = found.filter((node) => nodeTypeOf(node) === type)
+    const plan = nodePlanOf(info, type)
+    if (ofType.some((node) => needsObjects(node, plan))) await findObjects(ofType, plan, ctx, info)
+    budget.settle()
+    const page = { fixed: 0, cursors: 0, nodes: [plan] }
+    for (const node of ofType) budget.left -= edgeBytes({ cursor: '', node }, page)
+  }
+  if (budget.left >= 0 || found.length === 1) return
+  throw invalid('/ids', 'too_long', 'ask for more than an answer may have: ask for fewer at once, or for fewer fields')
+}
+
 /** Bounds every connection in bytes, and reuses the objects that were loaded to measure it. */
 class BudgetPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(resolve: Resolver<Types>, config: PothosOutputFieldConfig<Types>): Resolver<Types> {
-    if (config.type.kind !== 'Object') return resolve
-    const { name } = this.builder.configStore.getTypeConfig(config.type.ref)
-    if (isConnectionName(name)) {
+    const { type } = config
+    if (type.kind !== 'Object' && !isMeasured(config.extensions ?? {})) return resolve
+    if (type.kind === 'Object' && isConnectionName(this.builder.configStore.getTypeConfig(type.ref).name)) {
       return async (source, args, ctx, info) => {
         const page = (await resolve(source, args, ctx, info)) as Page<unknown> | null
         return page && withinBudget(page, args, ctx as Ctx, info)
       }
     }
-    return (source, args, ctx, info) => foundFor(source, config.name) ?? resolve(source, args, ctx, info)
+    return (source, args, ctx, info) => {
+      const found = foundFor(source, config.name)
+      return found === undefined ? resolve(source, args, ctx, info) : found
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import type { GraphQLResolveInfo } from 'graphql'
+import type { GraphQLField, GraphQLResolveInfo } from 'graphql'
 
 import type { Ctx } from '../core/context.ts'
 import type { EdgePlan, Plan } from './plan.ts'
@@ -24,8 +24,8 @@ const isFields = (value: unknown): value is Fields => typeof value === 'object' 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
 
 /**
- * Loads objects that the nodes of a page do not contain themselves, such as the parents of
- * comments.
+ * Loads what the nodes of a page do not contain themselves, such as the parents of comments, and
+ * computes the fields that are measured.
  */
 export async function findObjects(
   nodes: readonly unknown[],
@@ -34,28 +34,31 @@ export async function findObjects(
   info: GraphQLResolveInfo,
 ): Promise<void> {
   const sources = nodes.filter(isFields)
+  const find = async (source: Fields, { name, resolve }: GraphQLField<unknown, unknown>): Promise<unknown> => {
+    // A failure recurs when the field is answered.
+    const value: unknown = await Promise.resolve(resolve?.(source, {}, ctx, info)).catch(() => undefined)
+    if (value !== undefined) found.set(source, (found.get(source) ?? new Map<string, unknown>()).set(name, value))
+    return value
+  }
+  await Promise.all(plan.computed.flatMap((field) => sources.map((source) => find(source, field))))
   for (const { field, plan: inner } of plan.objects) {
-    const { resolve, name } = field
     const values = await Promise.all(
-      sources.map(async (source) => {
-        if (source[name] !== undefined || field.args.length > 0 || resolve === undefined) return source[name]
-        // A failure recurs when the field is answered.
-        const value: unknown = await Promise.resolve(resolve(source, {}, ctx, info)).catch(() => undefined)
-        if (value !== undefined) found.set(source, (found.get(source) ?? new Map<string, unknown>()).set(name, value))
-        return value
-      }),
+      sources.map((source) =>
+        source[field.name] !== undefined || field.args.length > 0 ? source[field.name] : find(source, field),
+      ),
     )
     await findObjects(values.flatMap(listOf), inner, ctx, info)
   }
 }
 
-/** Whether a node has objects that `findObjects` would load. */
-export const needsObjects = (node: unknown, { objects }: Plan): boolean =>
+/** Whether a node has objects or fields that `findObjects` would load. */
+export const needsObjects = (node: unknown, { objects, computed }: Plan): boolean =>
   isFields(node) &&
-  objects.some(({ field, plan }) => {
-    const value = node[field.name]
-    return value === undefined || listOf(value).some((each) => needsObjects(each, plan))
-  })
+  (computed.length > 0 ||
+    objects.some(({ field, plan }) => {
+      const value = node[field.name]
+      return value === undefined || listOf(value).some((each) => needsObjects(each, plan))
+    }))
 
 interface Edge {
   cursor: string
@@ -82,6 +85,7 @@ function objectBytes(value: unknown, plan: Plan, ofText: BytesOf): number {
   if (!isFields(value)) return NULL
   let bytes = plan.fixed
   for (const name of plan.texts) bytes += valueBytes(value[name], ofText)
+  for (const { name } of plan.computed) bytes += valueBytes(foundFor(value, name), ofText)
   for (const { field, plan: inner } of plan.objects) {
     const held = value[field.name] ?? foundFor(value, field.name)
     for (const each of listOf(held)) bytes += objectBytes(each, inner, ofText)

@@ -28,7 +28,7 @@ test('nodes are the nodes of the edges, in every list of comments', async () => 
   for (const body of ['one', 'two', 'three']) await post('same', body, root)
   const { json } = await service.graphql(
     `query ($id: ID!) {
-      discussion(externalId: "same") { comments { ...Level } }
+      discussion(by: { externalId: "same" }) { comments { ...Level } }
       comment(id: $id) { replies(first: 2) { ...Level } author { id } }
     } fragment Level on CommentConnection { ${LEVEL} }`,
     { id: root },
@@ -67,7 +67,7 @@ test('totalCount of replies is what paging reaches, in each state of the replies
   expect(left).toEqual({ totalCount: 3, ids: replies.slice(1).toReversed() })
 
   const { json } = await service.graphql(
-    `query ($id: ID!) { discussion(externalId: "counted") { comments { totalCount } below: comments(parentId: $id) { totalCount } } }`,
+    `query ($id: ID!) { discussion(by: { externalId: "counted" }) { comments { totalCount } below: comments(parentId: $id) { totalCount } } }`,
     { id: root },
   )
   expect(json.data.discussion).toEqual({ comments: { totalCount: null }, below: { totalCount: null } })

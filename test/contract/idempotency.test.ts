@@ -546,7 +546,8 @@ describe('erasure', () => {
   test('an answer with too many ids to list is emptied by any erasure', async () => {
     const newIds = (length: number) => Array.from({ length }, () => newId())
     const mentioned = newIds(500).map((id) => `# ${id}`)
-    const doc = 'mutation ($input: ModerateCommentsInput!) { moderateComments(input: $input) { outcomes { id ok } } }'
+    const doc =
+      'mutation ($input: ModerateCommentsInput!) { moderateComments(input: $input) { outcomes { commentId ok } } }'
     const variables = { input: { ids: newIds(2), action: 'pin' } }
     const text = [doc, ...mentioned].join('\n')
     const send = () => service.graphql(text, variables, keyed('many'))

@@ -191,10 +191,13 @@ test('POST /admin/auth/login: an admin signs in with its own password only', asy
   expect(answer.json).toMatchObject({ code: 'invalid_admin_token' })
 })
 
-test('every root field of GraphQL is reached by these routes, or by the tests of the subscriptions', () => {
+/** Root fields that have tests of their own: of the subscriptions, and `test/contract/nodes`. */
+const APART = ['discussionEvents', 'moderationQueueChanged', 'node', 'nodes']
+
+test('every root field of GraphQL is reached by these routes, or has a test of its own', () => {
   const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]
   const fields = roots.flatMap((root) => Object.keys(root?.getFields() ?? {}))
-  const reached = new Set([...DESCRIBED_ROUTES.map(({ field }) => field), 'discussionEvents', 'moderationQueueChanged'])
+  const reached = new Set([...DESCRIBED_ROUTES.map(({ field }) => field), ...APART])
   expect(fields.filter((field) => !reached.has(field))).toEqual([])
 })
 

@@ -458,7 +458,7 @@ describe('what POST /readers/{id}/merge refuses', () => {
   })
 })
 
-const BECAME = `query ($id: ID!) { readerMerge(readerId: $id) { isUnderWay into { id formerReaders { id externalId } } } }`
+const BECAME = `query ($id: ID!) { readerMerge(readerId: $id) { isUnderWay into { id formerReaders { id: readerId externalId } } } }`
 
 const whatBecameOf = async (id: string, headers: Headers = {}) => {
   const { json } = await service.graphql(BECAME, { id }, headers)

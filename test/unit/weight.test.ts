@@ -9,7 +9,7 @@ const node = fc.record({
 })
 
 test('the most bytes of a page are never less than it has, whatever its texts contain', () => {
-  const nodes = [{ fixed: 0, texts: ['body', 'counts'], objects: [] }]
+  const nodes = [{ fixed: 0, texts: ['body', 'counts'], computed: [], objects: [] }]
   fc.assert(
     fc.property(fc.array(fc.record({ cursor: fc.base64String(), node })), (edges) => {
       const plan = { fixed: 0, cursors: 1, nodes }

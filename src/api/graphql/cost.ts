@@ -54,7 +54,7 @@ const errorsWith = (schema: GraphQLSchema, document: DocumentNode, variables: Va
   validate(schema, withSizes(schema, document, variables), [COST_RULE])
 
 /**
- * The document with the size of each page as a number. The rule reads only numbers, and would count
+ * The document with the size of each page, and of each list of ids, as a number. The rule reads only numbers, and would count
  * a page as one value if its size is a variable or the default. Null as variables: the largest
  * possible sizes; larger ones are refused by their list.
  */
@@ -69,6 +69,12 @@ function withSizes(schema: GraphQLSchema, document: DocumentNode, variables: Var
     if (given === undefined) return sizeOf(defaults.get(value.name.value))
     return typeof given === 'number' ? given : given === null ? DEFAULT_PAGE : MAX_PAGE
   }
+  const lengthOf = (value: ArgumentNode['value'] | undefined): number => {
+    if (value?.kind === Kind.LIST) return value.values.length
+    if (value?.kind !== Kind.VARIABLE) return 1
+    const given = variables?.[value.name.value]
+    return Array.isArray(given) ? given.length : MAX_PAGE
+  }
   return visit(
     document,
     visitWithTypeInfo(types, {
@@ -76,12 +82,14 @@ function withSizes(schema: GraphQLSchema, document: DocumentNode, variables: Var
         if (defaultValue !== undefined) defaults.set(variable.name.value, defaultValue)
       },
       Field(node) {
-        if (types.getFieldDef()?.args.some(({ name }) => name === 'first') !== true) return undefined
-        const given = node.arguments?.find(({ name }) => name.value === 'first')
+        const counted = types.getFieldDef()?.args.find(({ name }) => name === 'first' || name === 'ids')?.name
+        if (counted === undefined) return undefined
+        const given = node.arguments?.find(({ name }) => name.value === counted)?.value
+        const entries = counted === 'ids' ? lengthOf(given) : sizeOf(given)
         const size: ArgumentNode = {
           kind: Kind.ARGUMENT,
           name: { kind: Kind.NAME, value: 'first' },
-          value: { kind: Kind.INT, value: String(Math.min(MAX_PAGE, sizeOf(given?.value))) },
+          value: { kind: Kind.INT, value: String(Math.min(MAX_PAGE, entries)) },
         }
         return { ...node, arguments: [size] }
       },

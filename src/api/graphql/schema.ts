@@ -18,6 +18,7 @@ import '../../domains/audit/graphql.ts'
 import '../../domains/overview/graphql.ts'
 import '../../domains/merges/graphql.ts'
 import '../../domains/privacy/graphql.ts'
+import '../../domains/nodes/graphql.ts'
 
 import { builder } from '../../schema/builder.ts'
 import { showNearest } from '../../schema/unknown-values.ts'

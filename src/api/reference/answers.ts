@@ -18,9 +18,11 @@ import {
   visit,
 } from 'graphql'
 
+import type { Access } from '../../core/context.ts'
 import { shapeOf } from '../../schema/shape.ts'
 import { SHOWN_ONCE_EXTENSION } from '../../schema/shown-once.ts'
-import { operationOf, projectionOf } from '../rest/handler.ts'
+import { shownTo } from '../../schema/shown-with.ts'
+import { accessOfRoute, operationOf, projectionOf } from '../rest/handler.ts'
 import type { Route } from '../../schema/route.ts'
 import { type Components, described, orNull, type Schema } from './json-schema.ts'
 import { leafSchema } from './scalars.ts'
@@ -68,7 +70,8 @@ function answerOf(schema: GraphQLSchema, route: Route, document: DocumentNode, c
   const operation = operationOf({ ...route, document })
   const root = schema.getRootType(operation.operation)
   if (root == null) throw new Error(`${route.method} ${route.path}: there is no ${operation.operation}`)
-  const data = selected(root, operation.selectionSet, fragmentsOf(document), { notes, components })
+  const making = { notes, components, access: accessOfRoute(schema, route) }
+  const data = selected(root, operation.selectionSet, fragmentsOf(document), making)
   // A root field is null only if it was refused, and then REST answers the refusal.
   for (const value of Object.values(data) as object[]) notes.set(value, { ...notes.get(value), ...NEVER_NULL })
   const answer = projectionOf(route)(data)
@@ -98,6 +101,8 @@ export function selectionSchema(type: GraphQLObjectType, document: DocumentNode,
 interface Making {
   notes: Notes
   components: Components
+  /** What the callers who get the answer have. */
+  access?: Access
 }
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>
@@ -141,23 +146,40 @@ function valueOf(
   const named = getNamedType(field.type)
   // In a replay, the whole member of a secret is missing.
   const isShownOnce = field.extensions[SHOWN_ONCE_EXTENSION] === true
-  const isNullable = !isNonNullType(field.type) && !isShownOnce
+  const shown = shownTo(field.extensions, making.access)
+  const isNullable = shown?.isNullable ?? (!isNonNullType(field.type) && !isShownOnce)
   const isOptional = isShownOnce || (node.directives ?? []).length > 0
-  const note: Note = { description: field.description, isNullable, isOptional }
+  const description = shown?.description ?? field.description
+  const note: Note = { description, isNullable, isOptional }
   if (node.selectionSet === undefined) {
     const leaf = leafOf(field, making.components)
-    const value = new Leaf(described(isNullable ? orNull(leaf) : leaf, field.description))
+    const value = new Leaf(described(isNullable ? orNull(leaf) : leaf, description))
     making.notes.set(value, note)
     return value
   }
   const value = selected(named, node.selectionSet, fragments, making)
-  const ofType: Note = { name: named.name, about: named.description, isNullable: false, isOptional: false }
+  const ofType: Note = {
+    name: nameOf(named.name, node.selectionSet),
+    about: named.description,
+    isNullable: false,
+    isOptional: false,
+  }
   const isList = isListType(getNullableType(field.type))
   making.notes.set(value, isList ? ofType : { ...ofType, ...note })
   if (!isList) return value
   const list = [value]
   making.notes.set(list, note)
   return list
+}
+
+/**
+ * The name of a selection's schema: its type's, or that of the one fragment that it consists of. So
+ * one type can have several schemas, such as a reader for everyone and for moderators.
+ */
+function nameOf(type: string, { selections }: SelectionSetNode): string {
+  const [only] = selections
+  if (selections.length !== 1 || only?.kind !== Kind.FRAGMENT_SPREAD) return type
+  return /^(.+)Fields$/.exec(only.name.value)?.[1] ?? type
 }
 
 function leafOf(field: GraphQLField<unknown, unknown>, components: Components): Schema {

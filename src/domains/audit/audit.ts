@@ -4,6 +4,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { invalid } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
 import { isCut, type Sql } from '../../core/sql.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
@@ -12,8 +13,10 @@ import {
   type AuditActorKind,
   type AuditFilter,
   type AuditRow,
+  type StoredAuditRow,
   listAuditLog,
   readAuditStates,
+  selectAuditEntries,
 } from './sql.ts'
 
 /**
@@ -65,6 +68,15 @@ export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promis
   return pageOf(rows.map(toEntry), size, args, ({ id }) => encodeCursor('audit-log', id), isCut(rows))
 }
 
+/** An entry; null if there is none. One statement serves all entries of a request. */
+export const findAuditEntry = (ctx: Ctx, id: Id): Promise<AuditEntry | null> => loadEntry(ctx, id)
+
+const loadEntry = perRequest<Id, AuditEntry | null>(async (ctx, ids) => {
+  const rows = await selectAuditEntries(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(ids)])
+  const byId = new Map(rows.map((row) => [row.id, toEntry(row)]))
+  return ids.map((id) => byId.get(id) ?? null)
+})
+
 /** A replica may still have states from before an erasure. */
 async function withPresentStates(sql: Sql, tenantId: Id, rows: readonly AuditRow[]): Promise<AuditRow[]> {
   const stateful = rows.filter(({ before, after }) => before !== null || after !== null)
@@ -86,7 +98,7 @@ function actorFilter(actor: string | null | undefined): Pick<AuditFilter, 'actor
   )
 }
 
-function toEntry(row: AuditRow): AuditEntry {
+function toEntry(row: StoredAuditRow & Partial<AuditRow>): AuditEntry {
   const { actorKind, actorId, actorLabel, actorEmail, bytesRead: _, ...entry } = row
   return { ...entry, actor: { kind: actorKind, id: actorId, label: actorLabel, email: actorEmail } }
 }

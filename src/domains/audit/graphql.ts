@@ -1,5 +1,6 @@
 import { AUDIT_ACTIONS } from '../../core/audit.ts'
 import { builder } from '../../schema/builder.ts'
+import { NodeRef } from '../../schema/node.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { actionSchema, type AuditActor, type AuditEntry, listAuditEntries } from './audit.ts'
 
@@ -20,7 +21,10 @@ const AuditActorRef = builder.objectRef<AuditActor>('AuditActor').implement({
   description: 'Who did something.',
   fields: (t) => ({
     kind: t.expose('kind', { type: AuditActorKindEnum, description: 'The kind of actor.' }),
-    id: t.exposeID('id', { nullable: true, description: 'The id of the key or admin; null for the service itself.' }),
+    actorId: t.exposeID('id', {
+      nullable: true,
+      description: 'The id of the key or admin; null for the service itself.',
+    }),
     label: t.exposeString('label', { nullable: true, description: 'The label of the key.' }),
     email: t.exposeString('email', { nullable: true, description: 'The e-mail address of the admin.' }),
   }),
@@ -28,6 +32,7 @@ const AuditActorRef = builder.objectRef<AuditActor>('AuditActor').implement({
 
 const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry').implement({
   description: 'One write by a key, an admin or the service itself. Writes on behalf of readers are not logged.',
+  interfaces: [NodeRef],
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the entry. The list is sorted by it.' }),
     action: t.exposeString('action', {

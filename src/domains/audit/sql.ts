@@ -1,7 +1,10 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { anyId, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
 
-export interface AuditRow extends Measured {
+/** With whether the list was cut. */
+export type AuditRow = StoredAuditRow & Measured
+
+export interface StoredAuditRow {
   id: Id
   action: string
   actorKind: AuditActorKind
@@ -34,6 +37,22 @@ export interface AuditFilter {
   to: Date | null
 }
 
+const COLUMNS = `l.id, l.action, l.actor_kind AS "actorKind", l.actor_id AS "actorId", k.label AS "actorLabel",
+       a.email AS "actorEmail", l.target_type AS "targetType", l.target_id AS "targetId", l.before, l.after, l.at,
+       l.import_id AS "importId"`
+
+const ACTORS = `LEFT JOIN api_keys k ON l.actor_kind = 'key' AND k.tenant_id = l.tenant_id AND k.id = l.actor_id
+     LEFT JOIN admins a ON l.actor_kind = 'admin' AND a.tenant_id = l.tenant_id AND a.id = l.actor_id`
+
+const BY_IDS = statement(
+  'audit_entries_by_ids',
+  `SELECT ${COLUMNS} FROM audit_log l ${ACTORS} WHERE l.tenant_id = $1 AND l.id = ANY($2::uuid[])`,
+)
+
+/** The entries with these ids, in no order; unknown ids are left out. */
+export const selectAuditEntries = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<StoredAuditRow[]> =>
+  sql<StoredAuditRow>(BY_IDS, [tenantId, ids])
+
 // A statement for each indexed filter: a common statement would get a plan without an index. A
 // filter is a range of one value, and the first key of its order: with `=`, PostgreSQL may walk
 // through the whole log, expecting to meet the value soon.
@@ -41,17 +60,14 @@ const list = (name: '' | '_by_action' | '_by_actor', order: string, condition: s
   statement(
     `list_audit_log${name}`,
     upToBytes(
-      `SELECT l.id, l.action, l.actor_kind AS "actorKind", l.actor_id AS "actorId", k.label AS "actorLabel",
-       a.email AS "actorEmail", l.target_type AS "targetType", l.target_id AS "targetId", l.before, l.after, l.at,
-       l.import_id AS "importId"
+      `SELECT ${COLUMNS}
      FROM (
        SELECT * FROM audit_log l
        WHERE l.tenant_id = $1 AND l.id < $2 AND ${condition}
          AND ($6::timestamptz IS NULL OR l.at >= $6) AND ($7::timestamptz IS NULL OR l.at < $7)
        ORDER BY ${order} LIMIT $8
      ) l
-     LEFT JOIN api_keys k ON l.actor_kind = 'key' AND k.tenant_id = l.tenant_id AND k.id = l.actor_id
-     LEFT JOIN admins a ON l.actor_kind = 'admin' AND a.tenant_id = l.tenant_id AND a.id = l.actor_id
+     ${ACTORS}
      ORDER BY l.id DESC`,
       "octet_length(coalesce(before::text, '')) + octet_length(coalesce(after::text, ''))",
     ),

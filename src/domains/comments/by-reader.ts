@@ -3,6 +3,7 @@ import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } 
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { anyId, cutKeys, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
+import { seesRecords } from '../readers/records.ts'
 import { type Comment, toComment } from './comment.ts'
 import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from './comment.ts'
 
@@ -10,10 +11,11 @@ import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from './comment.ts'
 export const COUNTED_COMMENTS = 1000
 
 /**
- * For moderators: a reader's comments in any state, newest first. One statement serves all readers
- * of a request.
+ * A reader's comments in any state, newest first; null for callers who do not see readers' records.
+ * One statement serves all readers of a request.
  */
-export async function listCommentsOfReader(ctx: Ctx, readerId: Id, args: PageArgs): Promise<Page<Comment>> {
+export async function listCommentsOfReader(ctx: Ctx, readerId: Id, args: PageArgs): Promise<Page<Comment> | null> {
+  if (!seesRecords(ctx)) return null
   const size = pageSize(args)
   const level = { before: idInCursor('by-reader', args.after), limit: size + 1 }
   const { comments, isCut } = await loadComments(ctx, readerId, level)
@@ -38,10 +40,11 @@ const loadComments = perRequest<Id, { comments: Comment[]; isCut: boolean }, [Re
 const NONE: ReaderCommentCounts = { total: 0, approved: 0, pending: 0, rejected: 0, deleted: 0, reportsReceived: 0 }
 
 /**
- * For moderators: a reader's newest comments counted by state. One statement serves all readers of
- * a request.
+ * A reader's newest comments counted by state; null for callers who do not see readers' records.
+ * One statement serves all readers of a request.
  */
-export const countCommentsOfReader = (ctx: Ctx, readerId: Id): Promise<ReaderCommentCounts> => loadCounts(ctx, readerId)
+export const countCommentsOfReader = async (ctx: Ctx, readerId: Id): Promise<ReaderCommentCounts | null> =>
+  seesRecords(ctx) ? loadCounts(ctx, readerId) : null
 
 const loadCounts = perRequest<Id, ReaderCommentCounts>(async (ctx, readerIds) => {
   const { tenant } = requireCaller(ctx)

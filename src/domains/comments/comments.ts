@@ -60,7 +60,10 @@ async function commentFor(ctx: Ctx, row: CommentRow): Promise<Comment | null> {
 export const parentOf = async (ctx: Ctx, { parentId }: Comment): Promise<Comment | null> =>
   parentId === null ? null : findComment(ctx, parentId)
 
-/** The same of any comment, by its id. */
+/**
+ * A comment; null if there is none that the caller may see (`getComment`). One statement serves all
+ * comments of a request.
+ */
 export const findComment = perRequest<Id, Comment | null>(async (ctx, ids) => {
   const { tenant } = requireCaller(ctx)
   const rows = await selectComments(ctx.app.db.query, tenant.id, [...new Set(ids)])

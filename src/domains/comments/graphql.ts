@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { builder } from '../../schema/builder.ts'
+import { NodeRef } from '../../schema/node.ts'
 import { listed } from '../../schema/connection.ts'
 import { inputFields } from '../../schema/checked.ts'
 import { shapedBy } from '../../schema/shape.ts'
@@ -8,7 +9,9 @@ import { ofComment, ofNewComment, seenByClient } from '../client-tokens/scope.ts
 import { loadDiscussion } from '../discussions/discussions.ts'
 import { DiscussionByInput, DiscussionRef } from '../discussions/graphql.ts'
 import { reactionOfViewer } from '../reactions/read.ts'
-import { ReaderRecordRef, ReaderRef } from '../readers/graphql.ts'
+import { shownWith } from '../../schema/shown-with.ts'
+import { ReaderRef } from '../readers/graphql.ts'
+import { RECORD_CAPABILITIES } from '../readers/records.ts'
 import { COUNTED_COMMENTS, countCommentsOfReader, listCommentsOfReader } from './by-reader.ts'
 import type { ReaderCommentCounts } from './by-reader.ts'
 import * as changes from './edit.ts'
@@ -44,6 +47,7 @@ const CommentSortEnum = builder.enumType('CommentSort', {
 
 export const CommentRef = builder.objectRef<Comment>('Comment').implement({
   description: 'A comment of a reader.',
+  interfaces: [NodeRef],
   fields: (t) =>
     ({
       id: t.exposeID('id', { description: 'The id of the comment.' }),
@@ -129,10 +133,10 @@ builder.objectField(CommentRef, 'parent', (t) =>
   }),
 )
 
-builder.objectField(ReaderRecordRef, 'comments', (t) =>
+builder.objectField(ReaderRef, 'comments', (t) =>
   t.connection({
     type: CommentRef,
-    description: 'Their comments in any state, newest first.',
+    ...shownWith('Their comments in any state, newest first.', RECORD_CAPABILITIES),
     resolve: ({ id }, args, ctx) => listCommentsOfReader(ctx, id, args),
   }),
 )
@@ -151,10 +155,10 @@ const ReaderCommentCountsRef = builder.objectRef<ReaderCommentCounts>('ReaderCom
   }),
 })
 
-builder.objectField(ReaderRecordRef, 'commentCounts', (t) =>
+builder.objectField(ReaderRef, 'commentCounts', (t) =>
   t.field({
     type: ReaderCommentCountsRef,
-    description: `${COUNTED}: the number in each state, and the number of reports.`,
+    ...shownWith(`${COUNTED}: the number in each state, and the number of reports.`, RECORD_CAPABILITIES),
     resolve: ({ id }, _args, ctx) => countCommentsOfReader(ctx, id),
   }),
 )

@@ -73,7 +73,7 @@ export const routes: readonly Route[] = [
     description: "Returns a reader's comments, and how many there are of each status.",
     document: ReaderCommentsDocument,
     status: 200,
-    answer: ({ reader }) => reader && { commentCounts: reader.commentCounts, ...listOf(reader.comments) },
+    answer: ({ reader }) => reader?.comments && { commentCounts: reader.commentCounts, ...listOf(reader.comments) },
   }),
   route({
     method: 'PATCH',

@@ -247,10 +247,13 @@ export async function ensureDiscussion(ctx: Ctx, externalId: string): Promise<Id
  * Throws `not_found`.
  */
 export async function loadDiscussion(ctx: Ctx, id: Id): Promise<Discussion> {
-  const discussion = await loadById(ctx, id)
+  const discussion = await findDiscussion(ctx, id)
   if (discussion === null) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
   return discussion
 }
+
+/** The same; null if there is none. */
+export const findDiscussion = (ctx: Ctx, id: Id): Promise<Discussion | null> => loadById(ctx, id)
 
 const loadById = perRequest<Id, Discussion | null>(async (ctx, ids) => {
   const rows = await sql.selectDiscussions(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(ids)])

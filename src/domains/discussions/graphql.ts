@@ -6,6 +6,7 @@ import { viewerInShadow } from '../readers/readers.ts'
 import { searchSchema } from '../../core/search.ts'
 import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
+import { NodeRef } from '../../schema/node.ts'
 import { asksOnlyFor } from '../../schema/plan.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { discussionChanges, updateDiscussion } from './change.ts'
@@ -42,6 +43,7 @@ async function withShadowByName(ctx: Ctx, { externalId, commentCount }: Discussi
 
 export const DiscussionRef = builder.objectRef<discussions.Discussion>('Discussion').implement({
   description: "The comment thread of one of the tenant's pages.",
+  interfaces: [NodeRef],
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the discussion in this service.' }),
     externalId: t.exposeString('externalId', { description: "The tenant's own key for the page." }),

@@ -3,6 +3,7 @@ import { type Ctx, requireAdmin, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { TenantExport } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
@@ -31,13 +32,19 @@ export async function createExport(ctx: Ctx): Promise<TenantExport> {
 
 /** Throws `not_found`. */
 export async function getExport(ctx: Ctx, { id }: { id: string }): Promise<TenantExport> {
-  const { tenant } = requireCaller(ctx)
-  const found = isId(id)
-    ? await ctx.app.prisma.tenantExport.findUnique({ where: { tenantId_id: { tenantId: tenant.id, id } } })
-    : null
+  const found = isId(id) ? await findExport(ctx, id) : null
   if (found === null) throw new ServiceError('not_found', { detail: 'There is no such export.' })
   return found
 }
+
+/** The same; null if there is none. One statement serves all exports of a request. */
+export const findExport = (ctx: Ctx, id: Id): Promise<TenantExport | null> => loadExport(ctx, id)
+
+const loadExport = perRequest<Id, TenantExport | null>(async (ctx, ids) => {
+  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
+  const byId = new Map((await ctx.app.prisma.tenantExport.findMany({ where })).map((row) => [row.id, row]))
+  return ids.map((id) => byId.get(id) ?? null)
+})
 
 /** The tenant's exports, newest first. */
 export async function listExports(ctx: Ctx, args: PageArgs): Promise<Page<TenantExport>> {

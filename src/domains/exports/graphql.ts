@@ -1,4 +1,5 @@
 import { builder } from '../../schema/builder.ts'
+import { NodeRef } from '../../schema/node.ts'
 import { createExport, deleteExport, exportStateOf, getExport, listExports } from './exports.ts'
 
 const StateRef = builder.enumType('TenantExportState', {
@@ -12,6 +13,7 @@ const StateRef = builder.enumType('TenantExportState', {
 
 const TenantExportRef = builder.prismaObject('TenantExport', {
   description: "A copy of all that is the tenant's but secrets, for download.",
+  interfaces: [NodeRef],
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the export.' }),
     state: t.field({ type: StateRef, description: 'How far it is.', resolve: exportStateOf }),

@@ -1,5 +1,6 @@
 import { CAPABILITIES, isCapability } from '../../core/context.ts'
 import { builder } from '../../schema/builder.ts'
+import { NodeRef } from '../../schema/node.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
 import { createApiKey, listApiKeys, newKeySchema, revokeApiKey } from './keys.ts'
@@ -11,6 +12,7 @@ const CapabilityRef = builder.enumType('Capability', {
 
 const ApiKeyRef = builder.prismaObject('ApiKey', {
   description: "A key that the tenant's backend uses to call the API.",
+  interfaces: [NodeRef],
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the key. It is not a credential.' }),
     label: t.exposeString('label', { description: 'What the key is for.' }),

@@ -1,12 +1,14 @@
 import { builder } from '../../schema/builder.ts'
-import { ReaderRecordRef } from '../readers/graphql.ts'
+import { shownWith } from '../../schema/shown-with.ts'
+import { ReaderRef } from '../readers/graphql.ts'
+import { RECORD_CAPABILITIES } from '../readers/records.ts'
 import { mergeReader } from './merge.ts'
 import { formerReadersOf, getReaderMerge, type ReaderMerge, type FormerReader } from './merged.ts'
 
 export const FormerReaderRef = builder.objectRef<FormerReader>('FormerReader').implement({
   description: 'A reader who was merged into another one.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id that they had in this service.' }),
+    readerId: t.exposeID('id', { description: 'The id that they had in this service.' }),
     externalId: t.exposeString('externalId', {
       description: 'Their id at the tenant, which leads to the reader who stayed.',
     }),
@@ -14,10 +16,10 @@ export const FormerReaderRef = builder.objectRef<FormerReader>('FormerReader').i
   }),
 })
 
-builder.objectField(ReaderRecordRef, 'formerReaders', (t) =>
+builder.objectField(ReaderRef, 'formerReaders', (t) =>
   t.field({
     type: [FormerReaderRef],
-    description: 'The readers who were merged into the reader, oldest merge first.',
+    ...shownWith('The readers who were merged into the reader, oldest merge first.', RECORD_CAPABILITIES),
     resolve: ({ id }, _args, ctx) => formerReadersOf(ctx, id),
   }),
 )
@@ -25,7 +27,7 @@ builder.objectField(ReaderRecordRef, 'formerReaders', (t) =>
 const ReaderMergeRef = builder.objectRef<ReaderMerge>('ReaderMerge').implement({
   description: 'The merge of a reader into another one.',
   fields: (t) => ({
-    into: t.expose('into', { type: ReaderRecordRef, description: 'The reader who stays.' }),
+    into: t.expose('into', { type: ReaderRef, description: 'The reader who stays.' }),
     isUnderWay: t.exposeBoolean('isUnderWay', {
       description: 'Whether the merge is still under way: some of the content has not moved yet.',
     }),
@@ -62,7 +64,7 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      reader: t.expose('reader', { type: ReaderRecordRef, description: 'The reader who stays.' }),
+      reader: t.expose('reader', { type: ReaderRef, description: 'The reader who stays.' }),
     }),
   },
 )

@@ -4,6 +4,7 @@ import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
+import { seesRecords } from '../readers/records.ts'
 
 /** A reader who is another one now. */
 export interface FormerReader {
@@ -23,8 +24,9 @@ const MERGED = statement(
 export const listFormerReaders = (sql: Sql, tenantId: Id, readerId: Id): Promise<FormerReader[]> =>
   sql<FormerReader>(MERGED, [tenantId, readerId])
 
-/** The readers who were merged into a reader, first ones first, for the lists of readers. */
-export const formerReadersOf = (ctx: Ctx, readerId: Id): Promise<FormerReader[]> => loadFormer(ctx, readerId)
+/** The same, for lists of readers; null for callers who do not see readers' records. */
+export const formerReadersOf = async (ctx: Ctx, readerId: Id): Promise<FormerReader[] | null> =>
+  seesRecords(ctx) ? loadFormer(ctx, readerId) : null
 
 const loadFormer = perRequest<Id, FormerReader[]>(async (ctx, ids) => {
   const merges = await ctx.app.prisma.readerMerge.findMany({

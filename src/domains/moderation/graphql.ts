@@ -119,7 +119,7 @@ const ModerationActionEnum = builder.enumType('ModerationAction', {
 const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').implement({
   description: 'The outcome for one comment.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the comment, as sent.', extensions: shapedBy(z.string()) }),
+    commentId: t.exposeID('id', { description: 'The id of the comment, as sent.', extensions: shapedBy(z.string()) }),
     ok: t.exposeBoolean('ok', { description: 'Whether the action was done, or had been done before.' }),
     status: t.expose('status', {
       type: CommentStatusEnum,

@@ -1,7 +1,7 @@
 import { builder } from '../../schema/builder.ts'
 import { CommentStatusEnum } from '../comments/graphql.ts'
 import { FormerReaderRef } from '../merges/graphql.ts'
-import { ReaderRecordRef } from '../readers/graphql.ts'
+import { ReaderRef } from '../readers/graphql.ts'
 import { eraseReader } from './erase.ts'
 import { type ExportedComment, exportReader, type ReaderExport } from './export.ts'
 import type {
@@ -27,7 +27,7 @@ const CommentRef = builder.objectRef<ExportedComment>('ExportedComment').impleme
   description: 'A comment of the reader, in any state.',
   fields: (t) =>
     ({
-      id: t.exposeID('id', { description: 'The id of the comment.' }),
+      commentId: t.exposeID('id', { description: 'The id of the comment.' }),
       discussionId: t.exposeID('discussionId', { description: 'The discussion that it belongs to.' }),
       discussionExternalId: t.exposeString('discussionExternalId', {
         description: "The tenant's own key for the page.",
@@ -47,7 +47,7 @@ const CommentRef = builder.objectRef<ExportedComment>('ExportedComment').impleme
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
       editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
       deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
-    }) satisfies Record<keyof ExportedComment, unknown>,
+    }) satisfies Record<Exclude<keyof ExportedComment, 'id'> | 'commentId', unknown>,
 })
 
 const ReactionRef = builder.objectRef<ExportedReaction>('ExportedReaction').implement({
@@ -84,7 +84,7 @@ const NotificationRef = builder.objectRef<ExportedNotification>('ExportedNotific
 const AuditRef = builder.objectRef<ExportedAuditEntry>('ExportedAuditEntry').implement({
   description: 'An action of a moderator or the backend on the reader or their comments, without the actor.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the entry.' }),
+    entryId: t.exposeID('id', { description: 'The id of the entry.' }),
     action: t.exposeString('action', { description: 'The action, for example `reader.ban`.' }),
     targetType: t.exposeString('targetType', { description: 'The type of the target: `reader` or `comment`.' }),
     targetId: t.exposeString('targetId', { nullable: true, description: 'The id of the target.' }),
@@ -98,7 +98,7 @@ const ExportRef = builder.objectRef<ReaderExport>('ReaderExport').implement({
   description: 'All stored data of a reader at one instant. Lists are complete, oldest first.',
   fields: (t) => ({
     asOf: t.expose('asOf', { type: 'DateTime', description: 'The instant of the export.' }),
-    reader: t.expose('reader', { type: ReaderRecordRef, description: 'The profile and the ban.' }),
+    reader: t.expose('reader', { type: ReaderRef, description: 'The profile and the ban.' }),
     formerReaders: t.expose('formerReaders', {
       type: [FormerReaderRef],
       description: 'The readers who were merged into the reader.',

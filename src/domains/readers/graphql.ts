@@ -1,26 +1,68 @@
 import { searchSchema } from '../../core/search.ts'
 import { readerIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
+import { NodeRef } from '../../schema/node.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
+import { shownWith } from '../../schema/shown-with.ts'
 import { PUBLIC_SECRET } from '../../core/secret-pages.ts'
 import { createIdentitySecret, listIdentitySecrets, revokeIdentitySecret } from './identity-secrets.ts'
 import { getKeySet, KEY_SET_STATES, type KeySet } from './key-set.ts'
 import type { Reader } from './readers.ts'
 import {
   type Ban,
-  banOf,
+  banFor,
   banReader,
   banSchema,
+  createdAtFor,
   getReader,
   getViewer,
   listReaders,
+  RECORD_CAPABILITIES,
   unbanReader,
-  type Viewer,
 } from './records.ts'
+
+const BanRef = builder.objectRef<Ban>('Ban').implement({
+  description: 'A ban in force. The reader cannot write or, with a shadow ban, is not seen by others.',
+  fields: (t) => ({
+    bannedAt: t.expose('bannedAt', { type: 'DateTime', description: 'When it was created.' }),
+    until: t.expose('until', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it expires. Null if it never does.',
+    }),
+    reason: t.exposeString('reason', { nullable: true, description: 'The reason, for other moderators.' }),
+    shadow: t.exposeBoolean('shadow', {
+      description: 'Whether this is a shadow ban: the reader can write, but each comment waits for a moderator.',
+    }),
+  }),
+})
 
 export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
   description: "A reader of the tenant's site, as its backend asserts them.",
+  interfaces: [NodeRef],
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The id of the reader in this service.' }),
+    externalId: t.exposeString('externalId', {
+      description: "The reader's id at the tenant (`sub` of the assertion).",
+    }),
+    name: t.exposeString('name', { nullable: true, description: 'The name to show, if the tenant gave one.' }),
+    avatarUrl: t.exposeString('avatarUrl', { nullable: true, description: 'An https picture of the reader.' }),
+    profileUrl: t.exposeString('profileUrl', { nullable: true, description: 'An https page about the reader.' }),
+    ban: t.field({
+      type: BanRef,
+      ...shownWith('The ban in force. Null if there is none.', RECORD_CAPABILITIES, {
+        isNullable: true,
+        except: '; the asserted reader sees their own, without its reason, unless it is a shadow ban',
+      }),
+      resolve: (reader, _args, ctx) => banFor(ctx, reader),
+    }),
+    createdAt: t.field({
+      type: 'DateTime',
+      ...shownWith('When an identity assertion first named them.', RECORD_CAPABILITIES),
+      resolve: (reader, _args, ctx) => createdAtFor(ctx, reader),
+    }),
+  }),
 })
 
 const IdentitySecretRef = builder.prismaObject('IdentitySecret', {
@@ -139,79 +181,9 @@ builder.relayMutationField(
   },
 )
 
-const BanRef = builder.objectRef<Ban>('Ban').implement({
-  description: 'A ban in force. The reader cannot write or, with a shadow ban, is not seen by others.',
-  fields: (t) => ({
-    bannedAt: t.expose('bannedAt', { type: 'DateTime', description: 'When it was created.' }),
-    until: t.expose('until', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When it expires. Null if it never does.',
-    }),
-    reason: t.exposeString('reason', { nullable: true, description: 'The reason, for other moderators.' }),
-    shadow: t.exposeBoolean('shadow', {
-      description: 'Whether this is a shadow ban: the reader can write, but each comment waits for a moderator.',
-    }),
-  }),
-})
-
-// A separate type: as a field of Reader, everyone who may read comments would see bans.
-export const ReaderRecordRef = builder.prismaObject('Reader', {
-  variant: 'ReaderRecord',
-  description: "A reader of the tenant's site, as moderators see them.",
-  fields: (t) => ({
-    ban: t.field({
-      type: BanRef,
-      nullable: true,
-      description: 'The ban in force. Null if there is none.',
-      resolve: banOf,
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When an identity assertion first named them.' }),
-  }),
-})
-
-const ViewerBanRef = builder.objectRef<NonNullable<Viewer['ban']>>('ViewerBan').implement({
-  description: 'A ban as its reader sees it.',
-  fields: (t) => ({
-    until: t.expose('until', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When it expires. Null if it never does.',
-    }),
-  }),
-})
-
-const ViewerRef = builder.objectRef<Viewer>('Viewer').implement({
-  description: 'The reader on whose behalf the request is made.',
-  fields: (t) => ({
-    ban: t.expose('ban', {
-      type: ViewerBanRef,
-      nullable: true,
-      description: 'The ban of the reader. Null if there is none. A shadow ban does not show.',
-    }),
-  }),
-})
-
-// Fields that all three types of a reader share.
-const EXTERNAL_ID = "The reader's id at the tenant"
-
-for (const [ref, externalId] of [
-  [ReaderRef, `${EXTERNAL_ID} (\`sub\` of the assertion).`],
-  [ReaderRecordRef, `${EXTERNAL_ID}.`],
-  [ViewerRef, `${EXTERNAL_ID}.`],
-] as const) {
-  builder.objectFields(ref, (t) => ({
-    id: t.exposeID('id', { description: 'The id of the reader in this service.' }),
-    externalId: t.exposeString('externalId', { description: externalId }),
-    name: t.exposeString('name', { nullable: true, description: 'The name to show, if the tenant gave one.' }),
-    avatarUrl: t.exposeString('avatarUrl', { nullable: true, description: 'An https picture of the reader.' }),
-    profileUrl: t.exposeString('profileUrl', { nullable: true, description: 'An https page about the reader.' }),
-  }))
-}
-
 builder.queryField('viewer', (t) =>
   t.field({
-    type: ViewerRef,
+    type: ReaderRef,
     access: 'reader',
     client: true,
     description: 'Returns the reader of the identity assertion.',
@@ -221,7 +193,7 @@ builder.queryField('viewer', (t) =>
 
 builder.queryField('reader', (t) =>
   t.field({
-    type: ReaderRecordRef,
+    type: ReaderRef,
     access: 'moderate_content',
     description: 'Returns a reader.',
     args: { id: t.arg.id({ required: true, description: 'The id of the reader in this service.' }) },
@@ -231,7 +203,7 @@ builder.queryField('reader', (t) =>
 
 builder.queryField('readers', (t) =>
   t.connection({
-    type: ReaderRecordRef,
+    type: ReaderRef,
     access: 'moderate_content',
     description: "Returns the tenant's readers, newest first.",
     args: {
@@ -272,7 +244,7 @@ builder.relayMutationField(
     description: 'Bans a reader. This replaces a ban in force.',
     resolve: async (_root, { input }, ctx) => ({ reader: await banReader(ctx, input) }),
   },
-  { outputFields: (t) => ({ reader: t.expose('reader', { type: ReaderRecordRef, description: 'The reader.' }) }) },
+  { outputFields: (t) => ({ reader: t.expose('reader', { type: ReaderRef, description: 'The reader.' }) }) },
 )
 
 builder.relayMutationField(
@@ -283,5 +255,5 @@ builder.relayMutationField(
     description: "Ends a reader's ban.",
     resolve: async (_root, { input }, ctx) => ({ reader: await unbanReader(ctx, input) }),
   },
-  { outputFields: (t) => ({ reader: t.expose('reader', { type: ReaderRecordRef, description: 'The reader.' }) }) },
+  { outputFields: (t) => ({ reader: t.expose('reader', { type: ReaderRef, description: 'The reader.' }) }) },
 )

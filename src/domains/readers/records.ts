@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { type Capability, type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, LAST_ID } from '../../core/ids.ts'
@@ -78,10 +78,13 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
 
 /** One reader. One statement serves all of a request. Throws `not_found`. */
 export async function getReader(ctx: Ctx, id: Id): Promise<ReaderRecord> {
-  const reader = isId(id) ? await loadReader(ctx, id) : null
+  const reader = isId(id) ? await findReader(ctx, id) : null
   if (reader === null) throw noReader()
   return reader
 }
+
+/** The same; null if there is none. */
+export const findReader = (ctx: Ctx, id: Id): Promise<ReaderRecord | null> => loadReader(ctx, id)
 
 const loadReader = perRequest<Id, ReaderRecord | null>(async (ctx, ids) => {
   const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] }, ...FOUND }
@@ -115,18 +118,53 @@ export const banOf = (row: ReaderRecord): Ban | null =>
     ? { bannedAt: row.bannedAt, until: row.bannedUntil, reason: row.banReason, shadow: row.shadowBanned }
     : null
 
-/** The reader on whose behalf the request is made, with the end of their ban. */
-export interface Viewer extends Reader {
-  /** Null without a ban, and for one in shadow, which the reader must not notice. */
-  ban: Pick<Ban, 'until'> | null
+/** The asserted reader, for whom the answer is: they see their record as its reader does. */
+interface Viewer extends ReaderRecord {
+  isViewer: true
 }
 
 /** The asserted reader. Throws `identity_required`. */
 export async function getViewer(ctx: Ctx): Promise<Viewer> {
   const reader = await requireReader(ctx)
-  const ban = banOf(await getReader(ctx, reader.id))
-  return { ...reader, ban: ban === null || ban.shadow ? null : { until: ban.until } }
+  return { ...(await getReader(ctx, reader.id)), ...reader, isViewer: true }
 }
+
+/** Callers with one of these capabilities see all that is stored of readers. */
+export const RECORD_CAPABILITIES = ['moderate_content', 'manage_settings'] as const satisfies readonly Capability[]
+
+export const seesRecords = (ctx: Ctx): boolean =>
+  RECORD_CAPABILITIES.some((capability) => hasCapability(requireCaller(ctx).actor, capability))
+
+/** Whether the caller sees the reader's record: `all` of it, the reader's `own` part, or `none`. */
+async function sightOf(ctx: Ctx, reader: Reader): Promise<'all' | 'own' | 'none'> {
+  // First: a publisher's backend may have a key that may moderate, and asks for its reader.
+  if ('isViewer' in reader) return 'own'
+  if (seesRecords(ctx)) return 'all'
+  if (requireCaller(ctx).identity === null) return 'none'
+  return (await requireReader(ctx)).id === reader.id ? 'own' : 'none'
+}
+
+/** When a reader was first asserted. Null for callers who do not see readers' records. */
+export const createdAtFor = async (ctx: Ctx, reader: Reader): Promise<Date | null> =>
+  seesRecords(ctx) ? ((await recordOf(ctx, reader))?.createdAt ?? null) : null
+
+/**
+ * A reader's ban as the caller may see it: the reader learns no reason, and must not notice a ban
+ * in shadow.
+ */
+export async function banFor(ctx: Ctx, reader: Reader): Promise<Ban | null> {
+  const sight = await sightOf(ctx, reader)
+  const record = sight === 'none' ? null : await recordOf(ctx, reader)
+  const ban = record === null ? null : banOf(record)
+  if (ban === null || sight === 'all') return ban
+  return ban.shadow ? null : { ...ban, reason: null }
+}
+
+const recordOf = async (ctx: Ctx, reader: Reader): Promise<ReaderRecord | null> =>
+  isRecord(reader) ? reader : findReader(ctx, reader.id)
+
+/** An author or a reporter has only the profile. */
+const isRecord = (reader: Reader): reader is ReaderRecord => 'bannedAt' in reader
 
 export const banSchema = z.object({
   until: z

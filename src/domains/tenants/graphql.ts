@@ -1,10 +1,12 @@
 import { builder } from '../../schema/builder.ts'
+import { NodeRef } from '../../schema/node.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { findMe, type SignedInAdmin } from './admins.ts'
 import { login, loginSchema } from './login.ts'
 
 const TenantRef = builder.objectRef<SignedInAdmin['tenant']>('Tenant').implement({
   description: 'A publisher: the owner of discussions, keys, webhooks and settings.',
+  interfaces: [NodeRef],
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the tenant.' }),
     slug: t.exposeString('slug', { description: 'The short name; the audience (`aud`) of identity assertions.' }),
@@ -13,6 +15,7 @@ const TenantRef = builder.objectRef<SignedInAdmin['tenant']>('Tenant').implement
 
 const AdminRef = builder.objectRef<SignedInAdmin>('Admin').implement({
   description: 'A person who signs in to the console.',
+  interfaces: [NodeRef],
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the admin.' }),
     email: t.exposeString('email', { description: 'The e-mail address of the login, in lower case.' }),

@@ -1,4 +1,5 @@
 import { builder } from '../../schema/builder.ts'
+import { NodeRef } from '../../schema/node.ts'
 import { getImport, pageOfImports } from './imports.ts'
 import type { COUNTED, ImportFinding, ImportFindings, TableUse, TableUses, TransferCounts } from './report.ts'
 import type { Removed } from './undo-sql.ts'
@@ -88,6 +89,7 @@ const StateRef = builder.enumType('ImportState', {
 
 const ImportRef = builder.prismaObject('Import', {
   description: 'A file that was imported by the command line.',
+  interfaces: [NodeRef],
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the import.' }),
     source: t.exposeString('source', { description: 'The system that the file comes from, or its name of `--as`.' }),

@@ -2,6 +2,7 @@ import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
 import type { Import } from '../../generated/prisma/client.ts'
 import { forgetReaderItems, moveReaderItems, refuseReaderName } from './imports-sql.ts'
 
@@ -26,13 +27,20 @@ export async function pageOfImports(ctx: Ctx, args: PageArgs): Promise<Page<Impo
 
 /** Throws `not_found`. */
 export async function getImport(ctx: Ctx, { id }: { id: string }): Promise<Import> {
-  const { tenant } = requireCaller(ctx)
-  const found = isId(id)
-    ? await ctx.app.prisma.import.findUnique({ where: { tenantId_id: { tenantId: tenant.id, id } } })
-    : null
+  const found = isId(id) ? await findImport(ctx, id) : null
   if (found === null) throw new ServiceError('not_found', { detail: 'There is no such import.' })
-  return withFindings(found)
+  return found
 }
+
+/** The same; null if there is none. One statement serves all imports of a request. */
+export const findImport = (ctx: Ctx, id: Id): Promise<Import | null> => loadImport(ctx, id)
+
+const loadImport = perRequest<Id, Import | null>(async (ctx, ids) => {
+  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
+  const rows = await ctx.app.prisma.import.findMany({ where })
+  const byId = new Map(rows.map((row) => [row.id, withFindings(row)]))
+  return ids.map((id) => byId.get(id) ?? null)
+})
 
 const withFindings = <Row extends Pick<Import, 'refused' | 'changed'>>(row: Row): Row => ({
   ...row,

@@ -83,6 +83,13 @@ export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; delive
   return found
 }
 
+/** The same by its own id; null if there is none. */
+export async function findDelivery(ctx: Ctx, id: Id): Promise<Delivery | null> {
+  const found = await loadDelivery(ctx, id)
+  if (found === null) return null
+  return (await findWebhookEndpoint(ctx, found.endpointId)) === null ? null : found
+}
+
 const loadDelivery = perRequest<Id, Delivery | null>(async (ctx, ids) => {
   const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
   const found = await withAttempts(ctx, await ctx.app.prisma.delivery.findMany({ where }))

@@ -3,7 +3,9 @@ import { z } from 'zod'
 import { requireCaller } from '../../core/context.ts'
 import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '../../core/tenant-settings.ts'
 import { builder } from '../../schema/builder.ts'
+import { NodeRef } from '../../schema/node.ts'
 import { inputFields, outputFields } from '../../schema/checked.ts'
+import { MEASURED } from '../../schema/plan.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import {
   countHeldDeliveries,
@@ -111,6 +113,7 @@ const VerificationRef = builder
 
 export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
   description: 'An address that receives events as signed JSON.',
+  interfaces: [NodeRef],
   include: { secrets: { select: PUBLIC_SIGNING_SECRET }, headers: { select: PUBLIC_HEADER } },
   fields: (t) => ({
     id: t.exposeID('id', { description: 'Its id.' }),
@@ -199,9 +202,9 @@ const AttemptRef = builder.prismaObject('Attempt', {
   }),
 })
 
-const DeliveryInterface = builder.prismaInterface('Delivery', {
-  variant: 'DeliveryFields',
+export const DeliveryRef = builder.prismaObject('Delivery', {
   description: 'The delivery of one event to one endpoint.',
+  interfaces: [NodeRef],
   include: WITH_ATTEMPTS,
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the delivery, the same at each attempt.' }),
@@ -227,31 +230,17 @@ const DeliveryInterface = builder.prismaInterface('Delivery', {
       nullable: true,
       description: 'When the receiver accepted it.',
     }),
-  }),
-})
-
-export const DeliveryRef = builder.prismaObject('Delivery', {
-  description: 'The delivery of one event to one endpoint.',
-  include: WITH_ATTEMPTS,
-  interfaces: [DeliveryInterface],
-})
-
-export const DeliveryDetailRef = builder.prismaObject('Delivery', {
-  variant: 'DeliveryDetail',
-  description: 'A delivery with its headers and body.',
-  include: WITH_ATTEMPTS,
-  interfaces: [DeliveryInterface],
-  fields: (t) => ({
     body: t.string({
       nullable: true,
       description:
         'The body that an attempt would send now, without texts that were withdrawn since. Null once the event has left the event log.',
+      extensions: MEASURED,
       resolve: (delivery, _args, ctx) => getBody(ctx, delivery),
     }),
     headers: t.field({
       type: 'JSON',
       description: 'The headers that each attempt sends, except timestamp and signature.',
-      extensions: shapedBy(z.record(z.string(), z.string())),
+      extensions: { ...shapedBy(z.record(z.string(), z.string())), ...MEASURED },
       resolve: (delivery, _args, ctx) => deliveryHeaders(ctx, delivery),
     }),
   }),

@@ -3,14 +3,7 @@ import { shapedBy } from '../../schema/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
 import * as deliveries from './deliveries.ts'
 import { documentedFields } from './input.ts'
-import {
-  DeliveryDetailRef,
-  DeliveryRef,
-  DeliveryStatusEnum,
-  HeaderInput,
-  PolicyInput,
-  WebhookEndpointRef,
-} from './graphql-types.ts'
+import { DeliveryRef, DeliveryStatusEnum, HeaderInput, PolicyInput, WebhookEndpointRef } from './graphql-types.ts'
 import * as webhooks from './webhooks.ts'
 
 const ENDPOINT_ID = 'The id of the endpoint.'
@@ -52,7 +45,7 @@ builder.queryField('webhookDeliveries', (t) =>
 
 builder.queryField('webhookDelivery', (t) =>
   t.field({
-    type: DeliveryDetailRef,
+    type: DeliveryRef,
     access: 'manage_webhooks',
     description: 'Returns a delivery with its body, headers and attempts.',
     args: {

@@ -10,7 +10,7 @@ const KINDS = { admin: 'Admin', key: 'API key', system: 'The service' } as const
 /** The actor of an entry; a click filters the list by that actor. */
 export function Actor({ actor, onOnly }: { actor: AuditActor; onOnly: (actor: string) => void }) {
   // A deleted key or admin has no name.
-  const name = actor.email ?? actor.label ?? actor.id?.slice(-8) ?? KINDS[actor.kind]
+  const name = actor.email ?? actor.label ?? actor.actorId?.slice(-8) ?? KINDS[actor.kind]
   return (
     <>
       <Anchor
@@ -20,7 +20,7 @@ export function Actor({ actor, onOnly }: { actor: AuditActor; onOnly: (actor: st
         ta="start"
         {...WRITTEN}
         aria-label={`Only what ${name} did`}
-        onClick={() => onOnly(actor.id ?? actor.kind)}
+        onClick={() => onOnly(actor.actorId ?? actor.kind)}
       >
         {name}
       </Anchor>

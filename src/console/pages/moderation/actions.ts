@@ -65,7 +65,7 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
       const revisions = verb === 'approve' ? some.map(({ revision }) => revision) : null
       try {
         const { moderateComments } = await mutateAsync({ input: { ids, action: verb, revisions } })
-        for (const { id, ok, status, detail } of moderateComments.outcomes) {
+        for (const { commentId: id, ok, status, detail } of moderateComments.outcomes) {
           if (ok) done.add(id)
           change(id, ok && status != null ? judged(verb, status, queue) : { isBusy: false, refusal: detail ?? null })
         }

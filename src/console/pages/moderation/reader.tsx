@@ -30,7 +30,8 @@ export function ReaderSummary({ id, isWanted }: { id: string; isWanted: boolean 
   const reader = data?.reader
   // Not worth an alert at each comment: the reader's page shows the error.
   if (error != null) return null
-  if (reader == null) return <Text size="xs">…</Text>
+  // All of it is there for a moderator.
+  if (reader?.commentCounts == null || reader.createdAt == null) return <Text size="xs">…</Text>
   const { total, approved, rejected, pending, reportsReceived } = reader.commentCounts
   const parts = [
     `${total >= 1000 ? '1 000 or more' : total} ${total === 1 ? 'comment' : 'comments'}`,

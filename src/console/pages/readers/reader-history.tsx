@@ -9,8 +9,8 @@ import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
-type Counts = NonNullable<ReaderQuery['reader']>['commentCounts']
-type Comment = NonNullable<ReaderHistoryQuery['reader']>['comments']['nodes'][number]
+type Counts = NonNullable<NonNullable<ReaderQuery['reader']>['commentCounts']>
+type Comment = NonNullable<NonNullable<ReaderHistoryQuery['reader']>['comments']>['nodes'][number]
 
 /** How many of the newest comments are counted. */
 const COUNTED = 1_000

@@ -106,7 +106,7 @@ function Reader({ onGone, ...reader }: Reader & { onGone: (to: string) => void }
     >
       {unban.error !== null && <Problem error={unban.error} />}
       {ban != null && <BanState ban={ban} />}
-      <ReaderHistory readerId={id} counts={reader.commentCounts} />
+      {reader.commentCounts != null && <ReaderHistory readerId={id} counts={reader.commentCounts} />}
       {open === 'ban' && <BanReader readerId={id} name={name} ban={ban ?? null} onClose={close} />}
       {open === 'merge' && (
         <MergeReader
@@ -130,11 +130,13 @@ function About({ name, externalId, profileUrl, createdAt, formerReaders }: Reade
       <Stack gap={4} component="span">
         <span {...WRITTEN}>{externalId}</span>
         <WebLink url={profileUrl} />
-        <Text span size="sm">
-          first seen <Time at={createdAt} />
-        </Text>
-        {formerReaders.map((former) => (
-          <Text span size="sm" key={former.id}>
+        {createdAt != null && (
+          <Text span size="sm">
+            first seen <Time at={createdAt} />
+          </Text>
+        )}
+        {formerReaders?.map((former) => (
+          <Text span size="sm" key={former.readerId}>
             was also <span {...WRITTEN}>{former.externalId}</span>, merged <Time at={former.mergedAt} />
           </Text>
         ))}

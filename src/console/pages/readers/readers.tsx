@@ -65,9 +65,7 @@ function Row({ reader, search }: { reader: Reader; search: string | null }) {
         <WasAlso of={reader} search={search} />
       </Table.Td>
       <Table.Td>{ban != null && <BanBadge shadow={ban.shadow} />}</Table.Td>
-      <Table.Td>
-        <Time at={createdAt} />
-      </Table.Td>
+      <Table.Td>{createdAt != null && <Time at={createdAt} />}</Table.Td>
     </Table.Tr>
   )
 }

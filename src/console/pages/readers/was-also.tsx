@@ -11,7 +11,7 @@ export function WasAlso({
   of: ReadersQuery['readers']['nodes'][number]
   search: string | null
 }) {
-  const former = formerReaders.find(({ externalId }) => externalId === search?.trim())
+  const former = formerReaders?.find(({ externalId }) => externalId === search?.trim())
   if (former === undefined) return null
   return (
     <Text span size="xs" display="block">

@@ -1,0 +1,35 @@
+import { takeNodes } from '../../schema/budget.ts'
+import { builder } from '../../schema/builder.ts'
+import { asNode } from '../../schema/node-type.ts'
+import { NodeRef } from '../../schema/node.ts'
+import { shapedBy } from '../../schema/shape.ts'
+import { findNode, findNodes, type FoundNode, idsSchema } from './nodes.ts'
+
+const named = (found: FoundNode | null) => (found === null ? null : asNode(found.type, found.node))
+
+builder.queryField('node', (t) =>
+  t.field({
+    type: NodeRef,
+    nullable: true,
+    access: 'key',
+    description:
+      'Returns the object with an id, whatever its type. Null if the caller may see none: the rules are those of the query of its type.',
+    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
+    resolve: async (_root, { id }, ctx) => named(await findNode(ctx, id)),
+  }),
+)
+
+builder.queryField('nodes', (t) =>
+  t.field({
+    type: [NodeRef],
+    nullable: { list: true, items: true },
+    access: 'key',
+    description: 'Returns the objects with up to 100 ids, in the order of the request, as `node` does.',
+    args: { ids: t.arg.idList({ required: true, description: 'Their ids.', extensions: shapedBy(idsSchema) }) },
+    resolve: async (_root, { ids }, ctx, info) => {
+      const nodes = (await findNodes(ctx, ids)).map(named)
+      await takeNodes(ctx, info, nodes)
+      return nodes
+    },
+  }),
+)

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+
+import { type Access, type Ctx, isAllowed, requireCaller } from '../../core/context.ts'
+import { type Id, isId } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
+import { validate } from '../../core/validate.ts'
+import { findAuditEntry } from '../audit/audit.ts'
+import { findComment } from '../comments/comments.ts'
+import { findDiscussion } from '../discussions/discussions.ts'
+import { findExport } from '../exports/exports.ts'
+import { findApiKey } from '../keys/keys.ts'
+import { findReaderInView } from '../readers/in-view.ts'
+import { findMe } from '../tenants/admins.ts'
+import { findImport } from '../transfer/imports.ts'
+import { findDelivery } from '../webhooks/deliveries.ts'
+import { findWebhookEndpoint } from '../webhooks/webhooks.ts'
+import { findNodeTypes, type StoredType } from './sql.ts'
+
+interface Kind {
+  /** What the type's own query requires. */
+  access: Access
+  /** Finds one for the caller; null where they may not see it. Batched for a request. */
+  find: (ctx: Ctx, id: Id) => Promise<object | null>
+}
+
+/** A node, and its type in the schema. */
+export interface FoundNode {
+  type: (typeof NODE_TYPES)[number]
+  node: object
+}
+
+/** The types of stored nodes, each by the rule of its own query. */
+const KINDS: Readonly<Record<StoredType, Kind>> = {
+  Comment: { access: 'key', find: findComment },
+  Discussion: { access: 'key', find: findDiscussion },
+  Reader: { access: 'key', find: findReaderInView },
+  Delivery: { access: 'manage_webhooks', find: findDelivery },
+  AuditEntry: { access: 'manage_settings', find: findAuditEntry },
+  ApiKey: { access: 'manage_api_keys', find: findApiKey },
+  WebhookEndpoint: { access: 'manage_webhooks', find: findWebhookEndpoint },
+  Import: { access: 'admin', find: findImport },
+  TenantExport: { access: 'admin', find: findExport },
+}
+
+/** The signed-in admin and their tenant need no look-up. */
+const OWN = ['Admin', 'Tenant'] as const
+
+export const NODE_TYPES = [...(Object.keys(KINDS) as StoredType[]), ...OWN]
+
+/** The most ids of one request for nodes. */
+const MAX_NODES = 100
+
+export const idsSchema = z.array(z.string()).min(1).max(MAX_NODES)
+
+/**
+ * What has these ids, in their order; null where there is nothing that the caller may see. Throws
+ * `validation_failed`.
+ */
+export async function findNodes(ctx: Ctx, ids: readonly string[]): Promise<(FoundNode | null)[]> {
+  const { ids: asked } = validate(z.object({ ids: idsSchema }), { ids })
+  return Promise.all(asked.map((id) => findNode(ctx, id)))
+}
+
+/**
+ * What has this id; null where there is nothing that the caller may see. All ids of a request share
+ * one look-up, and one statement for each type that is found.
+ */
+export async function findNode(ctx: Ctx, id: string): Promise<FoundNode | null> {
+  if (!isId(id)) return null
+  const own = findOwn(ctx, id)
+  if (own !== null) return own
+  const type = await loadType(ctx, id)
+  const node = type === null ? null : await KINDS[type].find(ctx, id)
+  return type === null || node === null ? null : { type, node }
+}
+
+function findOwn(ctx: Ctx, id: Id): FoundNode | null {
+  if (!isAllowed(ctx, 'admin')) return null
+  const me = findMe(ctx)
+  if (me.id === id) return { type: 'Admin', node: me }
+  return me.tenant.id === id ? { type: 'Tenant', node: me.tenant } : null
+}
+
+const loadType = perRequest<Id, StoredType | null>(async (ctx, ids) => {
+  const allowed = (Object.keys(KINDS) as StoredType[]).filter((type) => isAllowed(ctx, KINDS[type].access))
+  const found = await findNodeTypes(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(ids)], allowed)
+  const types = new Map(found.map(({ id, type }) => [id, type]))
+  return ids.map((id) => types.get(id) ?? null)
+})

@@ -1,0 +1,37 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+
+/** The tables of the types that are looked up by id. */
+const TABLES = {
+  Comment: 'comments',
+  Discussion: 'discussions',
+  Reader: 'readers',
+  Delivery: 'deliveries',
+  AuditEntry: 'audit_log',
+  ApiKey: 'api_keys',
+  WebhookEndpoint: 'webhook_endpoints',
+  Import: 'imports',
+  TenantExport: 'tenant_exports',
+} as const
+
+export type StoredType = keyof typeof TABLES
+
+const types = Object.entries(TABLES).map(
+  ([type, table]) =>
+    `(SELECT '${type}' AS type FROM ${table} WHERE tenant_id = $1 AND id = a.id AND '${type}' = ANY($3::text[]) LIMIT 1)`,
+)
+
+// Each id is looked up by itself, in the tables of the given types alone.
+const FIND = statement(
+  'find_node_types',
+  `SELECT a.id, t.type FROM unnest($2::uuid[]) AS a (id)
+   CROSS JOIN LATERAL (${types.join('\n     UNION ALL ')}) t`,
+)
+
+/** Of which of the given types each id is; unknown ids are left out. */
+export const findNodeTypes = (
+  sql: Sql,
+  tenantId: Id,
+  ids: readonly Id[],
+  types: readonly StoredType[],
+): Promise<{ id: Id; type: StoredType }[]> => sql(FIND, [tenantId, ids, types])

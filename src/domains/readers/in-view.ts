@@ -1,0 +1,47 @@
+import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
+import type { Id } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import { type Reader, requireReader } from './readers.ts'
+import { findReader } from './records.ts'
+
+/**
+ * A reader by id: any for moderators; for others themselves, and whoever has an approved comment or
+ * a reaction on a comment in view. Null for all others: nothing tells whether they exist.
+ */
+export async function findReaderInView(ctx: Ctx, id: Id): Promise<Reader | null> {
+  const { actor, identity } = requireCaller(ctx)
+  const isSeen =
+    hasCapability(actor, 'moderate_content') ||
+    (identity !== null && (await requireReader(ctx)).id === id) ||
+    (await loadInView(ctx, id))
+  return isSeen ? findReader(ctx, id) : null
+}
+
+const loadInView = perRequest<Id, boolean>(async (ctx, ids) => {
+  const found = await selectReadersInView(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(ids)])
+  const inView = new Set(found.map(({ id }) => id))
+  return ids.map((id) => inView.has(id))
+})
+
+// Of their newest comments and reactions: a reader may have written for years.
+const IN_VIEW = statement(
+  'readers_in_view',
+  `SELECT a.id FROM unnest($2::uuid[]) AS a (id)
+   WHERE EXISTS (
+     SELECT FROM (
+       SELECT status FROM comments
+       WHERE tenant_id = $1 AND author_id = a.id ORDER BY id DESC LIMIT 1000
+     ) c WHERE c.status = 'approved'
+   ) OR EXISTS (
+     SELECT FROM (
+       SELECT comment_id FROM reactions
+       WHERE tenant_id = $1 AND reader_id = a.id AND type IS NOT NULL ORDER BY comment_id DESC LIMIT 1000
+     ) r
+     CROSS JOIN LATERAL (SELECT status, reply_count FROM comments WHERE tenant_id = $1 AND id = r.comment_id LIMIT 1) c
+     WHERE c.status = 'approved' OR c.reply_count > 0
+   )`,
+)
+
+const selectReadersInView = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<{ id: Id }[]> =>
+  sql(IN_VIEW, [tenantId, ids])
