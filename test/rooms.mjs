@@ -42,7 +42,8 @@ const ROOMS = {
   'clients/receiver': { imports: [], not: [/^(?!node:)/] },
   'clients/browser': { imports: [], types: ['clients/receiver/events.ts'], not: [NO_PACKAGE] },
   'clients/widget': { imports: ['clients/browser/stream.ts'], not: [/^(?!lit\/)/] },
-  cli: { imports: ['core', 'data', 'operations', 'app.ts'] },
+  // The schema, so that commands check documents as requests do.
+  cli: { imports: ['core', 'data', 'operations', 'schema', 'api/graphql/schema.ts', 'app.ts'] },
 
   'app.ts': { imports: ['core', 'data', 'processes', 'live'] },
   'serve.ts': { imports: ['core', 'data', 'processes', 'live', 'operations', 'api/http', 'worker', 'app.ts'] },

@@ -44,6 +44,7 @@ import { listImports } from '../domains/transfer/imports.ts'
 import { SourceError } from '../domains/transfer/item.ts'
 import { undoImport } from '../domains/transfer/undo.ts'
 import { revokeWebhookSecretOf } from '../domains/webhooks/rotation.ts'
+import { addManifest } from './documents.ts'
 import { runRename } from './rename.ts'
 import { StoppedError } from './stop.ts'
 import { EXPORT, FileError, filePath, IMPORT, runExport, runImport } from './transfer.ts'
@@ -257,6 +258,18 @@ const COMMANDS = {
       }),
     },
     async (app, { tenant, map }) => runRename(app, (await tenantOf(app, tenant)).id, map),
+  ),
+  'documents add': command(
+    'Adds the GraphQL documents of a manifest, by whose ids clients then run them. All are added, or none.',
+    {
+      tenant: ofTenant,
+      file: filePath.meta({
+        description: 'manifest.json',
+        about: 'What Apollo’s, Relay’s or graphql-codegen’s tool has written.',
+      }),
+    },
+    async (app, { tenant, file }) => addManifest(app, (await tenantOf(app, tenant)).id, { file, recordOf }),
+    { places: ['file'] },
   ),
   import: command(
     'Imports comments from a file into a tenant, without events to streams or webhooks. If it is interrupted, the same command continues. The exit status is 1 if an item was refused.',

@@ -27,6 +27,7 @@ export const AUDIT_ACTIONS = {
   api_key: ['create', 'revoke'],
   identity_secret: ['create', 'revoke'],
   classifier_secret: ['create', 'revoke'],
+  document: ['add', 'delete'],
   settings: ['update'],
   import: ['finish', 'undo'],
   export: ['create', 'delete', 'download'],

@@ -71,6 +71,8 @@ export type CacheNews =
   | { kind: 'key'; keyId: string; digest: string }
   | { kind: 'client_token'; tokenId: string; digest: string }
   | { kind: 'tenant'; tenantId: string }
+  /** A document was deleted. */
+  | { kind: 'document'; tenantId: string }
   | { kind: 'reader'; tenantId: string; externalId: string }
   /** Events of the tenant have been rewritten by the erasure of a reader. */
   | { kind: 'erasure'; tenantId: string }

@@ -34,6 +34,7 @@ export const ERRORS = {
   origin_not_allowed: { status: 403, title: 'The Origin is not among those that the tenant allows' },
 
   not_found: { status: 404, title: 'There is no such resource' },
+  unknown_document: { status: 404, title: 'The tenant has no such document' },
   method_not_allowed: { status: 405, title: 'This path does not take this method' },
   not_acceptable: { status: 406, title: 'The service has no answer of a type that Accept names' },
 
@@ -46,6 +47,7 @@ export const ERRORS = {
   endpoint_budget_exhausted: { status: 409, title: 'The tenant has as many webhook endpoints as its budget allows' },
   idempotency_conflict: { status: 409, title: 'This idempotency key was used with another request' },
   idempotency_in_progress: { status: 409, title: 'The first request with this idempotency key is still running' },
+  document_conflict: { status: 409, title: 'The id names another document' },
   external_id_taken: { status: 409, title: 'The external id leads to another discussion' },
   already_reported: { status: 409, title: 'The reader has already reported this comment' },
 

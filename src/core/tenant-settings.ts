@@ -141,6 +141,17 @@ export const tenantSettingsSchema = z.strictObject({
     .max(100)
     .default([])
     .describe('Origins of web pages that may open streams and use GraphQL.'),
+  graphql: z
+    .strictObject({
+      documents: choice('DocumentPolicy', 'Which GraphQL documents browsers may run.', {
+        any: 'Every document within the limits.',
+        known: 'Those that the tenant has added, and no others, introspection included.',
+      })
+        .default('any')
+        .describe('Which documents client tokens may run.'),
+    })
+    .meta({ title: 'GraphQLSettings', description: 'GraphQL in browsers.' })
+    .prefault({}),
   activeKeyBudget: z.int().min(1).max(1000).default(20).describe('How many active API keys there can be.'),
   rateLimit: z
     .strictObject({

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { getIntrospectionQuery, parse, print } from 'graphql'
 
 import { costErrors } from '../../src/api/graphql/cost.ts'
-import { documentErrors } from '../../src/api/graphql/document-rules.ts'
+import { documentErrors } from '../../src/schema/document-rules.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { refusalIn } from '../harness/refusal.ts'
 import { DESCRIBED_ROUTES } from '../harness/routes.ts'

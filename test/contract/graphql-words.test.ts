@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { checkInput } from '../../src/api/graphql/input.ts'
 import { asksFor } from '../../src/api/graphql/params.ts'
-import { RULES } from '../../src/api/graphql/rule-texts.ts'
+import { RULES } from '../../src/schema/rule-texts.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 let service: TestService

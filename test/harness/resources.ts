@@ -23,6 +23,7 @@ const RESOURCES = [
   'signingSecret',
   'identitySecret',
   'classifierSecret',
+  'document',
   'export',
   'import',
 ] as const
@@ -43,6 +44,7 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
   'secrets/:kid': 'signingSecret',
   'identity-secrets/:kid': 'identitySecret',
   'classifier-secrets/:kid': 'classifierSecret',
+  'documents/:documentId': 'document',
   'exports/:id': 'export',
   'imports/:id': 'import',
   'readers/:id': 'reader',
@@ -113,6 +115,10 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   const identitySecret = await post('/identity-secrets', {})
   await post('/classifier-secrets', {})
   const classifierSecret = await post('/classifier-secrets', {})
+  await post('/documents', { manifest: { [`a-${mark}`]: `query A { __typename } # ${mark}` } })
+  const {
+    data: [document],
+  } = await post('/documents', { manifest: { [mark]: `{ __typename } # ${mark}` } })
   await addDelivery(service.app, tenant.tenant.id, endpoint.id)
   const { deliveryId } = await addDelivery(service.app, tenant.tenant.id, endpoint.id)
   await addExport(service, tenant.tenant.id)
@@ -140,6 +146,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     signingSecret: otherEndpoint.kid,
     identitySecret: identitySecret.kid,
     classifierSecret: classifierSecret.kid,
+    document: document.documentId,
     export: exportId,
     import: importId,
   }

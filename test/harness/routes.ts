@@ -116,6 +116,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   'by-external/:externalId': 'shared-page',
   externalIds: ['shared-page'],
   words: ['absent'],
+  manifest: { sample: '{ __typename }' },
   label: 'A label',
   capabilities: [],
   url: 'https://127.0.0.1:9/hook',

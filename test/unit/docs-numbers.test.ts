@@ -28,7 +28,7 @@ const minutes = (file: string, name: string): number => seconds(file, name) / 60
 const hours = (file: string, name: string): number => minutes(file, name) / 60
 const kib = (file: string, name: string): number => constant(file, name) / 1024
 
-const DOCUMENT = 'api/graphql/document-rules.ts'
+const DOCUMENT = 'schema/document-rules.ts'
 const MARKDOWN = 'domains/comments/markdown.ts'
 const HISTORY = 'domains/comments/history-sql.ts'
 const HANDSHAKES = 'worker/handshakes.ts'
@@ -59,7 +59,7 @@ const CHOICES: readonly Said[] = [
   ['A connection without a request ends after {} s', seconds('api/http/timeouts.ts', 'KEEP_ALIVE_MS')],
   [
     'at most {} tokens, {} levels, {} aliases, {} directives and two introspection',
-    constant('api/graphql/document-size.ts', 'MAX_TOKENS'),
+    constant('schema/document-size.ts', 'MAX_TOKENS'),
     constant(DOCUMENT, 'MAX_DEPTH'),
     constant(DOCUMENT, 'MAX_ALIASES'),
     constant(DOCUMENT, 'MAX_DIRECTIVES'),

@@ -1,7 +1,7 @@
 import { buildSchema, parse } from 'graphql'
 import { describe, expect, test } from 'vitest'
 
-import { documentErrors } from '../../src/api/graphql/document-rules.ts'
+import { documentErrors } from '../../src/schema/document-rules.ts'
 import { checkInput } from '../../src/api/graphql/input.ts'
 import { variableErrors } from '../../src/api/graphql/variables.ts'
 import { schema as ours } from '../../src/api/graphql/schema.ts'

@@ -52,7 +52,7 @@ export const acceptEventStream = (name: string): string | null => (name === 'acc
 
 function sseRequest(request: FastifyRequest, context: SseContext): SseRequest {
   return {
-    method: request.method,
+    method: request.method === 'GET' && request.body != null ? 'POST' : request.method,
     url: request.url,
     // The library expects the media type in lower case; types other than JSON were refused before.
     headers: { get: (name) => (name === 'content-type' ? 'application/json' : header(request, name)) },

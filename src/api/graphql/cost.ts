@@ -12,7 +12,7 @@ import {
 } from 'graphql'
 
 import { DEFAULT_PAGE, MAX_PAGE } from '../../core/cursor.ts'
-import { refusal } from './document-rules.ts'
+import { refusal } from '../../schema/document-rules.ts'
 
 /**
  * The most values that a document may request, with lists counted by page size. Measured: 16 000

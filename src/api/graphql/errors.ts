@@ -5,7 +5,7 @@ import type { Ctx } from '../../core/context.ts'
 import { problemOf, retryAfterOf, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { countRefusal } from '../../core/metrics.ts'
-import { requestRefusal } from './rule-texts.ts'
+import { requestRefusal } from '../../schema/rule-texts.ts'
 
 /**
  * Converts any thrown value to the error that the caller may see. Errors other than ServiceError

@@ -2,7 +2,6 @@ import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, parse, typ
 
 import { invalid, validationFailed } from '../../core/errors.ts'
 import { isTooDeep, MAX_JSON_DEPTH } from '../../core/json-depth.ts'
-import { checkDocument } from './document-size.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -10,40 +9,46 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 /** The parameters of a GraphQL request (GraphQL over HTTP, "Request Parameters"). */
 export interface Params {
   query: string
-  operationName?: string | null
-  variables?: Readonly<Record<string, unknown>> | null
-  extensions?: Readonly<Record<string, unknown>> | null
+  documentId?: string | null | undefined
+  operationName?: string | null | undefined
+  variables?: Readonly<Record<string, unknown>> | null | undefined
+  extensions?: Readonly<Record<string, unknown>> | null | undefined
 }
 
+/** The same as sent: with a text, the id of a document, or Apollo's hash. */
+export type SentParams = Omit<Params, 'query'> & { query?: string | null | undefined }
+
 const OPTIONAL: Readonly<Record<string, { is: (value: unknown) => boolean; message: string }>> = {
+  query: { is: isText, message: 'must be a string' },
+  documentId: { is: isText, message: 'must be a string' },
   operationName: { is: isText, message: 'must be a string' },
   variables: { is: isObject, message: 'must be an object' },
   extensions: { is: isObject, message: 'must be an object' },
 }
 
 /**
- * Checks the body of a GraphQL request, and its document's size before parsing. Batches are
- * refused: a request takes one token of the bucket. Other properties are ignored, and null stands
- * for none, as the standard says. Throws `validation_failed`.
+ * Checks the body of a GraphQL request. Batches are refused: a request takes one token of the
+ * bucket. Other properties are ignored, and null stands for none, as the standard says. Throws
+ * `validation_failed`.
  */
-export function checkParams(body: unknown): asserts body is Params {
+export function checkParams(body: unknown): asserts body is SentParams {
   if (!isObject(body))
     throw validationFailed([{ pointer: '', code: 'wrong_type', message: 'must be one object; no batches' }])
   const params = body as Record<string, unknown>
-  const { query } = params
   const wrong = Object.entries(OPTIONAL).filter(([name, { is }]) => params[name] != null && !is(params[name]))
   const errors = wrong.map(([name, { message }]) => ({ pointer: `/${name}`, code: 'wrong_type', message }))
-  if (query == null) errors.unshift({ pointer: '/query', code: 'required', message: 'is required' })
-  else if (!isText(query)) errors.unshift({ pointer: '/query', code: 'wrong_type', message: 'must be a string' })
+  const { query, documentId, extensions } = params as SentParams
+  if (query == null && documentId == null && extensions?.persistedQuery == null) {
+    errors.unshift({ pointer: '/query', code: 'required', message: 'is required, or a documentId' })
+  }
   if (errors.length > 0) throw validationFailed(errors)
-  checkDocument(String(query))
 }
 
 /**
  * The parameters in the query string of a GET, in which `variables` and `extensions` are JSON, and
  * an empty value stands for none. Throws `validation_failed`.
  */
-export function paramsInQuery(given: Readonly<Record<string, unknown>>): Params {
+export function paramsInQuery(given: Readonly<Record<string, unknown>>): SentParams {
   checkQuery(given)
   const read = (name: string): unknown => {
     const value = given[name]
@@ -53,8 +58,9 @@ export function paramsInQuery(given: Readonly<Record<string, unknown>>): Params 
     const text = read(name)
     return typeof text === 'string' ? (JSON.parse(text) as unknown) : text
   }
-  const params = {
+  const params: unknown = {
     query: read('query'),
+    documentId: read('documentId'),
     operationName: read('operationName'),
     variables: readJson('variables'),
     extensions: readJson('extensions'),

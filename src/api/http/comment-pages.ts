@@ -1,9 +1,7 @@
-import { hash } from 'node:crypto'
-
-import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { RouteHandlerMethod } from 'fastify'
 import { print } from 'graphql'
 
-import { anonymous, type Ctx, hasCapability, identityHeader, requireCaller } from '../../core/context.ts'
+import { anonymous, type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { findPageVersion } from '../../domains/comments/version.ts'
 import { viewerReactions } from '../../domains/reactions/read.ts'
 import { viewerInShadow } from '../../domains/readers/readers.ts'
@@ -12,6 +10,7 @@ import type { Route } from '../../schema/route.ts'
 import { JSON_TYPE, restRequest } from './body.ts'
 import { encodePage, type EncodedPage, personalPage } from './encoded-page.ts'
 import { takesGzip } from './encoding.ts'
+import { digest, pageHeaders, sendTagged, tagsOf, weakTag } from './etags.ts'
 import { pageCache } from './page-cache.ts'
 
 /**
@@ -41,17 +40,15 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
     if (found === null) return reply.type(JSON_TYPE).send(JSON.stringify((await run(ctx, variables)).body))
     const { discussionId, version } = found
     const key = `${tenant.id} ${discussionId} ${form} ${scopeOf(ctx, variables)} ${queryOf(variables)}`
-    // A weak tag covers the plain and the compressed form alike (RFC 9110, section 8.8.1).
-    const etag = `W/"${digest(`${key} ${version} ${identity?.externalId ?? ''}`)}"`
+    const etag = weakTag(`${key} ${version} ${identity?.externalId ?? ''}`)
     const cache = pageCache(ctx.app)
-    const varies = `X-API-Key, Authorization, ${identityHeader(ctx.app)}`
-    const headers = () => ({
-      etag,
-      'cache-control': 'private, no-cache',
-      vary: cache.variesByEncoding(key, version) ? `${varies}, Accept-Encoding` : varies,
-    })
+    const headers = () => {
+      const all = pageHeaders(request, etag)
+      return cache.variesByEncoding(key, version) ? { ...all, vary: `${all.vary}, Accept-Encoding` } : all
+    }
     const known = tagsOf(request)
-    if (inShadow) return sendOwn(reply, (await run(ctx, variables)).body, headers(), known)
+    // Nobody else gets the page of a viewer banned in shadow.
+    if (inShadow) return sendTagged(request, reply, { text: JSON.stringify((await run(ctx, variables)).body) })
     // Only a page can have had this tag, never a refusal; for `*` it is checked whether the page
     // exists.
     if (known.includes(etag)) {
@@ -70,14 +67,6 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
   }
 }
 
-/** The page of a viewer banned in shadow, which nobody else gets. */
-function sendOwn(reply: FastifyReply, body: unknown, headers: Record<string, string>, known: string[]): FastifyReply {
-  const text = JSON.stringify(body)
-  const etag = `W/"${digest(text)}"`
-  void reply.headers({ ...headers, etag })
-  return known.includes(etag) || known.includes('*') ? reply.code(304).send() : reply.type(JSON_TYPE).send(text)
-}
-
 async function personal(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
   const reacted = page.slots.filter(({ hasReactions }) => hasReactions).map(({ commentId }) => commentId)
   return reacted.length === 0 ? page.bytes : personalPage(page, await viewerReactions(ctx, reacted))
@@ -91,14 +80,3 @@ function scopeOf(ctx: Ctx, { parentId }: Variables): string {
 
 /** The variables other than those that name the discussion, in the fixed order of `read`. */
 const queryOf = ({ id: _id, externalId: _externalId, ...query }: Variables): string => JSON.stringify(query)
-
-const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22)
-
-/**
- * The tags of If-None-Match, in the weak form for comparison (RFC 9110, section 13.1.2). `*`
- * matches any.
- */
-function tagsOf({ headers }: FastifyRequest): string[] {
-  const given = headers['if-none-match']?.trim() ?? ''
-  return given === '*' ? [given] : given.split(',').map((tag) => tag.trim().replace(/^(?!W\/)/, 'W/'))
-}

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   type DocumentNode,
   type ExecutionResult,
@@ -12,7 +12,8 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { App, Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { hasGraphiQL, hasIntrospection } from '../../core/settings.ts'
-import { documentErrors } from '../graphql/document-rules.ts'
+import { documentErrors } from '../../schema/document-rules.ts'
+import { withDocument } from '../graphql/documents.ts'
 import { GRAPHQL_RESPONSE } from '../graphql/errors.ts'
 import { useCompiledQueries } from '../graphql/jit.ts'
 import { maskResult } from '../graphql/mask.ts'
@@ -23,6 +24,7 @@ import { schema } from '../graphql/schema.ts'
 import { createEventStreams } from '../graphql-sse/event-stream.ts'
 import { JSON_TYPE } from './body.ts'
 import { preferredType } from './encoding.ts'
+import { sendTagged } from './etags.ts'
 import { serveGraphiQL } from './graphiql.ts'
 
 const PATH = '/graphql'
@@ -44,23 +46,33 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
   const run: Run = (ctx, params) => (opened ??= openYoga(app))(ctx, params)
   const streams = createEventStreams(app)
   // Only for these routes: as a hook of the server it would run for every request of REST too.
-  const preHandler: preHandlerHookHandler = (request, reply, done) => {
+  const preHandler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { method, routeOptions } = request
     const isStream = routeOptions.url === STREAM_PATH
     if (method === 'POST') {
       checkParams(request.body)
+      request.body = await withDocument(request.ctx, request.body)
       // The request itself has taken one.
       const furtherMutations = countMutations(request.body) - 1
       if (furtherMutations > 0) http.takeTokens(request, reply, furtherMutations)
     }
-    if (isStream && method === 'GET') checkQuery(request.query)
+    if (isStream && method === 'GET') {
+      const given = request.query as Record<string, unknown>
+      checkQuery(given)
+      // The library knows no documents: their text comes to it as in a POST.
+      if (given.documentId !== undefined) request.body = await withDocument(request.ctx, paramsInQuery(given))
+    }
     if (isStream && http.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
       throw invalid('/Idempotency-Key', 'not_here', `is accepted only for mutations at ${PATH}`)
     }
-    done()
   }
   /** Answers with the type that `Accept` prefers. What it does not accept is not executed. */
-  const answer = async (request: FastifyRequest, reply: FastifyReply, params: Params): Promise<FastifyReply> => {
+  const answer = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    params: Params,
+    isKept = false,
+  ): Promise<FastifyReply> => {
     const isOnce = http.hasIdempotencyKey(request) && asksFor(params, OperationTypeNode.MUTATION)
     const possible = isOnce
       ? ANSWERS
@@ -75,6 +87,9 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
       return http.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx)))
     }
     const { status, contentType, body, errors } = await respond(request.ctx)
+    if (isKept && errors.length === 0) {
+      return sendTagged(request, reply, { text: body, type: contentType, vary: 'Origin, Accept' })
+    }
     // Bytes: Fastify would write the type in its own way.
     return reply
       .code(status)
@@ -95,9 +110,11 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     handler: async (request, reply) => {
       const given = request.query as Record<string, unknown>
       if (graphiql !== null && given.query === undefined && isFromBrowser(request)) return graphiql(request, reply)
-      const params = paramsInQuery(given)
+      const sent = paramsInQuery(given)
+      const params = await withDocument(request.ctx, sent)
       if (asksFor(params, OperationTypeNode.MUTATION)) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
-      return answer(request, reply, params)
+      request.body = params
+      return answer(request, reply, params, sent.query == null)
     },
   })
   server.route({

@@ -30,6 +30,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
   edit_window_closed: 'The edit window of the comment (`editWindowSeconds` of the tenant settings) is over.',
   origin_not_allowed: 'Add the origin of the page to `allowedOrigins` in the tenant settings.',
   not_found: 'The id or path does not exist, belongs to another tenant, or is not visible to the caller.',
+  unknown_document:
+    'The tenant has no document of this id, or `graphql.documents` is `known` and this text is not one of them. Add it by `POST /documents` or `cli documents add`.',
   method_not_allowed: 'The header `Allow` lists the methods that the path takes.',
   not_acceptable:
     'Accept `application/graphql-response+json` or `application/json`; a subscription takes `text/event-stream`.',
@@ -42,6 +44,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
   endpoint_budget_exhausted: 'Delete an endpoint, or raise `webhookEndpoints` in the tenant settings.',
   idempotency_conflict: 'Use a new key for each new request. Only repeat the same request with the same key.',
   idempotency_in_progress: 'Wait for the time in `Retry-After`, and send the same request again.',
+  document_conflict: 'The id names another text already. Delete that document, or give this one another id.',
   external_id_taken: 'Another discussion has this external id, or had it in the last year: choose another one.',
   already_reported: 'A reader can report a comment once.',
   body_too_large: 'Send a smaller body.',

@@ -28,6 +28,7 @@ const TAGS: Readonly<Record<keyof typeof ROUTES_BY_TAG | 'service', string>> = {
   audit: 'Every write by a key or an admin.',
   exports: "A copy of all that is the tenant's but secrets, as a file.",
   imports: 'What the command line has moved in, with its reports.',
+  documents: 'GraphQL documents that clients run by their ids.',
   classifier: 'Your own service that judges comments before they appear.',
   admins: 'The login of admins.',
   service: 'Health, readiness, metrics and the documents of the service itself.',

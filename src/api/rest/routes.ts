@@ -3,6 +3,7 @@ import { routes as classifier } from '../../domains/classifier/rest.ts'
 import { routes as audit } from '../../domains/audit/rest.ts'
 import { routes as clientTokens } from '../../domains/client-tokens/rest.ts'
 import { routes as comments } from '../../domains/comments/rest.ts'
+import { routes as documents } from '../../domains/documents/rest.ts'
 import { routes as discussions } from '../../domains/discussions/rest.ts'
 import { routes as exports } from '../../domains/exports/rest.ts'
 import { routes as keys } from '../../domains/keys/rest.ts'
@@ -39,6 +40,7 @@ export const ROUTES_BY_TAG = {
   exports,
   imports,
   classifier,
+  documents,
   admins,
 } satisfies Readonly<Record<string, readonly Route[]>>
 

@@ -39,6 +39,7 @@ const PLACES = {
   reactionTypes: ['comments', 'Reactions'],
   erasureMode: ['privacy', 'Comments of an erased reader'],
   allowedOrigins: ['website', 'Allowed origins'],
+  'graphql.documents': ['website', 'GraphQL documents that browsers may run'],
   activeKeyBudget: ['limits', 'Active API keys'],
   'rateLimit.perSecond': ['limits', 'Requests a second with one key'],
   'rateLimit.burst': ['limits', 'Requests at once with one key'],

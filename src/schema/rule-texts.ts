@@ -37,7 +37,7 @@ import {
   VariablesInAllowedPositionRule,
 } from 'graphql'
 
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { invalid, ServiceError } from '../core/errors.ts'
 
 /** The most characters of the caller's document that a message quotes. */
 const MAX_QUOTED = 60

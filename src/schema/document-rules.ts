@@ -10,7 +10,7 @@ import {
   type ValidationRule,
 } from 'graphql'
 
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { invalid, ServiceError } from '../core/errors.ts'
 import { NO_INTROSPECTION, RULES } from './rule-texts.ts'
 
 // Twice the depth of the deepest operation of REST (9). Introspection, as by GraphiQL, is not

@@ -1,6 +1,6 @@
 import { Lexer, Source, TokenKind } from 'graphql'
 
-import { invalid } from '../../core/errors.ts'
+import { invalid } from '../core/errors.ts'
 
 /** A document this short is harmless, and is not read twice. Most are. */
 const HARMLESS_LENGTH = 1000

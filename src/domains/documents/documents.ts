@@ -1,0 +1,192 @@
+import { type AuditRecord, recordAudit } from '../../core/audit.ts'
+import { type App, type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { sha256Hex } from '../../core/crypto.ts'
+import { badCursor, decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { type FieldError, ServiceError, validationFailed } from '../../core/errors.ts'
+import type { Id } from '../../core/ids.ts'
+import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
+import type { TxSql } from '../../core/sql.ts'
+import { pointer } from '../../core/validate.ts'
+import { lockTenant } from '../tenants/tenants.ts'
+import { type ManifestEntry, readManifest } from './manifest.ts'
+
+/** The most documents of a tenant. */
+const MAX_DOCUMENTS = 10_000
+
+/** A document that the tenant's clients run by its id. */
+export interface KnownDocument {
+  /** `sha256:` and the hash of the text. */
+  documentId: string
+  /** Its further ids, sorted. */
+  aliases: string[]
+  body: string
+  createdAt: Date
+}
+
+/** The message for what is wrong with a document's text; null if nothing is. */
+export type CheckDocument = (body: string) => string | null
+
+/** The id of a text by the draft of persisted documents. */
+export const documentIdOf = (body: string): string => `sha256:${sha256Hex(body)}`
+
+const WITH_ALIASES = { aliases: { select: { alias: true }, orderBy: { alias: 'asc' } } } as const
+
+interface Row {
+  id: string
+  body: string
+  createdAt: Date
+  aliases: { alias: string }[]
+}
+
+const toDocument = ({ id, aliases, body, createdAt }: Row): KnownDocument => ({
+  documentId: id,
+  aliases: aliases.map(({ alias }) => alias),
+  body,
+  createdAt,
+})
+
+/**
+ * Adds the documents of a manifest to the tenant's; those that it has already stay. All or none are
+ * added. Throws `validation_failed`, and `document_conflict` for an id that names another text.
+ */
+export function addDocuments(ctx: Ctx, manifest: unknown, check: CheckDocument): Promise<KnownDocument[]> {
+  const { tenant } = requireCaller(ctx)
+  const record = (sql: TxSql, entry: AuditRecord): Promise<void> => recordAudit(sql, ctx, entry)
+  return addDocumentsOf(ctx.app, tenant.id, readManifest(manifest), check, record)
+}
+
+/** The same for any actor of the tenant; `record` writes the audit entry in the same transaction. */
+export async function addDocumentsOf(
+  app: App,
+  tenantId: Id,
+  entries: readonly ManifestEntry[],
+  check: CheckDocument,
+  record: (sql: TxSql, entry: AuditRecord) => Promise<void>,
+): Promise<KnownDocument[]> {
+  requireSound(entries, check)
+  const named = entries.map(({ id, body }) => ({ alias: id, documentId: documentIdOf(body), body }))
+  const ids = [...new Set(named.map(({ documentId }) => documentId))]
+  return app.db.transaction(async (sql) => {
+    // One at a time, so that the bound holds and no two give one id to different texts.
+    await lockTenant(sql, tenantId)
+    const { document, documentAlias } = sql.prisma
+    const known = await document.findMany({ where: { tenantId, id: { in: ids } }, select: { id: true } })
+    const isKnown = new Set(known.map(({ id }) => id))
+    const made = named.filter(({ documentId }) => !isKnown.has(documentId) && isKnown.add(documentId))
+    if (made.length > 0 && (await document.count({ where: { tenantId } })) + made.length > MAX_DOCUMENTS) {
+      throw validationFailed([
+        {
+          pointer: '/manifest',
+          code: 'too_long',
+          message: `must leave the tenant with at most ${MAX_DOCUMENTS} documents`,
+        },
+      ])
+    }
+    await document.createMany({ data: made.map(({ documentId, body }) => ({ tenantId, id: documentId, body })) })
+    const aliases = named.filter(({ alias, documentId }) => alias !== documentId)
+    await documentAlias.createMany({
+      data: aliases.map(({ alias, documentId }) => ({ tenantId, alias, documentId })),
+      skipDuplicates: true,
+    })
+    const given = await documentAlias.findMany({
+      where: { tenantId, alias: { in: aliases.map(({ alias }) => alias) } },
+      select: { alias: true, documentId: true },
+    })
+    const holders = new Map(given.map(({ alias, documentId }) => [alias, documentId]))
+    const taken = aliases.find(({ alias, documentId }) => holders.get(alias) !== documentId)
+    if (taken !== undefined) {
+      throw new ServiceError('document_conflict', { detail: `The id ${taken.alias} names another document.` })
+    }
+    if (made.length > 0) {
+      const after = { documentIds: made.map(({ documentId }) => documentId) }
+      await record(sql, { action: 'document.add', targetType: 'document', targetId: null, after })
+    }
+    const rows = await document.findMany({
+      where: { tenantId, id: { in: ids } },
+      select: { id: true, body: true, createdAt: true, ...WITH_ALIASES },
+    })
+    const byId = new Map(rows.map((row) => [row.id, toDocument(row)]))
+    return ids.flatMap((id) => byId.get(id) ?? [])
+  })
+}
+
+function requireSound(entries: readonly ManifestEntry[], check: CheckDocument): void {
+  const errors = entries.flatMap(({ id, body }): FieldError[] => {
+    const at = pointer(['manifest', id])
+    if (id.startsWith('sha256:') && id !== documentIdOf(body)) {
+      return [{ pointer: at, code: 'invalid', message: 'is not the SHA-256 of the text' }]
+    }
+    const message = check(body)
+    return message === null ? [] : [{ pointer: at, code: 'invalid', message }]
+  })
+  if (errors.length > 0) throw validationFailed(errors)
+}
+
+/** The tenant's documents, by their ids. */
+export async function listDocuments(ctx: Ctx, args: PageArgs): Promise<Page<KnownDocument>> {
+  const { tenant } = requireCaller(ctx)
+  const size = pageSize(args)
+  const [after] = decodeCursor('documents', 1, args.after) ?? []
+  if (after !== undefined && !/^sha256:[0-9a-f]{64}$/.test(after)) throw badCursor()
+  const rows = await ctx.app.prisma.document.findMany({
+    where: { tenantId: tenant.id, ...(after === undefined ? {} : { id: { gt: after } }) },
+    select: { id: true, body: true, createdAt: true, ...WITH_ALIASES },
+    orderBy: { id: 'asc' },
+    take: size + 1,
+  })
+  return pageOf(rows.map(toDocument), size, args, ({ documentId }) => encodeCursor('documents', documentId))
+}
+
+/**
+ * Deletes the document that this id names, with all its ids. Processes run it for 5 s at most.
+ * Throws `not_found`.
+ */
+export async function deleteDocument(ctx: Ctx, { documentId: name }: { documentId: string }): Promise<KnownDocument> {
+  const { tenant } = requireCaller(ctx)
+  const tenantId = tenant.id
+  const deleted = await ctx.app.db.transaction(async (sql) => {
+    await lockTenant(sql, tenantId)
+    const { document, documentAlias } = sql.prisma
+    const alias = await documentAlias.findUnique({ where: { tenantId_alias: { tenantId, alias: name } } })
+    const id = alias?.documentId ?? name
+    const row = await document.findUnique({
+      where: { tenantId_id: { tenantId, id } },
+      select: { id: true, body: true, createdAt: true, ...WITH_ALIASES },
+    })
+    if (row === null) throw new ServiceError('not_found')
+    await document.delete({ where: { tenantId_id: { tenantId, id } } })
+    const before = { documentId: id, aliases: row.aliases.map(({ alias: each }) => each) }
+    await recordAudit(sql, ctx, { action: 'document.delete', targetType: 'document', targetId: null, before })
+    return toDocument(row)
+  })
+  announceChange(ctx.app, { kind: 'document', tenantId })
+  return deleted
+}
+
+const bodies = perApp((app) => {
+  const cache = createReadCache<string | null>({
+    max: 5000,
+    read: async (key) => {
+      const [tenantId = '', name = ''] = key.split(' ')
+      const { document, documentAlias } = app.prisma
+      const found = await document.findUnique({
+        where: { tenantId_id: { tenantId, id: name } },
+        select: { body: true },
+      })
+      if (found !== null) return found.body
+      const alias = await documentAlias.findUnique({
+        where: { tenantId_alias: { tenantId, alias: name } },
+        select: { document: { select: { body: true } } },
+      })
+      return alias?.document.body ?? null
+    },
+    // A new document must be found at once, and made-up ids would evict real ones.
+    keep: (body) => body !== null,
+  })
+  followCacheNews(app, { kind: 'document', forget: cache.clear, clear: cache.clear })
+  return cache
+})
+
+/** The text of the tenant's document with this id; null if there is none. */
+export const findDocument = (app: App, tenantId: Id, documentId: string): Promise<string | null> =>
+  /^[\w:.~-]{1,255}$/.test(documentId) ? bodies(app).get(`${tenantId} ${documentId}`) : Promise.resolve(null)

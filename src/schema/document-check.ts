@@ -1,0 +1,22 @@
+import { type GraphQLSchema, parse } from 'graphql'
+
+import { ServiceError } from '../core/errors.ts'
+import { documentErrors } from './document-rules.ts'
+import { checkDocument } from './document-size.ts'
+
+/**
+ * What is wrong with a document that clients are to run, after its name; null if nothing is. It may
+ * ask for the schema, as the caller who adds it may.
+ */
+export function wrongIn(schema: GraphQLSchema, body: string): string | null {
+  try {
+    checkDocument(body)
+    const [error] = documentErrors(schema, parse(body), { introspection: true })
+    return error === undefined ? null : (messageOf(error.originalError) ?? 'is not valid')
+  } catch (error) {
+    return messageOf(error) ?? 'is not a GraphQL document'
+  }
+}
+
+const messageOf = (error: unknown): string | undefined =>
+  error instanceof ServiceError ? error.extras.errors?.[0]?.message : undefined

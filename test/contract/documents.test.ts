@@ -1,0 +1,345 @@
+import { createHash } from 'node:crypto'
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { refusalIn } from '../harness/refusal.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  const posted = await service.call('POST', '/discussions/by-external/page/comments', {
+    body: { body: 'Hello' },
+    headers: await service.as('ann'),
+  })
+  expect(posted.status, posted.text).toBe(201)
+})
+afterAll(() => service.close())
+
+const hexOf = (text: string, algorithm = 'sha256'): string => createHash(algorithm).update(text).digest('hex')
+const idOf = (text: string): string => `sha256:${hexOf(text)}`
+
+/** Documents that differ from each other, all valid. */
+let count = 0
+const newDocument = (): string => `query Number${++count} { discussions(first: 1) { edges { node { externalId } } } }`
+
+const add = (manifest: unknown, headers: Record<string, string> = {}) =>
+  service.call('POST', '/documents', { body: { manifest }, headers })
+
+interface Asked {
+  path?: string
+  headers?: Record<string, string>
+}
+
+const post = async (body: object, { path = '/graphql', headers = {} }: Asked = {}) => {
+  const response = await fetch(service.url + path, {
+    method: 'POST',
+    headers: {
+      'x-api-key': service.apiKey,
+      'content-type': 'application/json',
+      accept: path === '/graphql' ? 'application/graphql-response+json' : 'text/event-stream',
+      ...headers,
+    },
+    body: JSON.stringify(body),
+  })
+  const text = await response.text()
+  return { status: response.status, text, json: text.startsWith('{') ? JSON.parse(text) : null }
+}
+
+const get = (query: Record<string, string>, headers: Record<string, string> = {}) =>
+  fetch(`${service.url}/graphql?${String(new URLSearchParams(query))}`, {
+    headers: { 'x-api-key': service.apiKey, accept: 'application/json', ...headers },
+  })
+
+const FOUND = { data: { discussions: { edges: [{ node: { externalId: 'page' } }] } } }
+
+describe('a manifest', () => {
+  const forms: [string, (texts: readonly string[]) => { manifest: object; ids: string[] }][] = [
+    [
+      "of Apollo's tool",
+      (texts) => ({
+        manifest: {
+          format: 'apollo-persisted-query-manifest',
+          version: 1,
+          operations: texts.map((body) => ({ id: hexOf(body), body, name: 'Name', type: 'query' })),
+        },
+        ids: texts.map((body) => hexOf(body)),
+      }),
+    ],
+    [
+      "of Relay's compiler",
+      (texts) => ({
+        manifest: Object.fromEntries(texts.map((body) => [hexOf(body, 'md5'), body])),
+        ids: texts.map((body) => hexOf(body, 'md5')),
+      }),
+    ],
+    [
+      "of graphql-codegen's client preset",
+      (texts) => ({
+        manifest: Object.fromEntries(texts.map((body) => [hexOf(body, 'sha1'), body])),
+        ids: texts.map((body) => hexOf(body, 'sha1')),
+      }),
+    ],
+  ]
+
+  test.each(forms)('%s: its documents run by its ids and by their SHA-256', async (_name, make) => {
+    const texts = [newDocument(), newDocument()]
+    const { manifest, ids } = make(texts)
+    const added = await add(manifest)
+    expect(added.status, added.text).toBe(200)
+    expect(added.json.data.map((each: { documentId: string }) => each.documentId)).toEqual(texts.map(idOf))
+    for (const documentId of [...ids, ...texts.map(idOf)]) {
+      expect(await post({ documentId })).toMatchObject({ status: 200, json: FOUND })
+    }
+    // Again: nothing changes.
+    expect((await add(manifest)).json).toEqual(added.json)
+  })
+
+  test('is taken whole or not at all', async () => {
+    const [fine, wrong] = [newDocument(), '{ nothing }']
+    const refused = await add({ a1: fine, a2: wrong })
+    expect(refused).toMatchObject({ status: 422, json: { errors: [{ pointer: '/manifest/a2' }] } })
+    expect(await post({ documentId: idOf(fine) })).toMatchObject({ status: 404 })
+  })
+
+  test.each<[string, (text: string) => unknown, string]>([
+    ['no object', () => [], '/manifest'],
+    ['a text that is none', () => ({ a: 1 }), '/manifest/a'],
+    ['a document that does not parse', () => ({ a: '{' }), '/manifest/a'],
+    ['a text of 20 001 characters', (text) => ({ a: text + ' '.repeat(20_000) }), '/manifest/a'],
+    ['a deep document', () => ({ a: `${'{a'.repeat(60)}${'}'.repeat(60)}` }), '/manifest/a'],
+    ['an id with a space', (text) => ({ 'a b': text }), '/manifest/a b'],
+    ['an id of a reserved prefix', (text) => ({ 'md5:abc': text }), '/manifest/md5:abc'],
+    ['a SHA-256 of another text', (text) => ({ [idOf('{ a }')]: text }), `/manifest/${idOf('{ a }')}`],
+    [
+      'another version',
+      () => ({ format: 'apollo-persisted-query-manifest', version: 2, operations: [] }),
+      '/manifest/version',
+    ],
+  ])('with %s is refused', async (_name, make, pointer) => {
+    const refused = await add(make(newDocument()))
+    expect(refused, refused.text).toMatchObject({ status: 422, json: { code: 'validation_failed' } })
+    expect(refused.json.errors[0].pointer).toBe(pointer)
+  })
+
+  test('another text under one id is a conflict, and changes nothing', async () => {
+    const [first, second] = [newDocument(), newDocument()]
+    await add({ mine: first })
+    expect(await add({ mine: second })).toMatchObject({ status: 409, json: { code: 'document_conflict' } })
+    expect(await post({ documentId: idOf(second) })).toMatchObject({ status: 404 })
+    // Case and white space make another id or another text.
+    expect((await add({ Mine: second })).status).toBe(200)
+    expect(await add({ mine: `${first} ` })).toMatchObject({ status: 409 })
+  })
+
+  test('two at a time give an id to one text', async () => {
+    const texts = Array.from({ length: 8 }, newDocument)
+    const answers = await Promise.all(texts.map((text) => add({ 'x-race:1': text })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 7 }, () => 409)])
+  })
+
+  test('needs manage_settings', async () => {
+    const key = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
+    const headers = { 'x-api-key': key.json.key }
+    expect(await add({ a: newDocument() }, headers)).toMatchObject({ status: 403 })
+    expect((await service.call('GET', '/documents', { headers })).status).toBe(403)
+    expect((await service.call('DELETE', '/documents/a', { headers })).status).toBe(403)
+  })
+})
+
+describe('a document', () => {
+  test('is listed, page by page, and deleted with all its ids within 5 s', async () => {
+    const text = newDocument()
+    await add({ 'to-delete': text, 'to-delete-2': text })
+    expect(await post({ documentId: 'to-delete' })).toMatchObject({ status: 200 })
+    const listed: { documentId: string; aliases: string[]; body: string }[] = []
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const page = await service.call('GET', `/documents?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`)
+      expect(page.status, page.text).toBe(200)
+      listed.push(...page.json.data)
+      cursor = page.json.nextCursor
+    }
+    expect(new Set(listed.map(({ documentId }) => documentId)).size).toBe(listed.length)
+    const found = listed.find(({ documentId }) => documentId === idOf(text))
+    expect(found).toMatchObject({ aliases: ['to-delete', 'to-delete-2'], body: text })
+    expect((await service.call('DELETE', '/documents/to-delete-2')).status).toBe(204)
+    for (const documentId of ['to-delete', 'to-delete-2', idOf(text)]) {
+      expect(await post({ documentId })).toMatchObject({ status: 404 })
+    }
+    expect((await service.call('DELETE', '/documents/to-delete')).status).toBe(404)
+    const audit = await service.call('GET', '/audit-log?limit=1')
+    expect(audit.json.data[0]).toMatchObject({ action: 'document.delete', before: { documentId: idOf(text) } })
+  })
+
+  test("of another tenant is unknown, by each of its ids; a conflict is a tenant's own", async () => {
+    const other = await service.addTenant('others-documents')
+    const text = newDocument()
+    await add({ 'of-one': text })
+    const headers = { 'x-api-key': other.apiKey }
+    for (const documentId of ['of-one', idOf(text)]) {
+      expect(await post({ documentId }, { headers })).toMatchObject({ status: 404 })
+      expect((await service.call('DELETE', `/documents/${documentId}`, { headers })).status).toBe(404)
+    }
+    expect((await add({ 'of-one': newDocument() }, headers)).status).toBe(200)
+    expect(await post({ documentId: 'of-one' })).toMatchObject({ status: 200 })
+  })
+
+  test('that is not known is refused with the code unknown_document', async () => {
+    const text = newDocument()
+    for (const documentId of [idOf(text), '', ' ', 'a'.repeat(300), idOf(text).toUpperCase(), '\0', "' OR 1=1"]) {
+      const refused = await post({ documentId })
+      expect([documentId, refused.status, refusalIn(refused.json).code]).toEqual([documentId, 404, 'unknown_document'])
+    }
+  })
+
+  test('takes variables and an operation name', async () => {
+    const text = 'query A($n: Int) { discussions(first: $n) { edges { cursor } } } query B { __typename }'
+    await add({ two: text })
+    const both = [
+      await post({ documentId: 'two', operationName: 'B' }),
+      await post({ documentId: 'two', operationName: 'A', variables: { n: 1 } }),
+    ]
+    expect(both).toMatchObject([{ json: { data: { __typename: 'Query' } } }, { status: 200 }])
+    expect(await post({ documentId: 'two', operationName: 'A', variables: { n: 'x' } })).toMatchObject({ status: 422 })
+  })
+
+  test('without credentials is a question of credentials', async () => {
+    const refused = await post({ documentId: 'two' }, { headers: { 'x-api-key': '' } })
+    expect(refusalIn(refused.json)).toMatchObject({ status: 401, code: 'missing_credentials' })
+  })
+
+  test('runs at /graphql/stream too, by POST and GET', async () => {
+    const text = newDocument()
+    await add({ streamed: text })
+    const byPost = await post({ documentId: 'streamed' }, { path: '/graphql/stream' })
+    const byGet = await fetch(`${service.url}/graphql/stream?documentId=streamed`, {
+      headers: { 'x-api-key': service.apiKey, accept: 'text/event-stream' },
+    })
+    for (const text_ of [byPost.text, await byGet.text()]) expect(text_).toContain('"externalId":"page"')
+  })
+
+  test('with its text must be that text', async () => {
+    const [text, other] = [newDocument(), newDocument()]
+    expect(await post({ documentId: idOf(text), query: text })).toMatchObject({ status: 200 })
+    expect(await post({ documentId: idOf(other), query: text })).toMatchObject({ status: 422 })
+  })
+})
+
+describe('GET with documentId', () => {
+  test('is a page that its client keeps, as those of REST', async () => {
+    await add({ page: '{ discussion(by: { externalId: "page" }) { comments { edges { node { body } } } } }' })
+    const first = await get({ documentId: 'page' })
+    const rest = await service.call('GET', '/discussions/by-external/page/comments')
+    const names = ['cache-control', 'etag', 'vary']
+    expect(names.map((name) => first.headers.has(name))).toEqual(names.map((name) => rest.headers.has(name)))
+    expect(first.headers.get('cache-control')).toBe(rest.headers.get('cache-control'))
+    expect(await first.json()).toMatchObject({
+      data: { discussion: { comments: { edges: [{ node: { body: 'Hello' } }] } } },
+    })
+    const known = { 'if-none-match': first.headers.get('etag') ?? '' }
+    const again = await get({ documentId: 'page' }, known)
+    expect([again.status, await again.text()]).toEqual([304, ''])
+    await service.call('POST', '/discussions/by-external/page/comments', {
+      body: { body: 'New' },
+      headers: await service.as('ann'),
+    })
+    expect((await get({ documentId: 'page' }, known)).status).toBe(200)
+  })
+
+  test('runs no mutation', async () => {
+    await add({ change: 'mutation { createDiscussion(input: { externalId: "got" }) { discussion { id } } }' })
+    expect((await get({ documentId: 'change' })).status).toBe(405)
+    expect((await service.call('GET', '/discussions/by-external/got')).status).toBe(404)
+  })
+
+  test('an error is not kept', async () => {
+    await add({ missing: '{ comment(id: "x") { id } }' })
+    expect((await get({ documentId: 'missing' })).headers.get('etag')).toBeNull()
+  })
+})
+
+describe("Apollo's persisted queries", () => {
+  const persisted = (text: string) => ({ extensions: { persistedQuery: { version: 1, sha256Hash: hexOf(text) } } })
+
+  test('are not found, then sent, then found', async () => {
+    const query = newDocument()
+    const refused = await post(persisted(query))
+    expect(refused.json.errors).toMatchObject([
+      { message: 'PersistedQueryNotFound', extensions: { code: 'unknown_document', status: 404 } },
+    ])
+    expect(await post({ query, ...persisted(query) })).toMatchObject({ status: 200, json: FOUND })
+    expect(await post(persisted(query))).toMatchObject({ status: 200, json: FOUND })
+    // As urql's default sends it.
+    const byGet = await get({ extensions: JSON.stringify(persisted(query).extensions) })
+    expect(await byGet.json()).toMatchObject(FOUND)
+  })
+
+  test('are not those of another tenant', async () => {
+    const other = await service.addTenant('others-queries')
+    const query = newDocument()
+    await post({ query, ...persisted(query) })
+    expect(await post(persisted(query), { headers: { 'x-api-key': other.apiKey } })).toMatchObject({ status: 404 })
+  })
+
+  test("run by a manifest's id in the same place", async () => {
+    await add({ 'relay-like': newDocument() })
+    const extensions = { persistedQuery: { version: 1, sha256Hash: 'relay-like' } }
+    expect(await post({ extensions })).toMatchObject({ status: 200, json: FOUND })
+  })
+
+  test.each([
+    ['a hash of another text', { version: 1, sha256Hash: hexOf('{ a }') }],
+    ['another version', { version: 2, sha256Hash: hexOf('{ a }') }],
+    ['no hash', { version: 1 }],
+    ['a text', 'abc'],
+  ])('with %s are refused', async (_name, persistedQuery) => {
+    const refused = await post({ query: newDocument(), extensions: { persistedQuery } })
+    expect(refusalIn(refused.json)).toMatchObject({ status: 422, errors: [{ pointer: '/extensions/persistedQuery' }] })
+  })
+})
+
+describe('with graphql.documents = known', () => {
+  let browser: Record<string, string>
+
+  beforeAll(async () => {
+    const set = await service.call('PATCH', '/settings', { body: { graphql: { documents: 'known' } } })
+    expect(set.status, set.text).toBe(200)
+    const minted = await service.call('POST', '/client-tokens', { body: {}, headers: await service.as('ann') })
+    browser = { 'x-api-key': '', authorization: `Bearer ${minted.json.token}` }
+  })
+  afterAll(() => service.call('PATCH', '/settings', { body: { graphql: { documents: 'any' } } }))
+
+  const QUERY = 'query Known { viewer { externalId } }'
+  const KNOWN = { data: { viewer: { externalId: 'ann' } } }
+
+  test('a client token runs known documents, by their ids or as their texts', async () => {
+    await add({ viewer: QUERY })
+    for (const body of [{ documentId: 'viewer' }, { documentId: idOf(QUERY) }, { query: QUERY }]) {
+      expect(await post(body, { headers: browser })).toMatchObject({ status: 200, json: KNOWN })
+    }
+  })
+
+  test.each([
+    ['another query', '{ viewer { id } }'],
+    ['a known one with a space more', `${QUERY} `],
+    ['a known one in another case', QUERY.replace('Known', 'known')],
+    ['the schema', '{ __schema { types { name } } }'],
+    ['a mutation', 'mutation { createComment(input: { externalId: "page", body: "x" }) { comment { id } } }'],
+  ])('but not %s', async (_name, query) => {
+    const persistedQuery = { version: 1, sha256Hash: hexOf(query) }
+    // A key has run it before: that makes it known to nobody.
+    await post({ query, extensions: { persistedQuery } })
+    for (const path of ['/graphql', '/graphql/stream']) {
+      for (const body of [{ query }, { query, extensions: { persistedQuery } }, { extensions: { persistedQuery } }]) {
+        const refused = await post(body, { path, headers: browser })
+        expect(refusalIn(refused.json), refused.text).toMatchObject({ status: 404, code: 'unknown_document' })
+      }
+    }
+    expect((await get({ query }, browser)).status).toBe(404)
+  })
+
+  test('a key runs every document', async () => {
+    expect(await post({ query: newDocument() })).toMatchObject({ status: 200, json: FOUND })
+  })
+})
