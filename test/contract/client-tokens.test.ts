@@ -172,7 +172,7 @@ describe('POST /client-tokens', () => {
 
 /** What a client token may ask. A new root field is closed until it declares `client`. */
 const OPEN = {
-  Query: ['comment', 'discussion', 'discussionCounts', 'publicSettings', 'viewer'],
+  Query: ['comment', 'discussion', 'discussionCounts', 'node', 'nodes', 'publicSettings', 'viewer'],
   Mutation: [
     'createComment',
     'deleteComment',
@@ -308,10 +308,16 @@ function reachable(): string[] {
 }
 
 /** Fields that a token reaches, and that tell it nothing without a capability. */
-const EMPTY_FOR_CLIENTS = ['Comment.reports']
+const EMPTY_FOR_CLIENTS = [
+  'Comment.reports',
+  'Reader.commentCounts',
+  'Reader.comments',
+  'Reader.createdAt',
+  'Reader.formerReaders',
+]
 
 test('a token reaches these fields alone: a new one belongs here only if the public may see it', () => {
-  const own = reachable().filter((name) => /^(Comment|Discussion|Reader|Viewer)\./.test(name))
+  const own = reachable().filter((name) => /^(Comment|Discussion|Reader)\./.test(name))
   expect(own.filter((name) => !EMPTY_FOR_CLIENTS.includes(name))).toEqual([
     'Comment.author',
     'Comment.body',
@@ -347,16 +353,12 @@ test('a token reaches these fields alone: a new one belongs here only if the pub
     'Discussion.updatedAt',
     'Discussion.url',
     'Reader.avatarUrl',
+    // Of the token's own reader alone.
+    'Reader.ban',
     'Reader.externalId',
     'Reader.id',
     'Reader.name',
     'Reader.profileUrl',
-    'Viewer.avatarUrl',
-    'Viewer.ban',
-    'Viewer.externalId',
-    'Viewer.id',
-    'Viewer.name',
-    'Viewer.profileUrl',
   ])
 })
 
@@ -381,6 +383,33 @@ describe('what it sees', () => {
       commentCount: 0,
       comments: { edges: [] },
     })
+  })
+
+  test('is by id what it names, of the types that a page shows', async () => {
+    const post = async (externalId: string, as: string) => {
+      const headers = await service.as(as)
+      const path = `/discussions/by-external/${externalId}/comments`
+      return (await service.call('POST', path, { body: { body: 'Text' }, headers })).json
+    }
+    const shown = await post(newId(), 'nora')
+    const hidden = await post(newId(), 'otto')
+    const { json: endpoint } = await service.call('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/' } })
+    const of = ({ id, discussionId, author }: typeof shown) => [id, discussionId, author.id]
+    const ids = [...of(shown), ...of(hidden), endpoint.id, service.tenant.id]
+    const typesFor = async (token: string): Promise<(string | null)[]> => {
+      const { json, text } = await ask(token, 'query ($ids: [ID!]!) { nodes(ids: $ids) { __typename } }', { ids })
+      expect(json.errors, text).toBeUndefined()
+      return json.data.nodes.map((node: { __typename: string } | null) => node?.__typename ?? null)
+    }
+    const three = ['Comment', 'Discussion', 'Reader']
+    expect(await typesFor(await tokenOf())).toEqual([...three, ...three, null, null])
+    const named = await tokenOf({ discussionIds: [shown.discussionId] })
+    expect(await typesFor(named)).toEqual([...three, null, null, null, null, null])
+    const { json } = await ask(named, 'query ($id: ID!) { node(id: $id) { id } }', { id: hidden.id })
+    expect(json).toEqual({ data: { node: null } })
+    // A token is always its own reader.
+    const own = await tokenOf({ discussionIds: [shown.discussionId] }, await service.as('otto'))
+    expect(await typesFor(own)).toEqual([...three, null, null, 'Reader', null, null])
   })
 
   test('is its reader, and nobody without one', async () => {

@@ -17,6 +17,7 @@ import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import type { Database } from '../../src/data/database.ts'
 import { openExportFile } from '../../src/domains/exports/exports.ts'
 import { followKeySet } from '../../src/domains/readers/key-sets.ts'
+import { findApiKey } from '../../src/domains/keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/merges/merged.ts'
 import { adoptSettings } from '../../src/domains/settings/settings.ts'
 import * as tenants from '../../src/domains/tenants/bootstrap.ts'
@@ -87,6 +88,7 @@ const SPAN = (w: World): Record<string, string> => ({ from: w.days(60).toISOStri
 const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'a page of keys': page('GET /keys'),
   'a later page of keys': ({ rest, w }) => rest('GET /keys', { query: after('api-keys', w.id('key', 10)) }),
+  'keys by their ids': ({ ctx, w }) => Promise.all(w.ids('key', 20, 20).map((id) => findApiKey(ctx, id))),
   'a new key': ({ rest }) => rest('POST /keys', { body: { label: 'A key', capabilities: [] } }),
   'the end of a key': ({ rest, w }) => rest('DELETE /keys/:id', { params: { id: w.id('key', 0) } }),
 

@@ -29,6 +29,16 @@ async function isNamed(ctx: Ctx, discussionId: Id): Promise<boolean> {
 
 const unknown = (thing: string): ServiceError => new ServiceError('not_found', { detail: `There is no such ${thing}.` })
 
+/** The ids of the discussions that the request's client token names; null where it sees all. */
+export async function namedIds(ctx: Ctx): Promise<readonly Id[] | null> {
+  const named = namedOf(ctx)
+  return named === null ? null : [...(await idsOf(ctx, named))]
+}
+
+/** Whether the client token may see a comment or a discussion. */
+export const isSeenByClient = (ctx: Ctx, value: { id: Id; discussionId?: Id }): Promise<boolean> =>
+  isNamed(ctx, value.discussionId ?? value.id)
+
 /** Throws `not_found` for a discussion that the client token does not name. */
 export async function requireNamed(ctx: Ctx, discussionId: Id): Promise<void> {
   if (!(await isNamed(ctx, discussionId))) throw unknown('discussion')
@@ -72,7 +82,7 @@ export const ofNewComment = async (ctx: Ctx, { input }: { input: { discussion: D
  * `not_found`.
  */
 export async function seenByClient<T extends { id: Id; discussionId?: Id } | null>(ctx: Ctx, value: T): Promise<T> {
-  if (value !== null && !(await isNamed(ctx, value.discussionId ?? value.id))) {
+  if (value !== null && !(await isSeenByClient(ctx, value))) {
     throw unknown(value.discussionId === undefined ? 'discussion' : 'comment')
   }
   return value

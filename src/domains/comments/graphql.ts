@@ -19,7 +19,7 @@ import type { Comment } from './comment.ts'
 import * as comments from './comments.ts'
 import { parentOf } from './comments.ts'
 import { createComment } from './create.ts'
-import { listComments, listRepliesOf } from './list.ts'
+import { listComments, listRepliesOf, newestEdge } from './list.ts'
 import { type CommentRevision, listRevisions } from './revisions.ts'
 
 export const CommentStatusEnum = builder.enumType('CommentStatus', {
@@ -260,6 +260,11 @@ builder.relayMutationField(
   {
     outputFields: (t) => ({
       comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }),
+      commentEdge: t.field({
+        type: listed(builder, CommentRef).edge,
+        description: 'The same as an entry of a list, with its cursor in the order `newest`.',
+        resolve: ({ comment }) => newestEdge(comment),
+      }),
       ...besideComment(t),
     }),
   },

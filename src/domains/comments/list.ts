@@ -225,6 +225,12 @@ const cursorOf =
       : encodeCursor(sort, ...place)
   }
 
+/** A new comment as an entry of a list in the order `newest`. */
+export const newestEdge = (comment: Comment): { node: Comment; cursor: string } => ({
+  node: comment,
+  cursor: cursorOf('newest')(comment),
+})
+
 const reactionCountOf = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0)
 

@@ -12,6 +12,7 @@ builder.queryField('node', (t) =>
     type: NodeRef,
     nullable: true,
     access: 'key',
+    client: true,
     description:
       'Returns the object with an id, whatever its type. Null if the caller may see none: the rules are those of the query of its type.',
     args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
@@ -24,6 +25,7 @@ builder.queryField('nodes', (t) =>
     type: [NodeRef],
     nullable: { list: true, items: true },
     access: 'key',
+    client: true,
     description: 'Returns the objects with up to 100 ids, in the order of the request, as `node` does.',
     args: { ids: t.arg.idList({ required: true, description: 'Their ids.', extensions: shapedBy(idsSchema) }) },
     resolve: async (_root, { ids }, ctx, info) => {

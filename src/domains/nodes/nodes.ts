@@ -5,6 +5,7 @@ import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { validate } from '../../core/validate.ts'
 import { findAuditEntry } from '../audit/audit.ts'
+import { isSeenByClient } from '../client-tokens/scope.ts'
 import { findComment } from '../comments/comments.ts'
 import { findDiscussion } from '../discussions/discussions.ts'
 import { findExport } from '../exports/exports.ts'
@@ -29,10 +30,18 @@ export interface FoundNode {
   node: object
 }
 
+/** The same without what a client token does not name. */
+function inScope(find: (ctx: Ctx, id: Id) => Promise<{ id: Id; discussionId?: Id } | null>): Kind['find'] {
+  return async (ctx, id) => {
+    const found = await find(ctx, id)
+    return found !== null && (await isSeenByClient(ctx, found)) ? found : null
+  }
+}
+
 /** The types of stored nodes, each by the rule of its own query. */
 const KINDS: Readonly<Record<StoredType, Kind>> = {
-  Comment: { access: 'key', find: findComment },
-  Discussion: { access: 'key', find: findDiscussion },
+  Comment: { access: 'key', find: inScope(findComment) },
+  Discussion: { access: 'key', find: inScope(findDiscussion) },
   Reader: { access: 'key', find: findReaderInView },
   Delivery: { access: 'manage_webhooks', find: findDelivery },
   AuditEntry: { access: 'manage_settings', find: findAuditEntry },

@@ -2,12 +2,14 @@ import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import { namedIds } from '../client-tokens/scope.ts'
 import { type Reader, requireReader } from './readers.ts'
 import { findReader } from './records.ts'
 
 /**
  * A reader by id: any for moderators; for others themselves, and whoever has an approved comment or
- * a reaction on a comment in view. Null for all others: nothing tells whether they exist.
+ * a reaction on a comment in view, for a client token in a discussion that it names. Null for all
+ * others: nothing tells whether they exist.
  */
 export async function findReaderInView(ctx: Ctx, id: Id): Promise<Reader | null> {
   const { actor, identity } = requireCaller(ctx)
@@ -19,7 +21,12 @@ export async function findReaderInView(ctx: Ctx, id: Id): Promise<Reader | null>
 }
 
 const loadInView = perRequest<Id, boolean>(async (ctx, ids) => {
-  const found = await selectReadersInView(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(ids)])
+  const found = await selectReadersInView(
+    ctx.app.db.query,
+    requireCaller(ctx).tenant.id,
+    [...new Set(ids)],
+    await namedIds(ctx),
+  )
   const inView = new Set(found.map(({ id }) => id))
   return ids.map((id) => inView.has(id))
 })
@@ -30,18 +37,25 @@ const IN_VIEW = statement(
   `SELECT a.id FROM unnest($2::uuid[]) AS a (id)
    WHERE EXISTS (
      SELECT FROM (
-       SELECT status FROM comments
+       SELECT status, discussion_id FROM comments
        WHERE tenant_id = $1 AND author_id = a.id ORDER BY id DESC LIMIT 1000
-     ) c WHERE c.status = 'approved'
+     ) c WHERE c.status = 'approved' AND ($3::uuid[] IS NULL OR c.discussion_id = ANY($3))
    ) OR EXISTS (
      SELECT FROM (
        SELECT comment_id FROM reactions
        WHERE tenant_id = $1 AND reader_id = a.id AND type IS NOT NULL ORDER BY comment_id DESC LIMIT 1000
      ) r
-     CROSS JOIN LATERAL (SELECT status, reply_count FROM comments WHERE tenant_id = $1 AND id = r.comment_id LIMIT 1) c
-     WHERE c.status = 'approved' OR c.reply_count > 0
+     CROSS JOIN LATERAL (
+       SELECT status, reply_count, discussion_id FROM comments WHERE tenant_id = $1 AND id = r.comment_id LIMIT 1
+     ) c
+     WHERE (c.status = 'approved' OR c.reply_count > 0) AND ($3::uuid[] IS NULL OR c.discussion_id = ANY($3))
    )`,
 )
 
-const selectReadersInView = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<{ id: Id }[]> =>
-  sql(IN_VIEW, [tenantId, ids])
+/** Those of the readers who are in view; in these discussions alone, unless it is null. */
+const selectReadersInView = (
+  sql: Sql,
+  tenantId: Id,
+  ids: readonly Id[],
+  discussionIds: readonly Id[] | null,
+): Promise<{ id: Id }[]> => sql(IN_VIEW, [tenantId, ids, discussionIds])

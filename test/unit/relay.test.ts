@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+
+import relay from 'relay-compiler'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+
+import { ROOT } from '../harness/markdown.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'relay-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+/** Compiles documents as an application with Relay does, whose schema is ours. */
+async function compile(...documents: string[]): Promise<{ artifacts: string[]; output: string; code: number | null }> {
+  const config = { src: './src', schema: './schema.graphql', artifactDirectory: './made', language: 'typescript' }
+  await mkdir(join(folder, 'src'))
+  await mkdir(join(folder, 'made'))
+  await cp(join(ROOT, 'schema.graphql'), join(folder, 'schema.graphql'))
+  await writeFile(join(folder, 'relay.config.json'), JSON.stringify(config))
+  // Relay wants names that begin with the file's.
+  const source = documents.map((document) => `graphql\`${document}\``).join('\n')
+  await writeFile(join(folder, 'src/Thread.ts'), source)
+  const compiler = spawn(relay ?? 'relay', ['relay.config.json'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [output, errors, code] = await Promise.all([
+    text(compiler.stdout),
+    text(compiler.stderr),
+    new Promise<number | null>((resolve, reject) => compiler.once('error', reject).once('close', resolve)),
+  ])
+  const artifacts = (await readdir(join(folder, 'made'))).map((name) => name.replace('.graphql.ts', ''))
+  return { artifacts: artifacts.sort(), output: output + errors, code }
+}
+
+const COMMENT = `fragment Thread_comment on Comment @refetchable(queryName: "ThreadCommentQuery") {
+  bodyHtml author { ...Thread_author } }`
+const AUTHOR = `fragment Thread_author on Reader @refetchable(queryName: "ThreadAuthorQuery") { name avatarUrl }`
+const DISCUSSION = `fragment Thread_discussion on Discussion
+  @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, cursor: { type: "String" }, sort: { type: "CommentSort" })
+  @refetchable(queryName: "ThreadPaginationQuery") {
+    commentCount
+    comments(first: $count, after: $cursor, sort: $sort) @connection(key: "Thread_comments", filters: ["sort"]) {
+      edges { node { ...Thread_comment ...Thread_replies } }
+    }
+  }`
+const REPLIES = `fragment Thread_replies on Comment
+  @argumentDefinitions(count: { type: "Int", defaultValue: 3 }, cursor: { type: "String" })
+  @refetchable(queryName: "ThreadRepliesQuery") {
+    replies(first: $count, after: $cursor) @connection(key: "Thread_replies") {
+      totalCount edges { node { ...Thread_comment } }
+    }
+  }`
+const FRAGMENTS = [COMMENT, AUTHOR, DISCUSSION, REPLIES]
+
+describe("Relay's compiler", () => {
+  test('takes fragments that are fetched again, and lists that are paged', async () => {
+    const page = `query ThreadQuery($externalId: String!) {
+      discussion(by: { externalId: $externalId }) { ...Thread_discussion } }`
+    const { artifacts, output, code } = await compile(page, ...FRAGMENTS)
+    expect(code, output).toBe(0)
+    expect(artifacts).toEqual(
+      expect.arrayContaining([
+        'ThreadQuery',
+        'ThreadCommentQuery',
+        'ThreadAuthorQuery',
+        'ThreadPaginationQuery',
+        'ThreadRepliesQuery',
+      ]),
+    )
+  })
+
+  test('takes mutations that say what becomes of lists and records', async () => {
+    const create = `mutation ThreadCreateMutation($input: CreateCommentInput!, $connections: [ID!]!) {
+      createComment(input: $input) {
+        commentEdge @prependEdge(connections: $connections) { node { ...Thread_comment } }
+        parent { id replyCount }
+      } }`
+    const append = `mutation ThreadAppendMutation($input: CreateCommentInput!, $connections: [ID!]!) {
+      createComment(input: $input) { comment @appendNode(connections: $connections, edgeTypeName: "CommentEdge") { id } } }`
+    const remove = `mutation ThreadDeleteMutation($input: DeleteCommentInput!, $connections: [ID!]!) {
+      deleteComment(input: $input) { deletedCommentId @deleteRecord @deleteEdge(connections: $connections) } }`
+    const { artifacts, output, code } = await compile(create, append, remove, ...FRAGMENTS)
+    expect(code, output).toBe(0)
+    expect(artifacts).toEqual(
+      expect.arrayContaining(['ThreadCreateMutation', 'ThreadAppendMutation', 'ThreadDeleteMutation']),
+    )
+  })
+
+  test('refuses to fetch again what is no Node', async () => {
+    const { output, code } = await compile(
+      'fragment Thread_ban on Ban @refetchable(queryName: "ThreadBanQuery") { until }',
+    )
+    expect(code).not.toBe(0)
+    expect(output).toContain('@refetchable')
+  })
+})
