@@ -22,20 +22,6 @@ describe.skipIf(!onServer).each([
   }, LONG)
   afterAll(() => service.close())
 
-  test('an identity secret, also for an assertion that the other process has taken', { timeout: LONG }, async () => {
-    const [here, there] = [first(service.apis), last(service.apis)]
-    const headers = await service.as('ann')
-    const ask = async () => (await service.call('GET', '/readers/me', { headers, api: there })).status
-    expect(await ask()).toBe(200)
-    const { data } = (await service.call('GET', '/identity-secrets')).json
-    expect((await service.call('DELETE', `/identity-secrets/${data[0].kid}`, { api: here })).status).toBe(204)
-    const endedAt = performance.now()
-    while ((await ask()) !== 401) {
-      expect(performance.now() - endedAt).toBeLessThan(withinMs + SLACK_MS)
-      await pause(20)
-    }
-  })
-
   /** What ends a client token of this reader, which this key has minted. */
   const ENDS: Readonly<
     Record<string, (at: { readerId: string; keyId: string }) => readonly [string, string, object?]>
@@ -89,4 +75,19 @@ describe.skipIf(!onServer).each([
       }
     },
   )
+
+  // Last: no assertion counts afterwards.
+  test('an identity secret, also for an assertion that the other process has taken', { timeout: LONG }, async () => {
+    const [here, there] = [first(service.apis), last(service.apis)]
+    const headers = await service.as('ann')
+    const ask = async () => (await service.call('GET', '/readers/me', { headers, api: there })).status
+    expect(await ask()).toBe(200)
+    const { data } = (await service.call('GET', '/identity-secrets')).json
+    expect((await service.call('DELETE', `/identity-secrets/${data[0].kid}`, { api: here })).status).toBe(204)
+    const endedAt = performance.now()
+    while ((await ask()) !== 401) {
+      expect(performance.now() - endedAt).toBeLessThan(withinMs + SLACK_MS)
+      await pause(20)
+    }
+  })
 })
