@@ -349,3 +349,60 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
 function COMMENT(): string {
   return 'id discussionId parentId depth author { id externalId name avatarUrl profileUrl } body bodyHtml status pinnedAt editedAt deletedAt revision replyCount reactionCounts viewerReaction createdAt'
 }
+
+describe('what an operation costs', () => {
+  const ask = async (query: string, { variables = {}, headers = {} } = {}) => {
+    const answer = await service.graphql(query, variables, { 'x-service-cost': '1', ...headers })
+    return answer.json.extensions?.cost
+  }
+  const PAGE = 'query ($n: Int) { discussions(first: $n) { nodes { id } } }'
+
+  test('is told to who asks for it', async () => {
+    expect(await ask('{ discussions(first: 10) { nodes { id } } }')).toEqual({ requested: 30, limit: 20_000 })
+    expect(await ask(PAGE, { variables: { n: 10 } })).toEqual({ requested: 30, limit: 20_000 })
+    expect(await ask(PAGE, { headers: { 'x-service-cost': '0' } })).toBeUndefined()
+    expect((await service.graphql(PAGE)).json.extensions).toBeUndefined()
+  })
+
+  test('counts fragments, aliases and nested lists wherever they are spread', async () => {
+    const fragment = 'fragment F on Discussion { comments(first: 10) { nodes { id body } } }'
+    const [once, twice] = [
+      await ask(`{ a: discussions(first: 10) { nodes { ...F } } } ${fragment}`),
+      await ask(
+        `{ a: discussions(first: 10) { nodes { ...F } } b: discussions(first: 10) { nodes { ...F } } } ${fragment}`,
+      ),
+    ]
+    expect(once.requested).toBeGreaterThan(10 * 10 * 2)
+    expect(twice.requested).toBeGreaterThanOrEqual(2 * once.requested - 2)
+  })
+
+  test('counts the operation that is meant', async () => {
+    const query = `query A { __typename } ${PAGE.replace('query', 'query B')}`
+    const response = await fetch(`${service.url}/graphql`, {
+      method: 'POST',
+      headers: { 'x-api-key': service.apiKey, 'content-type': 'application/json', 'x-service-cost': '1' },
+      body: JSON.stringify({ query, operationName: 'A' }),
+    })
+    expect((await response.json()).extensions.cost.requested).toBe(1)
+  })
+
+  test('that is too much is told beside the limit', async () => {
+    const page = 'comments(first: 100) { nodes { id } }'
+    const { json } = await service.graphql(
+      `{ discussions(first: 100) { nodes { ${page} } } }`,
+      {},
+      { 'x-service-cost': '1' },
+    )
+    expect(json.errors[0].message).toMatch(/at most 20000 values, not \d{5}/)
+    expect(json.extensions.cost).toMatchObject({ limit: 20_000 })
+    expect(json.errors[0].message).toContain(` ${json.extensions.cost.requested}:`)
+  })
+
+  test('of a page of 50 comments with replies, reactions and authors is well inside', async () => {
+    const fields =
+      'id body bodyHtml status createdAt editedAt author { id name avatarUrl } reactionGroups { type count viewerHasReacted }'
+    const query = `{ discussion(by: { externalId: "a" }) { id commentCount comments(first: 50) {
+      pageInfo { endCursor hasNextPage } nodes { ${fields} replies(first: 5) { nodes { ${fields} } } } } } }`
+    expect((await ask(query)).requested).toBeLessThan(10_000)
+  })
+})

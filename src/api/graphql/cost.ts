@@ -2,6 +2,7 @@ import { costLimitRule } from '@escape.tech/graphql-armor-cost-limit'
 import {
   type ArgumentNode,
   type DocumentNode,
+  getOperationAST,
   type GraphQLError,
   type GraphQLSchema,
   Kind,
@@ -22,19 +23,6 @@ const MAX_COST = 20_000
 
 type Variables = Readonly<Record<string, unknown>>
 
-const COST_RULE = costLimitRule({
-  maxCost: MAX_COST,
-  objectCost: 1,
-  scalarCost: 1,
-  depthCostFactor: 1,
-  flattenFragments: true,
-  propagateOnRejection: false,
-  onReject: [
-    (context) =>
-      context?.reportError(refusal('too_costly', `must ask for at most ${MAX_COST} values: ask for smaller pages`)),
-  ],
-})
-
 /** Documents that are cheap whatever their variables: most are, and they are kept parsed. */
 const harmless = new WeakSet<DocumentNode>()
 
@@ -45,18 +33,45 @@ export function costErrors(
   variables: Variables,
 ): readonly GraphQLError[] {
   if (harmless.has(document)) return []
-  if (errorsWith(schema, document, null).length > 0) return errorsWith(schema, document, variables)
-  harmless.add(document)
-  return []
+  if (costWith(schema, document, null) <= MAX_COST) {
+    harmless.add(document)
+    return []
+  }
+  const cost = costWith(schema, document, variables)
+  if (cost <= MAX_COST) return []
+  return [refusal('too_costly', `must ask for at most ${MAX_COST} values, not ${cost}: ask for smaller pages`)]
 }
 
-const errorsWith = (schema: GraphQLSchema, document: DocumentNode, variables: Variables | null) =>
-  validate(schema, withSizes(schema, document, variables), [COST_RULE])
+/** What a caller who asks for it is told of an operation: the values that it asks for, and the most. */
+export function costOf(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  { operationName, variables }: { operationName: string | null | undefined; variables: Variables },
+): { requested: number; limit: number } {
+  const chosen = getOperationAST(document, operationName)
+  const definitions = document.definitions.filter((each) => each === chosen || each.kind === Kind.FRAGMENT_DEFINITION)
+  return { requested: costWith(schema, { ...document, definitions }, variables), limit: MAX_COST }
+}
+
+/** The cost of the dearest operation of a document. */
+function costWith(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null): number {
+  let cost = 0
+  const rule = costLimitRule({
+    maxCost: Number.MAX_SAFE_INTEGER,
+    objectCost: 1,
+    scalarCost: 1,
+    depthCostFactor: 1,
+    flattenFragments: true,
+    onAccept: [(_context, { n }) => (cost = Math.max(cost, n))],
+  })
+  validate(schema, withSizes(schema, document, variables), [rule])
+  return cost
+}
 
 /**
- * The document with the size of each page, and of each list of ids, as a number. The rule reads only numbers, and would count
- * a page as one value if its size is a variable or the default. Null as variables: the largest
- * possible sizes; larger ones are refused by their list.
+ * The document with the size of each page, and of each list of ids, as a number. The rule reads
+ * only numbers, and would count a page as one value if its size is a variable or the default. Null
+ * as variables: the largest possible sizes; larger ones are refused by their list.
  */
 function withSizes(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null): DocumentNode {
   const types = new TypeInfo(schema)

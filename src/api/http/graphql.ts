@@ -13,6 +13,7 @@ import type { App, Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { hasGraphiQL, hasIntrospection } from '../../core/settings.ts'
 import { documentErrors } from '../../schema/document-rules.ts'
+import { costOf } from '../graphql/cost.ts'
 import { withDocument } from '../graphql/documents.ts'
 import { GRAPHQL_RESPONSE } from '../graphql/errors.ts'
 import { useCompiledQueries } from '../graphql/jit.ts'
@@ -43,7 +44,8 @@ interface HttpSide extends Once {
 export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSide): void {
   // Yoga loads Node's fetch, which is 3 % of a start: the first request opens it.
   let opened: Run | undefined
-  const run: Run = (ctx, params) => (opened ??= openYoga(app))(ctx, params)
+  const run: Run = (...asked) => (opened ??= openYoga(app))(...asked)
+  const costHeader = `${app.settings.HEADER_PREFIX}Cost`.toLowerCase()
   const streams = createEventStreams(app)
   // Only for these routes: as a hook of the server it would run for every request of REST too.
   const preHandler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -82,7 +84,9 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     const type = preferredType(request.headers.accept, possible)
     if (type === undefined) throw new ServiceError('not_acceptable')
     if (type === EVENTS) return streams.answerDistinct(request, reply)
-    const respond = async (ctx: Ctx): Promise<Responded> => responseOf(maskResult(await run(ctx, params), ctx), type)
+    const isCostAsked = request.headers[costHeader] === '1'
+    const respond = async (ctx: Ctx): Promise<Responded> =>
+      responseOf(maskResult(await run(ctx, params, { isCostAsked }), ctx), type)
     if (isOnce) {
       return http.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx)))
     }
@@ -138,7 +142,7 @@ interface Result extends ExecutionResult {
   isParsed: boolean
 }
 
-type Run = (ctx: Ctx, params: Params) => Promise<Result>
+type Run = (ctx: Ctx, params: Params, options: { isCostAsked: boolean }) => Promise<Result>
 
 /** Yoga's engine, with its caches and plugins. Its HTTP is older than the standard. */
 function openYoga(app: App): Run {
@@ -153,7 +157,7 @@ function openYoga(app: App): Run {
     logging: false,
     parserAndValidationCache: { documentCache: keptByLength(), errorCache: keptByLength() },
   })
-  return async (ctx, { query, operationName, variables }) => {
+  return async (ctx, { query, operationName, variables }, { isCostAsked }) => {
     const { parse, validate, execute, contextFactory } = yoga.getEnveloped({ ctx })
     let document: DocumentNode
     try {
@@ -166,7 +170,10 @@ function openYoga(app: App): Run {
     if (errors.length > 0) return { errors, isParsed: true }
     const contextValue = (await contextFactory()) as Ctx
     const args = { schema, document, contextValue, variableValues: variables ?? {}, operationName }
-    return { ...((await execute(args)) as ExecutionResult), isParsed: true }
+    const result = (await execute(args)) as ExecutionResult
+    if (!isCostAsked) return { ...result, isParsed: true }
+    const cost = costOf(schema, document, { operationName, variables: variables ?? {} })
+    return { ...result, extensions: { ...result.extensions, cost }, isParsed: true }
   }
 }
 
