@@ -13,6 +13,12 @@ export interface StreamEvent {
   data: Record<string, unknown>
 }
 
+/** The comment that an event is about; null for one of a discussion. */
+export function subjectOf(frame: Frame): Id | null {
+  const { comment, commentId } = eventOf(frame).data as { comment?: { id: Id }; commentId?: Id }
+  return comment?.id ?? commentId ?? null
+}
+
 const read = new WeakMap<Frame, StreamEvent>()
 
 /**

@@ -29,6 +29,8 @@ async function run(query: string, variables: object, headers: Record<string, str
     comment: { id: string; [name: string]: unknown }
     discussion: { id: string; commentCount: number }
     deletedCommentId: string | null
+    commentEdge: { cursor: string; node: unknown }
+    newest: { cursor: string }
   }
 }
 
@@ -39,6 +41,20 @@ test('a new comment brings its parent and its discussion as they are after it', 
     const { parent, discussion } = await run(CREATE, { page: 'new', parentId: root.comment.id }, bob)
     expect(parent).toEqual({ id: root.comment.id, replyCount: n })
     expect(discussion).toEqual({ id: root.discussion.id, commentCount: n + 1 })
+  }
+})
+
+test('the edge of a new comment is that of the list', async () => {
+  const mutation = `mutation ($sort: CommentSort) {
+    createComment(input: { discussion: { externalId: "edges" }, body: "x" }) {
+      commentEdge(sort: $sort) { cursor node { id body } } newest: commentEdge { cursor } } }`
+  const list = `query ($sort: CommentSort) {
+    discussion(by: { externalId: "edges" }) { comments(sort: $sort) { edges { cursor node { id body } } } } }`
+  for (const sort of ['newest', 'oldest', 'top']) {
+    const { commentEdge, newest } = await run(mutation, { sort }, ann)
+    const { comments } = (await run(list, { sort })) as unknown as { comments: { edges: unknown[] } }
+    expect(comments.edges).toContainEqual(commentEdge)
+    if (sort === 'newest') expect(newest).toEqual({ cursor: commentEdge.cursor })
   }
 })
 
@@ -85,15 +101,15 @@ test('a bulk action brings each comment as it is after it, in one statement', as
   const ids = []
   for (let n = 0; n < 3; n++) ids.push((await run(CREATE, { page: 'bulk' }, ann)).comment.id)
   const mutation = `mutation ($ids: [ID!]!) { moderateComments(input: { ids: $ids, action: reject }) {
-    outcomes { id ok comment { id status discussion { commentCount } } } } }`
+    outcomes { commentId ok comment { id status discussion { commentCount } } } } }`
   const spy = vi.spyOn(service.app.db, 'query')
   const { outcomes } = await run(mutation, { ids: [...ids, 'nonsense'] })
   const read = spy.mock.calls.map(([{ name }]) => name).filter((name) => name === 'comments_by_ids')
   spy.mockRestore()
   const comment = { status: 'rejected', discussion: { commentCount: 0 } }
   expect(outcomes).toEqual([
-    ...ids.map((id) => ({ id, ok: true, comment: { id, ...comment } })),
-    { id: 'nonsense', ok: false, comment: null },
+    ...ids.map((id) => ({ commentId: id, ok: true, comment: { id, ...comment } })),
+    { commentId: 'nonsense', ok: false, comment: null },
   ])
   expect(read).toHaveLength(1)
 })

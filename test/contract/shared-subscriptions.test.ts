@@ -265,8 +265,8 @@ describe('POST /graphql', () => {
 
   test.each(['application/json', 'multipart/mixed'])('refuses a subscription with Accept %s', async (accept) => {
     const response = await post(accept, `subscription { discussionEvents(discussionId: "${newId()}") { seq } }`)
-    expect(response.status).toBe(422)
-    expect(await response.json()).toMatchObject({ code: 'validation_failed' })
+    expect(response.status).toBe(406)
+    expect(await response.text()).toContain('"not_acceptable"')
     expect(hubOf(service.app).sessions.size).toBe(0)
   })
 

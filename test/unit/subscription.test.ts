@@ -48,7 +48,7 @@ const frame = (seq: number, padding = ''): Frame =>
     type: 'comment_created',
     audience: 'public',
     recipientId: null,
-    json: `{"seq":${seq},"padding":"${padding}"}`,
+    json: `{"seq":${seq},"data":{"commentId":"comment-${seq}"},"padding":"${padding}"}`,
   })
 const batch = (...seqs: number[]): Batch => new Batch(seqs.map((seq) => frame(seq)))
 const newSource = (): SourceStream => new SourceStream({ idleMs: 1000, onOverflow: () => undefined })
@@ -170,6 +170,24 @@ describe('subscribers of one subscription', () => {
     expect(executions).toBe(2)
     vi.advanceTimersByTime(300)
     clientOf(subscription).sink.deliver(new Batch(past))
+    expect(executions).toBe(4)
+  })
+
+  test('get no answer that was read before a later event about the same comment', () => {
+    let executions = 0
+    const subscription = subscriptionWith(({ seq }) => {
+      executions++
+      return seq
+    })
+    const about = (seq: number, commentId: string): Frame => ({
+      ...frame(seq),
+      json: JSON.stringify({ seq, data: { commentId } }),
+    })
+    const past = [about(1, 'a'), about(2, 'b'), about(3, 'a')]
+    clientOf(subscription).sink.deliver(new Batch(past))
+    expect(executions).toBe(3)
+    // The first is answered again, the second is kept.
+    for (const _ of [1, 2]) clientOf(subscription).sink.deliver(new Batch(past.slice()))
     expect(executions).toBe(4)
   })
 

@@ -4,6 +4,8 @@ import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Batch, Payload } from '../../live/batch.ts'
 import { type Chunk, chunkOf } from '../../live/chunk.ts'
+import type { Frame } from '../../live/frames.ts'
+import { subjectOf } from '../../live/stream-event.ts'
 import { toGraphQLError } from '../graphql/errors.ts'
 import { maskResult } from '../graphql/mask.ts'
 
@@ -35,6 +37,8 @@ export class Subscription {
   ctx: Ctx
   readonly #operation: ExecutionArgs
   readonly #answers = new Map<Payload, MaybePromise<EncodedResult>>()
+  /** The position of the newest event that has been answered. */
+  #newest = -1
   readonly #pieces = new WeakMap<Batch<Payload>, MaybePromise<Pieces>>()
 
   constructor(operation: ExecutionArgs, ctx: Ctx) {
@@ -58,6 +62,7 @@ export class Subscription {
   answerTo(frame: Payload): MaybePromise<EncodedResult> {
     const known = this.#answers.get(frame)
     if (known !== undefined) return known
+    this.#forgetOlder(frame)
     const result = this.#execute(frame)
     const answer =
       result instanceof Promise
@@ -66,6 +71,20 @@ export class Subscription {
     if (this.#answers.size === 0) setTimeout(() => this.#answers.clear(), SHARED_MS).unref()
     this.#answers.set(frame, answer)
     return answer
+  }
+
+  /**
+   * Forgets the answers that a new event makes old. Answers read what is so now, and a replay after
+   * this event must not bring what was so before it.
+   */
+  #forgetOlder(frame: Payload): void {
+    if (!isFrame(frame) || frame.seq <= this.#newest) return
+    this.#newest = frame.seq
+    if (this.#answers.size === 0) return
+    const subject = subjectOf(frame)
+    for (const other of this.#answers.keys()) {
+      if (isFrame(other) && subjectOf(other) === subject) this.#answers.delete(other)
+    }
   }
 
   #encode(frames: readonly Payload[]): MaybePromise<Pieces> {
@@ -136,6 +155,9 @@ function inPieces(answers: readonly EncodedResult[]): Pieces {
   }
   return { chunks: pieces.map(chunkOf), breaksOff: failed >= 0 }
 }
+
+/** Whether it is an event of a discussion. */
+const isFrame = (payload: Payload): payload is Frame => 'seq' in payload
 
 const late = (): ServiceError =>
   new ServiceError('unavailable', { detail: 'The event could not be answered in time; resume before it.' })

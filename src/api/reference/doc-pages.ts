@@ -1,8 +1,9 @@
-import { type GraphQLSchema, isObjectType } from 'graphql'
+import { type GraphQLSchema, isObjectType, Kind, visit } from 'graphql'
 
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
 import { EVENT_TYPES, EVENTS } from '../../core/events.ts'
 import { readSettings } from '../../core/settings.ts'
+import { eventDocument } from '../rest/routes.ts'
 import { asyncApiDocument } from './asyncapi.ts'
 import { environmentPage } from './environment.ts'
 import { ERROR_HELP } from './error-help.ts'
@@ -126,7 +127,7 @@ function eventsPage(schema: GraphQLSchema): string {
   )
   const { properties = {} } = messages.verification?.headers ?? {}
   return page('Events', '`src/core/events.ts`, `src/api/reference/event-help.ts` and the GraphQL schema', [
-    'One event has one JSON: on the stream, in webhooks and in GraphQL subscriptions. `seq` counts 1, 2, 3, … per discussion without a hole, in commit order. `GET /api/v1/asyncapi.json` describes all of it for programs.',
+    'One event has one JSON, on the stream and in webhooks; GraphQL subscriptions have the same events, with the comment as it is now. `seq` counts 1, 2, 3, … per discussion without a hole, in commit order. `GET /api/v1/asyncapi.json` describes all of it for programs.',
     example('comment_created'),
     '## Types',
     table(
@@ -165,13 +166,25 @@ interface Message {
   examples?: { payload: object }[]
 }
 
+/** The fields of an event's data that its JSON has: some are GraphQL's alone. */
+function shownOf(name: string): Set<string> {
+  const shown = new Set<string>()
+  visit(eventDocument, {
+    InlineFragment({ typeCondition, selectionSet }) {
+      if (typeCondition?.name.value !== name) return
+      for (const selection of selectionSet.selections) {
+        if (selection.kind === Kind.FIELD) shown.add(selection.name.value)
+      }
+    },
+  })
+  return shown
+}
+
 function dataOf(schema: GraphQLSchema, name: string): string {
   const type = schema.getType(name)
   if (!isObjectType(type)) throw new Error(`${name} is no type of the schema`)
-  const rows = Object.values(type.getFields()).map((field) => [
-    code(field.name),
-    code(String(field.type)),
-    field.description ?? '',
-  ])
+  const shown = shownOf(name)
+  const fields = Object.values(type.getFields()).filter((field) => shown.has(field.name))
+  const rows = fields.map((field) => [code(field.name), code(String(field.type)), field.description ?? ''])
   return table(['Field', 'Type', 'Meaning'], rows)
 }

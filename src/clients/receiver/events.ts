@@ -59,7 +59,7 @@ export interface Comment {
 
 /** The data of events about a comment. */
 export interface CommentEventData {
-  /** The comment after the event. */
+  /** The comment after the event; in GraphQL as its subscriber may read it now. */
   comment: Comment
   /**
    * Tombstones that come into view, leave it (`replyCount` 0) or change with the comment, the
@@ -108,7 +108,7 @@ export interface Discussion {
 
 /** The data of events about a discussion. */
 export interface DiscussionEventData {
-  /** The discussion after the event. */
+  /** The discussion after the event; in GraphQL as it is now. */
   discussion: Discussion
 }
 
@@ -122,7 +122,7 @@ export interface EventRecipient {
 
 /** The data of `notification_reply`. */
 export interface ReplyNotification {
-  /** The reply. */
+  /** The reply; in GraphQL as its subscriber may read it now. */
   comment: Comment
   /** The id of the recipient's comment that was answered. */
   parentCommentId: string

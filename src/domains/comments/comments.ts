@@ -4,6 +4,7 @@ import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
+import { sharedReads } from '../../core/shared-reads.ts'
 import { atMost, noNul, trimMarkdown } from '../../core/texts.ts'
 import {
   type Comment,
@@ -52,6 +53,24 @@ async function commentFor(ctx: Ctx, row: CommentRow): Promise<Comment | null> {
   if (!isInView(row) && shadow?.shown.has(row.id) !== true) return null
   return seenByViewer(ctx, toPublicComment(row))
 }
+
+/**
+ * A comment as the caller may read it now, and as a tombstone if they may not; null if there is
+ * none. One statement serves all requests, and all events of streams, that ask at the same time.
+ */
+export async function readPresent(ctx: Ctx, id: Id): Promise<Comment | null> {
+  const row = await readRow(ctx, '', id)
+  return row === undefined ? null : ((await commentFor(ctx, row)) ?? toPublicComment(row))
+}
+
+const readRow = sharedReads<Id, CommentRow | undefined>({
+  most: 500,
+  load: async (sql, tenantId, _group, ids) => {
+    const rows = await selectComments(sql, tenantId, [...new Set(ids)])
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    return ids.map((id) => byId.get(id))
+  },
+})
 
 /**
  * The parent of a comment; null at the top level, and if the caller may not see it (`getComment`).

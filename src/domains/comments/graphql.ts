@@ -19,7 +19,7 @@ import type { Comment } from './comment.ts'
 import * as comments from './comments.ts'
 import { parentOf } from './comments.ts'
 import { createComment } from './create.ts'
-import { listComments, listRepliesOf, newestEdge } from './list.ts'
+import { cursorOf, listComments, listRepliesOf } from './list.ts'
 import { type CommentRevision, listRevisions } from './revisions.ts'
 
 export const CommentStatusEnum = builder.enumType('CommentStatus', {
@@ -262,8 +262,9 @@ builder.relayMutationField(
       comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }),
       commentEdge: t.field({
         type: listed(builder, CommentRef).edge,
-        description: 'The same as an entry of a list, with its cursor in the order `newest`.',
-        resolve: ({ comment }) => newestEdge(comment),
+        description: 'The comment as an edge, to add to a list that a client has.',
+        args: { sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order of the list.' }) },
+        resolve: ({ comment }, { sort }) => ({ cursor: cursorOf(sort ?? 'newest')(comment), node: comment }),
       }),
       ...besideComment(t),
     }),

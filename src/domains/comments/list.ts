@@ -216,7 +216,8 @@ const unique = (comments: readonly Comment[]): Comment[] => [
   ...new Map(comments.map((each) => [each.id, each])).values(),
 ]
 
-const cursorOf =
+/** The cursor of a comment in a level of this order. */
+export const cursorOf =
   (sort: CommentSort) =>
   ({ id, pinnedAt, reactionCounts, replyCount }: Comment): string => {
     const place = [pinnedAt ?? '', id]
@@ -224,12 +225,6 @@ const cursorOf =
       ? encodeCursor(sort, ...place, reactionCountOf(reactionCounts), replyCount)
       : encodeCursor(sort, ...place)
   }
-
-/** A new comment as an entry of a list in the order `newest`. */
-export const newestEdge = (comment: Comment): { node: Comment; cursor: string } => ({
-  node: comment,
-  cursor: cursorOf('newest')(comment),
-})
 
 const reactionCountOf = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0)

@@ -1,11 +1,15 @@
+import type { GraphQLResolveInfo } from 'graphql'
+
+import type { Ctx } from '../../core/context.ts'
 import { EVENT_TYPES, type EventActor } from '../../core/events.ts'
 import { builder } from '../../schema/builder.ts'
+import { asksOnlyFor } from '../../schema/plan.ts'
 import { shapedBy } from '../../schema/shape.ts'
-import type { Comment } from '../comments/comment.ts'
-import { reactionCountsSchema } from '../comments/comments.ts'
 import { ofDiscussion } from '../client-tokens/scope.ts'
+import { type Comment, publicForm } from '../comments/comment.ts'
+import { reactionCountsSchema, readPresent } from '../comments/comments.ts'
 import { CommentRef } from '../comments/graphql.ts'
-import type { Discussion } from '../discussions/discussions.ts'
+import { type Discussion, loadDiscussion } from '../discussions/discussions.ts'
 import { DiscussionRef, DiscussionStateEnum } from '../discussions/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import type { Reader } from '../readers/readers.ts'
@@ -103,33 +107,84 @@ const EventActorRef = builder.objectRef<EventActor>('EventActor').implement({
   }),
 })
 
+/** Fields of a comment that never change. */
+const FIXED: ReadonlySet<string> = new Set(['__typename', 'id', 'discussionId', 'parentId', 'depth', 'createdAt'])
+
+/**
+ * The comment of an event as its subscriber may read it now, not as it was at the event: a client
+ * that keeps comments by their ids is right after each event, and a replay brings nothing older
+ * than it has. One that is gone is as the event has it, without its text.
+ */
+async function presentComment(ctx: Ctx, comment: Comment): Promise<Comment> {
+  const gone = (): Comment => publicForm({ ...comment, status: 'deleted', replyCount: 0 })
+  return (await readPresent(ctx, comment.id)) ?? gone()
+}
+
+const commentOfEvent = (
+  { comment }: { comment: Comment },
+  _args: object,
+  ctx: Ctx,
+  info: GraphQLResolveInfo,
+): Promise<Comment> | Comment => (asksOnlyFor(info, FIXED) ? comment : presentComment(ctx, comment))
+
 const CommentEventDataRef = builder
   .objectRef<{ comment: Comment; tombstones?: Comment[] }>('CommentEventData')
   .implement({
     description: 'The data of events about a comment.',
     fields: (t) => ({
-      comment: t.expose('comment', { type: CommentRef, description: 'The comment after the event.' }),
+      comment: t.field({
+        type: CommentRef,
+        description: 'The comment after the event; in GraphQL as its subscriber may read it now.',
+        resolve: commentOfEvent,
+      }),
       tombstones: t.field({
         type: [CommentRef],
         description:
           'Tombstones that come into view, leave it (`replyCount` 0) or change with the comment, the nearest first. None of them was approved before.',
-        resolve: ({ tombstones }) => tombstones ?? [],
+        resolve: ({ tombstones = [] }, _args, ctx, info) =>
+          asksOnlyFor(info, FIXED) ? tombstones : Promise.all(tombstones.map((each) => presentComment(ctx, each))),
       }),
     }),
   })
 
 interface ReactionEventData {
   commentId: string
+  discussionId: string
+  occurredAt: string
   type: string | null
   previousType: string | null
   reactionCounts: unknown
   reader: Reader | null
 }
 
+/** What is left to tell of a comment that was removed at the erasure of its author. */
+const erased = ({ commentId, discussionId, occurredAt }: ReactionEventData): Comment => ({
+  id: commentId,
+  discussionId,
+  parentId: null,
+  depth: 0,
+  author: null,
+  body: null,
+  bodyHtml: null,
+  status: 'deleted',
+  pinnedAt: null,
+  editedAt: null,
+  deletedAt: null,
+  revision: 1,
+  replyCount: 0,
+  reactionCounts: {},
+  createdAt: occurredAt,
+})
+
 const ReactionEventDataRef = builder.objectRef<ReactionEventData>('ReactionEventData').implement({
   description: 'The data of `reaction_toggled`.',
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
+    comment: t.field({
+      type: CommentRef,
+      description: 'The comment as its subscriber may read it now, with its reactionGroups.',
+      resolve: async (data, _args, ctx) => (await readPresent(ctx, data.commentId)) ?? erased(data),
+    }),
     type: t.exposeString('type', {
       nullable: true,
       description: "The reader's present reaction. Null if there is none.",
@@ -151,7 +206,11 @@ const ReactionEventDataRef = builder.objectRef<ReactionEventData>('ReactionEvent
 const DiscussionEventDataRef = builder.objectRef<{ discussion: Discussion }>('DiscussionEventData').implement({
   description: 'The data of events about a discussion.',
   fields: (t) => ({
-    discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion after the event.' }),
+    discussion: t.field({
+      type: DiscussionRef,
+      description: 'The discussion after the event; in GraphQL as it is now.',
+      resolve: ({ discussion }, _args, ctx) => loadDiscussion(ctx, discussion.id),
+    }),
   }),
 })
 
@@ -177,7 +236,11 @@ interface ReplyNotificationData {
 const ReplyNotificationDataRef = builder.objectRef<ReplyNotificationData>('ReplyNotificationData').implement({
   description: 'The data of `notification_reply`.',
   fields: (t) => ({
-    comment: t.expose('comment', { type: CommentRef, description: 'The reply.' }),
+    comment: t.field({
+      type: CommentRef,
+      description: 'The reply; in GraphQL as its subscriber may read it now.',
+      resolve: commentOfEvent,
+    }),
     parentCommentId: t.exposeID('parentCommentId', {
       description: "The id of the recipient's comment that was answered.",
     }),
@@ -213,7 +276,8 @@ const DiscussionEventRef = builder.objectRef<StreamEvent>('DiscussionEvent').imp
     data: t.field({
       type: EventDataUnion,
       description: 'The data of the event.',
-      resolve: ({ data }) => data as never,
+      resolve: ({ data, discussionId, occurredAt }) =>
+        ('commentId' in data ? { ...data, discussionId, occurredAt } : data) as never,
     }),
   }),
 })
