@@ -25,7 +25,7 @@ export const shownWith = (
   }
 }
 
-/** What a field is to callers who have passed `access`; undefined if the field is not restricted. */
+/** The restriction of a field that callers who have passed `access` get; else undefined. */
 export function shownTo(
   extensions: Readonly<Record<string, unknown>>,
   access: Access | undefined,

@@ -80,8 +80,8 @@ export const parentOf = async (ctx: Ctx, { parentId }: Comment): Promise<Comment
   parentId === null ? null : findComment(ctx, parentId)
 
 /**
- * A comment; null if there is none that the caller may see (`getComment`). One statement serves all
- * comments of a request.
+ * A comment; null if it does not exist or the caller may not see it (`getComment`). One statement
+ * serves all comments of a request.
  */
 export const findComment = perRequest<Id, Comment | null>(async (ctx, ids) => {
   const { tenant } = requireCaller(ctx)

@@ -7,9 +7,9 @@ import { type Reader, requireReader } from './readers.ts'
 import { findReader } from './records.ts'
 
 /**
- * A reader by id: any for moderators; for others themselves, and whoever has an approved comment or
- * a reaction on a comment in view, for a client token in a discussion that it names. Null for all
- * others: nothing tells whether they exist.
+ * A reader by id. Moderators find all readers, and readers themselves. Others find a reader with an
+ * approved comment or with a reaction on a comment in view; for a client token, in a discussion
+ * that it names. Null otherwise: nothing tells whether the reader exists.
  */
 export async function findReaderInView(ctx: Ctx, id: Id): Promise<Reader | null> {
   const { actor, identity } = requireCaller(ctx)
