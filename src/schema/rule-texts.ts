@@ -100,13 +100,28 @@ function variablesOfOneOf(context: ValidationContext): ReturnType<ValidationRule
   }
 }
 
+/** Words that say more than those of the rule; undefined if there are none. */
+function nearer(rule: ValidationRule, { message, nodes }: GraphQLError): string | undefined {
+  if (rule === ProvidedRequiredArgumentsRule) {
+    const [, argument] = /argument "(\w+)"/.exec(message) ?? []
+    return argument && `lacks the required argument ${argument}`
+  }
+  if (rule === ScalarLeafsRule) {
+    const [field] = nodes ?? []
+    const hasFields = field !== undefined && field.kind === Kind.SELECTION_SET
+    return hasFields ? 'selects fields of a scalar' : 'must select fields of an object'
+  }
+  if (rule === ValuesOfCorrectTypeRule && message.startsWith('OneOf')) return 'must give exactly one field of an input'
+  return undefined
+}
+
 function inOurWords(rule: ValidationRule): ValidationRule {
   const words = WORDS.get(rule) ?? 'is not valid GraphQL'
   return (context) =>
     rule(
       withReport(context, (error) => {
         const reason = error.originalError instanceof ServiceError ? reasonOf(error.originalError) : ''
-        context.reportError(refusalAt(error, words + quoted(error.nodes?.[0]) + reason))
+        context.reportError(refusalAt(error, (nearer(rule, error) ?? words) + quoted(error.nodes?.[0]) + reason))
       }),
     )
 }

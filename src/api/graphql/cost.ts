@@ -42,7 +42,7 @@ export function costErrors(
   return [refusal('too_costly', `must ask for at most ${MAX_COST} values, not ${cost}: ask for smaller pages`)]
 }
 
-/** What a caller who asks for it is told of an operation: the values that it asks for, and the most. */
+/** What a caller is told of an operation's cost: the values that it asks for, and the most. */
 export function costOf(
   schema: GraphQLSchema,
   document: DocumentNode,

@@ -15,8 +15,8 @@ const NOT_FOUND = 'PersistedQueryNotFound'
 
 /**
  * The request with the text of its document: the sent one, or the tenant's by its id. Throws
- * `unknown_document`, also for a text that a browser may not run, `validation_failed` for an id that
- * is not that of the text.
+ * `unknown_document`, also for a text that a browser may not run, and `validation_failed` for an id
+ * that is not that of the text.
  */
 export async function withDocument(ctx: Ctx, params: SentParams): Promise<Params> {
   const { query, documentId, extensions } = params

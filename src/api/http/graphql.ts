@@ -116,7 +116,8 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
       if (graphiql !== null && given.query === undefined && isFromBrowser(request)) return graphiql(request, reply)
       const sent = paramsInQuery(given)
       const params = await withDocument(request.ctx, sent)
-      if (asksFor(params, OperationTypeNode.MUTATION)) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
+      if (asksFor(params, OperationTypeNode.MUTATION))
+        throw new ServiceError('method_not_allowed', { allow: ['POST'], detail: 'A mutation comes by POST.' })
       request.body = params
       return answer(request, reply, params, sent.query == null)
     },

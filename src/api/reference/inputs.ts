@@ -20,7 +20,7 @@ import { shapeOf } from '../../schema/shape.ts'
 import { operationOf } from '../rest/handler.ts'
 import type { Route } from '../../schema/route.ts'
 import { boundsOf, type Components, described, orNull, type Schema, withoutNull } from './json-schema.ts'
-import { leafSchema } from './scalars.ts'
+import { idSchema, leafSchema } from './scalars.ts'
 
 /** One input of a route, in its path, its query or its body. */
 export interface Input {
@@ -135,7 +135,7 @@ export function objectSchema(
   const properties = Object.fromEntries(
     fields.map(({ name, type, shape, description }) => [
       name,
-      described(inputSchema(type, components, shape), description),
+      described(idSchema(name, inputSchema(type, components, shape)), description),
     ]),
   )
   const required = fields.filter(({ isRequired }) => isRequired).map(({ name }) => name)

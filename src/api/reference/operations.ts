@@ -15,6 +15,7 @@ import { answerSchema } from './answers.ts'
 import { exampleBody, exampleOf } from './examples.ts'
 import { type HeaderName, LIMIT_HEADERS, refusalHeaders } from './headers.ts'
 import { type Input, inputSchema, inputsOf, objectSchema } from './inputs.ts'
+import { idSchema } from './scalars.ts'
 import type { Components, Schema } from './json-schema.ts'
 import { codesOf, headerRefs, refusalResponses } from './refusals.ts'
 
@@ -97,8 +98,11 @@ export function operationId(route: Route, taken: ReadonlySet<string>): string {
  */
 export function pathName({ path }: Route, name: string): string {
   const [first] = [...path.matchAll(/:(\w+)/g)]
-  return first?.[1] === name && name !== 'externalId' ? 'id' : name
+  return first?.[1] === name && !OWN_NAMES.has(name) ? 'id' : name
 }
+
+/** What names a resource in a path and is not its id. */
+const OWN_NAMES: ReadonlySet<string> = new Set(['externalId', 'kid', 'documentId'])
 
 function parameters(route: Route, inputs: readonly Input[], components: Components) {
   const given = inputs.filter((input) => input.in !== 'body')
@@ -107,7 +111,7 @@ function parameters(route: Route, inputs: readonly Input[], components: Componen
     const name = { query: queryName(input.name, isList), path: pathName(route, input.name), body: input.name }[input.in]
     if (isList && name === 'limit') return LIMIT
     if (isList && name === 'cursor') return CURSOR
-    const { type: types, ...schema } = inputSchema(input.type, components, input.shape)
+    const { type: types, ...schema } = idSchema(input.name, inputSchema(input.type, components, input.shape))
     const bounds = input.in === 'query' ? route.bounds?.[input.name] : undefined
     const description = input.description ?? bounds?.description
     // An address cannot contain null.

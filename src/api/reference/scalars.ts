@@ -12,6 +12,16 @@ const SCALARS: Readonly<Record<string, Schema>> = {
   JSON: {},
 }
 
+/** Inputs of type ID that are no UUID, by their names. */
+const OTHER_IDS: Readonly<Record<string, Schema>> = {
+  kid: { type: 'string', pattern: '^[0-9a-f]{8}$' },
+  documentId: { type: 'string', minLength: 1, maxLength: 255 },
+}
+
+/** The schema of an input of this name whose type is ID. */
+export const idSchema = (name: string, schema: Schema): Schema =>
+  schema.format === 'uuid' && Object.hasOwn(OTHER_IDS, name) ? { ...OTHER_IDS[name] } : schema
+
 /** The schema of a scalar or enum of GraphQL. Throws for a scalar without a defined JSON form. */
 export function leafSchema(type: GraphQLScalarType | GraphQLEnumType, components: Components): Schema {
   if (isEnumType(type)) return components.refTo(type.name, enumSchema(type))

@@ -46,8 +46,8 @@ const toDocument = ({ id, aliases, body, createdAt }: Row): KnownDocument => ({
 })
 
 /**
- * Adds the documents of a manifest to the tenant's; those that it has already stay. All or none are
- * added. Throws `validation_failed`, and `document_conflict` for an id that names another text.
+ * Adds the documents of a manifest to the tenant's; those that it has already stay. All are added,
+ * or none. Throws `validation_failed`, and `document_conflict` for an id that names another text.
  */
 export function addDocuments(ctx: Ctx, manifest: unknown, check: CheckDocument): Promise<KnownDocument[]> {
   const { tenant } = requireCaller(ctx)
