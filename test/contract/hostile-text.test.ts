@@ -172,7 +172,7 @@ describe('the mutations of one document', () => {
     expect(thirty.status).toBe(200)
     await thirty.text()
     const refused = await send(`mutation { ${fields(2).join(' ')} }`)
-    expect([refused.status, (await refused.json()) as unknown]).toMatchObject([429, { code: 'rate_limited' }])
+    expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining('"rate_limited"')])
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(10)
   })
 })
