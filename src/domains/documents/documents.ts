@@ -55,7 +55,7 @@ export function addDocuments(ctx: Ctx, manifest: unknown, check: CheckDocument):
   return addDocumentsOf(ctx.app, tenant.id, readManifest(manifest), check, record)
 }
 
-/** The same for any actor of the tenant; `record` writes the audit entry in the same transaction. */
+/** The same for any actor of the tenant. `record` writes the audit entry in its transaction. */
 export async function addDocumentsOf(
   app: App,
   tenantId: Id,
