@@ -194,3 +194,20 @@ test('a subscription by GET gets its events', async () => {
 test('a mutation by GET is not done', async () => {
   expect((await service.call('GET', '/discussions/by-external/got')).status).toBe(404)
 })
+
+test('fields are answered in the order of the selection, from the first request on', async () => {
+  const query = `{
+    c: comment(id: "x") { id }
+    a: discussion(by: { externalId: "a" }) { comments { nodes { id } } state ...More id }
+    e: __typename
+    b: discussions(first: 1) { nodes { state comments { nodes { id } } id } }
+  } fragment More on Discussion { url title }`
+  for (let n = 0; n < 6; n++) {
+    const { text } = await service.graphql(query)
+    const names = [...text.matchAll(/"(\w+)":/g)].map(([, name]) => name).filter((name) => name !== 'nodes')
+    expect(names.slice(names.indexOf('data'))).toEqual(
+      'data c a comments state url title id e b state comments id'.split(' '),
+    )
+    expect(text.indexOf('"errors"')).toBeLessThan(text.indexOf('"data"'))
+  }
+})

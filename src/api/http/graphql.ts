@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   type DocumentNode,
+  execute,
   type ExecutionResult,
   getOperationAST,
   GraphQLError,
@@ -151,7 +152,7 @@ function openYoga(app: App): Run {
     schema,
     context: ({ ctx }) => ctx,
     // Limits first: refused documents are not worth compiling.
-    plugins: [limitDocuments(app), useCompiledQueries(schema), traceOperations],
+    plugins: [limitDocuments(app), keepOrder, useCompiledQueries(schema), traceOperations],
     // Yoga's own masking knows no codes; ours is applied to every result.
     maskedErrors: false,
     batching: false,
@@ -186,7 +187,8 @@ function openYoga(app: App): Run {
 function responseOf({ isParsed, ...result }: Result, type: string): Responded {
   const errors = result.errors ?? []
   const status = type === JSON_TYPE || errors.length === 0 ? 200 : statusOf(result, errors, isParsed)
-  return { status, contentType: type, body: JSON.stringify(result), errors }
+  const { data, extensions } = result
+  return { status, contentType: type, body: JSON.stringify({ errors: result.errors, data, extensions }), errors }
 }
 
 function statusOf(result: ExecutionResult, errors: readonly GraphQLError[], isParsed: boolean): number {
@@ -204,6 +206,9 @@ function retryHeader(errors: readonly GraphQLError[]): Record<string, string> {
 interface ServerContext {
   ctx: Ctx
 }
+
+/** Yoga's own executor answers fields in the order in which they are ready, not as they are asked. */
+const keepOrder: Plugin = { onExecute: ({ setExecuteFn }) => setExecuteFn(execute) }
 
 /** An operation is a span of its request's trace, named by its kind and name. */
 const traceOperations: Plugin<Ctx> = {
