@@ -207,7 +207,7 @@ interface ServerContext {
   ctx: Ctx
 }
 
-/** Yoga's own executor answers fields in the order in which they are ready, not as they are asked. */
+/** Yoga's own executor answers fields as they are ready, not in the order of the selection. */
 const keepOrder: Plugin = { onExecute: ({ setExecuteFn }) => setExecuteFn(execute) }
 
 /** An operation is a span of its request's trace, named by its kind and name. */
