@@ -249,11 +249,11 @@ const COMMANDS = {
     },
   ),
   'discussions rename': command(
-    'Gives discussions other external ids, by a file of two columns. The former ids lead to them for a year. If it is interrupted, the same command continues. The exit status is 1 if a row was refused; standard error says which and why.',
+    'Gives discussions other external ids, by a file of two columns. The former ids lead to them for a year. If it is interrupted, the same command continues. `renamedSince` counts rows whose discussion has a third id by now, which it keeps. The exit status is 1 if a row was refused; standard error says which and why.',
     {
       tenant: ofTenant,
       map: filePath.meta({
-        description: 'old,new.csv',
+        description: 'renames.csv',
         about: 'CSV of two columns: the old external ids, and the new.',
       }),
     },

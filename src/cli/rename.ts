@@ -3,7 +3,7 @@ import { ServiceError } from '../core/errors.ts'
 import type { Id } from '../core/ids.ts'
 import { ofTenant } from '../core/patience.ts'
 import { renameDiscussion } from '../domains/discussions/change.ts'
-import { eachRename } from '../domains/transfer/csv.ts'
+import { readRenames } from '../domains/transfer/csv.ts'
 import { CommandStopped, untilStopped } from './stop.ts'
 
 const STOPPED = 'stopped: repeat the command to continue'
@@ -20,7 +20,8 @@ interface Report {
 
 /**
  * Gives discussions other external ids, by a CSV file of two columns, row by row. A line on
- * standard error says of each refused row why.
+ * standard error says of each refused row why. Throws SourceError for a file that cannot be used,
+ * before anything is renamed.
  */
 export async function runRename(root: App, tenantId: Id, path: string): Promise<Report> {
   const app = ofTenant(root, tenantId)
@@ -33,12 +34,12 @@ export async function runRename(root: App, tenantId: Id, path: string): Promise<
     } catch (error) {
       // A fault of the service is not one of the row.
       if (!(error instanceof ServiceError) || error.status >= 500) throw error
-      console.error(`row ${n}: ${JSON.stringify(from)} is not renamed to ${JSON.stringify(to)}: ${error.code}`)
+      console.error(`row ${n}: ${JSON.stringify(from)} is not renamed to ${JSON.stringify(to)}: ${error.message}`)
       return 'refused'
     }
   }
   return untilStopped(CommandStopped, STOPPED, async (signal) => {
-    for await (const { n, from, to } of eachRename(path)) {
+    for (const { n, from, to } of await readRenames(path)) {
       if (signal.aborted) throw new CommandStopped(`stopped at row ${n}: repeat the command to continue`)
       report.rows++
       report[await rename(from, to, n)]++

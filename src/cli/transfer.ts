@@ -34,7 +34,7 @@ export const IMPORT = {
     .meta({ description: sourceNames.join('|'), about: 'The system that has written the file.' }),
   file: filePath,
   map: filePath.optional().meta({
-    description: 'old,new.csv',
+    description: 'renames.csv',
     about: 'CSV of two columns: the old addresses of pages, or their paths, and the new ones.',
   }),
   authors: filePath.optional().meta({

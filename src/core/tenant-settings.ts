@@ -5,7 +5,7 @@ import { atMost, isCleanUrl, noNul } from './texts.ts'
 
 // Settings that are changed are checked further (`entryErrors`). Stored ones are not: an entry of
 // before that matches nothing stays where its admin sees it.
-const word = noNul(atMost(100, z.string().trim().min(1))).refine(
+const word = noNul(atMost(100, z.string().trim().min(1, { abort: true }))).refine(
   (text) => /[\p{L}\p{N}\p{So}\p{Sc}]/u.test(text),
   'must have a letter, a digit or a symbol',
 )
@@ -108,7 +108,7 @@ export const tenantSettingsSchema = z.strictObject({
   bannedWords: wordListSchema
     .default([])
     .describe(
-      'Words and phrases with which a comment is refused. They match whole words, with `*` at an end parts of words.',
+      'Words and phrases with which a comment is refused. They match whole words, with `*` at an end parts of words. `*` inside a word stands for itself.',
     ),
   suspectWords: wordListSchema
     .default([])

@@ -13,12 +13,13 @@ import { startService, type TestService } from '../harness/service.ts'
 const pages = new Map(readPages().map((page) => [page.path, page]))
 
 /**
- * The shell blocks of a guide, each after a line that names it. Left out is the site of the
- * widget's guide: it needs packages of npm, and test/contract/guide-programs runs it.
+ * The shell blocks of a guide, each after a line that names it. Left out are the site of the
+ * widget's guide, which needs packages of npm and is run by test/contract/guide-programs, and
+ * commands of the command line, which do not reach this service's embedded database.
  */
 const scriptOf = (guide: string): string =>
   (pages.get(`docs/guides/${guide}.md`)?.blocks ?? [])
-    .filter(({ language, content }) => language === 'sh' && !/npm install|server\.mjs/.test(content))
+    .filter(({ language, content }) => language === 'sh' && !/npm install|npm run cli|server\.mjs/.test(content))
     .map(({ content, line }) => `echo; echo "== ${guide}:${line}"\n${content}`)
     .join('\n')
 
@@ -31,7 +32,8 @@ const HELPERS = (pages.get('docs/guides/README.md')?.blocks ?? [])
 const UNTIL = 'until_ok() { for _ in $(seq 100); do $1 >/dev/null && return; sleep 0.1; done; echo "Error: never $1"; }'
 const IS_VERIFIED = `is_verified() { api "/webhooks/$(echo "$HOOK" | field .id)" | grep '"state":"verified"'; }
 until_ok is_verified`
-const END = 'until_ok "grep arrive received.txt"; kill $RECEIVER; cat received.txt'
+const END =
+  'until_ok "grep arrive received.txt"; until_ok "grep rotation received.txt"; kill $RECEIVER; cat received.txt'
 
 const hasTools = ['bash', 'curl'].every((program) => spawnSync(program, ['--version']).error === undefined)
 
@@ -128,6 +130,7 @@ describe.skipIf(!hasTools)(
     test('webhooks: the endpoint is verified, and the receiver prints what has arrived', () => {
       expect(of('webhooks')).toMatch(/^verified$/m)
       expect(of('webhooks')).toMatch(/^[\da-f-]{36} \d+ comment_created Does it arrive\?$/m)
+      expect(of('webhooks')).toMatch(/^[\da-f-]{36} \d+ comment_created After the rotation\.$/m)
     })
   },
 )

@@ -48,6 +48,18 @@ describe('an entry that would match nothing, or nearly everything', () => {
     expect(await settings()).toMatchObject({ bannedWords: [], maxLinks: 5 })
   })
 
+  test('is one error if it is empty', async () => {
+    const { status, json } = await patch({ bannedWords: ['fine', '  '] })
+    expect(status).toBe(422)
+    expect(json.errors).toEqual([{ pointer: '/bannedWords/1', code: 'too_short', message: expect.any(String) }])
+  })
+
+  test('is not one with a * inside, which stands for itself', async () => {
+    await post('So sh*t happens.')
+    await post('So shoot happens.')
+    expect((await attempt(['sh*t'])).json).toMatchObject({ matched: 1, entries: [{ entry: 'sh*t', matched: 1 }] })
+  })
+
   test('that was stored under earlier rules stays to be read, matches nothing, and stops no other change', async () => {
     await store({ bannedWords: ['*e*', 'casino'] })
     expect((await settings()).bannedWords).toEqual(['*e*', 'casino'])

@@ -151,10 +151,11 @@ describe('npm run cli', { timeout: LONG }, () => {
     const map = join(folder, 'renames.csv')
     const rename = () => cli(['discussions', 'rename', '--tenant', 'acme', '--map', map])
     writeFileSync(map, 'old,new\nr1,"one, first"\nr2,two\nnone,three\nr3,r4\nr4,r1\n')
+    const taken = 'Another discussion has this external id, or had it in the last year.'
     const refused = [
-      'row 4: "none" is not renamed to "three": not_found',
-      'row 5: "r3" is not renamed to "r4": external_id_taken',
-      'row 6: "r4" is not renamed to "r1": external_id_taken',
+      'row 4: "none" is not renamed to "three": There is no such discussion.',
+      `row 5: "r3" is not renamed to "r4": ${taken}`,
+      `row 6: "r4" is not renamed to "r1": ${taken}`,
     ]
     const first = await rename()
     expect([first.code, first.stderr.trim().split('\n')]).toEqual([1, refused])
@@ -162,10 +163,19 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect((await rename()).json).toEqual({ rows: 5, renamed: 0, unchanged: 2, renamedSince: 0, refused: 3 })
     writeFileSync(map, 'r1,one\n')
     expect(await rename()).toMatchObject({ code: 0, json: { rows: 1, renamedSince: 1 } })
-    writeFileSync(map, 'r1\n')
-    expect(await rename()).toMatchObject({ code: 1, stderr: expect.stringContaining('row 1') as string })
+    for (const [rows, trouble] of [
+      ['r1\n', 'row 1 has not two columns'],
+      ['r3,\n', 'row 1 has nothing in its second column'],
+      [',r3\n', 'row 1 has nothing in its first column'],
+      ['r3,five\nr4,six\nr3,seven\n', 'row 3 has another value than row 1 for the same'],
+    ] as const) {
+      writeFileSync(map, rows)
+      expect(await rename()).toMatchObject({ code: 1, stderr: expect.stringContaining(trouble) as string })
+    }
     const { stdout } = await cli(['export', '--tenant', 'acme'])
     expect(stdout).toContain('"externalId":"one, first"')
+    // A refused file renames nothing.
+    expect(stdout).toContain('"externalId":"r3"')
   })
 
   test('identity-secret create shows a new secret once; the old one works for another day', async () => {

@@ -113,7 +113,9 @@ function parameters(route: Route, inputs: readonly Input[], components: Componen
     if (isList && name === 'cursor') return CURSOR
     const { type: types, ...schema } = idSchema(input.name, inputSchema(input.type, components, input.shape))
     const bounds = input.in === 'query' ? route.bounds?.[input.name] : undefined
-    const description = input.description ?? bounds?.description
+    const own = input.description ?? bounds?.description
+    const isInPath = input.in === 'path' && name === 'externalId'
+    const description = isInPath ? [own, ENCODED].filter((text) => text != null).join(' ') : own
     // An address cannot contain null.
     const type = Array.isArray(types) ? types.filter((each) => each !== 'null')[0] : types
     const plain = Array.isArray(schema.anyOf) ? (schema.anyOf[0] as Schema) : schema
@@ -132,6 +134,8 @@ function parameters(route: Route, inputs: readonly Input[], components: Componen
     }
   })
 }
+
+const ENCODED = 'Percent-encoded: the page `/2026/news` is `%2F2026%2Fnews` in the path.'
 
 const LIMIT = {
   name: 'limit',

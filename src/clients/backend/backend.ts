@@ -141,8 +141,9 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     const headers = { ...headersFor(request, profile, body), 'x-request-id': requestId }
     const call = { ...service, headers, body: body.length === 0 ? null : body }
     const response = await askService(settings, call, request.signal)
-    // Before the first comment there is no discussion. That is no error, which browsers would log.
-    if (route.path === '/discussion' && response.status === 404) return Response.json(null)
+    // With `parentId`, the comment may be what is missing.
+    const isNone = response.status === 404 && !searchParams.has('parentId')
+    if (isNone && route.ifNone !== undefined) return Response.json(route.ifNone)
     if (response.ok && route.isComment === true) return shownTo(profile, response)
     if (response.ok && route.cacheControl !== undefined) response.headers.set('cache-control', route.cacheControl)
     return response

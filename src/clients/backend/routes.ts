@@ -24,6 +24,8 @@ export interface Route {
    * page only to its author.
    */
   isComment?: true
+  /** The answer for a page without a discussion. It is no error, which browsers would log. */
+  ifNone?: unknown
   /** For successful answers, if the service sets none. */
   cacheControl?: string
 }
@@ -48,7 +50,14 @@ export const ROUTES: readonly Route[] = [
     reader: 'untold',
     cacheControl: 'public, max-age=30',
   },
-  { method: 'GET', path: '/discussion', service: `GET ${BY_EXTERNAL}`, externalId: 'one', reader: 'told' },
+  {
+    method: 'GET',
+    path: '/discussion',
+    service: `GET ${BY_EXTERNAL}`,
+    externalId: 'one',
+    reader: 'told',
+    ifNone: null,
+  },
   {
     method: 'POST',
     path: '/ticket',
@@ -65,6 +74,7 @@ export const ROUTES: readonly Route[] = [
     externalId: 'one',
     query: ['sort', 'parentId', 'limit', 'cursor', 'replies'],
     reader: 'told',
+    ifNone: { data: [], nextCursor: null, hasMore: false },
   },
   {
     method: 'POST',

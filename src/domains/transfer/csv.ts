@@ -79,23 +79,35 @@ async function* eachRow(path: string, names: Names): AsyncGenerator<Row> {
         yield { n, from, to }
       }
       // A plugin's redirects may have no target.
-      else if (heading.length < 3) throw new SourceError(`row ${n} has not two columns, with a comma between them`)
+      else if (heading.length < 3)
+        throw new SourceError(`row ${n} ${troubleOfRow(row, from === '' ? columns.from : columns.to)}`)
     }
   } catch (error) {
     throw tableErrorOf(path, error)
   }
 }
 
-/** The second column by the first. Throws SourceError, also if one key has two values. */
-async function readPairs(path: string, names: Names, keyOf: KeyOf): Promise<Pairs> {
+const troubleOfRow = ({ length }: readonly string[], empty: number): string =>
+  length < 2
+    ? 'has not two columns, with a comma between them'
+    : `has nothing in its ${empty === 0 ? 'first' : 'second'} column`
+
+/** All rows, and the second column by the first. Throws SourceError, also if one key has two values. */
+async function readTable(path: string, names: Names, keyOf: KeyOf): Promise<{ rows: Row[]; pairs: Pairs }> {
+  const rows: Row[] = []
   const pairs = new Pairs()
-  for await (const { n, from, to } of eachRow(path, names)) {
-    const other = pairs.add(keyOf(from), to, n)
-    if (other === null) continue
-    throw tableErrorOf(path, new SourceError(`row ${n} has another value than row ${other} for the same`))
+  for await (const row of eachRow(path, names)) {
+    const other = pairs.add(keyOf(row.from), row.to, row.n)
+    if (other !== null) {
+      throw tableErrorOf(path, new SourceError(`row ${row.n} has another value than row ${other} for the same`))
+    }
+    rows.push(row)
   }
-  return pairs
+  return { rows, pairs }
 }
+
+const readPairs = async (path: string, names: Names, keyOf: KeyOf): Promise<Pairs> =>
+  (await readTable(path, names, keyOf)).pairs
 
 /** The positions of the columns, if this row names both. */
 function columnsOf(cells: readonly string[], names: Names): { from: number; to: number } | null {
@@ -140,9 +152,11 @@ export const readAddresses = (path: string): Promise<Pairs> =>
     keyOfAddress,
   )
 
-/** The former and the new external ids of discussions. */
-export const eachRename = (path: string): AsyncGenerator<Row> =>
-  eachRow(path, { from: ['old', 'from', 'external id', 'external_id', 'externalid'], to: ['new', 'to'] })
+/** The former and the new external ids of discussions, row by row. Throws SourceError. */
+export async function readRenames(path: string): Promise<Row[]> {
+  const names = { from: ['old', 'from', 'external id', 'external_id', 'externalid'], to: ['new', 'to'] }
+  return (await readTable(path, names, (from) => from)).rows
+}
 
 /** The tenant's own ids of readers, by lower-case e-mail address or by id at the source. */
 export const readAuthors = (path: string): Promise<Pairs> =>
