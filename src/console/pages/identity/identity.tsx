@@ -1,6 +1,6 @@
 import { Badge, Button, Code, Stack, Table, Text, VisuallyHidden } from '@mantine/core'
 import { IconRefresh } from '../../ui/icons.tsx'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 
 import {
   CreateIdentitySecretDocument,
@@ -26,6 +26,7 @@ export function Page() {
   const [isAsking, setAsking] = useState(false)
   const [made, setMade] = useState<{ kid: string; secret: string | null } | null>(null)
   const current = list.nodes?.find(({ expiresAt }) => expiresAt === null)
+  const expiring = lastOf(list.nodes ?? [])
   const action = current === undefined ? 'Create a secret' : 'Rotate the secret'
   return (
     <PageFrame
@@ -54,7 +55,7 @@ export function Page() {
               minWidth={360}
             >
               {secrets.map((secret) => (
-                <SecretRow key={secret.kid} secret={secret} />
+                <SecretRow key={secret.kid} secret={secret} others={secrets.filter(({ kid }) => kid !== secret.kid)} />
               ))}
             </DataTable>
           )}
@@ -63,10 +64,15 @@ export function Page() {
           <Provider />
         </Section>
         <Section title="Sign an assertion">
-          {current === undefined ? (
+          {current !== undefined ? (
+            <SignSnippet kid={current.kid} />
+          ) : expiring === undefined ? (
             <Text size="sm">Once there is a secret, the code to sign with it is here.</Text>
           ) : (
-            <SignSnippet kid={current.kid} />
+            <Text size="sm">
+              Create a secret: the one there, {expiring.kid}, expires <Countdown until={expiring.expiresAt} />. Then the
+              code to sign with the new one is here.
+            </Text>
           )}
         </Section>
       </Stack>
@@ -101,7 +107,29 @@ interface Secret {
   expiresAt: string | null
 }
 
-function SecretRow({ secret: { kid, createdAt, expiresAt } }: { secret: Secret }) {
+/** Of secrets that expire, the live one that does so last. */
+const lastOf = (secrets: readonly Secret[]): { kid: string; expiresAt: string } | undefined =>
+  secrets
+    .flatMap(({ kid, expiresAt }) => (expiresAt === null || isPast(expiresAt) ? [] : [{ kid, expiresAt }]))
+    .sort((one, other) => Date.parse(other.expiresAt) - Date.parse(one.expiresAt))[0]
+
+/** What ending a secret means for readers, if no other stays for good. */
+function warningOf(others: readonly Secret[]): ReactNode {
+  if (others.some(({ expiresAt }) => expiresAt === null)) return null
+  const last = lastOf(others)
+  if (last === undefined) {
+    return ' Rotate the secret first, and give the new one to your backend, or no reader is identified meanwhile.'
+  }
+  return (
+    <>
+      {' '}
+      No reader is identified after {new Date(last.expiresAt).toLocaleString()}, when {last.kid} expires, unless you
+      create a secret before and give it to your backend.
+    </>
+  )
+}
+
+function SecretRow({ secret: { kid, createdAt, expiresAt }, others }: { secret: Secret; others: readonly Secret[] }) {
   const revoke = useWrite(RevokeIdentitySecretDocument, [IdentitySecretsDocument])
   return (
     <Table.Tr>
@@ -126,8 +154,7 @@ function SecretRow({ secret: { kid, createdAt, expiresAt } }: { secret: Secret }
         {(expiresAt === null || !isPast(expiresAt)) && (
           <EndSecret kid={kid} onEnd={() => revoke.mutateAsync({ input: { kid } })}>
             Assertions signed with it are refused within a second. This is final.
-            {expiresAt === null &&
-              ' Rotate the secret first, and give the new one to your backend, or no reader is identified meanwhile.'}
+            {warningOf(others)}
           </EndSecret>
         )}
       </Table.Td>

@@ -1,6 +1,6 @@
-import { Button, Center, Stack } from '@mantine/core'
-import { useEffect, useState } from 'react'
-import { useNavigate } from 'react-router'
+import { Anchor, Button, Center, Stack } from '@mantine/core'
+import { type ReactNode, useEffect, useState } from 'react'
+import { Link, useNavigate } from 'react-router'
 
 import type { ModerationQueueStatus } from '../../../generated/console.ts'
 import { Empty, Loading, Problem } from '../../ui/states.tsx'
@@ -14,8 +14,17 @@ import { useShortcuts } from './shortcuts.ts'
 import { Toolbar } from './toolbar.tsx'
 import type { Verb } from './undo.ts'
 
-const IS_EMPTY: Readonly<Record<ModerationQueueStatus, [title: string, words: string]>> = {
-  pending: ['Nothing is waiting', 'Comments that a rule holds appear here. The rules are in the settings.'],
+const IS_EMPTY: Readonly<Record<ModerationQueueStatus, [title: string, words: ReactNode]>> = {
+  pending: [
+    'Nothing is waiting',
+    <>
+      Comments that a rule holds appear here. The rules are in the{' '}
+      <Anchor component={Link} to="/settings" inherit underline="always">
+        settings
+      </Anchor>
+      .
+    </>,
+  ],
   reported: ['Nothing is reported', 'Comments that readers report appear here.'],
   rejected: ['Nothing is rejected', 'Rejected comments stay here. You can still approve them.'],
 }

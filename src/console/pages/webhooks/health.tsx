@@ -32,9 +32,7 @@ export function Health({ endpoint }: { endpoint: EndpointFragment }) {
         {deliveriesHeld > 0 && <Text size="xs">{heldWords(deliveriesHeld)} held</Text>}
       </Fact>
       <Fact name="Circuit">
-        <Group gap={0}>
-          <Circuit endpoint={endpoint} />
-        </Group>
+        <Circuit endpoint={endpoint} />
         {endpoint.state !== 'disabled' && (
           <Towards failures={failures} threshold={policy.breakerThreshold} to="open the circuit" />
         )}
@@ -46,24 +44,26 @@ export function Health({ endpoint }: { endpoint: EndpointFragment }) {
       <Fact name="Signing secrets">
         {secrets.length === 0 && <Text size="sm">None: deliveries wait until you rotate the secret.</Text>}
         {secrets.map(({ kid, createdAt, expiresAt }) => (
-          <Text key={kid} size="sm" component="div">
-            <Text span ff="monospace" size="sm">
-              {kid}
+          <Group key={kid} gap="xs">
+            <Text size="sm" component="div">
+              <Text span ff="monospace" size="sm">
+                {kid}
+              </Text>
+              {expiresAt === null ? (
+                <>
+                  , created <Time at={createdAt} />
+                </>
+              ) : (
+                <>
+                  , expires <Countdown until={expiresAt} />
+                </>
+              )}
             </Text>
-            {expiresAt === null ? (
-              <>
-                , created <Time at={createdAt} />
-              </>
-            ) : (
-              <>
-                , expires <Countdown until={expiresAt} />
-              </>
-            )}
             <EndSecret kid={kid} onEnd={() => revoke.mutateAsync({ input: { id: endpoint.id, kid } })}>
               It signs no further delivery, at once. This is final.
               {secrets.length === 1 && ' It is the only one: deliveries wait until you rotate the secret.'}
             </EndSecret>
-          </Text>
+          </Group>
         ))}
       </Fact>
     </SimpleGrid>

@@ -1,4 +1,4 @@
-import { Badge } from '@mantine/core'
+import { Badge, Stack, Text } from '@mantine/core'
 
 import type { DeliveryStatus, EndpointFragment } from '../../../generated/console.ts'
 import { Countdown } from '../../ui/countdown.tsx'
@@ -30,17 +30,21 @@ export function Circuit({ endpoint }: { endpoint: EndpointFragment }) {
   if (state === 'disabled') return '–'
   const { colour, words } = CIRCUITS[circuit]
   return (
-    <>
+    <Stack gap={2} align="flex-start">
       <Badge variant="dot" color={colour}>
         {words}
       </Badge>
       {pausedUntil !== null && (
-        <Badge variant="dot" color="yellow" ml={6}>
-          paused <Countdown until={pausedUntil} size="xs" />
-        </Badge>
+        <Text size="xs">
+          paused <Countdown until={pausedUntil} lead="for" size="xs" />
+        </Text>
       )}
-      {circuit === 'open' && circuitOpenUntil !== null && <Countdown until={circuitOpenUntil} ml={6} />}
-    </>
+      {circuit === 'open' && circuitOpenUntil !== null && (
+        <Text size="xs">
+          next attempt <Countdown until={circuitOpenUntil} size="xs" />
+        </Text>
+      )}
+    </Stack>
   )
 }
 

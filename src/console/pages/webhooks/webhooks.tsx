@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Stack, Table, Text } from '@mantine/core'
+import { Anchor, Button, Stack, Table, Text } from '@mantine/core'
 import { IconPlus } from '../../ui/icons.tsx'
 import { useState } from 'react'
 import { Link, useNavigate } from 'react-router'
@@ -77,9 +77,7 @@ function EndpointRow({ endpoint }: { endpoint: EndpointFragment }) {
         </Stack>
       </Table.Td>
       <Table.Td>
-        <Group gap={0} wrap="nowrap">
-          <Circuit endpoint={endpoint} />
-        </Group>
+        <Circuit endpoint={endpoint} />
       </Table.Td>
       <Table.Td>{consecutiveFailures === 0 ? 'none' : `${consecutiveFailures} of ${policy.disableThreshold}`}</Table.Td>
       <Table.Td>{deliveriesHeld === 0 ? 'none' : heldWords(deliveriesHeld)}</Table.Td>
