@@ -92,7 +92,10 @@ const troubleOfRow = ({ length }: readonly string[], empty: number): string =>
     ? 'has not two columns, with a comma between them'
     : `has nothing in its ${empty === 0 ? 'first' : 'second'} column`
 
-/** All rows, and the second column by the first. Throws SourceError, also if one key has two values. */
+/**
+ * All rows, and the second column by the first. Throws SourceError, also if one key has two
+ * values.
+ */
 async function readTable(path: string, names: Names, keyOf: KeyOf): Promise<{ rows: Row[]; pairs: Pairs }> {
   const rows: Row[] = []
   const pairs = new Pairs()
