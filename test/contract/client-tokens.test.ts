@@ -390,13 +390,13 @@ describe('what it sees', () => {
   })
 
   test('is by id what it names, of the types that a page shows', async () => {
-    const post = async (externalId: string, as: string) => {
+    const postAs = async (externalId: string, as: string) => {
       const headers = await service.as(as)
       const path = `/discussions/by-external/${externalId}/comments`
       return (await service.call('POST', path, { body: { body: 'Text' }, headers })).json
     }
-    const shown = await post(newId(), 'nora')
-    const hidden = await post(newId(), 'otto')
+    const shown = await postAs(newId(), 'nora')
+    const hidden = await postAs(newId(), 'otto')
     const { json: endpoint } = await service.call('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/' } })
     const of = ({ id, discussionId, author }: typeof shown) => [id, discussionId, author.id]
     const ids = [...of(shown), ...of(hidden), endpoint.id, service.tenant.id]
@@ -513,11 +513,11 @@ describe('where it names discussions', () => {
     ).toEqual([0, 1])
     for (const change of CHANGES)
       expect(codeOf(await ask(token, change, { id: elsewhere.id })), change).toBe('not_found')
-    const post = (by: object) => ask(token, CREATE, { input: { discussion: by, body: 'Hi' } })
-    expect((await post({ id: discussion.id })).json.errors).toBeUndefined()
-    expect((await post({ externalId: discussion.externalId })).json.errors).toBeUndefined()
-    expect(codeOf(await post({ id: other.id }))).toBe('not_found')
-    expect(codeOf(await post({ externalId: other.externalId }))).toBe('not_found')
+    const create = (by: object) => ask(token, CREATE, { input: { discussion: by, body: 'Hi' } })
+    expect((await create({ id: discussion.id })).json.errors).toBeUndefined()
+    expect((await create({ externalId: discussion.externalId })).json.errors).toBeUndefined()
+    expect(codeOf(await create({ id: other.id }))).toBe('not_found')
+    expect(codeOf(await create({ externalId: other.externalId }))).toBe('not_found')
     const events = `subscription { discussionEvents(discussionId: "${other.id}") { seq } }`
     expect((await ask(token, events, {}, { accept: 'text/event-stream' })).text).toContain('not_found')
   })

@@ -117,7 +117,9 @@ test('reaction_toggled brings the comment with its groups, as its viewer has the
   await send('PUT', `/comments/${id}/reaction`, { type: 'love' }, 'bob')
   await Promise.all([upTo(anybody, 2), upTo(bobs, 2)])
   const held = (events: readonly Event[]) =>
-    (events[0]?.data.comment?.reactionGroups as { type: string; count: number }[]).filter(({ count }) => count > 0)
+    ((events[0]?.data.comment?.reactionGroups ?? []) as { type: string; count: number }[]).filter(
+      ({ count }) => count > 0,
+    )
   expect(held(anybody)).toEqual([{ type: 'love', count: 1, viewerHasReacted: false }])
   expect(held(bobs)).toEqual([{ type: 'love', count: 1, viewerHasReacted: true }])
   expect(bobs[0]?.data.comment?.viewerReaction).toBe('love')

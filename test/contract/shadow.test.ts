@@ -236,18 +236,18 @@ test(
   async () => {
     const hold = forTime(20_000, async (steps: Step[]) => {
       const name = `page-${pages++}`
-      const [banned, free] = tenants.map((each) => new Side(each, name)) as [Side, Side]
-      await banned.begin(true)
+      const [shadowed, free] = tenants.map((each) => new Side(each, name)) as [Side, Side]
+      await shadowed.begin(true)
       await free.begin(false)
-      banned.isBanned = true
+      shadowed.isBanned = true
       for (const [n, each] of steps.entries()) {
-        const [inShadow, asEver] = [await banned.run(each), await free.run(each)]
+        const [inShadow, asEver] = [await shadowed.run(each), await free.run(each)]
         if (each.who === 'mal') expect(inShadow, JSON.stringify(each)).toEqual(asEver)
-        if (n % 4 === 3) expect(await banned.view('mal')).toEqual(await free.view('mal'))
+        if (n % 4 === 3) expect(await shadowed.view('mal')).toEqual(await free.view('mal'))
       }
-      expect(await banned.view('mal')).toEqual(await free.view('mal'))
-      await banned.checkOthers()
-      expect(await banned.streamed()).toEqual(await free.streamed())
+      expect(await shadowed.view('mal')).toEqual(await free.view('mal'))
+      await shadowed.checkOthers()
+      expect(await shadowed.streamed()).toEqual(await free.streamed())
     })
     await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 6, maxLength: 24, size: 'max' }), hold), {
       numRuns: effort(40),

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
 
 import { type Ctx, perApp } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'

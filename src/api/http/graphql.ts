@@ -160,7 +160,7 @@ function openYoga(app: App): Run {
     parserAndValidationCache: { documentCache: keptByLength(), errorCache: keptByLength() },
   })
   return async (ctx, { query, operationName, variables }, { isCostAsked }) => {
-    const { parse, validate, execute, contextFactory } = yoga.getEnveloped({ ctx })
+    const { parse, validate, execute: run, contextFactory } = yoga.getEnveloped({ ctx })
     let document: DocumentNode
     try {
       document = parse(query) as DocumentNode
@@ -172,7 +172,7 @@ function openYoga(app: App): Run {
     if (errors.length > 0) return { errors, isParsed: true }
     const contextValue = (await contextFactory()) as Ctx
     const args = { schema, document, contextValue, variableValues: variables ?? {}, operationName }
-    const result = (await execute(args)) as ExecutionResult
+    const result = (await run(args)) as ExecutionResult
     if (!isCostAsked) return { ...result, isParsed: true }
     const cost = costOf(schema, document, { operationName, variables: variables ?? {} })
     return { ...result, extensions: { ...result.extensions, cost }, isParsed: true }

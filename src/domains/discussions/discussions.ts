@@ -225,13 +225,13 @@ export async function findDiscussionId(ctx: Ctx, externalId: string): Promise<Id
 export async function findDiscussionIds(ctx: Ctx, externalIds: readonly string[]): Promise<ReadonlyMap<string, Id>> {
   const tenantId = requireCaller(ctx).tenant.id
   const known = knownIds(ctx.app)
-  const idOf = (externalId: string): Id | undefined => known.get(ofExternalId(tenantId, externalId))
-  const unknown = externalIds.filter((externalId) => idOf(externalId) === undefined)
+  const recall = (externalId: string): Id | undefined => known.get(ofExternalId(tenantId, externalId))
+  const unknown = externalIds.filter((externalId) => recall(externalId) === undefined)
   const read = unknown.length === 0 ? [] : await sql.selectIds(ctx.app.db.query, tenantId, unknown)
   for (const { id, externalId } of read) rememberIds(ctx, id, externalId)
   const all = new Map(read.map(({ id, externalId }) => [externalId, id]))
   for (const externalId of externalIds) {
-    const id = idOf(externalId)
+    const id = recall(externalId)
     if (id !== undefined) all.set(externalId, id)
   }
   return all

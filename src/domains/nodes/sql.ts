@@ -16,7 +16,7 @@ const TABLES = {
 
 export type StoredType = keyof typeof TABLES
 
-const types = Object.entries(TABLES).map(
+const LOOK_UPS = Object.entries(TABLES).map(
   ([type, table]) =>
     `(SELECT '${type}' AS type FROM ${table} WHERE tenant_id = $1 AND id = a.id AND '${type}' = ANY($3::text[]) LIMIT 1)`,
 )
@@ -25,7 +25,7 @@ const types = Object.entries(TABLES).map(
 const FIND = statement(
   'find_node_types',
   `SELECT a.id, t.type FROM unnest($2::uuid[]) AS a (id)
-   CROSS JOIN LATERAL (${types.join('\n     UNION ALL ')}) t`,
+   CROSS JOIN LATERAL (${LOOK_UPS.join('\n     UNION ALL ')}) t`,
 )
 
 /** Of which of the given types each id is; unknown ids are left out. */

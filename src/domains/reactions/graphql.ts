@@ -5,10 +5,11 @@ import { findComment, reactionCountsSchema } from '../comments/comments.ts'
 import { CommentRef } from '../comments/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import { type ReactionGroup, reactionGroupsOf } from './groups.ts'
+import type { Reaction } from './reaction.ts'
 import * as reactions from './reactions.ts'
 import { type HeldReaction, listReactions } from './read.ts'
 
-export const ReactionRef = builder.objectRef<reactions.Reaction>('Reaction').implement({
+export const ReactionRef = builder.objectRef<Reaction>('Reaction').implement({
   description: "The asserted reader's reaction to a comment. A reader has at most one reaction per comment.",
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
@@ -61,7 +62,7 @@ builder.objectField(CommentRef, 'reactions', (t) =>
 )
 
 const reactionPayload = (
-  t: PothosSchemaTypes.ObjectFieldBuilder<(typeof builder)['$inferSchemaTypes'], { reaction: reactions.Reaction }>,
+  t: PothosSchemaTypes.ObjectFieldBuilder<(typeof builder)['$inferSchemaTypes'], { reaction: Reaction }>,
 ) => ({
   reaction: t.expose('reaction', { type: ReactionRef, description: 'The reaction after the change.' }),
   comment: t.field({

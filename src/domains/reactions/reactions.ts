@@ -4,15 +4,9 @@ import { type Id, isId } from '../../core/ids.ts'
 import { ReaderGone } from '../readers/gone.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
 import { reactInShadow } from './shadow.ts'
+import type { Reaction } from './reaction.ts'
 import type { ReactionMode } from './sql.ts'
 import { writeReaction } from './writer.ts'
-
-/** The asserted reader's reaction on a comment after a write. */
-export interface Reaction {
-  commentId: Id
-  type: string | null
-  reactionCounts: Record<string, number>
-}
 
 interface React {
   commentId: Id

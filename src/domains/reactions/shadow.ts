@@ -5,7 +5,7 @@ import { countsInShadow } from '../comments/shadow.ts'
 import { announce, appendEvent } from '../discussions/append-events.ts'
 import { lockDiscussionRow } from '../discussions/locks.ts'
 import type { Reader } from '../readers/readers.ts'
-import type { Reaction } from './reactions.ts'
+import type { Reaction } from './reaction.ts'
 import type { ReactionMode } from './sql.ts'
 
 const WRITE = statement(

@@ -1,5 +1,3 @@
-import type { GraphQLResolveInfo } from 'graphql'
-
 import type { Ctx } from '../../core/context.ts'
 import { EVENT_TYPES, type EventActor } from '../../core/events.ts'
 import { builder } from '../../schema/builder.ts'
@@ -124,7 +122,7 @@ const commentOfEvent = (
   { comment }: { comment: Comment },
   _args: object,
   ctx: Ctx,
-  info: GraphQLResolveInfo,
+  info: Parameters<typeof asksOnlyFor>[0],
 ): Promise<Comment> | Comment => (asksOnlyFor(info, FIXED) ? comment : presentComment(ctx, comment))
 
 const CommentEventDataRef = builder
