@@ -272,7 +272,7 @@ describe('a GraphQL document shares one budget among its lists', () => {
   test('nodes count like edges, and both count where both are requested', async () => {
     const { discussionId, rows } = await fill(Array.from({ length: 30 }, () => ['x', 'y'.repeat(99_000), 0]))
     const read = async (lists: string) => {
-      const query = `query ($id: ID!) { discussion(id: $id) { comments(first: 100, sort: oldest) { ${PAGE} ${lists} } } }`
+      const query = `query ($id: ID!) { discussion(by: { id: $id }) { comments(first: 100, sort: oldest) { ${PAGE} ${lists} } } }`
       const { data, bytes } = await ask(query, { id: discussionId })
       expect(bytes).toBeLessThanOrEqual(MAX_BYTES)
       return (data.discussion as { comments: { nodes: { id: Id }[]; pageInfo: object } }).comments

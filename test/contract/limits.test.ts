@@ -6,6 +6,7 @@ import { addressBucket } from '../../src/core/limits.ts'
 import { announceChange } from '../../src/core/read-cache.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { mintAdminToken } from '../../src/domains/tenants/admins.ts'
+import { refusalIn } from '../harness/refusal.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
@@ -49,7 +50,7 @@ function limitsOf({ headers }: { headers: Headers }): { limit: number; remaining
 }
 
 function expectLimited(answer: TestResponse): void {
-  expect(answer.json).toMatchObject({ status: 429, code: 'rate_limited' })
+  expect(refusalIn(answer.json)).toMatchObject({ status: 429, code: 'rate_limited' })
   expect(answer.status).toBe(429)
   expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
 }
