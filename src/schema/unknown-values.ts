@@ -10,6 +10,7 @@ const NEAREST: Readonly<Record<string, string>> = {
   CommentStatus: 'pending',
   DeliveryStatus: 'pending',
   DiscussionState: 'locked',
+  DocumentPolicy: 'known',
   EventActorKind: 'system',
   HoldReason: 'pre_moderation',
   ReportReason: 'other',

@@ -30,7 +30,7 @@ test("every key and unique index of a tenant's table begins with the tenant, wit
              ORDER BY 1`),
     [tables],
   )
-  expect(rows.map(({ name }) => name)).toEqual(['admins_email_key', 'api_keys_digest_key'])
+  expect(rows.map(({ name }) => name)).toEqual(['admins_email_key', 'api_keys_digest_key', 'client_tokens_digest_key'])
 })
 
 test("every reference between a tenant's rows includes the tenant, with known exceptions", async () => {
@@ -48,5 +48,9 @@ test("statements on a tenant's tables name the tenant, with known exceptions", a
   const all = await loadStatements()
   const beside = all.filter(({ text }) => names.test(text) && !/\btenant_id\b/.test(text)).map(({ name }) => name)
   expect(all.filter(({ text }) => names.test(text)).length).toBeGreaterThan(120)
-  expect(beside.toSorted((a, b) => a.localeCompare(b))).toEqual(['count_outcomes_by_key', 'count_sealed_secrets'])
+  expect(beside.toSorted((a, b) => a.localeCompare(b))).toEqual([
+    'count_outcomes_by_key',
+    'count_sealed_secrets',
+    'delete_expired_aliases',
+  ])
 })

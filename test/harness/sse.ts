@@ -139,3 +139,10 @@ export function subscribeByPost({ url, headers, variables }: Target): GraphQLLis
   source.addEventListener('error', ({ code, message }) => (listener.failure = { code, message }))
   return listener
 }
+
+/** In GraphQL the comment of an event is as it is now: others may have replied or reacted since. */
+export function withoutCounts(event: object): object {
+  return JSON.parse(JSON.stringify(event), (name, value: unknown) =>
+    name === 'comment' ? { ...(value as object), replyCount: null, reactionCounts: null } : value,
+  ) as object
+}
