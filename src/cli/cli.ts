@@ -44,7 +44,6 @@ import { listImports } from '../domains/transfer/imports.ts'
 import { SourceError } from '../domains/transfer/item.ts'
 import { undoImport } from '../domains/transfer/undo.ts'
 import { revokeWebhookSecretOf } from '../domains/webhooks/rotation.ts'
-import { addManifest } from './documents.ts'
 import { runRename } from './rename.ts'
 import { StoppedError } from './stop.ts'
 import { EXPORT, FileError, filePath, IMPORT, runExport, runImport } from './transfer.ts'
@@ -268,7 +267,11 @@ const COMMANDS = {
         about: 'What Apollo’s, Relay’s or graphql-codegen’s tool has written.',
       }),
     },
-    async (app, { tenant, file }) => addManifest(app, (await tenantOf(app, tenant)).id, { file, recordOf }),
+    async (app, { tenant, file }) => {
+      // With the whole schema, which no other command needs.
+      const { addManifest } = await import('./documents.ts')
+      return addManifest(app, (await tenantOf(app, tenant)).id, { file, recordOf })
+    },
     { places: ['file'] },
   ),
   import: command(
