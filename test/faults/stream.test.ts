@@ -152,6 +152,7 @@ describe('a client that does not read', () => {
 
   test('of a GraphQL subscription is cut off too, with all others on its connection', async () => {
     const discussionId = await newDiscussion()
+    const commentId = await newLongComment(discussionId)
     const { sessions, metrics } = hubOf(service.app)
     const before = sessions.size
     const cut = vi.spyOn(metrics, 'cut')
@@ -177,7 +178,7 @@ describe('a client that does not read', () => {
     )
     expect(operations.map(({ status }) => status)).toEqual([202, 202, 202])
     await vi.waitFor(() => expect(sessions.size).toBe(before + 6))
-    await insertEvents(discussionId, 600, 40_000)
+    await insertEvents(discussionId, 600, 40_000, commentId)
     await vi.waitFor(() => expect(sessions.size).toBe(before), { timeout: 60_000 })
     expect(subscriptionsOf(service.app).size).toBe(0)
     // Each of the two by itself, and the connection of the three.
@@ -223,13 +224,28 @@ test('at a shutdown every stream gets its position, and is closed', async () => 
 
 /** Events as the log would hold them, of about `bytes` each, of which no news is sent. */
 /** With random digits: compression makes half of them. */
-async function insertEvents(discussionId: string, count: number, bytes: number): Promise<void> {
+/** Events of a comment with a text of random bytes. GraphQL reads the comment itself. */
+async function insertEvents(discussionId: string, count: number, bytes: number, commentId = newId()): Promise<void> {
   const insert = unnamed(`WITH made AS (
        INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
        SELECT tenant_id, id, n, gen_random_uuid(), 'comment_created', 'public', now(), '{"kind":"system"}',
-         json_build_object('comment', json_build_object('body', (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, $3::int / 32) WHERE n > 0)))
+         json_build_object('comment', json_build_object('id', $4::text, 'body', (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, $3::int / 32) WHERE n > 0)))
        FROM discussions, generate_series(1, $2::int) AS n WHERE id = $1
      )
      UPDATE discussions SET seq = $2 WHERE id = $1`)
-  await service.app.db.query(insert, [discussionId, count, bytes])
+  await service.app.db.query(insert, [discussionId, count, bytes, commentId])
+}
+
+/** A comment of 40 000 characters, whose own event is gone. */
+async function newLongComment(discussionId: string): Promise<string> {
+  const { json } = await service.call('POST', `/discussions/${discussionId}/comments`, {
+    body: { body: 'Hello' },
+    headers: await service.as('ann'),
+  })
+  const lengthen = unnamed(`WITH gone AS (DELETE FROM events WHERE discussion_id = $1),
+       fresh AS (UPDATE discussions SET seq = 0 WHERE id = $1)
+     UPDATE comments SET body = repeat('long', 10000) WHERE discussion_id = $1`)
+  await service.app.db.query(lengthen, [discussionId])
+  hubOf(service.app).forgetEvents(service.tenant.id)
+  return json.id as string
 }
