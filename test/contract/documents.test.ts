@@ -47,8 +47,8 @@ const post = async (body: object, { path = '/graphql', headers = {} }: Asked = {
   return { status: response.status, text, json: text.startsWith('{') ? JSON.parse(text) : null }
 }
 
-const get = (query: Record<string, string>, headers: Record<string, string> = {}) =>
-  fetch(`${service.url}/graphql?${String(new URLSearchParams(query))}`, {
+const get = (query: Record<string, string>, headers: Record<string, string> = {}, path = '/graphql') =>
+  fetch(`${service.url}${path}?${String(new URLSearchParams(query))}`, {
     headers: { 'x-api-key': service.apiKey, accept: 'application/json', ...headers },
   })
 
@@ -253,6 +253,8 @@ describe('GET with documentId', () => {
   test('runs no mutation', async () => {
     await add({ change: 'mutation { createDiscussion(input: { externalId: "got" }) { discussion { id } } }' })
     expect((await get({ documentId: 'change' })).status).toBe(405)
+    const events = { accept: 'text/event-stream' }
+    expect((await get({ documentId: 'change' }, events, '/graphql/stream')).status).toBe(405)
     expect((await service.call('GET', '/discussions/by-external/got')).status).toBe(404)
   })
 
@@ -340,6 +342,7 @@ describe('with graphql.documents = known', () => {
       }
     }
     expect((await get({ query }, browser)).status).toBe(404)
+    expect((await get({ query }, { ...browser, accept: 'text/event-stream' }, '/graphql/stream')).status).toBe(404)
   })
 
   test('a key runs every document', async () => {

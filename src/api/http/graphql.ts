@@ -62,8 +62,11 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     if (isStream && method === 'GET') {
       const given = request.query as Record<string, unknown>
       checkQuery(given)
-      // The library knows no documents: their text comes to it as in a POST.
-      if (given.documentId !== undefined) request.body = await withDocument(request.ctx, paramsInQuery(given))
+      // The library knows no documents: their text comes to it as in a POST, but for mutations.
+      if ((given.query ?? given.documentId) !== undefined) {
+        request.body = await withDocument(request.ctx, paramsInQuery(given))
+        if (asksFor(request.body, OperationTypeNode.MUTATION)) throw mutationByGet()
+      }
     }
     if (isStream && http.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
       throw invalid('/Idempotency-Key', 'not_here', `is accepted only for mutations at ${PATH}`)
@@ -117,8 +120,7 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
       if (graphiql !== null && given.query === undefined && isFromBrowser(request)) return graphiql(request, reply)
       const sent = paramsInQuery(given)
       const params = await withDocument(request.ctx, sent)
-      if (asksFor(params, OperationTypeNode.MUTATION))
-        throw new ServiceError('method_not_allowed', { allow: ['POST'], detail: 'A mutation comes by POST.' })
+      if (asksFor(params, OperationTypeNode.MUTATION)) throw mutationByGet()
       request.body = params
       return answer(request, reply, params, sent.query == null)
     },
@@ -131,6 +133,9 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     handler: streams.answer,
   })
 }
+
+const mutationByGet = (): ServiceError =>
+  new ServiceError('method_not_allowed', { allow: ['POST'], detail: 'A mutation comes by POST.' })
 
 const EVENTS = 'text/event-stream; charset=utf-8'
 const ANSWERS = [JSON_TYPE, GRAPHQL_RESPONSE]
