@@ -45,7 +45,7 @@ import { SourceError } from '../domains/transfer/item.ts'
 import { undoImport } from '../domains/transfer/undo.ts'
 import { revokeWebhookSecretOf } from '../domains/webhooks/rotation.ts'
 import { runRename } from './rename.ts'
-import { StoppedError } from './stop.ts'
+import { StoppedError, toldItsEnd } from './stop.ts'
 import { EXPORT, FileError, filePath, IMPORT, runExport, runImport } from './transfer.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
@@ -405,6 +405,7 @@ async function main(): Promise<void> {
     if (text !== '') console.log(text)
   } catch (error) {
     console.error(isExpected(error) ? error.message : `The command failed: ${reasonOf(error)}`)
+    toldItsEnd()
     process.exitCode = error instanceof UsageError ? 2 : error instanceof StoppedError ? error.status : 1
   }
   // Not awaited: the migration engine leaves a timer of 10 s behind. Output is flushed first.

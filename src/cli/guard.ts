@@ -22,11 +22,15 @@ const worker = new Worker(join(ROOT, 'dist/cli/command.js'), {
 let stops: string | null = null
 let draft: string | null = null
 let isStopping = false
+let hasToldItsEnd = false
 let isEnding = false
 
 worker.on('message', (told: Told) => {
-  if ('stops' in told) stops = told.stops
-  else draft = told.draft
+  if ('draft' in told) draft = told.draft
+  else {
+    stops = told.stops
+    hasToldItsEnd = isStopping && stops === null
+  }
 })
 
 // Output is flushed first.
@@ -53,7 +57,7 @@ function end(status: number): void {
   void worker.terminate().then(() => {
     if (draft !== null) rmSync(draft, { force: true })
     if (process.stderr.isTTY) process.stderr.write(SHOW_CURSOR)
-    console.error(stops ?? 'stopped')
+    if (!hasToldItsEnd) console.error(stops ?? 'stopped')
     process.exit(status)
   })
 }

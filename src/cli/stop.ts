@@ -4,7 +4,10 @@ import { parentPort, workerData } from 'node:worker_threads'
 
 /** What the command tells the main thread. */
 export type Told =
-  /** It can stop by itself, and if it does not in time, this is what to print; null: it cannot. */
+  /**
+   * It can stop by itself, and if it does not in time, this is what to print; null: it cannot, or it
+   * has told its end itself.
+   */
   | { stops: string | null }
   /** A file to remove if the command is ended; null: none any more. */
   | { draft: string | null }
@@ -62,7 +65,11 @@ export async function untilStopped<T>(
     if (!controller.signal.aborted) throw error
     throw error instanceof Stopped ? new StoppedError(error.message, status) : error
   } finally {
-    tell({ stops: null })
+    // Until the command has printed that it was stopped, the main thread may have to.
+    if (!controller.signal.aborted) toldItsEnd()
     parentPort?.off('message', stop)
   }
 }
+
+/** The command has printed how it ended: the main thread prints nothing more. */
+export const toldItsEnd = (): void => tell({ stops: null })
