@@ -263,7 +263,7 @@ export const tenantSettingsSchema = z.strictObject({
     .meta({ title: 'ClassifierSettings', description: 'A service of the tenant that judges new comments.' })
     .nullable()
     .default(null)
-    .describe('A service of the tenant that judges new comments; null: none.'),
+    .describe('A service of the tenant that judges new comments.'),
 })
 
 export type TenantSettings = z.infer<typeof tenantSettingsSchema>

@@ -105,7 +105,7 @@ describe('a manifest', () => {
 
   test.each<[string, (text: string) => unknown, string]>([
     ['no object', () => [], '/manifest'],
-    ['a text that is none', () => ({ a: 1 }), '/manifest/a'],
+    ['a number instead of a text', () => ({ a: 1 }), '/manifest/a'],
     ['a document that does not parse', () => ({ a: '{' }), '/manifest/a'],
     ['a text of 20 001 characters', (text) => ({ a: text + ' '.repeat(20_000) }), '/manifest/a'],
     ['a deep document', () => ({ a: `${'{a'.repeat(60)}${'}'.repeat(60)}` }), '/manifest/a'],

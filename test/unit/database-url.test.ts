@@ -17,6 +17,6 @@ test.each([
   'postgres://u:secret@one/name,postgres://u:secret@two/name',
   'postgres://one:port/name',
   'postgres://one/name?target_session_attrs=standby',
-])('%s is none', (url) => {
+])('%s names no hosts', (url) => {
   expect(databaseHosts(url)).toBeNull()
 })

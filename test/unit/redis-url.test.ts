@@ -40,6 +40,6 @@ test.each([
   'redis+sentinel://:50%@one/primary',
   'redis+sentinel://:p@ss@one/primary',
   'redis+sentinel://one/primary?sentinel_pasword=x',
-])('%s is none', (url) => {
+])('%s names no sentinels', (url) => {
   expect(sentinelsOf(url)).toBeNull()
 })

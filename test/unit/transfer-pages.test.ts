@@ -232,11 +232,11 @@ describe('a time of Artrans', () => {
     '123',
     '0000-00-00 00:00:00',
     '9 Xyz 2022',
-  ])('%s is none', (written) => {
+  ])('%s is not a time', (written) => {
     expect(anyTimeOf(written)).toBe(null)
   })
 
-  test('of any text is none or a time', () => {
+  test('any text is read as a time or as null', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void anyTimeOf(text)))
   })
 })

@@ -116,7 +116,7 @@ const HELP: Readonly<Record<Variable, Help>> = {
 /** Variables of OpenTelemetry; `src/data/tracing.ts` reads the first four too. */
 const OPENTELEMETRY: Readonly<Record<string, string>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT:
-    'Where traces are sent, as `http://127.0.0.1:4318`. Without it, and without `OTEL_TRACES_EXPORTER`, there are none.',
+    'Where traces are sent, as `http://127.0.0.1:4318`. Without it and `OTEL_TRACES_EXPORTER` nothing is traced.',
   OTEL_EXPORTER_OTLP_PROTOCOL: '`http/protobuf` (the default) or `http/json`. gRPC is not there.',
   OTEL_TRACES_EXPORTER: '`otlp`, `console` (standard output) or `none`.',
   OTEL_SDK_DISABLED: '`true` turns traces off, whatever else is set.',

@@ -72,7 +72,7 @@ export interface CommentEventData {
 export interface Reaction {
   /** The comment. */
   commentId: string
-  /** The reader's present reaction. Null if there is none. */
+  /** The reader's present reaction. Null if they removed it. */
   type: string | null
   /** The reader's previous reaction. */
   previousType: string | null

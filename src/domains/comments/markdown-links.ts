@@ -7,7 +7,7 @@ import type Token from 'markdown-it/lib/token.mjs'
 const MAX_LOCAL_PART = 64
 
 const SCHEME = /(?<![a-z0-9])https?$/i
-/** A name and password before a host: ASCII, so that a sentence before an `@` is none. */
+/** A name and password before a host: ASCII, so that a sentence before an `@` does not count. */
 const USER = /[\w.~%+:-]{1,200}@(?=[\p{L}\p{N}])/uy
 const HOST = /[\p{L}\p{N}][\p{L}\p{M}\p{N}._-]*/uy
 const PORT = /:\d{1,5}(?!\d)/y

@@ -32,8 +32,8 @@ const apolloSchema = z.object({
 const textsSchema = z.record(idSchema, bodySchema)
 
 /**
- * The documents of a manifest, in its order. Throws `validation_failed` for what is none, and for
- * more than 5 000 documents.
+ * The documents of a manifest, in its order. Throws `validation_failed` for anything that is
+ * not a manifest, and for more than 5 000 documents.
  */
 export function readManifest(manifest: unknown): ManifestEntry[] {
   const isObject = typeof manifest === 'object' && manifest !== null && !Array.isArray(manifest)

@@ -14,7 +14,7 @@ builder.queryField('node', (t) =>
     access: 'key',
     client: true,
     description:
-      'Returns the object with an id, whatever its type. Null if the caller may see none: the rules are those of the query of its type.',
+      "Returns the object with an id, whatever its type. Null if the caller may not see it, by the rule of its type's own query.",
     args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
     resolve: async (_root, { id }, ctx) => named(await findNode(ctx, id)),
   }),

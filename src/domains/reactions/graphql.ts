@@ -13,7 +13,7 @@ export const ReactionRef = builder.objectRef<Reaction>('Reaction').implement({
   description: "The asserted reader's reaction to a comment. A reader has at most one reaction per comment.",
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
-    type: t.exposeString('type', { nullable: true, description: 'The type of the reaction. Null if there is none.' }),
+    type: t.exposeString('type', { nullable: true, description: 'The type of the reaction. Null without a reaction.' }),
     reactionCounts: t.expose('reactionCounts', {
       type: 'JSON',
       description: 'The number of reactions of all readers by type.',

@@ -51,7 +51,7 @@ export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
     profileUrl: t.exposeString('profileUrl', { nullable: true, description: 'An https page about the reader.' }),
     ban: t.field({
       type: BanRef,
-      ...shownWith('The ban in force. Null if there is none.', RECORD_CAPABILITIES, {
+      ...shownWith('The ban in force. Null while the reader is not banned.', RECORD_CAPABILITIES, {
         isNullable: true,
         except: '; the asserted reader sees their own, without its reason, unless it is a shadow ban',
       }),
@@ -107,7 +107,7 @@ const KeySetStateEnum = builder.enumType('KeySetState', {
 const KeySetRef = builder.objectRef<KeySet>('IdentityKeySet').implement({
   description: "The identity provider's public keys (setting identity.jwksUrl), and the state of fetching them.",
   fields: (t) => ({
-    url: t.exposeString('url', { nullable: true, description: 'The address of the keys. Null if none is set.' }),
+    url: t.exposeString('url', { nullable: true, description: 'The address of the keys. Null without that setting.' }),
     state: t.expose('state', { type: KeySetStateEnum, description: 'Whether the keys can be used.' }),
     keyCount: t.exposeInt('keyCount', { description: 'The number of keys that assertions may be signed with.' }),
     fetchedAt: t.expose('fetchedAt', { type: 'DateTime', nullable: true, description: 'When they were last fetched.' }),

@@ -42,7 +42,7 @@ builder.relayMutationField(
     inputFields: (t) => ({
       discussionId: t.id({ description: 'The discussion.' }),
       externalId: t.string({
-        description: "The tenant's own key for the page. Its discussion is created if there is none.",
+        description: "The tenant's own key for the page. A page without a discussion gets one.",
       }),
     }),
   },
@@ -185,7 +185,7 @@ const ReactionEventDataRef = builder.objectRef<ReactionEventData>('ReactionEvent
     }),
     type: t.exposeString('type', {
       nullable: true,
-      description: "The reader's present reaction. Null if there is none.",
+      description: "The reader's present reaction. Null if they removed it.",
     }),
     previousType: t.exposeString('previousType', { nullable: true, description: "The reader's previous reaction." }),
     reactionCounts: t.expose('reactionCounts', {

@@ -192,7 +192,7 @@ const AttemptRef = builder.prismaObject('Attempt', {
     durationMs: t.exposeInt('durationMs', { description: 'The duration in milliseconds.' }),
     statusCode: t.exposeInt('statusCode', {
       nullable: true,
-      description: 'The HTTP status of the answer. Null if there was none.',
+      description: 'The HTTP status of the answer. Null if nothing answered.',
     }),
     error: t.exposeString('error', { nullable: true, description: 'Why it failed. Null if it succeeded.' }),
     responseSnippet: t.exposeString('responseSnippet', {
