@@ -1,12 +1,22 @@
+import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
 import { openDesk, WAIT } from '../harness/console.ts'
 
+const resultOf = (page: Page) => page.getByRole('region', { name: 'Result Window' }).getByRole('textbox')
+
+async function putKey(page: Page, key: string): Promise<void> {
+  await page.getByRole('region', { name: 'Headers' }).getByRole('textbox').focus()
+  // Between the quotes of the second line.
+  for (const press of ['Control+Home', 'ArrowDown', 'End', 'ArrowLeft']) await page.keyboard.press(press)
+  await page.keyboard.insertText(key)
+}
+
 describeInBrowser('GraphiQL', () => {
   const desk = openDesk()
 
-  test('is served without third parties, and runs its first query with the key in its headers', async () => {
+  test('is served without third parties, and runs queries and subscriptions with the key in its headers', async () => {
     const page = await desk.browser.newPage()
     const foreign: string[] = []
     page.on('request', (request) => {
@@ -14,15 +24,12 @@ describeInBrowser('GraphiQL', () => {
       if (!/^(blob|data):/.test(url) && !url.startsWith(desk.service.url)) foreign.push(url)
     })
     await page.goto(`${desk.service.url}/graphql`)
-    const said = page.getByRole('region', { name: 'Result Window' }).getByRole('textbox')
+    const said = resultOf(page)
     // The schema needs no key: completion and documentation work at once.
     await page.getByRole('button', { name: /Documentation Explorer/ }).click()
     await page.getByRole('link', { name: 'Query' }).or(page.getByText('query: Query')).first().waitFor()
     expect(await said.inputValue()).not.toContain('errors')
-    await page.getByRole('region', { name: 'Headers' }).getByRole('textbox').focus()
-    // Between the quotes of the second line.
-    for (const key of ['Control+Home', 'ArrowDown', 'End', 'ArrowLeft']) await page.keyboard.press(key)
-    await page.keyboard.insertText('ek_wrong')
+    await putKey(page, 'ek_wrong')
     const write = async (operation: string) => {
       await page.getByRole('region', { name: 'Operation Editor' }).getByRole('textbox').first().focus()
       await page.keyboard.press('Control+A')
@@ -50,6 +57,19 @@ describeInBrowser('GraphiQL', () => {
     )
     await expect.poll(run, { ...WAIT, interval: 500 }).toContain('comment_created')
     expect(foreign).toEqual([])
+    await page.close()
+  })
+
+  test('opens with the explorer of fields, and a query that shows a page of comments', async () => {
+    const headers = await desk.service.as('ann')
+    const path = '/discussions/by-external/article-1/comments'
+    await desk.service.call('POST', path, { body: { body: 'Hello' }, headers })
+    const page = await desk.browser.newPage()
+    await page.goto(`${desk.service.url}/graphql`)
+    await page.locator('.graphiql-explorer-root').getByText('discussionCounts').waitFor()
+    await putKey(page, desk.service.apiKey)
+    await page.getByRole('button', { name: /^Execute query/ }).click()
+    await expect.poll(() => resultOf(page).inputValue(), WAIT).toContain('"commentCount": 1')
     await page.close()
   })
 })

@@ -5,24 +5,44 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 import { type Asset, assetOf, sendAsset } from './assets.ts'
 
-/** GraphiQL's first content. It works without any discussions. */
-const FIRST_QUERY = `# 1. Put an API key into the Headers below.
-#    (An admin: "Authorization": "Bearer ...")
-#    What a reader does needs "X-Service-Identity" too.
-# 2. Run this query with Ctrl-Enter.
+/** GraphiQL's first content: a page of comments. It also tells which pages there are. */
+const FIRST_QUERY = `# 1. Put an API key into the Headers below. An admin has instead:
+#    "Authorization": "Bearer <the token of a login>"
+#    What a reader does also needs the assertion of your backend:
+#    "X-Service-Identity": "<a signed JWT>"
+# 2. Name one of your pages, and run this query with Ctrl-Enter.
 
-query Discussions {
+query Page {
+  discussion(by: { externalId: "article-1" }) {
+    id
+    title
+    state
+    commentCount
+    lastEventId
+    comments(first: 5, sort: newest) {
+      nodes {
+        id
+        author {
+          name
+        }
+        bodyHtml
+        createdAt
+        replyCount
+        reactionGroups {
+          type
+          count
+        }
+      }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+    }
+  }
   discussions(first: 10) {
     nodes {
-      id
       externalId
-      title
-      state
       commentCount
-    }
-    pageInfo {
-      hasNextPage
-      endCursor
     }
   }
 }
@@ -51,15 +71,19 @@ const compress: (bytes: Buffer) => Promise<Buffer> = promisify(gzip)
 /** Without third parties, unlike Yoga's own page. 9 MB, loaded only by a process that shows it. */
 async function makePage(): Promise<Asset> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
-  const page = renderGraphiQL({
+  const options = {
     title: 'Engagement Service',
     defaultQuery: FIRST_QUERY,
-    subscriptionsProtocol: 'SSE',
+    subscriptionsProtocol: 'SSE' as const,
     // Subscriptions would come by GET.
-    method: 'POST',
-    defaultEditorToolsVisibility: 'headers',
+    method: 'POST' as const,
+    defaultEditorToolsVisibility: 'headers' as const,
     headers: JSON.stringify({ 'X-API-Key': '' }, null, 2),
-  })
+    // A property of GraphiQL itself that the types of Yoga's page lack: the explorer of fields is
+    // open until a person closes it.
+    visiblePlugin: 'GraphiQL Explorer',
+  }
+  const page = renderGraphiQL(options)
   // Each browser takes gzip.
   const bytes = await compress(Buffer.from(page))
   return assetOf('text/html; charset=utf-8', bytes, { ...HEADERS, 'content-encoding': 'gzip' })
