@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { get } from 'node:http'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
@@ -99,16 +99,21 @@ test.each(['/docs/../package.json', '/docs/..%2fpackage.json', '/docs/guides/../
   },
 )
 
-const folders = readdirSync(join(ROOT, 'docs'), { withFileTypes: true }).filter((each) => each.isDirectory())
+const folders = readdirSync(join(ROOT, 'docs'), { withFileTypes: true, recursive: true })
+  .filter((each) => each.isDirectory())
+  .map(({ parentPath, name }) => relative(join(ROOT, 'docs'), join(parentPath, name)))
 
-test.each(folders.map(({ name }) => name).filter((name) => name !== 'pictures'))(
+test.each(folders.filter((name) => name !== 'pictures'))(
   'GET /docs/%s leads to an index of all its pages',
   async (name) => {
     const answer = await fetch(`${service.url}/docs/${name}`)
     expect(answer.url).toBe(`${service.url}/docs/${name}/`)
     expect(answer.status).toBe(200)
     const html = await answer.text()
-    const files = readdirSync(join(ROOT, 'docs', name)).filter((file) => file !== 'README.md')
-    expect(files.filter((file) => !html.includes(`href="${file.replace('.md', '')}"`))).toEqual([])
+    const entries = readdirSync(join(ROOT, 'docs', name), { withFileTypes: true })
+    const pages = entries
+      .filter((entry) => entry.name !== 'README.md')
+      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name.replace('.md', '')))
+    expect(pages.filter((page) => !html.includes(`href="${page}"`))).toEqual([])
   },
 )

@@ -8,6 +8,7 @@ import { asyncApiDocument } from './asyncapi.ts'
 import { environmentPage } from './environment.ts'
 import { ERROR_HELP } from './error-help.ts'
 import { EVENT_HELP } from './event-help.ts'
+import { graphqlPage } from './graphql.ts'
 import { code, page, table } from './markdown.ts'
 import { metricsPage } from './metrics.ts'
 import { openApiDocument } from './openapi.ts'
@@ -22,6 +23,7 @@ export const referencePages = (schema: GraphQLSchema): Record<string, string> =>
   'settings.md': settingsPage(schema),
   'errors.md': errorsPage(schema),
   'events.md': eventsPage(schema),
+  'graphql.md': graphqlPage(schema),
   'metrics.md': metricsPage(),
 })
 

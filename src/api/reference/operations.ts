@@ -29,7 +29,7 @@ export function operationObject(schema: GraphQLSchema, route: Route, tag: string
   return {
     tags: [tag],
     summary: route.summary,
-    description: `${route.description ?? answeredField(schema, route).description ?? ''}\n\n${ACCESS[access] ?? needs(access)}`,
+    description: `${route.description ?? answeredField(schema, route).description ?? ''}\n\n${accessText(access)}`,
     'x-access': access,
     security: securityOf(access),
     parameters: [...parameters(route, inputs, components), ...headerParameters(route, isWrite)],
@@ -65,8 +65,9 @@ const ACCESS: Readonly<Record<string, string>> = {
   admin: 'Takes an admin token only.',
 }
 
-const needs = (capability: string): string =>
-  `Needs the capability \`${capability}\`: an API key that has it, or an admin token.`
+/** Which callers an `access` lets in. */
+export const accessText = (access: Access): string =>
+  ACCESS[access] ?? `Needs the capability \`${access}\`: an API key that has it, or an admin token.`
 
 /**
  * Who may call, as alternatives. The identity is optional if it only adds the reader's own view.

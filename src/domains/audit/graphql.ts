@@ -44,7 +44,8 @@ const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry').implement({
     before: t.expose('before', {
       type: 'JSON',
       nullable: true,
-      description: 'The state before the action, or the changed part of it, without secrets. Null where nothing was there before.',
+      description:
+        'The state before the action, or the changed part of it, without secrets. Null where nothing was there before.',
     }),
     after: t.expose('after', { type: 'JSON', nullable: true, description: 'The state after the action.' }),
     at: t.expose('at', { type: 'DateTime', description: 'When it was done.' }),
