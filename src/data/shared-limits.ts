@@ -123,7 +123,8 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
         bucketOf(kind, name, rate).bucket.set(tokens, now())
         return rateLimitResultOf(isAllowed, tokens, rate)
       } catch {
-        return take(kind, name, rate)
+        // The store may have taken it, so it is not told again.
+        return bucketOf(kind, name, rate).bucket.take(rate, now())
       }
     },
     charge(kind, name, rate, tokens) {

@@ -44,7 +44,7 @@ const RECOUNT = unnamed(`SELECT
      ) AS "wrongCommentCounts",
      (SELECT count(*) FROM comments p WHERE reply_count <> (
         SELECT count(*) FROM comments c WHERE c.tenant_id = p.tenant_id AND c.parent_id = p.id
-          AND (c.status = 'approved' OR c.status = 'deleted' AND c.reply_count > 0))
+          AND (c.status = 'approved' OR c.reply_count > 0))
      ) AS "wrongReplyCounts",
      (SELECT count(*) FROM comments c WHERE reaction_counts <> coalesce((
         SELECT jsonb_object_agg(type, n) FROM (

@@ -9,6 +9,7 @@ import { findCallerByKey } from '../../src/domains/keys/keys.ts'
 import { lockDiscussion } from '../../src/domains/moderation/discussions.ts'
 import { onServer } from '../harness/database.ts'
 import { figuresOf } from '../harness/figures.ts'
+import { refusalIn } from '../harness/refusal.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -217,7 +218,7 @@ describe.skipIf(!onServer)(
         expect(seen).toBeGreaterThan(1)
         return answer
       })
-      expect([refused.status, refused.json.code]).toEqual([503, 'unavailable'])
+      expect([refused.status, refusalIn(refused.json).code]).toEqual([503, 'unavailable'])
       expect((await locked.call('GET', `/comments/${free.commentId}`)).json.reactionCounts).toEqual({})
       const done = await like([free, taken], key)
       expect(done.json).toEqual({ data: { f0: { reaction: { type: 'like' } }, f1: { reaction: { type: 'like' } } } })

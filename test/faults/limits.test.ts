@@ -44,6 +44,8 @@ describe.skipIf(!hasRedis)(
 
     afterEach(async () => {
       proxy.swallow(null)
+      // A connection that has lost answers would take later ones for those.
+      await proxy.down()
       await proxy.up()
       await vi.waitFor(async () => {
         for (const { url } of service.apis)

@@ -109,7 +109,8 @@ describe('retention', () => {
     const before = await count()
     expect(before.map(({ of, ending }) => ({ of, ending }))).toEqual(TABLES.map((of) => ({ of, ending: 1 })))
     for (const table of TABLES) {
-      const past = `UPDATE ${table} SET expires_at = now() - interval '1 s' WHERE expires_at IS NOT NULL`
+      // A day later: until then, ending one again finds it.
+      const past = `UPDATE ${table} SET expires_at = now() - interval '25 hours' WHERE expires_at IS NOT NULL`
       await query(unnamed(past))
     }
     startWorker()

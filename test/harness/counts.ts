@@ -8,7 +8,7 @@ const COUNTS = unnamed(`SELECT d.external_id AS page, d.comment_count AS stored,
    FROM discussions d WHERE d.tenant_id = $1`)
 const REPLIES = unnamed(`SELECT c.id, c.reply_count AS stored,
      (SELECT count(*) FROM comments r WHERE r.tenant_id = c.tenant_id AND r.parent_id = c.id
-       AND (r.status = 'approved' OR r.status = 'deleted' AND r.reply_count > 0)) AS counted
+       AND (r.status = 'approved' OR r.reply_count > 0)) AS counted
    FROM comments c WHERE c.tenant_id = $1`)
 const REACTIONS = unnamed(`SELECT c.id, c.reaction_counts AS stored, coalesce((
      SELECT jsonb_object_agg(type, n) FROM (

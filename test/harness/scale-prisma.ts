@@ -16,6 +16,7 @@ import { type Around, type Prisma, readNow, type TxSql } from '../../src/core/sq
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import type { Database } from '../../src/data/database.ts'
 import { openExportFile } from '../../src/domains/exports/exports.ts'
+import { documentIdOf, findDocument } from '../../src/domains/documents/documents.ts'
 import { followKeySet } from '../../src/domains/readers/key-sets.ts'
 import { findApiKey } from '../../src/domains/keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/merges/merged.ts'
@@ -26,7 +27,7 @@ import { listImports } from '../../src/domains/transfer/imports.ts'
 import { adoptEndpoint } from '../../src/domains/webhooks/adopt.ts'
 import { Prisma as Generated } from '../../src/generated/prisma/client.ts'
 import { type Cost, explainingIn } from './costs.ts'
-import { KID, type World } from './scale-world.ts'
+import { bodyOf, KID, type World } from './scale-world.ts'
 
 /** A statement that Prisma has sent. */
 export interface PrismaQuery {
@@ -91,6 +92,15 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'keys by their ids': ({ ctx, w }) => Promise.all(w.ids('key', 20, 20).map((id) => findApiKey(ctx, id))),
   'a new key': ({ rest }) => rest('POST /keys', { body: { label: 'A key', capabilities: [] } }),
   'the end of a key': ({ rest, w }) => rest('DELETE /keys/:id', { params: { id: w.id('key', 0) } }),
+
+  'a page of documents': page('GET /documents'),
+  'a later page of documents': ({ rest }) =>
+    rest('GET /documents', { query: after('documents', documentIdOf(bodyOf('7'))) }),
+  'a document by its id and by another': ({ app: { root: _root, ...app }, w }) =>
+    Promise.all(['alias-7', documentIdOf(bodyOf('8'))].map((id) => findDocument(app, w.id('tenant'), id))),
+  'new documents': ({ rest }) =>
+    rest('POST /documents', { body: { manifest: { new: bodyOf('new'), 'alias-7': bodyOf('7') } } }),
+  'the end of a document': ({ rest }) => rest('DELETE /documents/:documentId', { params: { documentId: 'alias-7' } }),
 
   'a page of endpoints': page('GET /webhooks'),
   'a later page of endpoints': ({ rest, w }) =>
@@ -231,6 +241,7 @@ const WALKS = "walks through the endpoint's deliveries, newest first, until a pa
 export const GROWS_IN_PRISMA: Readonly<Record<string, string>> = {
   'deliveries that are pending': WALKS,
   'deliveries of a type that there is none of': WALKS,
+  'new documents': "counts the tenant's documents, of which there are at most 10 000",
 }
 
 /** Asks everything once on a filled database, explains what Prisma sends, and undoes it. */

@@ -15,6 +15,8 @@ export const SPAN_DAYS = 120
 const FEW = 20
 /** The name of a secret of each kind. */
 export const KID = '00000000'
+/** The text of a GraphQL document. */
+export const bodyOf = (name: string): string => `{ publicSettings { maxDepth } } # ${name}`
 
 /** What an id is of: a part of the id itself, so that each row's id follows from its number. */
 const KINDS = {
@@ -136,6 +138,10 @@ const fills = (w: World): string[] => {
         `INSERT INTO ${table} (tenant_id, kid, sealed) SELECT ${t}, '0000000' || n, '\\x00000000' FROM ${rows(2)}`,
     ),
     `INSERT INTO identity_key_sets (tenant_id, url, due_at) VALUES (${t}, 'https://example.com/jwks', now())`,
+    `INSERT INTO documents (tenant_id, id, body) SELECT ${t}, 'sha256:' || encode(sha256(body::bytea), 'hex'), body
+     FROM (SELECT '${bodyOf('')}' || n AS body FROM ${rows(N / 200)}) d`,
+    `INSERT INTO document_aliases (tenant_id, alias, document_id)
+     SELECT tenant_id, 'alias-' || split_part(body, '# ', 2), id FROM documents`,
     `INSERT INTO readers (tenant_id, id, external_id, name, profile_issued_at, created_at)
      SELECT ${t}, ${i('reader', 'n', R)}, 'reader-' || n,
        CASE WHEN ${some('n', R, 3)} THEN 'Needle ' ELSE 'Person ' END || n, now(), pg_temp.w(n, ${R}) FROM ${rows(R)}`,

@@ -81,7 +81,7 @@ const CHECKS = {
     SELECT max(created_at) FROM comments c WHERE c.tenant_id = $1 AND c.discussion_id = d.id AND status = 'approved')`,
   replyCount: `SELECT id FROM comments p WHERE tenant_id = $1 AND reply_count <> (
     SELECT count(*) FROM comments c WHERE c.tenant_id = $1 AND c.parent_id = p.id
-      AND (c.status = 'approved' OR c.status = 'deleted' AND c.reply_count > 0))`,
+      AND (c.status = 'approved' OR c.reply_count > 0))`,
   depth: `SELECT c.id FROM comments c JOIN comments p ON p.tenant_id = $1 AND p.id = c.parent_id
     WHERE c.tenant_id = $1 AND (c.depth <> p.depth + 1 OR c.discussion_id <> p.discussion_id)`,
   reactionCount: `SELECT id FROM comments c WHERE tenant_id = $1 AND reaction_counts <> (

@@ -175,7 +175,9 @@ const heldReactions = <Name extends string>(name: Name, withoutPublic: string, w
        ${withOwn}
        ORDER BY updated_at DESC, reader_id DESC LIMIT $6
      ) x
-     JOIN readers r ON r.tenant_id = $1 AND r.id = x.reader_id
+     CROSS JOIN LATERAL (
+       SELECT external_id, name, avatar_url, profile_url FROM readers WHERE tenant_id = $1 AND id = x.reader_id LIMIT 1
+     ) r
    ) h
    ORDER BY a.n, h."createdAt" DESC, h."readerId" DESC`,
   )

@@ -1,7 +1,7 @@
 import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { anyId, type Sql, statement } from '../../core/sql.ts'
 import { namedIds } from '../client-tokens/scope.ts'
 import { type Reader, requireReader } from './readers.ts'
 import { findReader } from './records.ts'
@@ -38,12 +38,13 @@ const IN_VIEW = statement(
    WHERE EXISTS (
      SELECT FROM (
        SELECT status, discussion_id FROM comments
-       WHERE tenant_id = $1 AND author_id = a.id ORDER BY id DESC LIMIT 1000
+       WHERE tenant_id = $1 AND author_id = a.id AND ${anyId('author_id')} ORDER BY id DESC LIMIT 1000
      ) c WHERE c.status = 'approved' AND ($3::uuid[] IS NULL OR c.discussion_id = ANY($3))
    ) OR EXISTS (
      SELECT FROM (
        SELECT comment_id FROM reactions
-       WHERE tenant_id = $1 AND reader_id = a.id AND type IS NOT NULL ORDER BY comment_id DESC LIMIT 1000
+       WHERE tenant_id = $1 AND reader_id = a.id AND type IS NOT NULL AND ${anyId('reader_id')}
+       ORDER BY comment_id DESC LIMIT 1000
      ) r
      CROSS JOIN LATERAL (
        SELECT status, reply_count, discussion_id FROM comments WHERE tenant_id = $1 AND id = r.comment_id LIMIT 1
