@@ -215,7 +215,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     const expectTold = async (pending: number, timeout: number): Promise<void> => {
       await vi.waitFor(() => expect(last(queue.received)).toEqual({ pending }), { timeout, interval: 20 })
     }
-    await expectTold(await hold(), 1000)
+    await expectTold(await hold(), 2500)
     await proxy.down()
     await expectTold(await hold(), SOON.timeout)
     await proxy.up()
