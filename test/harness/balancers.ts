@@ -25,6 +25,25 @@ export interface Balancer {
 export const startPlainNginx = (location: string): Promise<Balancer> =>
   startNginx((port) => `server { listen 127.0.0.1:${port}; ${location} }`)
 
+const DEPLOY_GUIDE = fileURLToPath(new URL('../../docs/operations/deploy.md', import.meta.url))
+
+/**
+ * An nginx that keeps pages as the guide of deployment has it, and says in `X-Cache` what it did;
+ * `change` changes its configuration.
+ */
+export const startCachingNginx = (upstream: string, change = (config: string) => config): Promise<Balancer> =>
+  startNginx((port, folder) => {
+    const [, guide = ''] = /```nginx\n([^]*?)```/.exec(readFileSync(DEPLOY_GUIDE, 'utf8')) ?? []
+    const [http = '', location = ''] = change(guide).split('# In the server:')
+    return `upstream engagement { server ${new URL(upstream).host}; }
+      ${http.replace('/var/cache/nginx/engagement', join(folder, 'pages'))}
+      server {
+        listen 127.0.0.1:${port};
+        add_header X-Cache $upstream_cache_status always;
+        ${location}
+      }`
+  })
+
 export const NGINX_FILE = fileURLToPath(new URL('../../deploy/nginx/engagement.conf', import.meta.url))
 
 /** An nginx with the configuration that this repository ships, in front of these. */
@@ -37,12 +56,12 @@ export const startShippedNginx = (urls: readonly string[]): Promise<Balancer> =>
       .replace('listen 80;', `listen 127.0.0.1:${port};`)
   })
 
-async function startNginx(http: (port: number) => string): Promise<Balancer> {
+async function startNginx(http: (port: number, folder: string) => string): Promise<Balancer> {
   return start(NGINX, (folder, port) => {
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`)
     const config = `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
       events { worker_connections 8192; }
-      http { access_log off; ${temporary.join(' ')} ${http(port)} }`
+      http { access_log off; ${temporary.join(' ')} ${http(port, folder)} }`
     writeFileSync(join(folder, 'nginx.conf'), config)
     return ['-c', join(folder, 'nginx.conf'), '-p', folder]
   })
