@@ -8,7 +8,8 @@ export const API_BASE = '/api/v1'
  * variables, and the answer is a projection of its data. Names, types and permissions come only
  * from the schema.
  *
- * - A mutation's `$input` consists of the path parameters and the body.
+ * - A mutation's `$input` consists of the path parameters and the body, which has the fields of a
+ *   `@oneOf` input in it side by side.
  * - A query's variables are the path parameters and the query string; `limit` and `cursor` stand
  *   for `$first` and `$after`.
  */

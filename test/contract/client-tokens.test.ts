@@ -105,10 +105,28 @@ describe('POST /client-tokens', () => {
 
   test('GraphQL: createClientToken gives the same', async () => {
     const query = `mutation ($input: CreateClientTokenInput!) { createClientToken(input: $input) { token expiresAt readerId } }`
-    const { json } = await service.graphql(query, { input: { ttlSeconds: 60, discussionIds: [discussion.id] } })
+    const { json } = await service.graphql(query, { input: { ttlSeconds: 60, discussions: { discussionIds: [discussion.id] } } })
     const { token, readerId } = json.data.createClientToken
     expect(readerId).toBeNull()
     expect((await ask(token, SETTINGS)).json.data.publicSettings.maxDepth).toBe(10)
+  })
+
+  test('GraphQL: discussions are named in one of both ways', async () => {
+    const query = `mutation ($input: CreateClientTokenInput!) { createClientToken(input: $input) { token } }`
+    const refused: [discussions: object, code: string, pointer: string][] = [
+      [{}, 'exactly_one', '/variables/input/discussions'],
+      [{ externalIds: ['a'], discussionIds: [discussion.id] }, 'exactly_one', '/variables/input/discussions'],
+      [{ externalIds: null }, 'exactly_one', '/variables/input/discussions'],
+      [{ externalIds: [] }, 'too_short', '/externalIds'],
+    ]
+    for (const [discussions, code, pointer] of refused) {
+      const { json } = await service.graphql(query, { input: { discussions } })
+      expect(json.errors[0].extensions.errors).toMatchObject([{ code, pointer }])
+    }
+    for (const discussions of [null, { externalIds: ['a'] }, { discussionIds: [discussion.id] }]) {
+      const { json } = await service.graphql(query, { input: { discussions } })
+      expect(json.data.createClientToken.token).toMatch(/^ct_/)
+    }
   })
 
   test.each([

@@ -4,6 +4,7 @@ import {
   type GraphQLArgument,
   type GraphQLInputField,
   type GraphQLInputType,
+  type GraphQLNamedType,
   type GraphQLSchema,
   isInputObjectType,
   isListType,
@@ -17,7 +18,7 @@ import {
 
 import { variableTypes } from '../graphql/input.ts'
 import { shapeOf } from '../../schema/shape.ts'
-import { operationOf } from '../rest/handler.ts'
+import { choicesIn, operationOf } from '../rest/handler.ts'
 import type { Route } from '../../schema/route.ts'
 import { boundsOf, type Components, described, orNull, type Schema, withoutNull } from './json-schema.ts'
 import { idSchema, leafSchema } from './scalars.ts'
@@ -49,7 +50,13 @@ type Field = Omit<Input, 'in'>
 
 function fieldsOf(schema: GraphQLSchema, route: Route): Field[] {
   const input = variableTypes(schema, operationOf(route).variableDefinitions ?? []).get('input')
-  const type = input === undefined ? undefined : getNamedType(input)
+  if (input === undefined) return []
+  const choices = choicesIn(input)
+  const own = fieldsIn(getNamedType(input)).filter(({ name }) => choices.every((choice) => choice.name !== name))
+  return [...own, ...choices.flatMap(({ type }) => fieldsIn(type))]
+}
+
+function fieldsIn(type: GraphQLNamedType): Field[] {
   if (!isInputObjectType(type)) return []
   const shapes = propertiesOf(shapeOf(type.extensions))
   return Object.values(type.getFields()).map((field) => ({

@@ -1,9 +1,12 @@
 import {
+  getNamedType,
+  getNullableType,
   type GraphQLField,
   GraphQLInputObjectType,
   type GraphQLInputType,
   GraphQLNonNull,
   type GraphQLSchema,
+  isInputObjectType,
   Kind,
   type OperationDefinitionNode,
 } from 'graphql'
@@ -114,12 +117,48 @@ interface Read {
 
 /** `params` are fields of the input that the body must not have: they are in the path. */
 function readBody(inputType: GraphQLInputType, params: ReadonlySet<string>) {
+  const choices = choicesIn(inputType)
+  const bodyType = choices.length === 0 ? inputType : flat(inputType, choices)
   return (request: RestRequest): Read => {
     // A missing body counts as an empty one.
     const { body = {} } = request
-    const errors = [...unknownParameters(request.query, new Set()), ...checkInput(inputType, body, { given: params })]
-    return { variables: { input: { ...(body as object), ...request.params } }, errors }
+    const errors = [...unknownParameters(request.query, new Set()), ...checkInput(bodyType, body, { given: params })]
+    const input = choices.reduce(gather, body as Readonly<Record<string, unknown>>)
+    return { variables: { input: { ...input, ...request.params } }, errors }
   }
+}
+
+/** A field of an input with one of several ways to name a thing (`@oneOf`). */
+interface Choice {
+  name: string
+  type: GraphQLInputObjectType
+}
+
+/** The `@oneOf` inputs in an input. REST has their fields in the body itself. */
+export function choicesIn(inputType: GraphQLInputType): Choice[] {
+  const type = getNamedType(inputType)
+  if (!isInputObjectType(type)) return []
+  return Object.values(type.getFields()).flatMap(({ name, type: of }) => {
+    const choice = getNullableType(of)
+    return isInputObjectType(choice) && choice.isOneOf ? [{ name, type: choice }] : []
+  })
+}
+
+function flat(inputType: GraphQLInputType, choices: readonly Choice[]): GraphQLInputType {
+  const { fields, ...config } = (getNamedType(inputType) as GraphQLInputObjectType).toConfig()
+  const left = Object.entries(fields).filter(([name]) => choices.every((choice) => choice.name !== name))
+  const chosen = choices.flatMap(({ type }) => Object.entries(type.toConfig().fields))
+  return new GraphQLNonNull(new GraphQLInputObjectType({ ...config, fields: Object.fromEntries([...left, ...chosen]) }))
+}
+
+/** The body with the fields of a choice in its input. The operation refuses two of them. */
+function gather(body: Readonly<Record<string, unknown>>, { name, type }: Choice): Readonly<Record<string, unknown>> {
+  const isOfChoice = ([field]: [string, unknown]): boolean => Object.hasOwn(type.getFields(), field)
+  // A body of null has been refused.
+  const all = Object.entries(body ?? {})
+  const chosen = all.filter((entry) => isOfChoice(entry) && entry[1] !== null)
+  const left = all.filter((entry) => !isOfChoice(entry))
+  return Object.fromEntries(chosen.length === 0 ? left : [...left, [name, Object.fromEntries(chosen)]])
 }
 
 /** A body whose fields are variables: of a query with long arguments, or of a nested input. */

@@ -1,7 +1,20 @@
 import { builder } from '../../schema/builder.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
-import { createClientToken, tokenInput } from './tokens.ts'
+import { createClientToken, namedInput, tokenInput } from './tokens.ts'
+
+const ClientTokenDiscussionsInput = builder.inputType('ClientTokenDiscussions', {
+  isOneOf: true,
+  description: 'The discussions that a client token opens.',
+  extensions: shapedBy(namedInput),
+  fields: (t) => ({
+    discussionIds: t.idList({ description: 'The discussions that it opens, 1 to 50. The default is all.' }),
+    externalIds: t.stringList({
+      description:
+        "The same by the tenant's own keys for the pages, instead of discussionIds. The first comment on one of them creates its discussion.",
+    }),
+  }),
+})
 
 builder.relayMutationField(
   'createClientToken',
@@ -10,10 +23,9 @@ builder.relayMutationField(
     extensions: shapedBy(tokenInput),
     inputFields: (t) => ({
       ttlSeconds: t.int({ description: 'How many seconds it lives: 60 to 3 600. The default is 900.' }),
-      discussionIds: t.idList({ description: 'The discussions that it opens, 1 to 50. The default is all.' }),
-      externalIds: t.stringList({
-        description:
-          "The same by the tenant's own keys for the pages, instead of discussionIds. The first comment on one of them creates its discussion.",
+      discussions: t.field({
+        type: ClientTokenDiscussionsInput,
+        description: 'The discussions that it opens. The default is all.',
       }),
     }),
   },

@@ -91,18 +91,25 @@ const unique = <S extends z.ZodType>(schema: S) =>
       params: { code: 'repeated' },
     })
 
-export const tokenInput = z.object({
-  ttlSeconds: z.int().min(60).max(3600).nullish(),
+export const tokenInput = z.object({ ttlSeconds: z.int().min(60).max(3600).nullish() })
+
+export const namedInput = z.object({
   discussionIds: unique(z.string()).nullish(),
   externalIds: unique(externalIdSchema).nullish(),
 })
+
+// Built once: zod compiles a schema at its first use.
+const wholeInput = tokenInput.extend(namedInput.shape)
 
 const DEFAULT_TTL_SECONDS = 900
 
 export interface CreateClientTokenInput {
   ttlSeconds?: number | null | undefined
-  discussionIds?: readonly Id[] | null | undefined
-  externalIds?: readonly string[] | null | undefined
+  /** One of both. REST has them beside ttlSeconds, which errors point at. */
+  discussions?:
+    | { discussionIds?: readonly Id[] | null | undefined; externalIds?: readonly string[] | null | undefined }
+    | null
+    | undefined
 }
 
 /** A browser's credential, which is shown once. */
@@ -119,7 +126,10 @@ export interface ClientToken {
 export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput): Promise<ClientToken> {
   const { app } = ctx
   const { tenant, actor, identity } = requireCaller(ctx)
-  const { ttlSeconds, discussionIds, externalIds } = validate(tokenInput, input)
+  const { ttlSeconds, discussionIds, externalIds } = validate(wholeInput, {
+    ttlSeconds: input.ttlSeconds,
+    ...input.discussions,
+  })
   if (discussionIds != null && externalIds != null) {
     throw invalid('', 'at_most_one', 'must have only one of discussionIds and externalIds')
   }
