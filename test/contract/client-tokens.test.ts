@@ -105,7 +105,9 @@ describe('POST /client-tokens', () => {
 
   test('GraphQL: createClientToken gives the same', async () => {
     const query = `mutation ($input: CreateClientTokenInput!) { createClientToken(input: $input) { token expiresAt readerId } }`
-    const { json } = await service.graphql(query, { input: { ttlSeconds: 60, discussions: { discussionIds: [discussion.id] } } })
+    const { json } = await service.graphql(query, {
+      input: { ttlSeconds: 60, discussions: { discussionIds: [discussion.id] } },
+    })
     const { token, readerId } = json.data.createClientToken
     expect(readerId).toBeNull()
     expect((await ask(token, SETTINGS)).json.data.publicSettings.maxDepth).toBe(10)
@@ -629,6 +631,50 @@ describe('a subscription', () => {
     })
     expect([second.status, await second.text()]).toEqual([429, expect.stringContaining('too_many_streams')])
     first.close()
+  })
+
+  test('on a reserved stream is for its own caller alone, whose token may have been renewed', async () => {
+    const call = async (method: string, headers: Record<string, string>, stream?: string, body?: object) => {
+      const query = method === 'DELETE' ? '?operationId=1' : ''
+      const answer = await fetch(`${service.url}/graphql/stream${query}`, {
+        method,
+        headers: {
+          ...headers,
+          ...(stream !== undefined && { 'x-graphql-event-stream-token': stream }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          accept: method === 'GET' ? 'text/event-stream' : '*/*',
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      if (method === 'GET' && answer.ok) await answer.body?.cancel()
+      return { status: answer.status, text: method === 'GET' && answer.ok ? '' : await answer.text() }
+    }
+    const operation = { query: SETTINGS, extensions: { operationId: '1' } }
+    const bob = await service.as('bob')
+    const [anns, renewed, bobs, nobodys, others] = await Promise.all(
+      [ann, ann, bob, {}, {}].map(async (as) => bearer(await tokenOf({}, as))),
+    )
+    const key = { 'x-api-key': service.apiKey }
+    const CALLERS: [owner: object | undefined, same: (object | undefined)[], not: (object | undefined)[]][] = [
+      [anns, [anns, renewed], [bobs, nobodys, key]],
+      [nobodys, [nobodys], [others, anns, key]],
+      [key, [key, { ...key, ...bob }], [anns, nobodys]],
+    ]
+    for (const [owner, same, strangers] of CALLERS) {
+      const { status, text: stream } = await call('PUT', owner as Record<string, string>)
+      expect(status).toBe(201)
+      for (const stranger of strangers as Record<string, string>[]) {
+        for (const [method, body] of [['POST', operation], ['DELETE'], ['GET'], ['PUT']] as const) {
+          const refused = await call(method, stranger, stream, body)
+          expect([method, refused.status, refused.text]).toEqual([method, 404, expect.stringContaining('not_found')])
+        }
+      }
+      for (const caller of same as Record<string, string>[]) {
+        expect((await call('POST', caller, stream, operation)).status).toBe(202)
+        expect((await call('DELETE', caller, stream)).status).toBe(200)
+      }
+      expect((await call('GET', same.at(-1) as Record<string, string>, stream)).status).toBe(200)
+    }
   })
 
   const openStreams = async ({ apiKey }: TestTenant, id: string): Promise<number> =>

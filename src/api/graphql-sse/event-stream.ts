@@ -4,6 +4,7 @@ import { createHandler, type RequestParams, type Response } from 'graphql-sse'
 
 import type { App, Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
+import type { Id } from '../../core/ids.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { admitConnection } from '../../live/admission.ts'
 import { hubOf } from '../../live/hub.ts'
@@ -19,7 +20,8 @@ import {
   acceptEventStream,
   anyRequest,
   distinctRequest,
-  ownsToken,
+  isOfTenant,
+  ownerOf,
   type SseContext,
   refusalOf,
   type SseRequest,
@@ -34,6 +36,7 @@ const RESERVATION_MS = 30_000
 
 /** A stream in single-connection mode. It counts as open from its reservation on. */
 interface Reservation {
+  readonly owner: Id
   readonly shared: SharedConnection
   leave(): void
   /** Ends it, reserved or open. */
@@ -66,8 +69,7 @@ export function createEventStreams(app: App): EventStreams {
   const onStall = (): void => hubOf(app).metrics.cut('stalled')
 
   const handle = createHandler<FastifyRequest, SseContext, Record<PropertyKey, unknown>>({
-    authenticate: ({ context: { ctx, token } }) =>
-      token === null || ownsToken(ctx, token) ? token : [null, NOT_FOUND],
+    authenticate: ({ context: { ctx, token } }) => (token === null || mayUse(ctx, token) ? token : [null, NOT_FOUND]),
     context: ({ context: { ctx } }) => ({ ...ctx }),
     onSubscribe: async ({ context: place }, params) => {
       const prepared = prepare(place.ctx, params)
@@ -100,6 +102,11 @@ export function createEventStreams(app: App): EventStreams {
     },
   })
 
+  const mayUse = (ctx: Ctx, token: string): boolean => {
+    const owner = reservations.get(token)?.owner
+    return isOfTenant(ctx, token) && (owner === undefined || owner === ownerOf(ctx))
+  }
+
   const join = (ctx: Ctx, operation: ExecutionArgs, source: SourceStream) =>
     subscriptionsOf(app).join(ctx, operation, source)
 
@@ -124,7 +131,7 @@ export function createEventStreams(app: App): EventStreams {
   const reserve = async (request: SseRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { ctx, shared, token } = request.context
     const end = (): void => void release(request).catch(onError)
-    const reservation: Reservation = { shared, leave: () => undefined, end }
+    const reservation: Reservation = { owner: ownerOf(ctx), shared, leave: () => undefined, end }
     const leave = await admitConnection(ctx, { end: () => reservation.end() })
     const late = setTimeout(end, RESERVATION_MS).unref()
     reservation.leave = () => {

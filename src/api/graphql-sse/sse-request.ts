@@ -5,7 +5,9 @@ import { type Request, type ResponseInit, TOKEN_HEADER_KEY, TOKEN_QUERY_KEY } fr
 
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
+import type { Id } from '../../core/ids.ts'
 import type { Payload } from '../../live/batch.ts'
+import { credentialOf } from '../../live/credentials.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
 import { SharedConnection } from './shared-connection.ts'
 import type { Subscription } from './subscription.ts'
@@ -46,7 +48,16 @@ export function anyRequest(
 }
 
 /** A token begins with its tenant's id, so that other tenants cannot use it. */
-export const ownsToken = (ctx: Ctx, token: string): boolean => token.startsWith(`${requireCaller(ctx).tenant.id}.`)
+export const isOfTenant = (ctx: Ctx, token: string): boolean => token.startsWith(`${requireCaller(ctx).tenant.id}.`)
+
+/**
+ * To whom a reserved stream belongs: to the credential that has reserved it, or to the reader of a
+ * client token, whose browser gets another token before that one expires.
+ */
+export function ownerOf(ctx: Ctx): Id {
+  const { tenant, actor } = requireCaller(ctx)
+  return (actor.kind === 'client' ? actor.readerId : null) ?? credentialOf(actor, tenant.id).id
+}
 
 export const acceptEventStream = (name: string): string | null => (name === 'accept' ? 'text/event-stream' : null)
 
