@@ -72,11 +72,14 @@ const THREADS = `subscription ($discussionId: ID!, $lastEventId: String) {
   }
 }`
 
+const withoutEmpty = (headers: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ''))
+
 function subscribe(query: string, { variables, headers, path = '/graphql/stream', single, of = service }: Asked): Seen {
   const client = createClient<boolean>({
     url: of.url + path,
     singleConnection: single ?? false,
-    headers: { 'x-api-key': of.apiKey, ...headers },
+    headers: withoutEmpty({ 'x-api-key': of.apiKey, ...headers }),
     retryAttempts: 0,
   })
   clients.push(client)
@@ -126,22 +129,38 @@ describe('subscribers with the same operation, variables and audience', () => {
     expect(executions()).toBe(4)
   })
 
-  test('share none with those of another reader, of other capabilities or another tenant', async () => {
+  const TEXTS = EVENTS.replace('seq type', 'seq data { ... on CommentEventData { comment { id body } } }')
+  const IDS = TEXTS.replace('id body', 'id parentId')
+  const VIEWERS = IDS.replace('id parentId', 'id viewerReaction')
+
+  test.each([
+    ['share none with those of another reader, whose comments may be others,', TEXTS, [5, 5]],
+    ['share none with those of another reader, for a field of the viewer,', VIEWERS, [5, 5]],
+    ['share with every reader what is the same for all,', IDS, [3, 3]],
+    ['share with every reader what says nothing of comments,', EVENTS, [3, 3]],
+  ])('%s and none with those of other capabilities or another credential', async (_name, query, [size, executed]) => {
     const { key } = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json
     const discussionId = await newDiscussion()
     const own = { variables: { discussionId } }
-    const seen = [
-      subscribe(EVENTS, own),
-      subscribe(EVENTS, { ...own, headers: await service.as('ada') }),
-      subscribe(EVENTS, { ...own, headers: await service.as('bob') }),
-      subscribe(EVENTS, { ...own, headers: { 'x-api-key': key } }),
+    const [ada, bob] = [await service.as('ada'), await service.as('bob')]
+    const tokens = await Promise.all(
+      [ada, bob].map(async (headers) => (await service.call('POST', '/client-tokens', { body: {}, headers })).json),
+    )
+    const readers = [
+      { 'x-api-key': key, ...ada },
+      { 'x-api-key': key, ...bob },
     ]
-    await subscribed(4)
-    expect(subscriptionsOf(service.app).size).toBe(4)
+    const browsers = tokens.map(({ token }) => ({ authorization: `Bearer ${token}`, 'x-api-key': '' }))
+    const seen = [
+      subscribe(query, own),
+      ...[...readers, ...browsers].map((headers) => subscribe(query, { ...own, headers })),
+    ]
+    await subscribed(5)
+    expect(subscriptionsOf(service.app).size).toBe(size)
     const executions = countExecutions()
     await comment(discussionId)
     await vi.waitFor(() => expect(seen.every(({ seqs }) => seqs.length === 1)).toBe(true))
-    expect(executions()).toBe(4)
+    expect(executions()).toBe(executed)
   })
 
   test('get each event once and in order, whenever they join, leave and return', async () => {

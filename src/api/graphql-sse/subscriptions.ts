@@ -1,4 +1,4 @@
-import { type DocumentNode, type ExecutionArgs, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
+import { type DocumentNode, type ExecutionArgs, type FieldNode, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 
 import { type Actor, type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { sha256 } from '../../core/crypto.ts'
@@ -53,17 +53,57 @@ function sharingKey(
   { tenant, actor, identity }: Caller,
   { document, operationName, variableValues }: ExecutionArgs,
 ): string {
-  const rights = rightsOf(actor)
+  // Readers who see the same in each event share its execution.
+  const viewer = isAlike(document) ? null : (identity?.externalId ?? null)
+  const rights = rightsOf(actor, isAlike(document))
   // A missing variable differs from null: it gets the default.
   const given = variablesOf(document).filter((name) => variableValues?.[name] !== undefined)
   const variables = given.map((name) => [name, variableValues?.[name]])
   const text = document.loc?.source.body
-  return digest(JSON.stringify([tenant.id, rights, identity?.externalId ?? null, operationName, variables, text]))
+  return digest(JSON.stringify([tenant.id, rights, viewer, operationName, variables, text]))
 }
 
-function rightsOf(actor: Actor): unknown {
+function rightsOf(actor: Actor, isOfAnyReader: boolean): unknown {
   if (actor.kind === 'key') return [...actor.capabilities].sort()
-  return actor.kind === 'admin' ? 'admin' : { readerId: actor.readerId, discussions: actor.discussions }
+  if (actor.kind === 'admin') return 'admin'
+  return { readerId: isOfAnyReader ? null : actor.readerId, discussions: actor.discussions }
+}
+
+/**
+ * What of an event is the same for every reader: all fields of these types, or those named. The
+ * text of a comment is not, because its author reads it before others do.
+ */
+const ALIKE: Readonly<Record<string, ReadonlySet<string> | 'all'>> = {
+  Subscription: new Set(['discussionEvents']),
+  DiscussionEvent: 'all',
+  EventActor: 'all',
+  CommentEventData: 'all',
+  ReactionEventData: 'all',
+  ReplyNotificationData: 'all',
+  DiscussionEventData: 'all',
+  EventRecipient: 'all',
+  Comment: new Set(['id', 'discussionId', 'parentId', 'depth', 'createdAt']),
+  Discussion: new Set(['id', 'externalId', 'title', 'url', 'state', 'createdAt', 'lastEventId']),
+  Reader: new Set(['id', 'externalId', 'name', 'avatarUrl', 'profileUrl']),
+}
+
+const alike = new WeakMap<DocumentNode, boolean>()
+
+/** Whether the answers of a document are the same for every reader. */
+function isAlike(document: DocumentNode): boolean {
+  const existing = alike.get(document)
+  if (existing !== undefined) return existing
+  const types = new TypeInfo(schema)
+  let isSame = true
+  const visitor = {
+    Field: ({ name }: FieldNode): void => {
+      const fields = ALIKE[types.getParentType()?.name ?? '']
+      if (name.value !== '__typename' && fields !== 'all' && fields?.has(name.value) !== true) isSame = false
+    },
+  }
+  visit(document, visitWithTypeInfo(types, visitor))
+  alike.set(document, isSame)
+  return isSame
 }
 
 /** A long text would stay in memory as long as the subscription. */
