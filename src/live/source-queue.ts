@@ -37,6 +37,12 @@ export class Backlog {
   }
 }
 
+/** The events of a queue. */
+export interface Events<P> extends AsyncIterableIterator<P> {
+  /** Those that wait behind the last one. */
+  readonly waiting: readonly P[]
+}
+
 interface QueueOptions {
   /** Called once, when nothing more is taken. */
   onEnd: () => void
@@ -98,8 +104,9 @@ export class SourceQueue<P extends Payload = Frame> implements Taker<P> {
    * also before the first `next` and while one waits: an async generator would do neither. `begin`
    * is called with the first `next`.
    */
-  iterate(begin: () => void): AsyncIterableIterator<P> {
+  iterate(begin: () => void): Events<P> {
     let hasBegun = false
+    const waiting = (): readonly P[] => this.#frames
     const finish = (): Promise<IteratorReturnResult<undefined>> => {
       this.end()
       return Promise.resolve({ done: true, value: undefined })
@@ -110,6 +117,9 @@ export class SourceQueue<P extends Payload = Frame> implements Taker<P> {
         hasBegun = true
         const value = await this.#take()
         return value === undefined ? { done: true, value } : { done: false, value }
+      },
+      get waiting() {
+        return waiting()
       },
       return: finish,
       throw: finish,

@@ -8,7 +8,7 @@ import { viewerOf } from './viewer.ts'
 import type { Payload } from './batch.ts'
 import type { Frame } from './frames.ts'
 import { type Beginning, hubOf } from './hub.ts'
-import { Backlog, SourceQueue } from './source-queue.ts'
+import { Backlog, type Events, SourceQueue } from './source-queue.ts'
 import type { Feed, Sink, Taker } from './seat.ts'
 
 interface Following {
@@ -164,7 +164,7 @@ export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P>
    * Iterates over the events, from the first `next` on. `next` rejects once if they are not taken
    * in time.
    */
-  iterate(backlog: Backlog): AsyncIterableIterator<P> {
+  iterate(backlog: Backlog): Events<P> {
     const queue = new SourceQueue<P>(backlog, {
       onEnd: () => this.leave(),
       onOverflow: this.#onOverflow,

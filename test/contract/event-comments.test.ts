@@ -12,7 +12,7 @@ import { startService, type TestService } from '../harness/service.ts'
 
 let service: TestService
 let plain: Record<string, string>
-const clients: Client[] = []
+const clients: Client<boolean>[] = []
 
 beforeAll(async () => {
   service = await startService({ worker: false })
@@ -56,8 +56,10 @@ function follow(
   headers: Record<string, string> = {},
   lastEventId = '0',
   query = EVENTS,
+  singleConnection = false,
 ): Event[] {
-  const client = createClient({
+  const client = createClient<boolean>({
+    singleConnection,
     url: `${service.url}/graphql/stream`,
     headers: { 'x-api-key': service.apiKey, ...headers },
     retryAttempts: 0,
@@ -192,6 +194,26 @@ describe('the work of an event', () => {
     }
     expect(await costOf(work)).toEqual(cost)
   })
+
+  // One by one they were 500 statements.
+  test.each([false, true])(
+    'of a replay of 500 events is some statements, on a shared connection: %s',
+    async (single) => {
+      const discussionId = await newDiscussion()
+      const count = 500
+      for (let posted = 0; posted < count; posted += 50) {
+        await Promise.all(Array.from({ length: 50 }, (_, n) => post(discussionId, `reader-${n % 5}`)))
+      }
+      const { reads, executions } = await costOf(async () => {
+        const events = follow(discussionId, plain, '0', EVENTS, single)
+        await upTo(events, count)
+        expect(events.map(({ seq }) => seq)).toEqual(Array.from({ length: count }, (_, n) => n + 1))
+        expect(events.every(({ data }) => data.comment?.body === 'Hello')).toBe(true)
+      })
+      expect(executions).toBe(count)
+      expect(reads).toBeLessThanOrEqual(16)
+    },
+  )
 
   test('of 30 different readers is a handful of statements at most', async () => {
     const discussionId = await newDiscussion()

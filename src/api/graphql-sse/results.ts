@@ -15,6 +15,8 @@ export function resultsOf(
   shared: SharedConnection,
 ): AsyncIterableIterator<ExecutionResult> {
   const frames = source.iterate(shared.backlog)
+  /** Answers to events that waited together: those of a replay are read together. */
+  let answers = new Map<Payload, ReturnType<Subscription['answersTo']>[number]>()
   const finish = (): Promise<IteratorReturnResult<undefined>> => {
     source.leave()
     return Promise.resolve({ done: true, value: undefined })
@@ -28,7 +30,13 @@ export function resultsOf(
       // Rejects if the client does not take its events in time.
       const { done, value: frame } = await frames.next().catch(breakOff)
       if (done === true) return source.isEnded ? breakOff() : { done, value: undefined }
-      const answer = await subscription.answerTo(frame)
+      if (!answers.has(frame)) {
+        const together = [frame, ...frames.waiting]
+        const made = subscription.answersTo(together)
+        answers = new Map(made.map((answer, index) => [together[index] ?? frame, answer]))
+      }
+      const answer = await answers.get(frame)
+      if (answer === undefined) return breakOff()
       return answer.breaksOff ? breakOff() : { done: false, value: answer.result }
     },
     return: finish,

@@ -59,11 +59,11 @@ export class Subscription {
   }
 
   /** The answer to one event. Never rejects. */
-  answerTo(frame: Payload): MaybePromise<EncodedResult> {
+  #answerTo(frame: Payload, contextValue: Ctx): MaybePromise<EncodedResult> {
     const known = this.#answers.get(frame)
     if (known !== undefined) return known
     this.#forgetOlder(frame)
-    const result = this.#execute(frame)
+    const result = this.#execute(frame, contextValue)
     const answer =
       result instanceof Promise
         ? this.#inTime(result).then((settled) => new EncodedResult(settled))
@@ -87,36 +87,25 @@ export class Subscription {
     }
   }
 
+  /**
+   * The answers to several events, made with one context: so its loaders read once for all of them
+   * what each shows. That is read after the last of them has come, and so too old for none.
+   */
+  answersTo(frames: readonly Payload[]): MaybePromise<EncodedResult>[] {
+    const contextValue = { ...this.ctx }
+    return frames.map((frame) => this.#answerTo(frame, contextValue))
+  }
+
   #encode(frames: readonly Payload[]): MaybePromise<Pieces> {
-    const answers: EncodedResult[] = []
-    for (const frame of frames) {
-      const answer = this.answerTo(frame)
-      if (answer instanceof Promise) return this.#encodeSlowly(answers, answer, frames.slice(answers.length + 1))
-      answers.push(answer)
-    }
-    return inPieces(answers)
+    const answers = this.answersTo(frames)
+    const ready = answers.filter((answer) => answer instanceof EncodedResult)
+    return ready.length === answers.length
+      ? inPieces(ready)
+      : Promise.all(answers.map(async (answer) => answer)).then(inPieces)
   }
 
-  /** One after the other, so that a replay does not send a hundred queries at once. */
-  async #encodeSlowly(
-    answers: EncodedResult[],
-    next: Promise<EncodedResult>,
-    frames: readonly Payload[],
-  ): Promise<Pieces> {
-    const endsAt = Date.now() + ANSWER_MS
-    answers.push(await next)
-    for (const frame of frames) {
-      if (answers.at(-1)?.breaksOff === true) break
-      answers.push(Date.now() < endsAt ? await this.answerTo(frame) : new EncodedResult(this.failed(late())))
-    }
-    return inPieces(answers)
-  }
-
-  #execute(frame: Payload): MaybePromise<ExecutionResult> {
+  #execute(frame: Payload, contextValue: Ctx): MaybePromise<ExecutionResult> {
     const { ctx } = this
-    // A new context for each event, with its own loaders: otherwise their caches would grow, and
-    // become stale.
-    const contextValue = { ...ctx }
     try {
       const result = execute({ ...this.#operation, rootValue: frame, contextValue })
       const mask = (settled: ExecutionResult): ExecutionResult => maskResult(settled, ctx)

@@ -56,19 +56,25 @@ async function commentFor(ctx: Ctx, row: CommentRow): Promise<Comment | null> {
 
 /**
  * A comment as the caller may read it now, and as a tombstone if they may not; null if there is
- * none. One statement serves all requests, and all events of streams, that ask at the same time.
+ * none. One statement serves all events of a replay that share a context, and all requests and
+ * streams that ask at the same time.
  */
 export async function readPresent(ctx: Ctx, id: Id): Promise<Comment | null> {
-  const row = await readRow(ctx, '', id)
+  const row = await loadRow(ctx, id)
   return row === undefined ? null : ((await commentFor(ctx, row)) ?? toPublicComment(row))
 }
 
-const readRow = sharedReads<Id, CommentRow | undefined>({
-  most: 500,
-  load: async (sql, tenantId, _group, ids) => {
-    const rows = await selectComments(sql, tenantId, [...new Set(ids)])
+const loadRow = perRequest<Id, CommentRow | undefined>(async (ctx, ids) => {
+  const rows = await readRows(ctx, '', ids)
+  return ids.map((id) => rows.get(id))
+})
+
+const readRows = sharedReads<readonly Id[], ReadonlyMap<Id, CommentRow>>({
+  most: 100,
+  load: async (sql, tenantId, _group, keys) => {
+    const rows = await selectComments(sql, tenantId, [...new Set(keys.flat())])
     const byId = new Map(rows.map((row) => [row.id, row]))
-    return ids.map((id) => byId.get(id))
+    return keys.map(() => byId)
   },
 })
 
