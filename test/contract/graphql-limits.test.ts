@@ -88,6 +88,22 @@ const HOSTILE: readonly [name: string, code: string, query: string, variables?: 
   ['with huge lists by variables', 'too_costly', `query ($n: Int) { ${PAGES('$n')} }`, { n: 100 }],
   ['with huge lists by defaults of variables', 'too_costly', `query ($n: Int = 100) { ${PAGES('$n')} }`],
   ['with huge lists in fragments', 'too_costly', `{ ...F } fragment F on Query { ${PAGES('100')} }`],
+  [
+    'with lists in lists',
+    'too_costly',
+    `{ discussion(by: { id: "a" }) { comments(first: 30) { nodes { ${'replies(first: 30) { nodes { '.repeat(2)} id ${'} } '.repeat(2)} } } } }`,
+  ],
+  [
+    'with lists under aliases in a fragment that lists spread',
+    'too_costly',
+    `{ discussions(first: 100) { nodes { ...F } } } fragment F on Discussion { ${many(5, (n) => `c${n}: comments(first: 50) { nodes { id } }`)} }`,
+  ],
+  [
+    'with lists of each of many ids',
+    'too_costly',
+    `query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Discussion { comments(first: 100) { nodes { id body } } } } }`,
+    { ids: Array.from({ length: 100 }, () => 'a') },
+  ],
   ['with many lists of the default size', 'too_costly', `{ ${many(30, (n) => `a${n}: ${PAGES('20')}`)} }`],
 ]
 
@@ -398,11 +414,15 @@ describe('what an operation costs', () => {
     expect(json.errors[0].message).toContain(` ${json.extensions.cost.requested}:`)
   })
 
-  test('of a page of 50 comments with replies, reactions and authors is well inside', async () => {
-    const fields =
-      'id body bodyHtml status createdAt editedAt author { id name avatarUrl } reactionGroups { type count viewerHasReacted }'
+  test('of a page of 50 comments with replies, reactions, authors and groups is well inside', async () => {
+    await service.call('POST', '/discussions', { body: { externalId: 'a' } })
+    const fields = `id body bodyHtml status createdAt editedAt replyCount author { id name avatarUrl }
+      reactionGroups { type count viewerHasReacted } reactions(first: 3) { nodes { type reader { id name } } }`
     const query = `{ discussion(by: { externalId: "a" }) { id commentCount comments(first: 50) {
-      pageInfo { endCursor hasNextPage } nodes { ${fields} replies(first: 5) { nodes { ${fields} } } } } } }`
-    expect((await ask(query)).requested).toBeLessThan(10_000)
+      pageInfo { endCursor hasNextPage } nodes { ${fields} replies(first: 3) { nodes { ${fields} } } } } } }`
+    const { json } = await service.graphql(query, {}, { 'x-service-cost': '1' })
+    expect(json.data).toEqual({ discussion: { id: expect.any(String), commentCount: 0, comments: expect.any(Object) } })
+    expect(json.extensions.cost.requested).toBeGreaterThan(50 * 3)
+    expect(json.extensions.cost.requested).toBeLessThan(json.extensions.cost.limit / 2)
   })
 })
