@@ -24,8 +24,13 @@ export function listed<Types extends SchemaTypes, Node>(
 }
 
 function make(builder: PothosSchemaTypes.SchemaBuilder<SchemaTypes>, type: ObjectRef<SchemaTypes, unknown>) {
-  const edge = builder.edgeObject({ type, name: `${type.name}Edge` })
-  return { edge, connection: builder.connectionObject({ type, name: `${type.name}Connection` }, edge) }
+  const { name } = type
+  const edge = builder.edgeObject({ type, name: `${name}Edge`, description: `A ${name} in a list, with its cursor.` })
+  const connection = builder.connectionObject(
+    { type, name: `${name}Connection`, description: `A page of a list of ${name}.` },
+    edge,
+  )
+  return { edge, connection }
 }
 
 type Fields = PothosSchemaTypes.RootFieldBuilder<SchemaTypes, unknown>

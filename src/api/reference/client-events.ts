@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql'
 
 import { EVENT_TYPES, EVENTS, type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
-import { EVENT_HELP } from './event-help.ts'
+import { EVENT_HELP } from '../../core/event-help.ts'
 import { eventPayload } from './event-payloads.ts'
 import { createComponents, type Schema, withoutNull } from './json-schema.ts'
 

@@ -1,13 +1,13 @@
 import { type GraphQLSchema, isObjectType, Kind, visit } from 'graphql'
 
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
+import { EVENT_HELP } from '../../core/event-help.ts'
 import { EVENT_TYPES, EVENTS } from '../../core/events.ts'
 import { readSettings } from '../../core/settings.ts'
 import { eventDocument } from '../rest/routes.ts'
 import { asyncApiDocument } from './asyncapi.ts'
 import { environmentPage } from './environment.ts'
 import { ERROR_HELP } from './error-help.ts'
-import { EVENT_HELP } from './event-help.ts'
 import { graphqlPage } from './graphql.ts'
 import { code, page, table } from './markdown.ts'
 import { metricsPage } from './metrics.ts'
@@ -128,7 +128,7 @@ function eventsPage(schema: GraphQLSchema): string {
     ([name, { summary }]) => summary !== undefined && name !== 'verification',
   )
   const { properties = {} } = messages.verification?.headers ?? {}
-  return page('Events', '`src/core/events.ts`, `src/api/reference/event-help.ts` and the GraphQL schema', [
+  return page('Events', '`src/core/events.ts`, `src/core/event-help.ts` and the GraphQL schema', [
     'One event has one JSON, on the stream and in webhooks; GraphQL subscriptions have the same events, with the comment as it is now. `seq` counts 1, 2, 3, … per discussion without a hole, in commit order. `GET /api/v1/asyncapi.json` describes all of it for programs.',
     example('comment_created'),
     '## Types',

@@ -2,7 +2,7 @@ import type { GraphQLSchema } from 'graphql'
 
 import { WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import type { Settings } from '../../core/settings.ts'
-import { EVENT_HELP } from './event-help.ts'
+import { EVENT_HELP } from '../../core/event-help.ts'
 import { eventPayload, HANDSHAKE } from './event-payloads.ts'
 import type { Components, Schema } from './json-schema.ts'
 import { deliveryHeaders, VERIFYING } from './signatures.ts'

@@ -1,4 +1,4 @@
-import { CAPABILITIES, isCapability } from '../../core/context.ts'
+import { isCapability } from '../../core/context.ts'
 import { builder } from '../../schema/builder.ts'
 import { NodeRef } from '../../schema/node.ts'
 import { shapedBy } from '../../schema/shape.ts'
@@ -7,7 +7,13 @@ import { createApiKey, listApiKeys, newKeySchema, revokeApiKey } from './keys.ts
 
 const CapabilityRef = builder.enumType('Capability', {
   description: 'What an API key may do beyond reading, posting and reacting.',
-  values: CAPABILITIES,
+  values: {
+    manage_api_keys: { description: 'To create and revoke keys, with at most the capabilities of this one.' },
+    manage_settings: { description: 'To change settings, create identity secrets, export and erase readers.' },
+    manage_webhooks: { description: 'To register webhooks and read their deliveries.' },
+    moderate_content: { description: 'To approve, reject and delete comments, lock discussions, and ban readers.' },
+    view_analytics: { description: 'To read the analytics.' },
+  },
 })
 
 const ApiKeyRef = builder.prismaObject('ApiKey', {

@@ -22,7 +22,7 @@ const ACTIONS = {
 
 export type BulkAction = keyof typeof ACTIONS
 
-export const BULK_ACTIONS = Object.keys(ACTIONS) as BulkAction[]
+const BULK_ACTIONS = Object.keys(ACTIONS) as BulkAction[]
 
 /** The outcome for one comment. */
 export interface BulkOutcome {

@@ -9,18 +9,23 @@ import { besideComment, CommentRef, CommentStatusEnum } from '../comments/graphq
 import type { HoldReason } from '../comments/rules.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
-import { BULK_ACTIONS, type BulkOutcome, bulkInput, moderateComments } from './bulk.ts'
+import { type BulkOutcome, bulkInput, moderateComments } from './bulk.ts'
 import * as comments from './comments.ts'
 import * as discussions from './discussions.ts'
 import { listModerationQueue, type QueueCounts, type QueueItem } from './queue.ts'
 import type { QueueFrame } from './queue-topic.ts'
 import { followModerationQueue } from './queue-watch.ts'
 import { listReportsById, listReportsOf, type ReceivedReport } from './received-reports.ts'
-import { type Report, REPORT_REASONS, reportComment, reportInput } from './reports.ts'
+import { type Report, reportComment, reportInput } from './reports.ts'
 
 const ReportReasonEnum = builder.enumType('ReportReason', {
   description: 'The reason of a report.',
-  values: REPORT_REASONS,
+  values: {
+    spam: { description: 'It is spam.' },
+    abuse: { description: 'It insults or threatens.' },
+    off_topic: { description: 'It does not belong to the page.' },
+    other: { description: 'Another reason, which the note may tell.' },
+  },
 })
 
 const ReportRef = builder.objectRef<Report>('Report').implement({
@@ -113,7 +118,13 @@ const QueueItemRef = builder.objectRef<QueueItem>('ModerationQueueItem').impleme
 
 const ModerationActionEnum = builder.enumType('ModerationAction', {
   description: 'An action on comments.',
-  values: BULK_ACTIONS,
+  values: {
+    approve: { description: 'Shows a comment that waits, or was rejected.' },
+    reject: { description: 'Hides the comment.' },
+    delete: { description: 'Deletes the comment. This is final.' },
+    pin: { description: 'Pins the comment, so that it comes first.' },
+    unpin: { description: 'Removes the pin.' },
+  },
 })
 
 const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').implement({

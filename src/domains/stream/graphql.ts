@@ -1,4 +1,5 @@
 import type { Ctx } from '../../core/context.ts'
+import { EVENT_HELP } from '../../core/event-help.ts'
 import { EVENT_TYPES, type EventActor } from '../../core/events.ts'
 import { builder } from '../../schema/builder.ts'
 import { asksOnlyFor } from '../../schema/plan.ts'
@@ -77,7 +78,10 @@ builder.objectField(DiscussionRef, 'presence', (t) =>
   }),
 )
 
-const EventTypeEnum = builder.enumType('EventType', { description: 'The type of an event.', values: EVENT_TYPES })
+const EventTypeEnum = builder.enumType('EventType', {
+  description: 'The type of an event.',
+  values: Object.fromEntries(EVENT_TYPES.map((value) => [value, { value, description: EVENT_HELP[value] }])),
+})
 
 const ActorKindEnum = builder.enumType('EventActorKind', {
   description: 'Who makes changes.',

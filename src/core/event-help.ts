@@ -1,6 +1,6 @@
-import type { EventType } from '../../core/events.ts'
+import type { EventType } from './events.ts'
 
-/** When an event is written. Shown in `docs/reference/events.md`. */
+/** When an event is written. Shown in `docs/reference/events.md` and in GraphQL. */
 export const EVENT_HELP: Readonly<Record<EventType, string>> = {
   comment_created: 'A comment was posted. `data.comment.status` says whether it waits for a moderator.',
   comment_edited:
