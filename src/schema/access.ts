@@ -32,6 +32,7 @@ const ROOTS = new Set(['Query', 'Mutation', 'Subscription'])
  *
  * Any query or mutation can be refused, so all of them are nullable: a refused field leaves the
  * answers of the fields beside it. Null has an error, but for `node` and the entries of `nodes`.
+ * The two fields with `_` have the types that Federation gives them.
  */
 class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
@@ -42,7 +43,8 @@ class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
       [THROWS_EXTENSION]: throws,
       [CLIENT_EXTENSION]: client !== undefined,
     }
-    const type = config.parentType === 'Subscription' ? config.type : { ...config.type, nullable: true }
+    const isGiven = config.parentType === 'Subscription' || config.name.startsWith('_')
+    const type = isGiven ? config.type : { ...config.type, nullable: true }
     return { ...config, type, extensions: { ...config.extensions, ...own } }
   }
 

@@ -73,10 +73,15 @@ async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info:
 }
 
 /**
- * Takes objects by their ids, which cannot be shortened. Throws `validation_failed` at `/ids` if
- * the answer would become too long; a single object is answered whatever its length.
+ * Takes objects by their ids, which cannot be shortened. Throws `validation_failed` at the argument
+ * if the answer would become too long; a single object is answered whatever its length.
  */
-export async function takeNodes(ctx: Ctx, info: GraphQLResolveInfo, nodes: readonly (object | null)[]): Promise<void> {
+export async function takeNodes(
+  ctx: Ctx,
+  info: GraphQLResolveInfo,
+  nodes: readonly (object | null)[],
+  argument = '/ids',
+): Promise<void> {
   const found = nodes.filter((node) => node !== null)
   const budget = budgetOf(ctx)
   for (const type of new Set(found.map(nodeTypeOf))) {
@@ -88,7 +93,11 @@ export async function takeNodes(ctx: Ctx, info: GraphQLResolveInfo, nodes: reado
     for (const node of ofType) budget.left -= edgeBytes({ cursor: '', node }, page)
   }
   if (budget.left >= 0 || found.length === 1) return
-  throw invalid('/ids', 'too_long', 'ask for more than an answer may have: ask for fewer at once, or for fewer fields')
+  throw invalid(
+    argument,
+    'too_long',
+    'ask for more than an answer may have: ask for fewer at once, or for fewer fields',
+  )
 }
 
 /** Bounds every connection in bytes, and reuses the objects that were loaded to measure it. */

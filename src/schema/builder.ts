@@ -25,6 +25,7 @@ export const builder = new SchemaBuilder<{
     ID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date | string }
     JSON: { Input: unknown; Output: unknown }
+    _Any: { Input: unknown; Output: unknown }
   }
 }>({
   plugins: ['access', 'budget', PrismaPlugin, RelayPlugin],

@@ -14,12 +14,13 @@ const pages = new Map(readPages().map((page) => [page.path, page]))
 
 /**
  * The shell blocks of a guide, each after a line that names it. Left out are the site of the
- * widget's guide, which needs packages of npm and is run by test/contract/guide-programs, and
- * commands of the command line, which do not reach this service's embedded database.
+ * widget's guide and the gateway, which need packages of npm and are run by
+ * test/contract/guide-programs and test/contract/federation-gateway, and commands of the command
+ * line, which do not reach this service's embedded database.
  */
 const scriptOf = (guide: string): string =>
   (pages.get(`docs/guides/${guide}.md`)?.blocks ?? [])
-    .filter(({ language, content }) => language === 'sh' && !/npm install|npm run cli|server\.mjs/.test(content))
+    .filter(({ language, content }) => language === 'sh' && !/npm (install|ci|run cli)|server\.mjs|:4002/.test(content))
     .map(({ content, line }) => `echo; echo "== ${guide}:${line}"\n${content}`)
     .join('\n')
 
@@ -50,7 +51,7 @@ describe.skipIf(!hasTools)(
       mkdirSync(join(folder, 'node_modules'))
       symlinkSync(ROOT, join(folder, 'node_modules/engagement-service'))
       const port = await freePort()
-      const script = ['rest', 'graphql', 'stream', 'moderation', 'privacy', 'widget', 'webhooks']
+      const script = ['rest', 'graphql', 'graphql/federation', 'stream', 'moderation', 'privacy', 'widget', 'webhooks']
         .map(scriptOf)
         .join('\n')
         .replaceAll('admin@example.com', service.admin.email)
@@ -108,6 +109,10 @@ describe.skipIf(!hasTools)(
       expect(of('graphql')).toContain('{"data":{"discussion":{"commentCount":3,"lastEventId":"5"')
       expect(of('graphql')).toContain('{"data":{"createComment":{"comment":{')
       expect(of('graphql')).toContain('{"type":"reaction_toggled","seq":4}')
+    })
+
+    test('Federation: the schema of the subgraph', () => {
+      expect(of('graphql/federation')).toContain('@key(fields: "externalId")')
     })
 
     test('stream: all events, and a ticket', () => {

@@ -88,6 +88,7 @@ describe('a method that a path does not take: 405 with Allow', () => {
     ['/api/v1/stream/ticket', ['POST']],
     ['/graphql', ['GET', 'POST']],
     ['/graphql/stream', ['GET', 'POST', 'PUT', 'DELETE']],
+    ['/graphql/sdl', ['GET']],
     ['/healthz', ['GET']],
     ['/readyz', ['GET']],
     ['/metrics', ['GET']],

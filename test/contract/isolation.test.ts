@@ -191,8 +191,8 @@ test('POST /admin/auth/login: an admin signs in with its own password only', asy
   expect(answer.json).toMatchObject({ code: 'invalid_admin_token' })
 })
 
-/** Root fields that have tests of their own: of the subscriptions, and `test/contract/nodes`. */
-const APART = ['discussionEvents', 'moderationQueueChanged', 'node', 'nodes']
+/** Root fields that have tests of their own: of the subscriptions, `nodes` and `federation`. */
+const APART = ['_entities', '_service', 'discussionEvents', 'moderationQueueChanged', 'node', 'nodes']
 
 test('every root field of GraphQL is reached by these routes, or has a test of its own', () => {
   const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]
@@ -225,6 +225,7 @@ test('no other address exists beside the route table, the stream, GraphQL and pa
     '/widget.stream.js',
     '/widget.warnings.js',
     '/graphql',
+    '/graphql/sdl',
     '/graphql/stream',
     '/healthz',
     '/readyz',

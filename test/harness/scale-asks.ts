@@ -323,6 +323,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all('queue_pending_of_discussion queue_reported_of_discussion', queueOf),
   queue_rejected_of_discussion: (w) => [tenant(w), LAST_ID, PAGE, hot(w)],
   ...all('reactions_of_reader shadow_reactions_of_reader reports_of_reader', (w) => [tenant(w), heavy(w), PAGE]),
+  reader_ids_by_external_id: (w) => [tenant(w), [...many('former-4', 50), ...many('reader-4', 50)]],
   readers_in_view: (w) => [tenant(w), [heavy(w), ...readers(w).slice(1)], null],
   read_queue_states: (w) => [[tenant(w)], 1000],
   recall_deliveries: (w) => [tenant(w), w.ids('event', 50)],

@@ -28,6 +28,17 @@ export const EXCEPTIONS: readonly Exception[] = [
     because: 'The values of enums are in lower case, the same as in the JSON of REST.',
   },
   {
+    rules: [
+      'alphabetize',
+      'fields-are-camel-cased',
+      'naming-convention',
+      'require-nullable-result-in-root',
+      'types-are-capitalized',
+    ],
+    about: /\b_(entities|service|Any|Entity|Service)\b|^Leading underscores/,
+    because: '`_entities`, `_service` and their types are as Federation specifies them.',
+  },
+  {
     rules: ['strict-id-in-types', 'relay-edge-types'],
     about: /^(type "\w+" must have|Edge type's field `node` must implement)/,
     because: 'A type has a field `id` only if `node` finds it by that id; lists may have entries without one.',

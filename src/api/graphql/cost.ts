@@ -13,6 +13,7 @@ import {
 } from 'graphql'
 
 import { DEFAULT_PAGE, MAX_PAGE } from '../../core/cursor.ts'
+import { MAX_REPRESENTATIONS } from '../../domains/federation/entities.ts'
 import { refusal } from '../../schema/document-rules.ts'
 
 /**
@@ -22,6 +23,13 @@ import { refusal } from '../../schema/document-rules.ts'
 const MAX_COST = 20_000
 
 type Variables = Readonly<Record<string, unknown>>
+
+/** The arguments that say how many objects a field answers, and the most that they allow. */
+const SIZES: Readonly<Record<string, number>> = {
+  first: MAX_PAGE,
+  ids: MAX_PAGE,
+  representations: MAX_REPRESENTATIONS,
+}
 
 /** Documents that are cheap whatever their variables: most are, and they are kept parsed. */
 const harmless = new WeakSet<DocumentNode>()
@@ -84,11 +92,11 @@ function withSizes(schema: GraphQLSchema, document: DocumentNode, variables: Var
     if (given === undefined) return sizeOf(defaults.get(value.name.value))
     return typeof given === 'number' ? given : given === null ? DEFAULT_PAGE : MAX_PAGE
   }
-  const lengthOf = (value: ArgumentNode['value'] | undefined): number => {
+  const lengthOf = (value: ArgumentNode['value'] | undefined, most: number): number => {
     if (value?.kind === Kind.LIST) return value.values.length
     if (value?.kind !== Kind.VARIABLE) return 1
     const given = variables?.[value.name.value]
-    return Array.isArray(given) ? given.length : MAX_PAGE
+    return Array.isArray(given) ? given.length : most
   }
   return visit(
     document,
@@ -97,14 +105,15 @@ function withSizes(schema: GraphQLSchema, document: DocumentNode, variables: Var
         if (defaultValue !== undefined) defaults.set(variable.name.value, defaultValue)
       },
       Field(node) {
-        const counted = types.getFieldDef()?.args.find(({ name }) => name === 'first' || name === 'ids')?.name
-        if (counted === undefined) return undefined
+        const counted = types.getFieldDef()?.args.find(({ name }) => Object.hasOwn(SIZES, name))?.name
+        const most = SIZES[counted ?? '']
+        if (counted === undefined || most === undefined) return undefined
         const given = node.arguments?.find(({ name }) => name.value === counted)?.value
-        const entries = counted === 'ids' ? lengthOf(given) : sizeOf(given)
+        const entries = counted === 'first' ? sizeOf(given) : lengthOf(given, most)
         const size: ArgumentNode = {
           kind: Kind.ARGUMENT,
           name: { kind: Kind.NAME, value: 'first' },
-          value: { kind: Kind.INT, value: String(Math.min(MAX_PAGE, entries)) },
+          value: { kind: Kind.INT, value: String(Math.min(most, entries)) },
         }
         return { ...node, arguments: [size] }
       },

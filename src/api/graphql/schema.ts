@@ -20,6 +20,7 @@ import '../../domains/overview/graphql.ts'
 import '../../domains/merges/graphql.ts'
 import '../../domains/privacy/graphql.ts'
 import '../../domains/nodes/graphql.ts'
+import '../../domains/federation/graphql.ts'
 
 import { builder } from '../../schema/builder.ts'
 import { showNearest } from '../../schema/unknown-values.ts'

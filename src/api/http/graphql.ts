@@ -10,10 +10,12 @@ import {
 } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 
-import type { App, Ctx } from '../../core/context.ts'
+import { type App, type Ctx, requireAccess } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { hasGraphiQL, hasIntrospection } from '../../core/settings.ts'
+import { KEYS } from '../../domains/federation/entities.ts'
 import { documentErrors } from '../../schema/document-rules.ts'
+import { subgraphOf } from '../../schema/subgraph.ts'
 import { costOf } from '../graphql/cost.ts'
 import { withDocument } from '../graphql/documents.ts'
 import { GRAPHQL_RESPONSE } from '../graphql/errors.ts'
@@ -31,6 +33,7 @@ import { serveGraphiQL } from './graphiql.ts'
 
 const PATH = '/graphql'
 const STREAM_PATH = '/graphql/stream'
+const SDL_PATH = '/graphql/sdl'
 
 /** The parts of the HTTP server that GraphQL uses. */
 interface HttpSide extends Once {
@@ -39,8 +42,9 @@ interface HttpSide extends Once {
 }
 
 /**
- * Mounts GraphQL over HTTP (the standard of September 2026) at `/graphql`, and graphql-sse at
- * `/graphql/stream`, which also serves the subscriptions of `/graphql`.
+ * Mounts GraphQL over HTTP (the standard of September 2026) at `/graphql`, graphql-sse at
+ * `/graphql/stream`, which also serves the subscriptions of `/graphql`, and the schema of the
+ * subgraph at `/graphql/sdl`.
  */
 export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSide): void {
   // Yoga loads Node's fetch, which is 3 % of a start: the first request opens it.
@@ -132,6 +136,15 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     preHandler,
     handler: streams.answer,
   })
+  server.route({
+    method: 'GET',
+    url: SDL_PATH,
+    exposeHeadRoute: false,
+    handler: (request, reply) => {
+      requireAccess(request.ctx, 'key')
+      return sendTagged(request, reply, { text: subgraphOf(schema, KEYS), type: 'text/plain; charset=utf-8' })
+    },
+  })
 }
 
 const mutationByGet = (): ServiceError =>
@@ -198,7 +211,7 @@ function responseOf({ isParsed, ...result }: Result, type: string): Responded {
 
 function statusOf(result: ExecutionResult, errors: readonly GraphQLError[], isParsed: boolean): number {
   if (!isParsed) return 400
-  return 'data' in result ? 294 : Math.max(...errors.map(({ extensions }) => Number(extensions.status)))
+  return result.data != null ? 294 : Math.max(...errors.map(({ extensions }) => Number(extensions.status)))
 }
 
 /** The longest `Retry-After` of the errors; none if no error has one. */

@@ -79,8 +79,13 @@ export async function findNode(ctx: Ctx, id: string): Promise<FoundNode | null> 
   const own = findOwn(ctx, id)
   if (own !== null) return own
   const type = await loadType(ctx, id)
-  const node = type === null ? null : await KINDS[type].find(ctx, id)
-  return type === null || node === null ? null : { type, node }
+  return type === null ? null : findOfType(ctx, type, id)
+}
+
+/** The object of a type with this id; null where the caller may see none. */
+export async function findOfType(ctx: Ctx, type: StoredType, id: string): Promise<FoundNode | null> {
+  const node = isId(id) && isAllowed(ctx, KINDS[type].access) ? await KINDS[type].find(ctx, id) : null
+  return node === null ? null : { type, node }
 }
 
 function findOwn(ctx: Ctx, id: Id): FoundNode | null {

@@ -26,6 +26,20 @@ const CALLED = statement(
 export const findReaderCalled = async (sql: Sql, tenantId: Id, externalId: string): Promise<Reader | undefined> =>
   (await sql<Reader>(CALLED, [tenantId, externalId]))[0]
 
+const IDS = statement(
+  'reader_ids_by_external_id',
+  `SELECT coalesce(m.into_id, r.id) AS id, r.external_id AS "externalId" FROM readers r
+   LEFT JOIN reader_merges m ON m.tenant_id = r.tenant_id AND m.alias_id = r.id
+   WHERE r.tenant_id = $1 AND r.external_id = ANY($2::text[])`,
+)
+
+/** The readers with these external ids, or those into whom they were merged. */
+export const selectReaderIds = (
+  sql: Sql,
+  tenantId: Id,
+  externalIds: readonly string[],
+): Promise<{ id: Id; externalId: string }[]> => sql<{ id: Id; externalId: string }>(IDS, [tenantId, externalIds])
+
 const OF_SEARCH = [
   'readers',
   'erasing_at IS NULL AND ($3::text IS NULL OR external_id = $3) AND id IS DISTINCT FROM $6',

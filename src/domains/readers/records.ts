@@ -15,7 +15,7 @@ import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
 import { announceEnd, endTokensOfReader } from '../client-tokens/ended.ts'
 import { isBanned } from './bans.ts'
 import { type Reader, requireReader } from './readers.ts'
-import { findReaderCalled, lockReader, searchReaders } from './record-sql.ts'
+import { findReaderCalled, lockReader, searchReaders, selectReaderIds } from './record-sql.ts'
 
 /** Keeps a reader from writing; in shadow, from being seen. */
 export interface Ban {
@@ -91,6 +91,12 @@ const loadReader = perRequest<Id, ReaderRecord | null>(async (ctx, ids) => {
   const byId = new Map((await ctx.app.prisma.reader.findMany({ where })).map((reader) => [reader.id, reader]))
   return ids.map((id) => byId.get(id) ?? null)
 })
+
+/** The ids of the readers with these external ids, those that there are, merged ones followed. */
+export async function findReaderIds(ctx: Ctx, externalIds: readonly string[]): Promise<ReadonlyMap<string, Id>> {
+  const rows = await selectReaderIds(ctx.app.db.query, requireCaller(ctx).tenant.id, externalIds)
+  return new Map(rows.map(({ id, externalId }) => [externalId, id]))
+}
 
 // Excludes readers whose erasure has begun.
 const FOUND = { erasingAt: null }

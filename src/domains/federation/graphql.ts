@@ -1,0 +1,57 @@
+import { grouped } from '../../core/texts.ts'
+import { takeNodes } from '../../schema/budget.ts'
+import { builder } from '../../schema/builder.ts'
+import { asNode, nodeTypeOf } from '../../schema/node-type.ts'
+import { subgraphOf } from '../../schema/subgraph.ts'
+import type { Comment } from '../comments/comment.ts'
+import { CommentRef } from '../comments/graphql.ts'
+import type { Discussion } from '../discussions/discussions.ts'
+import { DiscussionRef } from '../discussions/graphql.ts'
+import { ReaderRef } from '../readers/graphql.ts'
+import type { Reader } from '../readers/readers.ts'
+import { findEntities, KEYS, MAX_REPRESENTATIONS } from './entities.ts'
+
+// The names and types are those of the Federation 2 specification.
+
+builder.scalarType('_Any', {
+  description: 'The type of an entity, and one of its keys: `{"__typename": "Discussion", "externalId": "article-1"}`.',
+  serialize: (value) => value,
+  parseValue: (value) => value,
+})
+
+const EntityUnion = builder.unionType('_Entity', {
+  description: 'What other subgraphs of a federated graph may name.',
+  types: [CommentRef, DiscussionRef, ReaderRef],
+  resolveType: (value) => nodeTypeOf(value) ?? null,
+})
+
+const ServiceRef = builder.objectRef<{ sdl: string }>('_Service').implement({
+  description: 'This service as a subgraph.',
+  fields: (t) => ({ sdl: t.exposeString('sdl', { description: 'Its schema, the same as of GET /graphql/sdl.' }) }),
+})
+
+builder.queryField('_service', (t) =>
+  t.field({
+    type: ServiceRef,
+    access: 'key',
+    description: 'Returns this service as a subgraph, for the composition of a federated graph.',
+    resolve: (_root, _args, _ctx, { schema }) => ({ sdl: subgraphOf(schema, KEYS) }),
+  }),
+)
+
+builder.queryField('_entities', (t) =>
+  t.field({
+    type: [EntityUnion],
+    nullable: { list: false, items: true },
+    access: 'key',
+    description: `Returns up to ${grouped(MAX_REPRESENTATIONS)} objects that a gateway names by their keys, in the order of the request. Null if the caller may see none: the rules are those of the query of its type.`,
+    args: { representations: t.arg({ type: ['_Any'], required: true, description: 'Their types and keys.' }) },
+    resolve: async (_root, { representations }, ctx, info) => {
+      const found = await findEntities(ctx, representations)
+      // `node` is of the type that the name says.
+      const entities = found.map((each) => each && (asNode(each.type, each.node) as Comment | Discussion | Reader))
+      await takeNodes(ctx, info, entities, '/representations')
+      return entities
+    },
+  }),
+)

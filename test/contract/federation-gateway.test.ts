@@ -1,0 +1,123 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+import { parse } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { findInExamples } from '../harness/examples.ts'
+import { ROOT } from '../harness/markdown.ts'
+import { freePort } from '../harness/ports.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+const isHere = findInExamples('@apollo/gateway') !== undefined
+
+describe.skipIf(!isHere)(
+  `examples/federation: Apollo's gateway over two subgraphs${isHere ? '' : ' (skipped: npm ci --prefix examples)'}`,
+  () => {
+    let service: TestService
+    let gateway: ChildProcess
+    let url: string
+
+    beforeAll(async () => {
+      service = await startService({ worker: false })
+      for (const [page, reader] of [
+        ['article-1', 'reader-1'],
+        ['article-2', 'reader-2'],
+      ] as const) {
+        const headers = await service.as(reader, { name: reader.toUpperCase() })
+        const path = `/discussions/by-external/${page}/comments`
+        const { status, text } = await service.call('POST', path, { body: { body: `On ${page}.` }, headers })
+        expect(status, text).toBe(201)
+      }
+      const { json } = await service.call('POST', '/keys', { body: { label: 'gateway', capabilities: [] } })
+      const [port, articles] = [await freePort(), await freePort()]
+      url = `http://127.0.0.1:${port}`
+      gateway = spawn(process.execPath, [join(ROOT, 'examples/federation/gateway.mjs')], {
+        env: {
+          ...process.env,
+          BASE: service.url,
+          ENGAGEMENT_API_KEY: json.key,
+          GATEWAY_PORT: String(port),
+          ARTICLES_PORT: String(articles),
+        },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      await Promise.race([
+        once(gateway.stdout as NonNullable<typeof gateway.stdout>, 'data'),
+        once(gateway, 'exit').then(([code]) => Promise.reject(new Error(`the gateway has ended with ${code}`))),
+      ])
+    }, 60_000)
+    afterAll(async () => {
+      if (gateway?.exitCode === null && gateway.kill()) await once(gateway, 'exit')
+      await service?.close()
+    })
+
+    async function ask(query: string, headers: Record<string, string> = {}): Promise<unknown> {
+      const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ query }) })
+      return response.json()
+    }
+
+    const PAGE = `{ articles { title author { name } discussion { externalId commentCount
+      comments(first: 5) { nodes { body author { name } } } } } }`
+
+    const discussionOf = (n: number) => ({
+      externalId: `article-${n}`,
+      commentCount: 1,
+      comments: { nodes: [{ body: `On article-${n}.`, author: { name: `READER-${n}` } }] },
+    })
+
+    test('one query goes through both; who has not written, and a page without comments, is null', async () => {
+      expect(await ask(PAGE)).toMatchObject({
+        data: {
+          articles: [
+            { title: 'The first', author: { name: 'READER-1' }, discussion: discussionOf(1) },
+            { title: 'The second', author: { name: 'READER-2' }, discussion: discussionOf(2) },
+            { title: 'The third', author: { name: null }, discussion: null },
+          ],
+        },
+      })
+    })
+
+    test('the entities of a query come together', async () => {
+      const query = vi.spyOn(service.app.db, 'query')
+      await ask(PAGE)
+      const names = query.mock.calls.map(([{ name }]) => name)
+      query.mockRestore()
+      for (const name of ['discussions_by_ids', 'reader_ids_by_external_id', 'readers_in_view']) {
+        expect(
+          names.filter((each) => each === name),
+          name,
+        ).toHaveLength(1)
+      }
+    })
+
+    test('a reader writes through the gateway, and one whom nobody may see any more is null', async () => {
+      const mutation = `mutation { createComment(input: { discussion: { externalId: "article-3" }, body: "New." }) {
+        comment { id author { externalId } } } }`
+      const { data } = (await ask(mutation, await service.as('reader-nobody-knows', { name: 'Now known' }))) as {
+        data: { createComment: { comment: { id: string; author: object } } }
+      }
+      expect(data.createComment.comment.author).toEqual({ externalId: 'reader-nobody-knows' })
+      const authors = '{ articles { author { name } } }'
+      const told = (name: string | null) => ({
+        data: { articles: ['READER-1', 'READER-2', name].map((each) => ({ author: { name: each } })) },
+      })
+      expect(await ask(authors)).toEqual(told('Now known'))
+      await service.call('POST', `/comments/${data.createComment.comment.id}/reject`)
+      expect(await ask(authors)).toEqual(told(null))
+    })
+
+    test("Apollo's composition takes the subgraph as well", async () => {
+      const { text } = await service.call('GET', '/../../graphql/sdl')
+      const { composeServices } = (await import(findInExamples('@apollo/composition') ?? '')) as {
+        composeServices(services: object[]): { errors?: Error[]; supergraphSdl?: string }
+      }
+      const { errors, supergraphSdl } = composeServices([
+        { name: 'engagement', url: service.url, typeDefs: parse(text) },
+      ])
+      expect(errors).toBeUndefined()
+      expect(supergraphSdl).toContain('type Discussion')
+    })
+  },
+)
