@@ -9,22 +9,23 @@ const read = <T>(name: string, schema: z.ZodType<T>): T =>
   schema.parse(JSON.parse(readFileSync(join(root, name), 'utf8')))
 
 const names = z.record(z.string(), z.string()).default({})
-const manifest = read('package.json', z.object({ dependencies: names, devDependencies: names }))
-const { packages } = read(
-  'package-lock.json',
-  z.object({
-    packages: z.record(z.string(), z.object({ version: z.string().optional(), optionalDependencies: names })),
-  }),
-)
+const manifestSchema = z.object({ dependencies: names, devDependencies: names })
+const lockSchema = z.object({
+  packages: z.record(z.string(), z.object({ version: z.string().optional(), optionalDependencies: names })),
+})
 
-describe('dependencies', () => {
-  test.each(Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }))(
-    '%s is pinned to %s, the version of the lock file',
-    (name, version) => {
-      expect(version).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/)
-      expect(packages[`node_modules/${name}`]?.version).toBe(version)
-    },
-  )
+const namedIn = (folder: string): Record<string, string> => {
+  const { dependencies, devDependencies } = read(join(folder, 'package.json'), manifestSchema)
+  return { ...dependencies, ...devDependencies }
+}
+
+describe.each(['.', 'examples'])('dependencies of %s', (folder) => {
+  const { packages } = read(join(folder, 'package-lock.json'), lockSchema)
+
+  test.each(Object.entries(namedIn(folder)))('%s is pinned to %s, the version of the lock file', (name, version) => {
+    expect(version).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/)
+    expect(packages[`node_modules/${name}`]?.version).toBe(version)
+  })
 
   // npm omits packages that it cannot fetch from a lock file, and then refuses to install from
   // that file.
@@ -33,4 +34,11 @@ describe('dependencies', () => {
     const locked = new Set(Object.keys(packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 13)))
     expect(optional.filter((name) => !locked.has(name))).toEqual([])
   })
+})
+
+test('what the service and the examples both name has one version', () => {
+  const own = namedIn('.')
+  const both = Object.entries(namedIn('examples')).filter(([name]) => own[name] !== undefined)
+  expect(both.length).toBeGreaterThan(0)
+  expect(both.filter(([name, version]) => own[name] !== version)).toEqual([])
 })
