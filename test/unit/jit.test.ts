@@ -2,7 +2,6 @@ import {
   buildSchema,
   type DocumentNode,
   execute,
-  type ExecutionArgs,
   type ExecutionResult,
   type GraphQLSchema,
   isObjectType,
@@ -10,7 +9,7 @@ import {
 } from 'graphql'
 import { expect, test } from 'vitest'
 
-import { useCompiledQueries } from '../../src/api/graphql/jit.ts'
+import { createExecutor, type Operation } from '../../src/api/graphql/jit.ts'
 import { randomOf } from '../harness/random.ts'
 
 const schema = buildSchema(
@@ -26,47 +25,51 @@ function doubling(fragments: number): DocumentNode {
   return parse(`{ comment { ...f${fragments} } } fragment f0 on Comment { id } ${others.join(' ')}`)
 }
 
-const caller = {}
+const caller = {} as NonNullable<Operation['contextValue']['caller']>
 
-/** Which of the executions of one document were compiled. */
-function executions(document: DocumentNode, contextValue: object, times = 4): boolean[] {
-  const plugin = useCompiledQueries(schema)
-  return Array.from({ length: times }, () => {
-    let compiled = false
-    const args = { schema, document, contextValue }
-    void plugin.onExecute?.({ args, setExecuteFn: () => void (compiled = true) } as never)
-    return compiled
+/** Executes operations with one cache, and tells of each whether it was compiled. */
+function executor(of: GraphQLSchema) {
+  let interpreted = 0
+  const run = createExecutor(of, (operation) => {
+    interpreted++
+    return execute(operation)
   })
+  return async (operation: Omit<Operation, 'schema'>): Promise<{ isCompiled: boolean; answer: ExecutionResult }> => {
+    interpreted = 0
+    const answer = await run({ schema: of, ...operation })
+    return { isCompiled: interpreted === 0, answer }
+  }
 }
 
-test('compiles a document at its third use', () => {
-  expect(executions(parse('{ comment { id } }'), { caller })).toEqual([false, false, true, true])
+/** Which of the executions of one document were compiled. */
+async function executions(document: DocumentNode, contextValue: Operation['contextValue'], times = 4) {
+  const run = executor(schema)
+  const all: boolean[] = []
+  for (let n = 0; n < times; n++) all.push((await run({ document, contextValue })).isCompiled)
+  return all
+}
+
+test('compiles a document at its third use', async () => {
+  expect(await executions(parse('{ comment { id } }'), { caller })).toEqual([false, false, true, true])
 })
 
-test('does not compile for a caller without credentials', () => {
-  expect(executions(parse('{ comment { id } }'), { caller: null })).toEqual([false, false, false, false])
+test('does not compile for a caller without credentials', async () => {
+  expect(await executions(parse('{ comment { id } }'), { caller: null })).toEqual([false, false, false, false])
 })
 
-test('never compiles a document whose expanded fragments have thousands of fields', () => {
-  expect(executions(doubling(6), { caller })).toContain(true)
-  expect(executions(doubling(10), { caller })).not.toContain(true)
+test('never compiles a document whose expanded fragments have thousands of fields', async () => {
+  expect(await executions(doubling(6), { caller })).toContain(true)
+  expect(await executions(doubling(10), { caller })).not.toContain(true)
   // It would take all memory there is.
-  expect(executions(doubling(60), { caller })).not.toContain(true)
+  expect(await executions(doubling(60), { caller })).not.toContain(true)
 })
 
 test('wrong variables get the same error, compiled or not', async () => {
   const document = parse('query ($id: ID!) { byId(id: $id) { id } }')
-  const args = { schema, document, contextValue: { caller }, variableValues: { id: { a: 1 } } }
   const answers: ExecutionResult[] = []
-  const plugin = useCompiledQueries(schema)
+  const run = executor(schema)
   for (let n = 0; n < 4; n++) {
-    let run: (args: ExecutionArgs) => unknown = execute
-    void plugin.onExecute?.({
-      args,
-      executeFn: execute,
-      setExecuteFn: (other: typeof run) => void (run = other),
-    } as never)
-    answers.push((await run(args)) as ExecutionResult)
+    answers.push((await run({ document, contextValue: { caller }, variableValues: { id: { a: 1 } } })).answer)
   }
   expect(answers.map((answer) => JSON.stringify(answer))).toEqual(Array(4).fill(JSON.stringify(answers[0])))
   expect(answers[0]?.errors?.[0]?.locations).toEqual([{ line: 1, column: 8 }])
@@ -158,15 +161,11 @@ function randomRequest(random: () => number): { source: string; variables: Recor
 
 /** The answer to the use of a document that is compiled. */
 async function compiledAnswer(of: GraphQLSchema, document: DocumentNode, variableValues: Record<string, unknown> = {}) {
-  const plugin = useCompiledQueries(of)
-  const args = { schema: of, document, contextValue: { caller }, variableValues }
-  let run: (args: ExecutionArgs) => unknown = execute
-  for (let n = 0; n < 3; n++) {
-    run = execute
-    const setExecuteFn = (other: typeof run): void => void (run = other)
-    void plugin.onExecute?.({ args, executeFn: execute, setExecuteFn } as never)
-  }
-  return { isCompiled: run !== execute, answer: (await run(args)) as ExecutionResult }
+  const run = executor(of)
+  const use = () => run({ document, contextValue: { caller }, variableValues })
+  await use()
+  await use()
+  return use()
 }
 
 test('compiled documents answer their fields in the order of graphql-js', async () => {
@@ -219,16 +218,14 @@ test.each(ORDERED)('answers %s', async (_name, source, variables, answer) => {
   expect(JSON.stringify((await compiledAnswer(things, document, variables)).answer)).toBe(`{"data":${answer}}`)
 })
 
-test('compiles a document again for other outcomes of its conditions', () => {
-  const plugin = useCompiledQueries(schema)
+test('compiles a document again for other outcomes of its conditions', async () => {
+  const run = executor(schema)
   const document = parse('query ($a: Boolean!) { comment { id @include(if: $a) } }')
-  const isCompiled = (a: boolean): boolean => {
-    let compiled = false
-    const args = { schema, document, contextValue: { caller }, variableValues: { a } }
-    void plugin.onExecute?.({ args, setExecuteFn: () => void (compiled = true) } as never)
-    return compiled
+  const compiled: boolean[] = []
+  for (const a of [true, true, false, true, false, false]) {
+    compiled.push((await run({ document, contextValue: { caller }, variableValues: { a } })).isCompiled)
   }
-  expect([true, true, false, true, false, false].map(isCompiled)).toEqual([false, false, false, true, false, true])
+  expect(compiled).toEqual([false, false, false, true, false, true])
 })
 
 test('the fields of a mutation run one after the other, also after one with a refused argument', async () => {

@@ -1,5 +1,7 @@
 import {
   type DocumentNode,
+  execute,
+  type ExecutionArgs,
   type ExecutionResult,
   getOperationAST,
   type GraphQLSchema,
@@ -7,7 +9,6 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit'
-import type { Plugin } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 
 import type { Ctx } from '../../core/context.ts'
@@ -39,14 +40,19 @@ interface Compiled {
   fields: number
 }
 
+/** An operation of a request. */
+export type Operation = ExecutionArgs & { contextValue: Pick<Ctx, 'caller'> }
+
+type Execute = (operation: Operation) => Promise<ExecutionResult> | ExecutionResult
+
 /**
- * Compiles documents that come repeatedly. The server's parser cache returns the same DocumentNode
- * for the same text, so data about a document is kept with it.
+ * Executes operations; compiles documents that come repeatedly. The cache of parsed documents
+ * returns the same DocumentNode for the same text, so data about a document is kept with it.
  *
  * Not for callers without credentials, nor for documents that their fragments make huge: one of 1.4
  * KB that doubles twelve times took all memory of the process.
  */
-export function useCompiledQueries(schema: GraphQLSchema): Plugin<Ctx> {
+export function createExecutor(schema: GraphQLSchema, interpret: Execute = execute): Execute {
   const forms = new WeakMap<DocumentNode, LRUCache<string, Form>>()
   const kept = new LRUCache<Form, Compiled>({
     maxSize: MAX_KEPT_FIELDS,
@@ -74,22 +80,16 @@ export function useCompiledQueries(schema: GraphQLSchema): Plugin<Ctx> {
     return form
   }
 
-  return {
-    onExecute({ args, executeFn, setExecuteFn }) {
-      const { document, operationName, rootValue, contextValue, variableValues } = args
-      const { caller } = contextValue
-      if (caller === null) return
-      const conditions = conditionsOf(document, operationName ?? '', variableValues ?? {})
-      if (conditions === null) return
-      const compiled = compiledOf(document, operationName ?? '', conditions)
-      if (compiled === null) return
-      setExecuteFn((): Promise<ExecutionResult> | ExecutionResult => {
-        const result = compiled.query(rootValue, contextValue, variableValues ?? {})
-        // Invalid variables: nothing has run. graphql-js reports the error, so that it does not
-        // depend on how often the document has come.
-        return 'errors' in result && !('data' in result) ? executeFn(args) : result
-      })
-    },
+  return (operation) => {
+    const { document, operationName, contextValue, variableValues } = operation
+    if (contextValue.caller === null) return interpret(operation)
+    const conditions = conditionsOf(document, operationName ?? '', variableValues ?? {})
+    const compiled = conditions && compiledOf(document, operationName ?? '', conditions)
+    if (compiled === null) return interpret(operation)
+    const result = compiled.query(undefined, contextValue, variableValues ?? {})
+    // Invalid variables: nothing has run. graphql-js reports the error, so that it does not depend
+    // on how often the document has come.
+    return 'errors' in result && !('data' in result) ? interpret(operation) : result
   }
 }
 

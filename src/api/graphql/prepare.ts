@@ -10,7 +10,7 @@ import {
 import type { RequestParams } from 'graphql-sse'
 import { LRUCache } from 'lru-cache'
 
-import { type Ctx, perApp } from '../../core/context.ts'
+import { type App, type Ctx, perApp } from '../../core/context.ts'
 import { hasIntrospection } from '../../core/settings.ts'
 import { costErrors } from './cost.ts'
 import { checkDocument } from '../../schema/document-size.ts'
@@ -23,8 +23,9 @@ export interface Prepared extends ExecutionArgs {
   contextValue: Record<PropertyKey, unknown>
 }
 
+/** A document and its errors; null if it does not parse. */
 interface Checked {
-  document: DocumentNode
+  document: DocumentNode | null
   errors: readonly GraphQLError[]
 }
 
@@ -51,16 +52,12 @@ const checkedOf = perApp(() => keptByLength<Checked>())
  * like any other.
  */
 export function prepare(ctx: Ctx, { query, operationName, variables }: RequestParams): Prepared | ExecutionResult {
-  try {
-    const { document, errors } = check(ctx, query)
-    const all = errors.length > 0 ? errors : requestErrors(document, operationName, variables ?? {})
-    if (all.length > 0) return { data: null, errors: all }
-    const contextValue = { ...ctx }
-    return { schema, document, operationName: operationName ?? null, variableValues: variables ?? null, contextValue }
-  } catch (error) {
-    if (error instanceof GraphQLError) return { data: null, errors: [error] }
-    throw error
-  }
+  const { document, errors } = check(ctx.app, query)
+  if (document === null || errors.length > 0) return { data: null, errors }
+  const refused = requestErrors(document, operationName, variables ?? {})
+  if (refused.length > 0) return { data: null, errors: refused }
+  const contextValue = { ...ctx }
+  return { schema, document, operationName: operationName ?? null, variableValues: variables ?? null, contextValue }
 }
 
 /** The errors of a request with a valid document: its operation name, its variables, its cost. */
@@ -73,19 +70,25 @@ export function requestErrors(
   return errors.length > 0 ? errors : costErrors(schema, document, variables)
 }
 
-/** A parsed document, and its errors. */
-function check({ app }: Ctx, query: string): Checked {
+/** Parses and validates a document. Throws `validation_failed` for one that is too large. */
+export function check(app: App, query: string): Checked {
   const kept = checkedOf(app)
   const known = kept.get(query)
   if (known !== undefined) return known
   checkDocument(query)
-  const document = parse(query)
-  const checked = {
-    document,
-    errors: documentErrors(schema, document, { introspection: hasIntrospection(app.settings) }),
-  }
+  const checked = checkNow(query, { introspection: hasIntrospection(app.settings) })
   kept.set(query, checked)
   return checked
+}
+
+function checkNow(query: string, options: { introspection: boolean }): Checked {
+  try {
+    const document = parse(query)
+    return { document, errors: documentErrors(schema, document, options) }
+  } catch (error) {
+    if (error instanceof GraphQLError) return { document: null, errors: [error] }
+    throw error
+  }
 }
 
 /** Whether a prepared operation is a subscription. */

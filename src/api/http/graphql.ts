@@ -1,32 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import {
-  type DocumentNode,
-  execute,
-  type ExecutionResult,
-  getOperationAST,
-  GraphQLError,
-  type GraphQLSchema,
-  OperationTypeNode,
-} from 'graphql'
-import { createYoga, type Plugin } from 'graphql-yoga'
+import { type ExecutionResult, type GraphQLError, OperationTypeNode } from 'graphql'
 
 import { type App, type Ctx, requireAccess } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
-import { hasGraphiQL, hasIntrospection } from '../../core/settings.ts'
+import { hasGraphiQL } from '../../core/settings.ts'
 import { KEYS } from '../../domains/federation/entities.ts'
-import { documentErrors } from '../../schema/document-rules.ts'
 import { subgraphOf } from '../../schema/subgraph.ts'
-import { costOf } from '../graphql/cost.ts'
 import { withDocument } from '../graphql/documents.ts'
 import { GRAPHQL_RESPONSE } from '../graphql/errors.ts'
-import { useCompiledQueries } from '../graphql/jit.ts'
 import { maskResult } from '../graphql/mask.ts'
 import { answerMutation, type Once, type Responded } from '../graphql/once.ts'
 import { asksFor, checkParams, checkQuery, countMutations, type Params, paramsInQuery } from '../graphql/params.ts'
-import { keptByLength, requestErrors } from '../graphql/prepare.ts'
+import { type Result, run } from '../graphql/run.ts'
 import { schema } from '../graphql/schema.ts'
 import { createEventStreams } from '../graphql-sse/event-stream.ts'
 import { JSON_TYPE } from './body.ts'
+import { sendDocumentPage } from './document-pages.ts'
 import { preferredType } from './encoding.ts'
 import { sendTagged } from './etags.ts'
 import { serveGraphiQL } from './graphiql.ts'
@@ -47,9 +36,6 @@ interface HttpSide extends Once {
  * subgraph at `/graphql/sdl`.
  */
 export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSide): void {
-  // Yoga loads Node's fetch, which is 3 % of a start: the first request opens it.
-  let opened: Run | undefined
-  const run: Run = (...asked) => (opened ??= openYoga(app))(...asked)
   const costHeader = `${app.settings.HEADER_PREFIX}Cost`.toLowerCase()
   const streams = createEventStreams(app)
   // Only for these routes: as a hook of the server it would run for every request of REST too.
@@ -98,10 +84,12 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     if (isOnce) {
       return http.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx)))
     }
+    // An answer that tells its cost is for this request alone.
+    const isPage = isKept && !isCostAsked
+    const page = isPage ? await sendDocumentPage(request, reply, params, { type, vary: VARY, respond }) : null
+    if (page !== null) return page
     const { status, contentType, body, errors } = await respond(request.ctx)
-    if (isKept && errors.length === 0) {
-      return sendTagged(request, reply, { text: body, type: contentType, vary: 'Origin, Accept' })
-    }
+    if (isPage && errors.length === 0) return sendTagged(request, reply, { text: body, type: contentType, vary: VARY })
     // Bytes: Fastify would write the type in its own way.
     return reply
       .code(status)
@@ -150,52 +138,14 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
 const mutationByGet = (): ServiceError =>
   new ServiceError('method_not_allowed', { allow: ['POST'], detail: 'A mutation comes by POST.' })
 
+/** What answers depend on, beside the credentials. */
+const VARY = 'Origin, Accept'
 const EVENTS = 'text/event-stream; charset=utf-8'
 const ANSWERS = [JSON_TYPE, GRAPHQL_RESPONSE]
 const PAGE = 'text/html; charset=utf-8'
 
 const isFromBrowser = ({ headers }: FastifyRequest): boolean =>
   preferredType(headers.accept, [JSON_TYPE, PAGE]) === PAGE
-
-/** What became of a request. `data` is there if its operation was executed. */
-interface Result extends ExecutionResult {
-  isParsed: boolean
-}
-
-type Run = (ctx: Ctx, params: Params, options: { isCostAsked: boolean }) => Promise<Result>
-
-/** Yoga's engine, with its caches and plugins. Its HTTP is older than the standard. */
-function openYoga(app: App): Run {
-  const yoga = createYoga<ServerContext, Ctx>({
-    schema,
-    context: ({ ctx }) => ctx,
-    // Limits first: refused documents are not worth compiling.
-    plugins: [limitDocuments(app), keepOrder, useCompiledQueries(schema), traceOperations],
-    // Yoga's own masking knows no codes; ours is applied to every result.
-    maskedErrors: false,
-    batching: false,
-    logging: false,
-    parserAndValidationCache: { documentCache: keptByLength(), errorCache: keptByLength() },
-  })
-  return async (ctx, { query, operationName, variables }, { isCostAsked }) => {
-    const { parse, validate, execute: run, contextFactory } = yoga.getEnveloped({ ctx })
-    let document: DocumentNode
-    try {
-      document = parse(query) as DocumentNode
-    } catch (error) {
-      if (error instanceof GraphQLError) return { errors: [error], isParsed: false }
-      throw error
-    }
-    const errors = validate(schema, document) as readonly GraphQLError[]
-    if (errors.length > 0) return { errors, isParsed: true }
-    const contextValue = (await contextFactory()) as Ctx
-    const args = { schema, document, contextValue, variableValues: variables ?? {}, operationName }
-    const result = (await run(args)) as ExecutionResult
-    if (!isCostAsked) return { ...result, isParsed: true }
-    const cost = costOf(schema, document, { operationName, variables: variables ?? {} })
-    return { ...result, extensions: { ...result.extensions, cost }, isParsed: true }
-  }
-}
 
 /**
  * The answer by "GraphQL over HTTP". Who accepts JSON alone gets 200 for every request that is well
@@ -219,45 +169,4 @@ function retryHeader(errors: readonly GraphQLError[]): Record<string, string> {
   const seconds = errors.map(({ extensions }) => Number(extensions.retryAfterSeconds ?? 0))
   const longest = Math.max(0, ...seconds)
   return longest === 0 ? {} : { 'retry-after': String(longest) }
-}
-
-interface ServerContext {
-  ctx: Ctx
-}
-
-/** Yoga's own executor answers fields as they are ready, not in the order of the selection. */
-const keepOrder: Plugin = { onExecute: ({ setExecuteFn }) => setExecuteFn(execute) }
-
-/** An operation is a span of its request's trace, named by its kind and name. */
-const traceOperations: Plugin<Ctx> = {
-  onExecute({ args }) {
-    const { span } = args.contextValue.app
-    const operation = span && getOperationAST(args.document, args.operationName)
-    if (span === undefined || operation == null) return undefined
-    const { operation: kind, name } = operation
-    const named = name === undefined ? {} : { 'graphql.operation.name': name.value.slice(0, MAX_NAME) }
-    const part = span.enter(kind, { attributes: { 'graphql.operation.type': kind, ...named } })
-    return {
-      onExecuteDone: ({ result }) => part.end('errors' in result && result.errors !== undefined ? 'errors' : undefined),
-    }
-  },
-}
-
-/** The most characters of an operation's name in a trace. */
-const MAX_NAME = 64
-
-/**
- * Refuses documents over the limits: by their text once, because Yoga caches that; by their
- * variables each time.
- */
-function limitDocuments(app: App): Plugin {
-  const options = { introspection: hasIntrospection(app.settings) }
-  return {
-    onValidate: ({ setValidationFn }) =>
-      setValidationFn((of: GraphQLSchema, document: DocumentNode) => documentErrors(of, document, options)),
-    onExecute: ({ args, setResultAndStopExecution }) => {
-      const errors = requestErrors(args.document, args.operationName, args.variableValues ?? {})
-      if (errors.length > 0) setResultAndStopExecution({ errors })
-    },
-  }
 }
