@@ -4,6 +4,7 @@ import { benchAnalytics } from './analytics.ts'
 import { benchApi } from './api.ts'
 import { benchCpu } from './cpu.ts'
 import { benchEmbedded } from './embedded.ts'
+import { benchGraphql } from './graphql.ts'
 import { benchImport } from './import.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchCreate } from './create.ts'
@@ -25,6 +26,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   neighbours: benchNeighbours,
   api: benchApi,
   cpu: benchCpu,
+  graphql: benchGraphql,
   toggle: benchToggle,
   stream: benchStream,
   peers: benchPeers,

@@ -16,7 +16,7 @@ const ROUNDS = 20
 const SECONDS = 0.4
 const DISCUSSIONS = 500
 
-interface Side {
+export interface Side {
   process: BenchProcess
   requests: readonly Buffer[]
 }
@@ -39,7 +39,7 @@ export async function benchCpu(): Promise<void> {
     const bare = opened(await startBareServer(service.databaseUrl, { ...env, TENANT_ID: filled.tenantId }))
     for (const [title, { asked, ofBare }] of Object.entries(await requestsOf(service, filled))) {
       const sides = Object.entries(builds).map(([name, each]) => [name, { process: each, requests: asked }] as const)
-      await report(title, { bare: { process: bare, requests: ofBare }, ...Object.fromEntries(sides) })
+      await report(`cpu: ${title}`, { bare: { process: bare, requests: ofBare }, ...Object.fromEntries(sides) })
     }
   } finally {
     for (const process of open) await process.close()
@@ -72,25 +72,27 @@ async function requestsOf(service: BenchService, { discussionIds, externalIds }:
   }
 }
 
-async function report(title: string, sides: Readonly<Record<string, Side>>): Promise<void> {
+/** Measures sides turn by turn, and prints them beside the first of them. */
+export async function report(title: string, sides: Readonly<Record<string, Side>>, roundCount = ROUNDS): Promise<void> {
+  const [reference = ''] = Object.keys(sides)
   const rounds: Record<string, Turn[]> = {}
   for (const side of Object.values(sides)) {
     for (let warmed = 0; warmed < WARM_REQUESTS;) warmed += (await turn(side, 1)).answered
   }
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < roundCount; round++) {
     const all = Object.entries(sides)
     for (const [name, side] of round % 2 === 0 ? all : all.toReversed()) {
       ;(rounds[name] ??= []).push(await turn(side, SECONDS))
     }
   }
-  console.log(`cpu: ${title}, ${CONNECTIONS} connections, median of ${ROUNDS} turns`)
+  console.log(`${title}, ${CONNECTIONS} connections, median of ${roundCount} turns`)
   for (const [name, all] of Object.entries(rounds)) {
     const [micros, rate] = (['micros', 'perSecond'] as const).map((figure) => ({
       own: median(all.map((each) => each[figure])),
-      toBare: median(all.map((each, round) => each[figure] / (rounds.bare?.[round]?.[figure] ?? NaN))),
+      ratio: median(all.map((each, round) => each[figure] / (rounds[reference]?.[round]?.[figure] ?? NaN))),
     }))
     console.log(
-      `  ${name.padEnd(12)} ${micros?.own.toFixed(0)} µs a request, ${micros?.toBare.toFixed(2)} × bare; ${rate?.own.toFixed(0)}/s, ${rate?.toBare.toFixed(2)} ×`,
+      `  ${name.padEnd(12)} ${micros?.own.toFixed(0)} µs a request, ${micros?.ratio.toFixed(2)} × ${reference}; ${rate?.own.toFixed(0)}/s, ${rate?.ratio.toFixed(2)} ×`,
     )
   }
 }

@@ -146,14 +146,21 @@ const SUBSCRIPTION = `subscription ($id: ID!) { discussionEvents(discussionId: $
   data { ... on CommentEventData { comment { id body bodyHtml status createdAt replyCount reactionCounts
     author { id externalId name } } } } } }`
 
-/** The same as a GraphQL subscription of much the same fields. */
-export function graphqlPeer({ service, discussionId, post }: Stage): Peer {
+/**
+ * The same as a GraphQL subscription of much the same fields, by the key or by the headers of
+ * another caller.
+ */
+export function graphqlPeer(
+  { service, discussionId, post }: Stage,
+  name = 'GraphQL',
+  headers?: Record<string, string>,
+): Peer {
   const query = new URLSearchParams({ query: SUBSCRIPTION, variables: JSON.stringify({ id: discussionId }) })
   return {
-    name: 'GraphQL',
+    name,
     pid: service.pid,
     port: service.port,
-    head: headOf(`/graphql/stream?${query.toString()}`, { 'X-API-Key': service.apiKey }),
+    head: headOf(`/graphql/stream?${query.toString()}`, headers ?? { 'X-API-Key': service.apiKey }),
     publish: (events) => together(events, post),
     close: () => Promise.resolve(),
   }

@@ -19,7 +19,7 @@ const COLLECTS = encodeURIComponent(
   "import v8 from 'node:v8';import vm from 'node:vm';v8.setFlagsFromString('--expose-gc');" +
     "const gc=vm.runInNewContext('gc');process.on('SIGUSR2',()=>gc())",
 )
-const COLLECTING = { NODE_OPTIONS: `--import=data:text/javascript,${COLLECTS}` }
+export const COLLECTING = { NODE_OPTIONS: `--import=data:text/javascript,${COLLECTS}` }
 
 /**
  * The stream beside its references in the same run, turn by turn: bare Node (`bare-stream.ts`), and
@@ -173,7 +173,7 @@ async function benchMemory(peers: readonly Peer[], listeners: Listeners): Promis
   console.log(`ratio to bare Node ${((held[0] ?? 0) / (held[1] ?? 1)).toFixed(2)} (target: 1.2)`)
 }
 
-async function resident({ pid }: Peer): Promise<number> {
+export async function resident({ pid }: Peer): Promise<number> {
   for (let n = 0; n < 3; n++) {
     process.kill(pid, 'SIGUSR2')
     await setTimeout(1000)
