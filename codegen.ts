@@ -9,7 +9,17 @@ import { join } from 'node:path'
 import { codegen } from '@graphql-codegen/core'
 import * as typedDocumentNode from '@graphql-codegen/typed-document-node'
 import * as operations from '@graphql-codegen/typescript-operations'
-import { Kind, lexicographicSortSchema, parse, printSchema, type TypeNode, visit } from 'graphql'
+import {
+  type DefinitionNode,
+  type DocumentNode,
+  Kind,
+  lexicographicSortSchema,
+  parse,
+  print,
+  printSchema,
+  type TypeNode,
+  visit,
+} from 'graphql'
 import { z } from 'zod'
 
 import { schema } from './src/api/graphql/schema.ts'
@@ -36,6 +46,7 @@ const settings = settingsTable(schema)
 if (!isForBuild) {
   writeOrCheck(schemaFile, text)
   await writeTransferSchema('docs/reference/transfer.schema.json')
+  await writeClientDocuments('src/clients/graphql')
 }
 await writeDocuments('src/domains', 'documents.ts', { optimizeDocumentNode: true })
 // A browser sends their text: it needs neither the tree nor what prints it.
@@ -56,11 +67,69 @@ function nonNull(type: TypeNode): TypeNode {
 }
 
 async function writeDocuments(folder: string, filename: string, how: object): Promise<void> {
-  const documents = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+  const documents = [...documentsIn(folder), { location: 'settings', document: parse(settingsFragments(settings)) }]
+  const plugins = { operations, typedDocumentNode }
+  const output = await generate(withoutRefusals, documents, plugins, how)
+  mkdirSync(join(root, 'src/generated'), { recursive: true })
+  writeFileSync(join(root, 'src/generated', filename), output)
+}
+
+/** The documents of the clients' package. A client prints them, so they come as their texts. */
+async function writeClientDocuments(folder: string): Promise<void> {
+  const documents = documentsIn(folder)
+  const types = await generate(parse(text), documents, { operations }, {})
+  const definitions = documents.flatMap(({ document }) => document.definitions)
+  const consts = definitions.map((definition) => clientDocument(definition, definitions))
+  const head = `// \`npm run generate\` writes this from page.graphql.
+import { type DocumentNode, parse } from 'graphql'
+
+/** A document with the types of its result and variables, as Apollo Client and urql know it. */
+export interface TypedDocumentNode<Result, Variables> extends DocumentNode {
+  __apiType?: (variables: Variables) => Result
+}
+
+const documentOf = <Result, Variables>(text: string): TypedDocumentNode<Result, Variables> =>
+  parse(text) as TypedDocumentNode<Result, Variables>
+`
+  await writeFormatted(join(root, folder, 'documents.ts'), [head, ...consts, types].join('\n'))
+}
+
+/** A constant with an operation, or a fragment, and the fragments that it uses. */
+function clientDocument(definition: DefinitionNode, all: readonly DefinitionNode[]): string {
+  const used = new Set<DefinitionNode>()
+  const use = (each: DefinitionNode): void => {
+    if (used.has(each)) return
+    used.add(each)
+    visit(each, {
+      FragmentSpread({ name }) {
+        const found = all.find((other) => other.kind === Kind.FRAGMENT_DEFINITION && other.name.value === name.value)
+        if (found !== undefined) use(found)
+      },
+    })
+  }
+  use(definition)
+  const printed = [...used].map((each) => print(each)).join('\n')
+  const isOperation = definition.kind === Kind.OPERATION_DEFINITION
+  if (!isOperation && definition.kind !== Kind.FRAGMENT_DEFINITION) throw new Error(`a ${definition.kind}`)
+  const name = definition.name?.value ?? ''
+  const kind = isOperation ? `${definition.operation[0]?.toUpperCase()}${definition.operation.slice(1)}` : 'Fragment'
+  const variables = isOperation ? `${name}${kind}Variables` : 'Record<string, never>'
+  return `export const ${name} = /* @__PURE__ */ documentOf<${name}${kind}, ${variables}>(\`${printed}\`)`
+}
+
+function documentsIn(folder: string): { location: string; document: DocumentNode }[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.graphql'))
     .sort()
     .map((file) => ({ location: file, document: parse(readFileSync(join(root, folder, file), 'utf8')) }))
-  documents.push({ location: 'settings', document: parse(settingsFragments(settings)) })
+}
+
+function generate(
+  schemaNode: DocumentNode,
+  documents: { location: string; document: DocumentNode }[],
+  pluginMap: Parameters<typeof codegen>[0]['pluginMap'],
+  how: object,
+): Promise<string> {
   const config = {
     ...how,
     scalars: { ID: 'string', DateTime: 'string', JSON: 'unknown' },
@@ -72,14 +141,6 @@ async function writeDocuments(folder: string, filename: string, how: object): Pr
     namingConvention: 'keep',
     dedupeFragments: true,
   }
-  const output = await codegen({
-    filename,
-    schema: withoutRefusals,
-    documents,
-    config,
-    plugins: [{ operations: {} }, { typedDocumentNode: {} }],
-    pluginMap: { operations, typedDocumentNode },
-  })
-  mkdirSync(join(root, 'src/generated'), { recursive: true })
-  writeFileSync(join(root, 'src/generated', filename), output)
+  const plugins = Object.keys(pluginMap).map((name) => ({ [name]: {} }))
+  return codegen({ filename: 'documents.ts', schema: schemaNode, documents, config, plugins, pluginMap })
 }

@@ -280,6 +280,8 @@ async function buildClients(): Promise<void> {
   // Both write the compiled types of the receiver; the variant without comments comes last.
   await tsc('browser', '--declaration', '--emitDeclarationOnly', '--removeComments', 'false')
   await tsc('browser')
+  await tsc('graphql', '--declaration', '--emitDeclarationOnly')
+  await tsc('graphql', '--removeComments')
 }
 
 /** The database for first starts. Its name changes only with the migrations or PGlite. */

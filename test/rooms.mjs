@@ -41,6 +41,7 @@ const ROOMS = {
   'clients/backend': { imports: [], not: [/^(?!node:)/] },
   'clients/receiver': { imports: [], not: [/^(?!node:)/] },
   'clients/browser': { imports: [], types: ['clients/receiver/events.ts'], not: [NO_PACKAGE] },
+  'clients/graphql': { imports: [], not: [/^(?!(graphql|@apollo\/client|@urql|relay-runtime)(\/|$))/] },
   'clients/widget': { imports: ['clients/browser/stream.ts'], not: [/^(?!lit\/)/] },
   // The schema, so that commands check documents as requests do.
   cli: { imports: ['core', 'data', 'operations', 'schema', 'api/graphql/schema.ts', 'app.ts'] },

@@ -1,0 +1,93 @@
+// For Apollo Client 4: `import { … } from 'engagement-service/graphql/apollo'`.
+import { ApolloLink, type ApolloCache, type FieldPolicy, type Reference, type TypePolicies } from '@apollo/client'
+import { Observable, print } from '@apollo/client/utilities'
+
+import type { GraphqlClient } from './client.ts'
+import { commentsOf, placeOf, withAt, type CommentChange, type ListedComment, type Placed, type Sort } from './lists.ts'
+
+/** Sends all operations by `client`; subscriptions go on after their last event. */
+export const engagementLink = (client: GraphqlClient): ApolloLink =>
+  new ApolloLink(
+    ({ query, operationName, variables, extensions, operationType, getContext }) =>
+      new Observable((observer) => {
+        // What Apollo's link for persisted queries sets.
+        const { includeQuery = true } = (getContext().http ?? {}) as { includeQuery?: boolean }
+        const text = includeQuery ? { query: print(query) } : {}
+        const request = { ...text, operationName, variables, extensions }
+        if (operationType === 'subscription') return client.subscribe(request, observer as never)
+        const control = new AbortController()
+        client.query(request, control.signal).then(
+          (result) => {
+            observer.next(result as never)
+            observer.complete()
+          },
+          (error: unknown) => observer.error(error),
+        )
+        return () => control.abort()
+      }),
+  )
+
+/** A list in the cache. */
+interface Page {
+  nodes: readonly Reference[]
+  pageInfo: { hasNextPage: boolean }
+}
+
+/** A list of comments: further pages follow what is there, each comment once. */
+const pages = (...keyArgs: string[]): FieldPolicy<Page> => ({
+  keyArgs,
+  merge(before, page, { args, readField }) {
+    if (before === undefined || args?.after == null) return page
+    const shown = new Set(before.nodes.map((node) => readField('id', node)))
+    return { ...page, nodes: [...before.nodes, ...page.nodes.filter((node) => !shown.has(readField('id', node)))] }
+  },
+})
+
+/** `new InMemoryCache({ typePolicies })`: which fields are lists, and which are replaced as a whole. */
+export const typePolicies: TypePolicies = {
+  Discussion: { fields: { comments: pages('sort', 'parentId') } },
+  Comment: { fields: { replies: pages('sort'), reactionGroups: { merge: false }, reactionCounts: { merge: false } } },
+  DiscussionCount: { keyFields: ['externalId'] },
+  PublicSettings: { keyFields: [] },
+}
+
+/**
+ * Brings the lists in the cache up to an event of a discussion, or to a written comment: its `data`
+ * as `{ comment, tombstones }`. Apollo Client itself stores the comments. The same event may be
+ * applied again.
+ */
+export function applyEvent(cache: ApolloCache, data: CommentChange<ListedComment>): void {
+  for (const comment of commentsOf(data)) {
+    // An event of reactions names its comment alone.
+    if (comment.discussionId === undefined) continue
+    const { parentId } = comment
+    const [__typename, id, field] =
+      parentId == null ? ['Discussion', comment.discussionId, 'comments'] : ['Comment', parentId, 'replies']
+    const owner = cache.identify({ __typename, id })
+    const own = cache.identify({ __typename: 'Comment', id: comment.id })
+    if (owner === undefined || own === undefined) continue
+    cache.modify({
+      id: owner,
+      fields: {
+        [field as string]: (given, { readField, storeFieldName, toReference }) => {
+          const list = given as Page
+          // A list of replies that was read by the discussion.
+          if (parentId == null && storeFieldName.includes('"parentId":"')) return list
+          const at = list.nodes.findIndex((node) => readField('id', node) === comment.id)
+          const others = list.nodes.filter((_, n) => n !== at)
+          const placed = others.map((node) => fieldsOf((name) => readField(name, node)))
+          const { hasNextPage } = list.pageInfo
+          const place = placeOf(comment, placed, { sort: sortOf(storeFieldName), at, hasNextPage })
+          const nodes = place < 0 ? others : withAt(others, place, toReference(own) as Reference)
+          return { ...list, nodes }
+        },
+      },
+    })
+  }
+}
+
+const fieldsOf = (read: (name: string) => unknown): Placed =>
+  Object.fromEntries(['id', 'status', 'replyCount', 'pinnedAt'].map((name) => [name, read(name)])) as never
+
+const sortOf = (storeFieldName: string): Sort =>
+  (/"sort":"(\w+)"/.exec(storeFieldName)?.[1] as Sort | undefined) ?? 'newest'

@@ -1,0 +1,898 @@
+// `npm run generate` writes this from page.graphql.
+import { type DocumentNode, parse } from 'graphql'
+
+/** A document with the types of its result and variables, as Apollo Client and urql know it. */
+export interface TypedDocumentNode<Result, Variables> extends DocumentNode {
+  __apiType?: (variables: Variables) => Result
+}
+
+const documentOf = <Result, Variables>(text: string): TypedDocumentNode<Result, Variables> =>
+  parse(text) as TypedDocumentNode<Result, Variables>
+
+export const ReaderParts = /* @__PURE__ */ documentOf<
+  ReaderPartsFragment,
+  Record<string, never>
+>(`fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+export const CommentParts = /* @__PURE__ */ documentOf<
+  CommentPartsFragment,
+  Record<string, never>
+>(`fragment CommentParts on Comment {
+  id
+  discussionId
+  parentId
+  depth
+  status
+  bodyHtml
+  createdAt
+  editedAt
+  deletedAt
+  pinnedAt
+  replyCount
+  author {
+    ...ReaderParts
+  }
+  reactionGroups {
+    type
+    count
+    viewerHasReacted
+  }
+}
+fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+export const CommentPage = /* @__PURE__ */ documentOf<
+  CommentPageFragment,
+  Record<string, never>
+>(`fragment CommentPage on CommentConnection {
+  nodes {
+    ...CommentParts
+  }
+  pageInfo {
+    hasNextPage
+    endCursor
+  }
+}
+fragment CommentParts on Comment {
+  id
+  discussionId
+  parentId
+  depth
+  status
+  bodyHtml
+  createdAt
+  editedAt
+  deletedAt
+  pinnedAt
+  replyCount
+  author {
+    ...ReaderParts
+  }
+  reactionGroups {
+    type
+    count
+    viewerHasReacted
+  }
+}
+fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+export const CommentPlace = /* @__PURE__ */ documentOf<
+  CommentPlaceFragment,
+  Record<string, never>
+>(`fragment CommentPlace on Comment {
+  ...CommentParts
+  parent {
+    id
+    replyCount
+  }
+  discussion {
+    id
+    commentCount
+    state
+  }
+}
+fragment CommentParts on Comment {
+  id
+  discussionId
+  parentId
+  depth
+  status
+  bodyHtml
+  createdAt
+  editedAt
+  deletedAt
+  pinnedAt
+  replyCount
+  author {
+    ...ReaderParts
+  }
+  reactionGroups {
+    type
+    count
+    viewerHasReacted
+  }
+}
+fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+export const DiscussionPage = /* @__PURE__ */ documentOf<
+  DiscussionPageQuery,
+  DiscussionPageQueryVariables
+>(`query DiscussionPage($externalId: String!, $first: Int = 20, $after: String, $sort: CommentSort = newest) {
+  discussion(by: {externalId: $externalId}) {
+    id
+    externalId
+    state
+    commentCount
+    lastEventId
+    comments(first: $first, after: $after, sort: $sort) {
+      ...CommentPage
+    }
+  }
+}
+fragment CommentPage on CommentConnection {
+  nodes {
+    ...CommentParts
+  }
+  pageInfo {
+    hasNextPage
+    endCursor
+  }
+}
+fragment CommentParts on Comment {
+  id
+  discussionId
+  parentId
+  depth
+  status
+  bodyHtml
+  createdAt
+  editedAt
+  deletedAt
+  pinnedAt
+  replyCount
+  author {
+    ...ReaderParts
+  }
+  reactionGroups {
+    type
+    count
+    viewerHasReacted
+  }
+}
+fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+export const CommentReplies = /* @__PURE__ */ documentOf<
+  CommentRepliesQuery,
+  CommentRepliesQueryVariables
+>(`query CommentReplies($id: ID!, $first: Int = 20, $after: String, $sort: CommentSort = oldest) {
+  comment(id: $id) {
+    id
+    replyCount
+    replies(first: $first, after: $after, sort: $sort) {
+      ...CommentPage
+    }
+  }
+}
+fragment CommentPage on CommentConnection {
+  nodes {
+    ...CommentParts
+  }
+  pageInfo {
+    hasNextPage
+    endCursor
+  }
+}
+fragment CommentParts on Comment {
+  id
+  discussionId
+  parentId
+  depth
+  status
+  bodyHtml
+  createdAt
+  editedAt
+  deletedAt
+  pinnedAt
+  replyCount
+  author {
+    ...ReaderParts
+  }
+  reactionGroups {
+    type
+    count
+    viewerHasReacted
+  }
+}
+fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+export const PageSettings = /* @__PURE__ */ documentOf<
+  PageSettingsQuery,
+  PageSettingsQueryVariables
+>(`query PageSettings {
+  publicSettings {
+    reactionTypes
+    maxDepth
+    editWindowSeconds
+  }
+}`)
+export const CurrentReader = /* @__PURE__ */ documentOf<
+  CurrentReaderQuery,
+  CurrentReaderQueryVariables
+>(`query CurrentReader {
+  viewer {
+    ...ReaderParts
+  }
+}
+fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+export const CreateComment = /* @__PURE__ */ documentOf<
+  CreateCommentMutation,
+  CreateCommentMutationVariables
+>(`mutation CreateComment($input: CreateCommentInput!) {
+  createComment(input: $input) {
+    comment {
+      ...CommentPlace
+    }
+  }
+}
+fragment CommentPlace on Comment {
+  ...CommentParts
+  parent {
+    id
+    replyCount
+  }
+  discussion {
+    id
+    commentCount
+    state
+  }
+}
+fragment CommentParts on Comment {
+  id
+  discussionId
+  parentId
+  depth
+  status
+  bodyHtml
+  createdAt
+  editedAt
+  deletedAt
+  pinnedAt
+  replyCount
+  author {
+    ...ReaderParts
+  }
+  reactionGroups {
+    type
+    count
+    viewerHasReacted
+  }
+}
+fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+export const UpdateComment = /* @__PURE__ */ documentOf<
+  UpdateCommentMutation,
+  UpdateCommentMutationVariables
+>(`mutation UpdateComment($input: UpdateCommentInput!) {
+  updateComment(input: $input) {
+    comment {
+      ...CommentParts
+    }
+  }
+}
+fragment CommentParts on Comment {
+  id
+  discussionId
+  parentId
+  depth
+  status
+  bodyHtml
+  createdAt
+  editedAt
+  deletedAt
+  pinnedAt
+  replyCount
+  author {
+    ...ReaderParts
+  }
+  reactionGroups {
+    type
+    count
+    viewerHasReacted
+  }
+}
+fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+export const DeleteComment = /* @__PURE__ */ documentOf<
+  DeleteCommentMutation,
+  DeleteCommentMutationVariables
+>(`mutation DeleteComment($input: DeleteCommentInput!) {
+  deleteComment(input: $input) {
+    comment {
+      ...CommentPlace
+    }
+  }
+}
+fragment CommentPlace on Comment {
+  ...CommentParts
+  parent {
+    id
+    replyCount
+  }
+  discussion {
+    id
+    commentCount
+    state
+  }
+}
+fragment CommentParts on Comment {
+  id
+  discussionId
+  parentId
+  depth
+  status
+  bodyHtml
+  createdAt
+  editedAt
+  deletedAt
+  pinnedAt
+  replyCount
+  author {
+    ...ReaderParts
+  }
+  reactionGroups {
+    type
+    count
+    viewerHasReacted
+  }
+}
+fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+export const ToggleReaction = /* @__PURE__ */ documentOf<
+  ToggleReactionMutation,
+  ToggleReactionMutationVariables
+>(`mutation ToggleReaction($input: ToggleReactionInput!) {
+  toggleReaction(input: $input) {
+    comment {
+      id
+      reactionGroups {
+        type
+        count
+        viewerHasReacted
+      }
+    }
+  }
+}`)
+export const ReportComment = /* @__PURE__ */ documentOf<
+  ReportCommentMutation,
+  ReportCommentMutationVariables
+>(`mutation ReportComment($input: ReportCommentInput!) {
+  reportComment(input: $input) {
+    report {
+      commentId
+      reason
+    }
+  }
+}`)
+export const DiscussionEvents = /* @__PURE__ */ documentOf<
+  DiscussionEventsSubscription,
+  DiscussionEventsSubscriptionVariables
+>(`subscription DiscussionEvents($discussionId: ID!, $lastEventId: String!) {
+  discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) {
+    id
+    seq
+    type
+    data {
+      ... on CommentEventData {
+        comment {
+          ...CommentPlace
+        }
+        tombstones {
+          ...CommentPlace
+        }
+      }
+      ... on ReactionEventData {
+        comment {
+          id
+          reactionGroups {
+            type
+            count
+            viewerHasReacted
+          }
+        }
+      }
+      ... on DiscussionEventData {
+        discussion {
+          id
+          state
+          commentCount
+        }
+      }
+      ... on ReplyNotificationData {
+        comment {
+          ...CommentPlace
+        }
+      }
+    }
+  }
+}
+fragment CommentPlace on Comment {
+  ...CommentParts
+  parent {
+    id
+    replyCount
+  }
+  discussion {
+    id
+    commentCount
+    state
+  }
+}
+fragment CommentParts on Comment {
+  id
+  discussionId
+  parentId
+  depth
+  status
+  bodyHtml
+  createdAt
+  editedAt
+  deletedAt
+  pinnedAt
+  replyCount
+  author {
+    ...ReaderParts
+  }
+  reactionGroups {
+    type
+    count
+    viewerHasReacted
+  }
+}
+fragment ReaderParts on Reader {
+  id
+  name
+  avatarUrl
+  profileUrl
+}`)
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] }
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never }
+/** The order of a level of a thread. */
+export type CommentSort =
+  /** Newest first. */
+  | 'newest'
+  /** Oldest first. */
+  | 'oldest'
+  /** Most reactions first, then most replies, then newest. */
+  | 'top'
+
+/** Only the text of an approved comment is public. */
+export type CommentStatus =
+  /** Public. */
+  | 'approved'
+  /** Deleted. It stays as a tombstone while it has replies in view. */
+  | 'deleted'
+  /** Waits for a moderator. */
+  | 'pending'
+  /** Rejected by a moderator. */
+  | 'rejected'
+  /** The tombstone of a pending or rejected comment with replies in view. Moderators and the author get its state instead. */
+  | 'withheld'
+
+export type CreateCommentInput = {
+  /** Markdown, 1 to 10 000 characters after trimming. */
+  body: string
+  /** The discussion to post in. The first comment on an external id creates it. */
+  discussion: DiscussionBy
+  /** The comment to reply to. */
+  parentId?: string | null | undefined
+}
+
+export type DeleteCommentInput = {
+  /** Refuses the deletion unless the asserted reader is the author, even if the caller has moderate_content. */
+  asAuthor?: boolean | null | undefined
+  /** The comment. */
+  commentId: string
+}
+
+/** Names a discussion. */
+export type DiscussionBy =
+  | {
+      /** The tenant's own key for the page. */
+      externalId: string
+      id?: never
+    }
+  | { externalId?: never /** Its id in this service. */; id: string }
+
+/** open → locked → open; open or locked → archived, which is final. */
+export type DiscussionState =
+  /** Nothing can be changed. This is final. */
+  | 'archived'
+  /** Readers cannot write; moderators can act. */
+  | 'locked'
+  /** Readers may write. */
+  | 'open'
+
+/** The type of an event. */
+export type EventType =
+  | 'comment_approved'
+  | 'comment_created'
+  | 'comment_deleted'
+  | 'comment_edited'
+  | 'comment_pinned'
+  | 'comment_rejected'
+  | 'comment_unpinned'
+  | 'discussion_archived'
+  | 'discussion_locked'
+  | 'discussion_unlocked'
+  | 'notification_reply'
+  | 'reaction_toggled'
+
+export type ReportCommentInput = {
+  /** The comment. */
+  commentId: string
+  /** A note, at most 1 000 characters. */
+  note?: string | null | undefined
+  /** The reason of the report. */
+  reason: ReportReason
+}
+
+/** The reason of a report. */
+export type ReportReason = 'abuse' | 'off_topic' | 'other' | 'spam'
+
+export type ToggleReactionInput = {
+  /** The comment. */
+  commentId: string
+  /** One of the tenant's reaction types. */
+  type: string
+}
+
+export type UpdateCommentInput = {
+  /** Markdown, 1 to 10 000 characters after trimming. */
+  body: string
+  /** The comment. */
+  commentId: string
+}
+
+export type ReaderPartsFragment = {
+  id: string
+  name: string | null
+  avatarUrl: string | null
+  profileUrl: string | null
+}
+
+export type CommentPartsFragment = {
+  id: string
+  discussionId: string
+  parentId: string | null
+  depth: number
+  status: CommentStatus
+  bodyHtml: string | null
+  createdAt: string
+  editedAt: string | null
+  deletedAt: string | null
+  pinnedAt: string | null
+  replyCount: number
+  author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+  reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+}
+
+export type CommentPageFragment = {
+  nodes: Array<{
+    id: string
+    discussionId: string
+    parentId: string | null
+    depth: number
+    status: CommentStatus
+    bodyHtml: string | null
+    createdAt: string
+    editedAt: string | null
+    deletedAt: string | null
+    pinnedAt: string | null
+    replyCount: number
+    author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+    reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+  }>
+  pageInfo: { hasNextPage: boolean; endCursor: string | null }
+}
+
+export type CommentPlaceFragment = {
+  id: string
+  discussionId: string
+  parentId: string | null
+  depth: number
+  status: CommentStatus
+  bodyHtml: string | null
+  createdAt: string
+  editedAt: string | null
+  deletedAt: string | null
+  pinnedAt: string | null
+  replyCount: number
+  parent: { id: string; replyCount: number } | null
+  discussion: { id: string; commentCount: number; state: DiscussionState }
+  author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+  reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+}
+
+export type DiscussionPageQueryVariables = Exact<{
+  externalId: string
+  first?: number | null | undefined
+  after?: string | null | undefined
+  sort?: CommentSort | null | undefined
+}>
+
+export type DiscussionPageQuery = {
+  discussion: {
+    id: string
+    externalId: string
+    state: DiscussionState
+    commentCount: number
+    lastEventId: string
+    comments: {
+      nodes: Array<{
+        id: string
+        discussionId: string
+        parentId: string | null
+        depth: number
+        status: CommentStatus
+        bodyHtml: string | null
+        createdAt: string
+        editedAt: string | null
+        deletedAt: string | null
+        pinnedAt: string | null
+        replyCount: number
+        author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+        reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+      }>
+      pageInfo: { hasNextPage: boolean; endCursor: string | null }
+    }
+  } | null
+}
+
+export type CommentRepliesQueryVariables = Exact<{
+  id: string
+  first?: number | null | undefined
+  after?: string | null | undefined
+  sort?: CommentSort | null | undefined
+}>
+
+export type CommentRepliesQuery = {
+  comment: {
+    id: string
+    replyCount: number
+    replies: {
+      nodes: Array<{
+        id: string
+        discussionId: string
+        parentId: string | null
+        depth: number
+        status: CommentStatus
+        bodyHtml: string | null
+        createdAt: string
+        editedAt: string | null
+        deletedAt: string | null
+        pinnedAt: string | null
+        replyCount: number
+        author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+        reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+      }>
+      pageInfo: { hasNextPage: boolean; endCursor: string | null }
+    }
+  } | null
+}
+
+export type PageSettingsQueryVariables = Exact<{ [key: string]: never }>
+
+export type PageSettingsQuery = {
+  publicSettings: { reactionTypes: Array<string>; maxDepth: number; editWindowSeconds: number } | null
+}
+
+export type CurrentReaderQueryVariables = Exact<{ [key: string]: never }>
+
+export type CurrentReaderQuery = {
+  viewer: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+}
+
+export type CreateCommentMutationVariables = Exact<{
+  input: CreateCommentInput
+}>
+
+export type CreateCommentMutation = {
+  createComment: {
+    comment: {
+      id: string
+      discussionId: string
+      parentId: string | null
+      depth: number
+      status: CommentStatus
+      bodyHtml: string | null
+      createdAt: string
+      editedAt: string | null
+      deletedAt: string | null
+      pinnedAt: string | null
+      replyCount: number
+      parent: { id: string; replyCount: number } | null
+      discussion: { id: string; commentCount: number; state: DiscussionState }
+      author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+      reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+    }
+  } | null
+}
+
+export type UpdateCommentMutationVariables = Exact<{
+  input: UpdateCommentInput
+}>
+
+export type UpdateCommentMutation = {
+  updateComment: {
+    comment: {
+      id: string
+      discussionId: string
+      parentId: string | null
+      depth: number
+      status: CommentStatus
+      bodyHtml: string | null
+      createdAt: string
+      editedAt: string | null
+      deletedAt: string | null
+      pinnedAt: string | null
+      replyCount: number
+      author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+      reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+    }
+  } | null
+}
+
+export type DeleteCommentMutationVariables = Exact<{
+  input: DeleteCommentInput
+}>
+
+export type DeleteCommentMutation = {
+  deleteComment: {
+    comment: {
+      id: string
+      discussionId: string
+      parentId: string | null
+      depth: number
+      status: CommentStatus
+      bodyHtml: string | null
+      createdAt: string
+      editedAt: string | null
+      deletedAt: string | null
+      pinnedAt: string | null
+      replyCount: number
+      parent: { id: string; replyCount: number } | null
+      discussion: { id: string; commentCount: number; state: DiscussionState }
+      author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+      reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+    }
+  } | null
+}
+
+export type ToggleReactionMutationVariables = Exact<{
+  input: ToggleReactionInput
+}>
+
+export type ToggleReactionMutation = {
+  toggleReaction: {
+    comment: { id: string; reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }> } | null
+  } | null
+}
+
+export type ReportCommentMutationVariables = Exact<{
+  input: ReportCommentInput
+}>
+
+export type ReportCommentMutation = { reportComment: { report: { commentId: string; reason: ReportReason } } | null }
+
+export type DiscussionEventsSubscriptionVariables = Exact<{
+  discussionId: string
+  lastEventId: string
+}>
+
+export type DiscussionEventsSubscription = {
+  discussionEvents: {
+    id: string
+    seq: number
+    type: EventType
+    data:
+      | {
+          comment: {
+            id: string
+            discussionId: string
+            parentId: string | null
+            depth: number
+            status: CommentStatus
+            bodyHtml: string | null
+            createdAt: string
+            editedAt: string | null
+            deletedAt: string | null
+            pinnedAt: string | null
+            replyCount: number
+            parent: { id: string; replyCount: number } | null
+            discussion: { id: string; commentCount: number; state: DiscussionState }
+            author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+            reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+          }
+          tombstones: Array<{
+            id: string
+            discussionId: string
+            parentId: string | null
+            depth: number
+            status: CommentStatus
+            bodyHtml: string | null
+            createdAt: string
+            editedAt: string | null
+            deletedAt: string | null
+            pinnedAt: string | null
+            replyCount: number
+            parent: { id: string; replyCount: number } | null
+            discussion: { id: string; commentCount: number; state: DiscussionState }
+            author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+            reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+          }>
+        }
+      | { discussion: { id: string; state: DiscussionState; commentCount: number } }
+      | { comment: { id: string; reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }> } }
+      | {
+          comment: {
+            id: string
+            discussionId: string
+            parentId: string | null
+            depth: number
+            status: CommentStatus
+            bodyHtml: string | null
+            createdAt: string
+            editedAt: string | null
+            deletedAt: string | null
+            pinnedAt: string | null
+            replyCount: number
+            parent: { id: string; replyCount: number } | null
+            discussion: { id: string; commentCount: number; state: DiscussionState }
+            author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+            reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+          }
+        }
+  }
+}

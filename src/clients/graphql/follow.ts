@@ -1,0 +1,143 @@
+import type { GraphqlClientOptions, GraphqlRequest, GraphqlResult, GraphqlSink } from './client.ts'
+
+const FIRST_BACKOFF_MS = 1000
+const MAX_BACKOFF_MS = 30_000
+/** The service sends a heartbeat once a minute at least: a longer silence is a dead connection. */
+const SILENCE_MS = 75_000
+
+type Connect = (request: GraphqlRequest, signal: AbortSignal) => Promise<Response>
+type Options = Pick<GraphqlClientOptions, 'token' | 'reload' | 'onState' | 'onError'>
+
+/** What the sink's `error` gets: no other try will have another answer. */
+class RefusedError extends Error {}
+
+/** The position after a result: the `seq` of its event; undefined where that is not selected. */
+export function positionOf({ data }: GraphqlResult): number | undefined {
+  const fields = Object.values(data ?? {}) as ({ seq?: unknown } | null)[]
+  return fields.map((field) => field?.seq).find((seq) => typeof seq === 'number')
+}
+
+const isTooOld = ({ errors = [] }: GraphqlResult): boolean => JSON.stringify(errors).includes('"not_replayable"')
+
+/**
+ * Follows one subscription, by one connection after another, each from the last event on. Returns a
+ * function that ends it.
+ */
+export function follow(connect: Connect, options: Options, request: GraphqlRequest, sink: GraphqlSink): () => void {
+  const { token, reload, onState, onError = console.warn } = options
+  const control = new AbortController()
+  const { signal } = control
+  let position = request.variables?.lastEventId
+  let failures = 0
+  let waitMs = 0
+
+  const call = (callback: () => unknown): void => {
+    try {
+      callback()
+    } catch (error) {
+      onError(error)
+    }
+  }
+  /** Passes a result on. Returns whether the connection is still of use. */
+  const hear = async (result: GraphqlResult): Promise<boolean> => {
+    if (reload !== undefined && isTooOld(result)) {
+      position = await reload(request)
+      return false
+    }
+    const seq = positionOf(result)
+    if (seq !== undefined && seq <= Number(position)) return true
+    position = seq ?? position
+    call(() => sink.next(result))
+    return true
+  }
+  /** Whether trying again may help. A token can be replaced; other credentials stay as they are. */
+  const isPassing = (status: number): boolean =>
+    status >= 500 || [408, 425, 429].includes(status) || (status === 401 && token !== undefined)
+
+  /** Returns whether the subscription is over. Throws if the connection was lost. */
+  const run = async (): Promise<boolean> => {
+    const connection = new AbortController()
+    const end = (): void => connection.abort()
+    let silence = setTimeout(end, SILENCE_MS)
+    signal.addEventListener('abort', end)
+    try {
+      call(() => onState?.('connecting', request))
+      const variables =
+        position === undefined ? request.variables : { ...request.variables, lastEventId: `${position}` }
+      const answer = await connect({ ...request, variables }, connection.signal)
+      if (!answer.ok) {
+        const reason = `status ${answer.status}: ${await answer.text()}`
+        if (!isPassing(answer.status)) throw new RefusedError(reason)
+        waitMs = 1000 * Number(answer.headers.get('retry-after')) || 0
+        throw new Error(reason)
+      }
+      call(() => onState?.('open', request))
+      for await (const [name, data] of frames(answer)) {
+        clearTimeout(silence)
+        silence = setTimeout(end, SILENCE_MS)
+        if (signal.aborted || name === 'complete') return true
+        if (name === 'next' && !(await hear(JSON.parse(data) as GraphqlResult))) return false
+        failures = 0
+      }
+      throw new Error('the subscription was lost')
+    } finally {
+      clearTimeout(silence)
+      signal.removeEventListener('abort', end)
+      end()
+    }
+  }
+  const go = async (): Promise<void> => {
+    for (;;) {
+      try {
+        if (await run()) return signal.aborted ? undefined : call(() => sink.complete())
+      } catch (error) {
+        if (signal.aborted) return
+        if (error instanceof RefusedError) return call(() => sink.error(error))
+        call(() => onError(error))
+      }
+      const backoffMs = Math.random() * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures++)
+      await pause(Math.max(backoffMs, waitMs), signal)
+      waitMs = 0
+      if (signal.aborted) return
+    }
+  }
+  void go()
+  return () => control.abort()
+}
+
+/** Waits, but not once there is a network again, or `signal` has ended the wait. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const page = globalThis as {
+      addEventListener?: typeof addEventListener
+      removeEventListener?: typeof removeEventListener
+    }
+    const done = (): void => {
+      clearTimeout(timer)
+      page.removeEventListener?.('online', done)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    page.addEventListener?.('online', done)
+    signal.addEventListener('abort', done)
+  })
+}
+
+/** The events of an answer, by name and data. A heartbeat has neither. */
+async function* frames({ body }: Response): AsyncGenerator<[name: string, data: string], void, void> {
+  const reader = (body as ReadableStream<Uint8Array>).getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    text += decoder.decode(value, { stream: true })
+    const complete = text.split('\n\n')
+    text = complete.pop() ?? ''
+    for (const frame of complete) {
+      const field = (name: string): string => new RegExp(`^${name}: ?(.*)`, 'm').exec(frame)?.[1] ?? ''
+      yield [field('event'), field('data')]
+    }
+  }
+}

@@ -1,0 +1,64 @@
+// Where a comment stands in a list that a client's cache keeps. Each change can be applied again:
+// a comment is taken out, and put where it belongs now.
+
+export type Sort = 'newest' | 'oldest' | 'top'
+
+/** A comment as far as its place depends on it. Ids are in the order of time. */
+export interface Placed {
+  id: string
+  status: string
+  replyCount: number
+  pinnedAt?: string | null
+}
+
+/** A comment as the document of a subscription selects it, to be put into its list. */
+export interface ListedComment extends Placed {
+  discussionId?: string
+  parentId?: string | null
+}
+
+/** What an event's `data` has of comments, in the document of a subscription. */
+export interface CommentChange<Comment> {
+  comment?: Comment | null
+  tombstones?: readonly Comment[] | null
+}
+
+/** The comments that an event brings. */
+export const commentsOf = <Comment>(data: CommentChange<Comment>): Comment[] => [
+  ...(data.comment == null ? [] : [data.comment]),
+  ...(data.tombstones ?? []),
+]
+
+/** Whether a comment is in the lists: an approved one, or a tombstone that has replies. */
+const isInView = ({ status, replyCount }: Placed): boolean => status === 'approved' || replyCount > 0
+
+/** A negative number where `a` stands before `b`: pinned comments do, the last pinned first. */
+function compare(a: Placed, b: Placed, sort: Sort): number {
+  const pins = [a.pinnedAt ?? '', b.pinnedAt ?? ''] as const
+  if (pins[0] !== pins[1]) return pins[0] > pins[1] ? -1 : 1
+  return (a.id < b.id ? -1 : 1) * (sort === 'oldest' ? 1 : -1)
+}
+
+/**
+ * Where `comment` belongs among the `others` of its list, in which it is at `at`, or -1. Returns -1
+ * where it is not shown: it is out of view, or on a page that is not loaded. In `top` it keeps its
+ * place below pinned ones, and a new one is the last.
+ */
+export function placeOf(
+  comment: Placed,
+  others: readonly Placed[],
+  { sort, at, hasNextPage }: { sort: Sort; at: number; hasNextPage: boolean },
+): number {
+  if (!isInView(comment)) return -1
+  const isRanked = sort === 'top' && comment.pinnedAt == null
+  if (isRanked && at >= 0) return Math.max(at, others.filter(({ pinnedAt }) => pinnedAt != null).length)
+  const place = isRanked ? -1 : others.findIndex((other) => compare(comment, other, sort) < 0)
+  return place === -1 && !hasNextPage ? others.length : place
+}
+
+/** `items` with `item` at the index `at`. */
+export const withAt = <Item>(items: readonly Item[], at: number, item: Item): Item[] => [
+  ...items.slice(0, at),
+  item,
+  ...items.slice(at),
+]

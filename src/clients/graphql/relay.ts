@@ -1,0 +1,79 @@
+// For Relay: `import { … } from 'engagement-service/graphql/relay'`.
+import {
+  ConnectionHandler,
+  Network,
+  Observable,
+  type GraphQLResponse,
+  type INetwork,
+  type RecordProxy,
+  type RecordSourceProxy,
+  type RequestParameters,
+  type Variables,
+} from 'relay-runtime'
+
+import type { GraphqlClient, GraphqlRequest } from './client.ts'
+import { placeOf, withAt, type Placed, type Sort } from './lists.ts'
+
+const requestOf = ({ id, text, name }: RequestParameters, variables: Variables): GraphqlRequest => ({
+  ...(text === null ? { documentId: id ?? '' } : { query: text }),
+  operationName: name,
+  variables,
+})
+
+/**
+ * `new Environment({ network: engagementNetwork(client), … })`. Subscriptions go on after their last
+ * event. With `persistConfig` it sends the ids of documents.
+ */
+export const engagementNetwork = (client: GraphqlClient): INetwork =>
+  Network.create(
+    (operation, variables) => client.query(requestOf(operation, variables)) as Promise<GraphQLResponse>,
+    (operation, variables) =>
+      Observable.create<GraphQLResponse>((sink) => client.subscribe(requestOf(operation, variables), sink as never)),
+  )
+
+/** A list of comments in the store. */
+export interface CommentList {
+  /** The `key` of its `@connection`. */
+  key: string
+  /** The arguments by which its connections differ, as the page gives them. */
+  filters?: Variables
+  sort?: Sort
+}
+
+/**
+ * Brings the lists in the store up to an event of a discussion, or to a written comment: `data` is
+ * the record that has `comment` and `tombstones`. Select in both `id`, `discussionId`, `parentId`,
+ * `status`, `replyCount` and `pinnedAt`. The same event may be applied again.
+ */
+export function applyEvent(
+  store: RecordSourceProxy,
+  data: RecordProxy | null | undefined,
+  lists: { comments: CommentList; replies?: CommentList },
+): void {
+  const comments = [data?.getLinkedRecord('comment'), ...(data?.getLinkedRecords('tombstones') ?? [])]
+  for (const comment of comments) {
+    if (comment == null) continue
+    const parentId = comment.getValue('parentId') as string | null
+    const list = parentId === null ? lists.comments : lists.replies
+    const owner = store.get(parentId ?? String(comment.getValue('discussionId')))
+    if (list !== undefined && owner != null) place(store, owner, list, comment)
+  }
+}
+
+function place(store: RecordSourceProxy, owner: RecordProxy, list: CommentList, comment: RecordProxy): void {
+  const { key, filters, sort = 'newest' } = list
+  const connection = ConnectionHandler.getConnection(owner, key, filters)
+  if (connection == null) return
+  const edges = (connection.getLinkedRecords('edges') ?? []).filter((edge) => edge != null)
+  const nodeOf = (edge: RecordProxy): RecordProxy | null | undefined => edge.getLinkedRecord('node')
+  const at = edges.findIndex((edge) => nodeOf(edge)?.getDataID() === comment.getDataID())
+  const others = edges.filter((_, n) => n !== at)
+  const hasNextPage = connection.getLinkedRecord('pageInfo')?.getValue('hasNextPage') === true
+  const placed = others.map((edge) => fieldsOf(nodeOf(edge)))
+  const to = placeOf(fieldsOf(comment), placed, { sort, at, hasNextPage })
+  const edge = edges[at] ?? ConnectionHandler.createEdge(store, connection, comment, 'CommentEdge')
+  connection.setLinkedRecords(to < 0 ? others : withAt(others, to, edge), 'edges')
+}
+
+const fieldsOf = (comment: RecordProxy | null | undefined): Placed =>
+  Object.fromEntries(['id', 'status', 'replyCount', 'pinnedAt'].map((name) => [name, comment?.getValue(name)])) as never

@@ -1,0 +1,104 @@
+// One connection for a subscription of all tabs of a browser. The tab that holds the lock follows
+// it, and tells the others each event with the position before it. A tab that finds a hole follows
+// by itself until it has filled it, so each gets what it would get alone.
+import type { GraphqlRequest, GraphqlResult, GraphqlSink } from './client.ts'
+import { positionOf } from './follow.ts'
+
+type Follow = (request: GraphqlRequest, sink: GraphqlSink) => () => void
+
+/** What the leader tells: that it is at a position, or a result that leads from `at` on. */
+interface Told {
+  at: number
+  result?: GraphqlResult
+}
+
+/** How often a leader tells its position, and how long another tab waits for that. */
+const TELL_MS = 15_000
+const SILENCE_MS = 45_000
+
+/** Follows a subscription together with the other tabs whose `nameOf` is the same. */
+export function share(
+  follow: Follow,
+  nameOf: () => Promise<string>,
+  request: GraphqlRequest,
+  sink: GraphqlSink,
+): () => void {
+  const control = new AbortController()
+  const { signal } = control
+  let position = Number(request.variables?.lastEventId)
+  let isLeader = false
+  /** The leader's position, as far as this tab knows. */
+  let leaderAt = 0
+  let stopOwn: (() => void) | undefined
+  let channel: BroadcastChannel | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  const tell = (told: Told | null): void => channel?.postMessage(told)
+  const end = (): void => {
+    control.abort()
+    clearTimeout(timer)
+    stopOwn?.()
+    channel?.close()
+  }
+  const take = (result: GraphqlResult): void => {
+    const seq = positionOf(result)
+    if (signal.aborted || (seq !== undefined && seq <= position)) return
+    if (isLeader) tell({ at: position, result })
+    position = seq ?? position
+    sink.next(result)
+    stopIfCaughtUp()
+  }
+  const followAlone = (): void => {
+    const from = { ...request, variables: { ...request.variables, lastEventId: `${position}` } }
+    stopOwn ??= follow(from, {
+      next: take,
+      error: (error) => (end(), sink.error(error)),
+      complete: () => (end(), sink.complete()),
+    })
+  }
+  const stopIfCaughtUp = (): void => {
+    if (isLeader || position < leaderAt) return
+    stopOwn?.()
+    stopOwn = undefined
+  }
+  const later = (ms: number, action: () => void): void => {
+    clearTimeout(timer)
+    timer = setTimeout(action, ms)
+  }
+  const tellPosition = (): void => {
+    tell({ at: position })
+    later(TELL_MS, tellPosition)
+  }
+  const hear = ({ data: told }: { data: Told | null }): void => {
+    if (isLeader) {
+      // A tab has asked.
+      if (told === null) tellPosition()
+      return
+    }
+    if (told === null) return
+    later(SILENCE_MS, followAlone)
+    leaderAt = Math.max(told.at, told.result === undefined ? 0 : (positionOf(told.result) ?? 0))
+    if (position < told.at) followAlone()
+    else if (told.result !== undefined) take(told.result)
+    else stopIfCaughtUp()
+  }
+  const begin = async (): Promise<void> => {
+    const { lastEventId, ...variables } = request.variables ?? {}
+    const name = `${await nameOf()} ${JSON.stringify({ ...request, variables })}`
+    if (signal.aborted) return
+    channel = new BroadcastChannel(name)
+    channel.addEventListener('message', hear)
+    tell(null)
+    later(SILENCE_MS, followAlone)
+    await navigator.locks.request(name, { signal }, async () => {
+      isLeader = true
+      followAlone()
+      tellPosition()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    })
+  }
+  // Without the browser's help it follows alone, as it does after a failure of a token.
+  if (typeof BroadcastChannel === 'undefined' || !('locks' in (globalThis.navigator ?? {}))) followAlone()
+  else begin().catch(() => signal.aborted || followAlone())
+  return end
+}

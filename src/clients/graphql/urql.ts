@@ -1,0 +1,161 @@
+// For urql: `import { … } from 'engagement-service/graphql/urql'`.
+import { type Exchange, subscriptionExchange } from '@urql/core'
+import type { Cache, CacheExchangeOpts, Data, UpdateResolver } from '@urql/exchange-graphcache'
+import { relayPagination } from '@urql/exchange-graphcache/extras'
+
+import type { GraphqlClient, GraphqlSink } from './client.ts'
+import { commentsOf, placeOf, withAt, type CommentChange, type ListedComment, type Placed, type Sort } from './lists.ts'
+
+/** Sends all operations by `client`; subscriptions go on after their last event. */
+export const engagementExchange = (client: GraphqlClient): Exchange =>
+  subscriptionExchange({
+    enableAllOperations: true,
+    forwardSubscription: (request, { kind }) => ({
+      subscribe: (given) => {
+        const sink = given as GraphqlSink
+        if (kind === 'subscription') return { unsubscribe: client.subscribe(request, sink) }
+        const control = new AbortController()
+        client.query(request, control.signal).then(
+          (result) => {
+            sink.next(result)
+            sink.complete()
+          },
+          (error: unknown) => sink.error(error),
+        )
+        return { unsubscribe: () => control.abort() }
+      },
+    }),
+  })
+
+/** A loaded page of a list in the cache. */
+interface Page {
+  key: string
+  sort: Sort
+  after: unknown
+  endCursor: unknown
+  hasNextPage: boolean
+  nodes: string[]
+}
+
+function pagesOf(cache: Cache, owner: string, field: string, parentId: unknown): Page[] {
+  const pages: Page[] = []
+  for (const { fieldName, fieldKey, arguments: args } of cache.inspectFields(owner)) {
+    const key = cache.resolve(owner, fieldKey) as string | undefined
+    // Replies may also be read by the discussion.
+    const isOther = field === 'comments' && args?.parentId != null && args.parentId !== parentId
+    if (fieldName !== field || key === undefined || isOther) continue
+    const info = cache.resolve(key, 'pageInfo') as string
+    pages.push({
+      key,
+      sort: (args?.sort ?? 'newest') as Sort,
+      after: args?.after ?? null,
+      endCursor: cache.resolve(info, 'endCursor') ?? null,
+      hasNextPage: cache.resolve(info, 'hasNextPage') === true,
+      nodes: (cache.resolve(key, 'nodes') ?? []) as string[],
+    })
+  }
+  return pages
+}
+
+/** The pages of one list, each with the one after it. */
+function chains(pages: readonly Page[]): Page[][] {
+  return pages
+    .filter(({ after }) => after === null)
+    .map((first) => {
+      const chain = [first]
+      for (let last: Page | undefined = first; last !== undefined;) {
+        const { sort, endCursor }: Page = last
+        last = pages.find((page) => page.sort === sort && page.after !== null && page.after === endCursor)
+        if (last !== undefined && chain.includes(last)) break
+        if (last !== undefined) chain.push(last)
+      }
+      return chain
+    })
+}
+
+/**
+ * Brings the lists in the cache up to an event of a discussion, or to a written comment: its `data`
+ * as `{ comment, tombstones }`. The cache itself stores the comments. The same event may be applied
+ * again.
+ */
+export function applyEvent(cache: Cache, data: CommentChange<ListedComment>): void {
+  for (const comment of commentsOf(data)) {
+    // An event of reactions names its comment alone.
+    if (comment.discussionId === undefined) continue
+    const { parentId } = comment
+    const [__typename, id, field] =
+      parentId == null ? ['Discussion', comment.discussionId, 'comments'] : ['Comment', parentId, 'replies']
+    const owner = cache.keyOfEntity({ __typename: __typename as string, id: id as string })
+    const own = cache.keyOfEntity({ __typename: 'Comment', id: comment.id })
+    if (owner === null || own === null) continue
+    for (const chain of chains(pagesOf(cache, owner, field as string, parentId))) place(cache, chain, comment, own)
+  }
+}
+
+/** Takes a comment out of the pages of a list, and puts it where it belongs. */
+function place(cache: Cache, pages: readonly Page[], comment: Placed, own: string): void {
+  const all = pages.flatMap(({ nodes }) => nodes)
+  const at = all.indexOf(own)
+  const others = all.filter((node) => node !== own)
+  const placed = others.map(
+    (node) =>
+      Object.fromEntries(
+        ['id', 'status', 'replyCount', 'pinnedAt'].map((name) => [name, cache.resolve(node, name)]),
+      ) as never,
+  )
+  const { sort, hasNextPage } = pages.at(-1) as Page
+  const to = placeOf(comment, placed, { sort, at, hasNextPage })
+  const now = to < 0 ? others : withAt(others, to, own)
+  // Each page keeps its size; the last one takes what is more or less.
+  let from = 0
+  for (const [n, { key, nodes }] of pages.entries()) {
+    const until = n === pages.length - 1 ? now.length : from + nodes.length
+    cache.link(key, 'nodes', now.slice(from, until))
+    from = until
+  }
+}
+
+const update: UpdateResolver = (result, _args, cache) => {
+  for (const field of Object.values(result) as (
+    | ({ data?: CommentChange<ListedComment> } & CommentChange<ListedComment>)
+    | null
+  )[]) {
+    if (field !== null) applyEvent(cache, field.data ?? field)
+  }
+}
+
+/** The types of the schema without ids, which stand in the objects that have them. */
+const WITHOUT_ID = [
+  'CommentConnection',
+  'CommentEdge',
+  'CommentEventData',
+  'CreateCommentPayload',
+  'DeleteCommentPayload',
+  'DiscussionEventData',
+  'EventActor',
+  'EventRecipient',
+  'PageInfo',
+  'Presence',
+  'PublicSettings',
+  'ReactionEventData',
+  'ReactionGroup',
+  'RemoveReactionPayload',
+  'ReplyNotificationData',
+  'ReportCommentPayload',
+  'SetReactionPayload',
+  'ToggleReactionPayload',
+  'UpdateCommentPayload',
+]
+
+/** `cacheExchange(cacheConfig)`: keys, lists, and what events and written comments change in them. */
+export const cacheConfig = {
+  keys: {
+    ...Object.fromEntries(WITHOUT_ID.map((name) => [name, () => null])),
+    DiscussionCount: (data: Data) => String(data.externalId),
+  },
+  resolvers: { Discussion: { comments: relayPagination() }, Comment: { replies: relayPagination() } },
+  updates: {
+    Subscription: { discussionEvents: update },
+    Mutation: { createComment: update, deleteComment: update },
+  },
+} satisfies Partial<CacheExchangeOpts>

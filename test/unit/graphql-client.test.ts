@@ -1,0 +1,325 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+
+import fc from 'fast-check'
+import { rolldown } from 'rolldown'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import {
+  createGraphqlClient,
+  type GraphqlClientOptions,
+  type GraphqlRequest,
+  type GraphqlResult,
+} from '../../src/clients/graphql/client.ts'
+import { ROOT } from '../../src/core/root.ts'
+import { freePort } from '../harness/ports.ts'
+
+const HOUR = 3_600_000
+
+/** A request as the service gets it. */
+interface Asked {
+  path: string
+  token: string | undefined
+  body: GraphqlRequest
+}
+
+let server: ReturnType<typeof createServer>
+let url: string
+/** What the server answers, request by request; the last one also to all further ones. */
+let answers: ((response: ServerResponse, asked: Asked) => void)[]
+let asked: Asked[]
+let tokens: number
+const ended: (() => void)[] = []
+const onError = vi.fn<(error: unknown) => unknown>()
+
+beforeEach(async () => {
+  asked = []
+  tokens = 0
+  onError.mockReset()
+  // Back-offs are short, so that tests are.
+  vi.spyOn(Math, 'random').mockReturnValue(0.01)
+  server = createServer((request, response) => void answer(request, response))
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${port}/graphql`
+})
+afterEach(async () => {
+  vi.restoreAllMocks()
+  for (const end of ended.splice(0)) end()
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let text = ''
+  for await (const chunk of request) text += String(chunk)
+  const token = request.headers.authorization?.replace('Bearer ', '')
+  const each = { path: request.url ?? '', token, body: JSON.parse(text) as GraphqlRequest }
+  asked.push(each)
+  const next = answers.length > 1 ? answers.shift() : answers[0]
+  next?.(response, each)
+}
+
+const client = (options: Partial<GraphqlClientOptions> = {}) =>
+  createGraphqlClient({
+    url,
+    onError,
+    token: () => ({ token: `t${++tokens}`, expiresAt: new Date(Date.now() + HOUR).toISOString() }),
+    ...options,
+  })
+
+const json =
+  (status: number, body: unknown, headers: Record<string, string> = {}) =>
+  (response: ServerResponse): void =>
+    void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+
+const frame = (seq: number, text = 'Grüße 😀'): string =>
+  `event: next\ndata: ${JSON.stringify({ data: { discussionEvents: { seq, text } } })}\n\n`
+const COMPLETE = 'event: complete\n\n'
+/** A stream that sends `text` in pieces of `size` bytes; it breaks off after that unless it stays open. */
+const stream =
+  (text: string, { size = 1e6, stays = false } = {}) =>
+  async (response: ServerResponse): Promise<void> => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const bytes = Buffer.from(text)
+    for (let at = 0; at < bytes.length; at += size) {
+      response.write(bytes.subarray(at, at + size))
+      if (size < bytes.length) await pause(0)
+    }
+    if (!stays) setTimeout(() => response.destroy(), 20)
+  }
+
+const REQUEST = { query: 'subscription …', variables: { discussionId: 'd', lastEventId: '0' } }
+
+/** Subscribes, and keeps what comes. */
+function follow(options: Partial<GraphqlClientOptions> = {}, request: GraphqlRequest = REQUEST) {
+  const got: { seqs: number[]; results: GraphqlResult[]; ends: unknown[] } = { seqs: [], results: [], ends: [] }
+  const end = client(options).subscribe<{ discussionEvents: { seq: number } }>(request, {
+    next: (result) => {
+      got.results.push(result as GraphqlResult)
+      if (result.data != null) got.seqs.push(result.data.discussionEvents.seq)
+    },
+    error: (error) => got.ends.push(error),
+    complete: () => got.ends.push('complete'),
+  })
+  ended.push(end)
+  return Object.assign(got, { end })
+}
+
+const positions = () => asked.map(({ body }) => body.variables?.lastEventId)
+
+describe('the shipped modules', () => {
+  test.each(['client', 'apollo', 'urql', 'relay'])(
+    '%s, with all that it imports of us, has at most 4 KB',
+    async (name) => {
+      const input = { client: 'src/clients/graphql/client.ts', adapter: `src/clients/graphql/${name}.ts` }
+      const bundle = await rolldown({ input, cwd: ROOT, external: /^[^./]/ })
+      const { output } = await bundle.generate({ format: 'esm', minify: true })
+      const code = output.map((chunk) => ('code' in chunk ? chunk.code : '')).join('')
+      expect(gzipSync(code).length).toBeLessThanOrEqual(4 * 1024)
+      await bundle.close()
+    },
+  )
+})
+
+describe('a token', () => {
+  test('is got once for many requests', async () => {
+    answers = [json(200, { data: {} })]
+    const { query } = client()
+    await Promise.all(Array.from({ length: 5 }, () => query({ query: '{a}' })))
+    expect([tokens, new Set(asked.map(({ token }) => token))]).toEqual([1, new Set(['t1'])])
+  })
+
+  test('that is refused is replaced once, for all requests that it was refused to', async () => {
+    answers = [(response, { token }) => json(token === 't1' ? 401 : 200, { data: { a: 1 } })(response)]
+    const { query } = client()
+    const results = await Promise.all(Array.from({ length: 5 }, () => query({ query: '{a}' })))
+    expect([tokens, results.map(({ data }) => data)]).toEqual([2, Array.from({ length: 5 }, () => ({ a: 1 }))])
+  })
+
+  test('is renewed before it expires', async () => {
+    answers = [json(200, { data: {} })]
+    const token = vi.fn(() => ({ token: 't', expiresAt: new Date(Date.now() + 29_000).toISOString() }))
+    const { query } = client({ token })
+    await query({ query: '{a}' })
+    await query({ query: '{a}' })
+    expect(token).toHaveBeenCalledTimes(2)
+  })
+
+  test('whose request fails rejects that query, and is asked for again by the next', async () => {
+    answers = [json(200, { data: {} })]
+    const token = vi.fn(() => ({ token: 't', expiresAt: new Date(Date.now() + HOUR).toISOString() }))
+    token.mockRejectedValueOnce(new Error('no backend') as never)
+    const { query } = client({ token })
+    await expect(query({ query: '{a}' })).rejects.toThrow('no backend')
+    await expect(query({ query: '{a}' })).resolves.toEqual({ data: {} })
+  })
+})
+
+test('a query with errors is answered with them, whatever the status; a page of a proxy rejects', async () => {
+  const errors = [{ message: 'no', extensions: { code: 'not_found' } }]
+  answers = [
+    json(404, { errors, data: null }),
+    (response) => void response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>502</h1>'),
+  ]
+  const { query } = client()
+  expect(await query({ query: '{a}' })).toEqual({ errors, data: null })
+  await expect(query({ query: '{a}' })).rejects.toThrow('502')
+})
+
+describe('a subscription', () => {
+  test('goes on after its last event, and drops what it has had', async () => {
+    answers = [
+      stream(frame(1) + frame(2)),
+      stream(frame(2) + frame(3)),
+      json(503, {}, { 'retry-after': '0' }),
+      stream(`:\n\n${frame(4)}`, { stays: true }),
+    ]
+    const got = follow()
+    await vi.waitFor(() => expect(got.seqs).toEqual([1, 2, 3, 4]))
+    expect(positions()).toEqual(['0', '2', '3', '3'])
+    expect([got.ends, onError.mock.calls.length]).toEqual([[], 3])
+  })
+
+  test('gets each event once and in order, wherever its connections break', async () => {
+    const at = fc.array(fc.tuple(fc.nat(400), fc.integer({ min: 1, max: 50 })), { maxLength: 6 })
+    await fc.assert(
+      fc.asyncProperty(at, async (breaks) => {
+        asked = []
+        const all = [1, 2, 3, 4, 5]
+        const from = ({ body }: Asked) => all.filter((seq) => seq > Number(body.variables?.lastEventId))
+        const rest = (request: Asked): string =>
+          from(request)
+            .map((seq) => frame(seq))
+            .join('')
+        answers = [
+          ...breaks.map(([length, size]) => (response: ServerResponse, request: Asked) => {
+            const cut = Buffer.from(rest(request)).subarray(0, length)
+            response.writeHead(200)
+            for (let n = 0; n < cut.length; n += size) response.write(cut.subarray(n, n + size))
+            setTimeout(() => response.destroy(), 1)
+          }),
+          (response, request) => void stream(rest(request), { stays: true })(response),
+        ]
+        vi.spyOn(Math, 'random').mockReturnValue(0)
+        const got = follow()
+        await vi.waitFor(() => expect(got.seqs).toEqual(all))
+        got.end()
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  test('ends with `complete`, after the result that says why', async () => {
+    const result = { errors: [{ message: 'gone', extensions: { code: 'not_found' } }] }
+    answers = [stream(`event: next\ndata: ${JSON.stringify(result)}\n\n${COMPLETE}`)]
+    const got = follow()
+    await vi.waitFor(() => expect(got.ends).toEqual(['complete']))
+    expect(got.results).toEqual([result])
+    await pause(50)
+    expect(asked).toHaveLength(1)
+  })
+
+  test.each([400, 403, 404, 422])('that is refused with %i ends with that error', async (status) => {
+    answers = [json(status, { code: 'no' })]
+    const got = follow()
+    await vi.waitFor(() =>
+      expect(got.ends).toEqual([expect.objectContaining({ message: `status ${status}: {"code":"no"}` })]),
+    )
+    await pause(50)
+    expect(asked).toHaveLength(1)
+  })
+
+  test.each([401, 429, 500, 502])('that is refused with %i tries again', async (status) => {
+    answers = [json(status, {}), json(status, {}), stream(frame(1), { stays: true })]
+    const got = follow()
+    await vi.waitFor(() => expect(got.seqs).toEqual([1]))
+    expect(got.ends).toEqual([])
+  })
+
+  test('waits as long as Retry-After says', async () => {
+    answers = [json(429, {}, { 'retry-after': '1' }), stream(frame(1), { stays: true })]
+    const from = performance.now()
+    const got = follow()
+    await vi.waitFor(() => expect(got.seqs).toEqual([1]), { timeout: 5000 })
+    expect(performance.now() - from).toBeGreaterThanOrEqual(990)
+  })
+
+  test('whose position is too old goes on from what the page has loaded again', async () => {
+    const errors = [{ message: 'old', extensions: { code: 'validation_failed', errors: [{ code: 'not_replayable' }] } }]
+    const tooOld = `event: next\ndata: ${JSON.stringify({ errors })}\n\n${COMPLETE}`
+    answers = [stream(tooOld), stream(frame(8), { stays: true })]
+    const reload = vi.fn(() => Promise.resolve('7'))
+    const got = follow({ reload })
+    await vi.waitFor(() => expect(got.seqs).toEqual([8]))
+    expect([positions(), reload.mock.calls, got.ends]).toEqual([['0', '7'], [[REQUEST]], []])
+  })
+
+  test('whose position is too old ends with that error where nothing can load the page again', async () => {
+    const errors = [{ message: 'old', extensions: { errors: [{ code: 'not_replayable' }] } }]
+    answers = [stream(`event: next\ndata: ${JSON.stringify({ errors })}\n\n${COMPLETE}`)]
+    const got = follow()
+    await vi.waitFor(() => expect(got.ends).toEqual(['complete']))
+    expect(got.results).toEqual([{ errors }])
+  })
+
+  test('connects again after a silence in which a heartbeat was due', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      answers = [stream(frame(1), { stays: true }), stream(frame(2), { stays: true })]
+      const got = follow()
+      await vi.waitFor(() => expect(got.seqs).toEqual([1]))
+      await vi.advanceTimersByTimeAsync(74_000)
+      expect(asked).toHaveLength(1)
+      await vi.advanceTimersByTimeAsync(2000)
+      await vi.waitFor(() => expect(got.seqs).toEqual([1, 2]))
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('goes on after a callback that throws, which is reported', async () => {
+    answers = [stream(frame(1) + frame(2), { stays: true })]
+    const seqs: number[] = []
+    const end = client().subscribe<{ discussionEvents: { seq: number } }>(REQUEST, {
+      next: ({ data }) => {
+        seqs.push(data?.discussionEvents.seq ?? 0)
+        throw new Error('the page failed')
+      },
+      error: () => undefined,
+      complete: () => undefined,
+    })
+    ended.push(end)
+    await vi.waitFor(() => expect(seqs).toEqual([1, 2]))
+    expect(onError.mock.calls.map(([error]) => String(error))).toEqual(Array(2).fill('Error: the page failed'))
+  })
+
+  test('that is ended tells nothing more, and closes its connection', async () => {
+    let isClosed = false
+    answers = [
+      (response) => {
+        response.on('close', () => (isClosed = true))
+        void stream(frame(1), { stays: true })(response)
+      },
+    ]
+    const got = follow()
+    await vi.waitFor(() => expect(got.seqs).toEqual([1]))
+    got.end()
+    await vi.waitFor(() => expect(isClosed).toBe(true))
+    await pause(50)
+    expect([asked.length, got.ends, onError.mock.calls]).toEqual([1, [], []])
+  })
+})
+
+test('an iteration gives each result, and ends its subscription when it is left', async () => {
+  answers = [stream(frame(1) + frame(2)), stream(frame(3), { stays: true })]
+  const seqs: number[] = []
+  for await (const { data } of client().iterate<{ discussionEvents: { seq: number } }>(REQUEST)) {
+    if (seqs.push(data?.discussionEvents.seq ?? 0) === 3) break
+  }
+  expect(seqs).toEqual([1, 2, 3])
+  answers = [json(403, {})]
+  await expect(client().iterate(REQUEST).next()).rejects.toThrow('status 403')
+})
