@@ -13,6 +13,10 @@ import {
 } from 'graphql-sse'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
+import { engagementLink } from '../../src/clients/graphql/apollo.ts'
+import { createGraphqlClient, type GraphqlSink } from '../../src/clients/graphql/client.ts'
+import { engagementNetwork } from '../../src/clients/graphql/relay.ts'
+import { engagementExchange } from '../../src/clients/graphql/urql.ts'
 import { newId } from '../../src/core/ids.ts'
 import { HAPROXY, NGINX, type Balancer, startHaproxy, startShippedNginx } from '../harness/balancers.ts'
 import { onServer } from '../harness/database.ts'
@@ -171,11 +175,66 @@ function followByApollo(place: Place): Follower {
   return { ...own, stop: () => (subscription.unsubscribe(), client.stop(), sse.dispose()) }
 }
 
+/** Our own client, by itself and in the clients that it has adapters for. */
+const ownClient = ({ url, apiKey }: Place) =>
+  createGraphqlClient({ url: `${url}/graphql`, headers: { 'x-api-key': apiKey }, onError: () => undefined })
+
+const sinkOf = (own: ReturnType<typeof follower>): GraphqlSink<Data> => ({
+  next: ({ data }) => own.take(data),
+  error: (error) => own.ends.push(error),
+  complete: () => own.ends.push('complete'),
+})
+
+function followByOwn(place: Place): Follower {
+  const own = follower()
+  const stop = ownClient(place).subscribe<Data>({ query: QUERY, variables: { ...begin(place) } }, sinkOf(own))
+  return { ...own, stop }
+}
+
+function followByOwnApollo(place: Place): Follower {
+  const own = follower()
+  const client = new ApolloClient({ link: engagementLink(ownClient(place)), cache: new InMemoryCache() })
+  const subscription = client
+    .subscribe<Data, Variables>({ query: gql(QUERY), variables: begin(place), fetchPolicy: 'no-cache' })
+    .subscribe({ ...sinkOf(own), next: ({ data }) => own.take(data) })
+  return { ...own, stop: () => (subscription.unsubscribe(), client.stop()) }
+}
+
+function followByOwnUrql(place: Place): Follower {
+  const own = follower()
+  const exchanges = [engagementExchange(ownClient(place))]
+  const client = new Client({ url: '/graphql', preferGetMethod: false, exchanges })
+  const { unsubscribe } = client
+    .subscription<Data, Variables>(QUERY, begin(place))
+    .subscribe(({ data, error, hasNext }) => {
+      if (error !== undefined) own.ends.push(error)
+      own.take(data)
+      if (!hasNext) own.ends.push('complete')
+    })
+  return { ...own, stop: unsubscribe }
+}
+
+function followByOwnRelay(place: Place): Follower {
+  const own = follower()
+  const params = { id: null, text: QUERY, name: 'Events', operationKind: 'subscription', metadata: {}, cacheID: '' }
+  const observed = engagementNetwork(ownClient(place)).execute(params as never, { ...begin(place) }, {})
+  const { unsubscribe } = observed.subscribe({
+    next: (result) => own.take((result as { data: Data }).data),
+    error: (error: Error) => void own.ends.push(error),
+    complete: () => void own.ends.push('complete'),
+  })
+  return { ...own, stop: unsubscribe }
+}
+
 const CLIENTS: readonly [string, (place: Place) => Follower][] = [
   ['graphql-sse, distinct connections', (place) => followBySse(place, false)],
   ['urql with graphql-sse', followByUrql],
   ['urql by itself', followByUrqlFetch],
   ['Apollo Client with graphql-sse', followByApollo],
+  ['our client', followByOwn],
+  ['Apollo Client with our link', followByOwnApollo],
+  ['urql with our exchange', followByOwnUrql],
+  ['Relay with our network', followByOwnRelay],
 ]
 
 describe('while each api is stopped and started in turn', () => {

@@ -1,39 +1,11 @@
-import { spawn } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { afterEach, describe, expect, test } from 'vitest'
 
-import relay from 'relay-compiler'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Compiled, compileRelay } from '../harness/relay.ts'
 
-import { ROOT } from '../harness/markdown.ts'
+let compiled: Compiled | undefined
+afterEach(() => compiled?.remove())
 
-let folder: string
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'relay-'))
-})
-afterEach(() => rm(folder, { recursive: true }))
-
-/** Compiles documents as an application with Relay does, whose schema is ours. */
-async function compile(...documents: string[]): Promise<{ artifacts: string[]; output: string; code: number | null }> {
-  const config = { src: './src', schema: './schema.graphql', artifactDirectory: './made', language: 'typescript' }
-  await mkdir(join(folder, 'src'))
-  await mkdir(join(folder, 'made'))
-  await cp(join(ROOT, 'schema.graphql'), join(folder, 'schema.graphql'))
-  await writeFile(join(folder, 'relay.config.json'), JSON.stringify(config))
-  // Relay wants names that begin with the file's.
-  const source = documents.map((document) => `graphql\`${document}\``).join('\n')
-  await writeFile(join(folder, 'src/Thread.ts'), source)
-  const compiler = spawn(relay ?? 'relay', ['relay.config.json'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
-  const [output, errors, code] = await Promise.all([
-    text(compiler.stdout),
-    text(compiler.stderr),
-    new Promise<number | null>((resolve, reject) => compiler.once('error', reject).once('close', resolve)),
-  ])
-  const artifacts = (await readdir(join(folder, 'made'))).map((name) => name.replace('.graphql.ts', ''))
-  return { artifacts: artifacts.sort(), output: output + errors, code }
-}
+const compile = async (...documents: string[]): Promise<Compiled> => (compiled = await compileRelay(documents))
 
 const COMMENT = `fragment Thread_comment on Comment @refetchable(queryName: "ThreadCommentQuery") {
   bodyHtml author { ...Thread_author } }`

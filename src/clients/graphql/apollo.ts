@@ -1,9 +1,23 @@
 // For Apollo Client 4: `import { … } from 'engagement-service/graphql/apollo'`.
-import { ApolloLink, type ApolloCache, type FieldPolicy, type Reference, type TypePolicies } from '@apollo/client'
+import {
+  ApolloLink,
+  type ApolloCache,
+  type FieldPolicy,
+  type InMemoryCacheConfig,
+  type Reference,
+} from '@apollo/client'
 import { Observable, print } from '@apollo/client/utilities'
 
 import type { GraphqlClient } from './client.ts'
-import { commentsOf, placeOf, withAt, type CommentChange, type ListedComment, type Placed, type Sort } from './lists.ts'
+import {
+  commentsOf,
+  placeOf,
+  withAt,
+  POSSIBLE_TYPES,
+  type CommentChange,
+  type ListedComment,
+  type Sort,
+} from './lists.ts'
 
 /** Sends all operations by `client`; subscriptions go on after their last event. */
 export const engagementLink = (client: GraphqlClient): ApolloLink =>
@@ -43,22 +57,24 @@ const pages = (...keyArgs: string[]): FieldPolicy<Page> => ({
   },
 })
 
-/** `new InMemoryCache({ typePolicies })`: which fields are lists, and which are replaced as a whole. */
-export const typePolicies: TypePolicies = {
-  Discussion: { fields: { comments: pages('sort', 'parentId') } },
-  Comment: { fields: { replies: pages('sort'), reactionGroups: { merge: false }, reactionCounts: { merge: false } } },
-  DiscussionCount: { keyFields: ['externalId'] },
-  PublicSettings: { keyFields: [] },
-}
+/** `new InMemoryCache(cacheConfig)`: which fields are lists, and which are replaced as a whole. */
+export const cacheConfig = {
+  possibleTypes: POSSIBLE_TYPES,
+  typePolicies: {
+    Discussion: { fields: { comments: pages('sort', 'parentId') } },
+    Comment: { fields: { replies: pages('sort'), reactionGroups: { merge: false }, reactionCounts: { merge: false } } },
+    DiscussionCount: { keyFields: ['externalId'] },
+    PublicSettings: { keyFields: [] },
+  },
+} satisfies InMemoryCacheConfig
 
 /**
  * Brings the lists in the cache up to an event of a discussion, or to a written comment: its `data`
  * as `{ comment, tombstones }`. Apollo Client itself stores the comments. The same event may be
  * applied again.
  */
-export function applyEvent(cache: ApolloCache, data: CommentChange<ListedComment>): void {
+export function applyEvent(cache: ApolloCache, data: CommentChange): void {
   for (const comment of commentsOf(data)) {
-    // An event of reactions names its comment alone.
     if (comment.discussionId === undefined) continue
     const { parentId } = comment
     const [__typename, id, field] =
@@ -86,7 +102,7 @@ export function applyEvent(cache: ApolloCache, data: CommentChange<ListedComment
   }
 }
 
-const fieldsOf = (read: (name: string) => unknown): Placed =>
+const fieldsOf = (read: (name: string) => unknown): ListedComment =>
   Object.fromEntries(['id', 'status', 'replyCount', 'pinnedAt'].map((name) => [name, read(name)])) as never
 
 const sortOf = (storeFieldName: string): Sort =>

@@ -3,37 +3,43 @@
 
 export type Sort = 'newest' | 'oldest' | 'top'
 
-/** A comment as far as its place depends on it. Ids are in the order of time. */
-export interface Placed {
+/**
+ * A comment as the document of a subscription selects it. Its place depends on all of these; an
+ * event of reactions names it alone. Ids are in the order of time.
+ */
+export interface ListedComment {
   id: string
-  status: string
-  replyCount: number
+  discussionId?: string
+  parentId?: string | null
+  status?: string
+  replyCount?: number
   pinnedAt?: string | null
 }
 
-/** A comment as the document of a subscription selects it, to be put into its list. */
-export interface ListedComment extends Placed {
-  discussionId?: string
-  parentId?: string | null
+/** What an event's `data` has of comments, in the document of a subscription. */
+export interface CommentChange {
+  comment?: ListedComment | null
+  tombstones?: readonly ListedComment[] | null
+  discussion?: unknown
 }
 
-/** What an event's `data` has of comments, in the document of a subscription. */
-export interface CommentChange<Comment> {
-  comment?: Comment | null
-  tombstones?: readonly Comment[] | null
+/** The types that a page meets behind an interface or a union. */
+export const POSSIBLE_TYPES = {
+  EventData: ['CommentEventData', 'DiscussionEventData', 'ReactionEventData', 'ReplyNotificationData'],
+  Node: ['Comment', 'Discussion', 'Reader'],
 }
 
 /** The comments that an event brings. */
-export const commentsOf = <Comment>(data: CommentChange<Comment>): Comment[] => [
+export const commentsOf = (data: CommentChange): ListedComment[] => [
   ...(data.comment == null ? [] : [data.comment]),
   ...(data.tombstones ?? []),
 ]
 
 /** Whether a comment is in the lists: an approved one, or a tombstone that has replies. */
-const isInView = ({ status, replyCount }: Placed): boolean => status === 'approved' || replyCount > 0
+const isInView = ({ status, replyCount = 0 }: ListedComment): boolean => status === 'approved' || replyCount > 0
 
 /** A negative number where `a` stands before `b`: pinned comments do, the last pinned first. */
-function compare(a: Placed, b: Placed, sort: Sort): number {
+function compare(a: ListedComment, b: ListedComment, sort: Sort): number {
   const pins = [a.pinnedAt ?? '', b.pinnedAt ?? ''] as const
   if (pins[0] !== pins[1]) return pins[0] > pins[1] ? -1 : 1
   return (a.id < b.id ? -1 : 1) * (sort === 'oldest' ? 1 : -1)
@@ -45,15 +51,17 @@ function compare(a: Placed, b: Placed, sort: Sort): number {
  * place below pinned ones, and a new one is the last.
  */
 export function placeOf(
-  comment: Placed,
-  others: readonly Placed[],
+  comment: ListedComment,
+  others: readonly ListedComment[],
   { sort, at, hasNextPage }: { sort: Sort; at: number; hasNextPage: boolean },
 ): number {
   if (!isInView(comment)) return -1
   const isRanked = sort === 'top' && comment.pinnedAt == null
   if (isRanked && at >= 0) return Math.max(at, others.filter(({ pinnedAt }) => pinnedAt != null).length)
   const place = isRanked ? -1 : others.findIndex((other) => compare(comment, other, sort) < 0)
-  return place === -1 && !hasNextPage ? others.length : place
+  // The last one of what is loaded stays that.
+  const isLast = !hasNextPage || at === others.length
+  return place === -1 && isLast ? others.length : place
 }
 
 /** `items` with `item` at the index `at`. */

@@ -12,7 +12,7 @@ import {
 } from 'relay-runtime'
 
 import type { GraphqlClient, GraphqlRequest } from './client.ts'
-import { placeOf, withAt, type Placed, type Sort } from './lists.ts'
+import { placeOf, withAt, type ListedComment, type Sort } from './lists.ts'
 
 const requestOf = ({ id, text, name }: RequestParameters, variables: Variables): GraphqlRequest => ({
   ...(text === null ? { documentId: id ?? '' } : { query: text }),
@@ -75,5 +75,5 @@ function place(store: RecordSourceProxy, owner: RecordProxy, list: CommentList, 
   connection.setLinkedRecords(to < 0 ? others : withAt(others, to, edge), 'edges')
 }
 
-const fieldsOf = (comment: RecordProxy | null | undefined): Placed =>
+const fieldsOf = (comment: RecordProxy | null | undefined): ListedComment =>
   Object.fromEntries(['id', 'status', 'replyCount', 'pinnedAt'].map((name) => [name, comment?.getValue(name)])) as never

@@ -4,7 +4,15 @@ import type { Cache, CacheExchangeOpts, Data, UpdateResolver } from '@urql/excha
 import { relayPagination } from '@urql/exchange-graphcache/extras'
 
 import type { GraphqlClient, GraphqlSink } from './client.ts'
-import { commentsOf, placeOf, withAt, type CommentChange, type ListedComment, type Placed, type Sort } from './lists.ts'
+import {
+  commentsOf,
+  placeOf,
+  withAt,
+  POSSIBLE_TYPES,
+  type CommentChange,
+  type ListedComment,
+  type Sort,
+} from './lists.ts'
 
 /** Sends all operations by `client`; subscriptions go on after their last event. */
 export const engagementExchange = (client: GraphqlClient): Exchange =>
@@ -78,9 +86,8 @@ function chains(pages: readonly Page[]): Page[][] {
  * as `{ comment, tombstones }`. The cache itself stores the comments. The same event may be applied
  * again.
  */
-export function applyEvent(cache: Cache, data: CommentChange<ListedComment>): void {
+export function applyEvent(cache: Cache, data: CommentChange): void {
   for (const comment of commentsOf(data)) {
-    // An event of reactions names its comment alone.
     if (comment.discussionId === undefined) continue
     const { parentId } = comment
     const [__typename, id, field] =
@@ -93,7 +100,7 @@ export function applyEvent(cache: Cache, data: CommentChange<ListedComment>): vo
 }
 
 /** Takes a comment out of the pages of a list, and puts it where it belongs. */
-function place(cache: Cache, pages: readonly Page[], comment: Placed, own: string): void {
+function place(cache: Cache, pages: readonly Page[], comment: ListedComment, own: string): void {
   const all = pages.flatMap(({ nodes }) => nodes)
   const at = all.indexOf(own)
   const others = all.filter((node) => node !== own)
@@ -116,10 +123,7 @@ function place(cache: Cache, pages: readonly Page[], comment: Placed, own: strin
 }
 
 const update: UpdateResolver = (result, _args, cache) => {
-  for (const field of Object.values(result) as (
-    | ({ data?: CommentChange<ListedComment> } & CommentChange<ListedComment>)
-    | null
-  )[]) {
+  for (const field of Object.values(result) as (({ data?: CommentChange } & CommentChange) | null)[]) {
     if (field !== null) applyEvent(cache, field.data ?? field)
   }
 }
@@ -149,6 +153,7 @@ const WITHOUT_ID = [
 
 /** `cacheExchange(cacheConfig)`: keys, lists, and what events and written comments change in them. */
 export const cacheConfig = {
+  possibleTypes: POSSIBLE_TYPES,
   keys: {
     ...Object.fromEntries(WITHOUT_ID.map((name) => [name, () => null])),
     DiscussionCount: (data: Data) => String(data.externalId),
