@@ -89,7 +89,7 @@ export interface TypedDocumentNode<Result, Variables> extends DocumentNode {
 }
 
 const documentOf = <Result, Variables>(text: string): TypedDocumentNode<Result, Variables> =>
-  parse(text) as TypedDocumentNode<Result, Variables>
+  parse(text)
 `
   await writeFormatted(join(root, folder, 'documents.ts'), [head, ...consts, types].join('\n'))
 }

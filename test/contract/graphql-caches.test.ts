@@ -125,7 +125,7 @@ function openUrql(client: GraphqlClient, place: Place): Page {
   const variables = (sort: Sort) => ({ externalId: place.externalId, first: PAGE, sort })
   const seqs: number[] = []
   let stop: () => void = () => undefined
-  const read = (sort: Sort) => own.readQuery(DiscussionPage, variables(sort))?.data as Data | undefined
+  const read = (sort: Sort) => own.readQuery(DiscussionPage, variables(sort))?.data
   return {
     name: 'urql',
     seqs,

@@ -97,7 +97,7 @@ function follow(options: Partial<GraphqlClientOptions> = {}, request: GraphqlReq
   const got: { seqs: number[]; results: GraphqlResult[]; ends: unknown[] } = { seqs: [], results: [], ends: [] }
   const end = client(options).subscribe<{ discussionEvents: { seq: number } }>(request, {
     next: (result) => {
-      got.results.push(result as GraphqlResult)
+      got.results.push(result)
       if (result.data != null) got.seqs.push(result.data.discussionEvents.seq)
     },
     error: (error) => got.ends.push(error),
@@ -150,7 +150,7 @@ describe('a token', () => {
   test('whose request fails rejects that query, and is asked for again by the next', async () => {
     answers = [json(200, { data: {} })]
     const token = vi.fn(() => ({ token: 't', expiresAt: new Date(Date.now() + HOUR).toISOString() }))
-    token.mockRejectedValueOnce(new Error('no backend') as never)
+    token.mockRejectedValueOnce(new Error('no backend'))
     const { query } = client({ token })
     await expect(query({ query: '{a}' })).rejects.toThrow('no backend')
     await expect(query({ query: '{a}' })).resolves.toEqual({ data: {} })

@@ -8,7 +8,7 @@ import {
 } from '@apollo/client'
 import { Observable, print } from '@apollo/client/utilities'
 
-import type { GraphqlClient } from './client.ts'
+import type { GraphqlClient } from './types.ts'
 import {
   commentsOf,
   placeOf,
@@ -28,7 +28,7 @@ export const engagementLink = (client: GraphqlClient): ApolloLink =>
         const { includeQuery = true } = (getContext().http ?? {}) as { includeQuery?: boolean }
         const text = includeQuery ? { query: print(query) } : {}
         const request = { ...text, operationName, variables, extensions }
-        if (operationType === 'subscription') return client.subscribe(request, observer as never)
+        if ((operationType as string) === 'subscription') return client.subscribe(request, observer as never)
         const control = new AbortController()
         client.query(request, control.signal).then(
           (result) => {
@@ -85,7 +85,7 @@ export function applyEvent(cache: ApolloCache, data: CommentChange): void {
     cache.modify({
       id: owner,
       fields: {
-        [field as string]: (given, { readField, storeFieldName, toReference }) => {
+        [field]: (given, { readField, storeFieldName, toReference }) => {
           const list = given as Page
           // A list of replies that was read by the discussion.
           if (parentId == null && storeFieldName.includes('"parentId":"')) return list

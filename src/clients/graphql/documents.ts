@@ -6,8 +6,7 @@ export interface TypedDocumentNode<Result, Variables> extends DocumentNode {
   __apiType?: (variables: Variables) => Result
 }
 
-const documentOf = <Result, Variables>(text: string): TypedDocumentNode<Result, Variables> =>
-  parse(text) as TypedDocumentNode<Result, Variables>
+const documentOf = <Result, Variables>(text: string): TypedDocumentNode<Result, Variables> => parse(text)
 
 export const ReaderParts = /* @__PURE__ */ documentOf<
   ReaderPartsFragment,
@@ -520,6 +519,7 @@ export type CommentStatus =
   /** The tombstone of a pending or rejected comment with replies in view. Moderators and the author get its state instead. */
   | 'withheld'
 
+/** What the operation takes. */
 export type CreateCommentInput = {
   /** Markdown, 1 to 10 000 characters after trimming. */
   body: string
@@ -529,6 +529,7 @@ export type CreateCommentInput = {
   parentId?: string | null | undefined
 }
 
+/** What the operation takes. */
 export type DeleteCommentInput = {
   /** Refuses the deletion unless the asserted reader is the author, even if the caller has moderate_content. */
   asAuthor?: boolean | null | undefined
@@ -556,19 +557,32 @@ export type DiscussionState =
 
 /** The type of an event. */
 export type EventType =
+  /** A moderator or the tenant's classifier has approved the comment. */
   | 'comment_approved'
+  /** A comment was posted. `data.comment.status` says whether it waits for a moderator. */
   | 'comment_created'
+  /** The author, a moderator or an erasure has deleted the comment. */
   | 'comment_deleted'
+  /** The author has changed the text. If the actor is the system and there is no body, reports have hidden the comment. */
   | 'comment_edited'
+  /** A moderator has pinned the comment. */
   | 'comment_pinned'
+  /** A moderator or the tenant's classifier has rejected the comment. */
   | 'comment_rejected'
+  /** A moderator has removed the pin. */
   | 'comment_unpinned'
+  /** The discussion is archived, which is final. */
   | 'discussion_archived'
+  /** The discussion takes no more comments of readers. */
   | 'discussion_locked'
+  /** The discussion takes comments of readers again. */
   | 'discussion_unlocked'
+  /** A reader's comment was answered. Only this reader's tickets and API keys get the event. */
   | 'notification_reply'
+  /** A reader has set, changed or removed a reaction. */
   | 'reaction_toggled'
 
+/** What the operation takes. */
 export type ReportCommentInput = {
   /** The comment. */
   commentId: string
@@ -579,8 +593,17 @@ export type ReportCommentInput = {
 }
 
 /** The reason of a report. */
-export type ReportReason = 'abuse' | 'off_topic' | 'other' | 'spam'
+export type ReportReason =
+  /** It insults or threatens. */
+  | 'abuse'
+  /** It does not belong to the page. */
+  | 'off_topic'
+  /** Another reason, which the note may tell. */
+  | 'other'
+  /** It is spam. */
+  | 'spam'
 
+/** What the operation takes. */
 export type ToggleReactionInput = {
   /** The comment. */
   commentId: string
@@ -588,6 +611,7 @@ export type ToggleReactionInput = {
   type: string
 }
 
+/** What the operation takes. */
 export type UpdateCommentInput = {
   /** Markdown, 1 to 10 000 characters after trimming. */
   body: string

@@ -1,4 +1,4 @@
-import type { GraphqlClientOptions, GraphqlRequest, GraphqlResult, GraphqlSink } from './client.ts'
+import type { GraphqlClientOptions, GraphqlRequest, GraphqlResult, GraphqlSink } from './types.ts'
 
 const FIRST_BACKOFF_MS = 1000
 const MAX_BACKOFF_MS = 30_000
@@ -27,7 +27,7 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
   const { token, reload, onState, onError = console.warn } = options
   const control = new AbortController()
   const { signal } = control
-  let position = request.variables?.lastEventId
+  let position = request.variables?.lastEventId as string | number | undefined
   let failures = 0
   let waitMs = 0
 

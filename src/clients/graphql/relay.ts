@@ -11,7 +11,7 @@ import {
   type Variables,
 } from 'relay-runtime'
 
-import type { GraphqlClient, GraphqlRequest } from './client.ts'
+import type { GraphqlClient, GraphqlRequest } from './types.ts'
 import { placeOf, withAt, type ListedComment, type Sort } from './lists.ts'
 
 const requestOf = ({ id, text, name }: RequestParameters, variables: Variables): GraphqlRequest => ({

@@ -1,7 +1,7 @@
 // One connection for a subscription of all tabs of a browser. The tab that holds the lock follows
 // it, and tells the others each event with the position before it. A tab that finds a hole follows
 // by itself until it has filled it, so each gets what it would get alone.
-import type { GraphqlRequest, GraphqlResult, GraphqlSink } from './client.ts'
+import type { GraphqlRequest, GraphqlResult, GraphqlSink } from './types.ts'
 import { positionOf } from './follow.ts'
 
 type Follow = (request: GraphqlRequest, sink: GraphqlSink) => () => void
@@ -33,6 +33,7 @@ export function share(
   let channel: BroadcastChannel | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
 
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no window
   const tell = (told: Told | null): void => channel?.postMessage(told)
   const end = (): void => {
     control.abort()
@@ -83,7 +84,7 @@ export function share(
     else stopIfCaughtUp()
   }
   const begin = async (): Promise<void> => {
-    const { lastEventId, ...variables } = request.variables ?? {}
+    const { lastEventId: _own, ...variables } = request.variables ?? {}
     const name = `${await nameOf()} ${JSON.stringify({ ...request, variables })}`
     if (signal.aborted) return
     channel = new BroadcastChannel(name)

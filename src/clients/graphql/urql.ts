@@ -3,7 +3,7 @@ import { type Exchange, subscriptionExchange } from '@urql/core'
 import type { Cache, CacheExchangeOpts, Data, UpdateResolver } from '@urql/exchange-graphcache'
 import { relayPagination } from '@urql/exchange-graphcache/extras'
 
-import type { GraphqlClient, GraphqlSink } from './client.ts'
+import type { GraphqlClient, GraphqlSink } from './types.ts'
 import {
   commentsOf,
   placeOf,
@@ -92,10 +92,10 @@ export function applyEvent(cache: Cache, data: CommentChange): void {
     const { parentId } = comment
     const [__typename, id, field] =
       parentId == null ? ['Discussion', comment.discussionId, 'comments'] : ['Comment', parentId, 'replies']
-    const owner = cache.keyOfEntity({ __typename: __typename as string, id: id as string })
+    const owner = cache.keyOfEntity({ __typename: __typename, id: id })
     const own = cache.keyOfEntity({ __typename: 'Comment', id: comment.id })
     if (owner === null || own === null) continue
-    for (const chain of chains(pagesOf(cache, owner, field as string, parentId))) place(cache, chain, comment, own)
+    for (const chain of chains(pagesOf(cache, owner, field, parentId))) place(cache, chain, comment, own)
   }
 }
 
@@ -156,7 +156,7 @@ export const cacheConfig = {
   possibleTypes: POSSIBLE_TYPES,
   keys: {
     ...Object.fromEntries(WITHOUT_ID.map((name) => [name, () => null])),
-    DiscussionCount: (data: Data) => String(data.externalId),
+    DiscussionCount: ({ externalId }: Data) => externalId as string,
   },
   resolvers: { Discussion: { comments: relayPagination() }, Comment: { replies: relayPagination() } },
   updates: {
