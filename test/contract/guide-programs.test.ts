@@ -9,14 +9,15 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { exampleEvent } from '../../src/domains/webhooks/example.ts'
 import { signedHeaders } from '../../src/core/delivery-request.ts'
 import { newSigningSecret } from '../../src/core/signing-secrets.ts'
-import { GLOBALS, PROGRAMS } from '../harness/guide-programs.ts'
+import { GLOBALS, MODULES, PROGRAMS } from '../harness/guide-programs.ts'
 import { readPages, ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
 import { findProgram } from '../harness/programs.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { typeErrorsOf } from '../harness/type-check.ts'
 
-const LANGUAGES = ['js', 'ts', 'python', 'go']
+const COMPILED = ['js', 'ts', 'tsx']
+const LANGUAGES = [...COMPILED, 'python', 'go']
 
 /** `stream:2` is the second block of a programming language in docs/guides/stream.md. */
 const blocks: ReadonlyMap<string, { language: string; content: string }> = new Map(
@@ -36,17 +37,19 @@ test('every program of the guides is run, or has a reason why not', () => {
 })
 
 test('those in JavaScript and TypeScript match the types of the clients', () => {
-  const scripts = [...blocks].filter(([, { language }]) => language === 'js' || language === 'ts')
+  const scripts = [...blocks].filter(([, { language }]) => COMPILED.includes(language))
   const files = scripts.map(([name, { language, content }]) => [
-    `${name.replace(':', '-')}.${language}`,
+    `${name.replace(/[/:]/g, '-')}.${language}`,
     // Only annotations tell the compiler which framework's request it is, and what was asked for.
     `${content
       .replace('reader: (req)', 'reader: (/** @type {import("express").Request} */ req)')
       .replace('next: ({ data, errors })', 'next: (/** @type {any} */ { data, errors })')}\nexport {}\n`,
   ])
   // As of JavaScript: it does not look for what may be undefined.
-  const options = { strict: false, exactOptionalPropertyTypes: false }
-  expect(typeErrorsOf({ ...Object.fromEntries(files), 'globals.d.ts': GLOBALS }, options)).toEqual([])
+  const options = { strict: false, exactOptionalPropertyTypes: false, jsx: 'react-jsx' }
+  expect(
+    typeErrorsOf({ ...Object.fromEntries(files), 'globals.d.ts': GLOBALS, 'modules.d.ts': MODULES }, options),
+  ).toEqual([])
 })
 
 describe('run against the service', () => {
@@ -77,8 +80,10 @@ describe('run against the service', () => {
   function start(name: string, env: Readonly<Record<string, string>>): ChildProcess {
     const program = PROGRAMS[name]
     if (program == null) throw new Error(`${name} is not run`)
-    const file = join(folder, `${name.replace(':', '-')}.mjs`)
-    writeFileSync(file, [program.before, blocks.get(name)?.content ?? '', program.after].join('\n'))
+    // Where a guide has an address in public, this service.
+    const content = (blocks.get(name)?.content ?? '').replaceAll('https://comments.example.com', service.url)
+    const file = join(folder, `${name.replace(/[/:]/g, '-')}.mjs`)
+    writeFileSync(file, [program.before, content, program.after].join('\n'))
     const child = spawn(process.execPath, [file], {
       cwd: folder,
       env: { ...process.env, ...env },
@@ -128,12 +133,22 @@ describe('run against the service', () => {
     }
   })
 
-  test('graphql:1 gets what was there before and what comes later', async () => {
+  test('graphql/README:1 and graphql/README:2: a page asks with the token of its backend', async () => {
+    const site = await serve('graphql/README:1', ofBackend())
+    const { stdout } = start('graphql/README:2', { SITE: site })
+    expect(JSON.parse(await text(stdout as NodeJS.ReadableStream))).toMatchObject({
+      data: { discussion: { commentCount: expect.any(Number) as number } },
+    })
+  })
+
+  test.each([1, 2])('graphql/subscriptions:%i gets what was there before and what comes later', async (n) => {
+    const site = await serve('graphql/README:1', ofBackend())
     const { json } = await service.call('GET', '/discussions/by-external/article-1')
-    const { stdout } = start('graphql:1', { BASE: service.url, KEY: service.apiKey, ID: json.id })
+    const env = { SITE: site, BASE: service.url, KEY: service.apiKey, ID: json.id }
+    const { stdout } = start(`graphql/subscriptions:${n}`, env)
     let output = ''
     stdout?.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
-    const created = () => output.split('\n').filter((line) => line === 'comment_created').length
+    const created = () => output.match(/\bcomment_created\b/g)?.length ?? 0
     await vi.waitFor(() => expect(created()).toBeGreaterThan(0), { timeout: 10_000 })
     const before = created()
     const body = { body: 'Later' }

@@ -51,7 +51,10 @@ describe.skipIf(!hasTools)(
       mkdirSync(join(folder, 'node_modules'))
       symlinkSync(ROOT, join(folder, 'node_modules/engagement-service'))
       const port = await freePort()
-      const script = ['rest', 'graphql', 'graphql/federation', 'stream', 'moderation', 'privacy', 'widget', 'webhooks']
+      const graphql = ['README', 'errors', 'documents', 'limits', 'subscriptions', 'federation'].map(
+        (name) => `graphql/${name}`,
+      )
+      const script = ['rest', ...graphql, 'stream', 'moderation', 'privacy', 'widget', 'webhooks']
         .map(scriptOf)
         .join('\n')
         .replaceAll('admin@example.com', service.admin.email)
@@ -105,10 +108,20 @@ describe.skipIf(!hasTools)(
       expect([first, more]).toEqual([second, []])
     })
 
-    test('GraphQL: a query, a mutation and a subscription', () => {
-      expect(of('graphql')).toContain('{"data":{"discussion":{"commentCount":3,"lastEventId":"5"')
-      expect(of('graphql')).toContain('{"data":{"createComment":{"comment":{')
-      expect(of('graphql')).toContain('{"type":"reaction_toggled","seq":4}')
+    test('GraphQL: a query, a mutation and a subscription, and the same by a client token', () => {
+      const printed = of('graphql/README')
+      expect(printed).toContain('{"data":{"discussion":{"commentCount":3,"lastEventId":"5"')
+      expect(printed.match(/\{"data":\{"createComment":\{"comment":\{/g)).toHaveLength(2)
+      expect(printed).toContain('{"type":"reaction_toggled","seq":4}')
+      expect(printed).toContain('{"data":{"viewer":{"name":"Reader reader-1"}')
+      expect(of('graphql/subscriptions')).toContain('{"type":"reaction_toggled","seq":4}')
+    })
+
+    test('GraphQL: a mutation that runs once, a document by its id that is not sent again, and a cost', () => {
+      const [first, ...more] = of('graphql/errors').match(/"createComment":\{"comment":\{"id":"[^"]+"/g) ?? []
+      expect(more).toEqual([first])
+      expect(of('graphql/documents')).toMatch(/^HTTP\/1\.1 304/m)
+      expect(of('graphql/limits')).toMatch(/"extensions":\{"cost":\{"requested":\d+,"limit":20000\}\}/)
     })
 
     test('Federation: the schema of the subgraph', () => {

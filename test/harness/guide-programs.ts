@@ -21,6 +21,17 @@ const show = ({ body }) => {
   process.exit()
 }`
 
+const BACKEND = `import { createBackend } from 'engagement-service/backend'
+const { ENGAGEMENT_URL: url, ENGAGEMENT_API_KEY: apiKey, ENGAGEMENT_TENANT: tenant } = process.env
+const identitySecret = process.env.ENGAGEMENT_IDENTITY_SECRET
+const engagement = createBackend({ url, apiKey, tenant, identitySecret, reader: () => ({ id: 'ann', name: 'Ann' }) })`
+
+/** A page's fetch: paths are those of its site. */
+const TOKENS = `const { SITE } = process.env
+const overNetwork = globalThis.fetch
+globalThis.fetch = (path, options) => overNetwork(new URL(path, SITE), options)
+const badge = { toggleAttribute: () => undefined }`
+
 /**
  * How each program of the guides is run, by its place: its page, and its number among the page's
  * blocks in a programming language. Null is not run.
@@ -35,7 +46,26 @@ app.use((request, _response, next) => {
 })`,
     after: LISTEN,
   },
-  'graphql:1': { before: `const { BASE, KEY, ID } = process.env`, after: '' },
+  // Clients of GraphQL in a page. The compiler checks them, also those with a framework.
+  'graphql/README:1': { before: `${EXPRESS}\n${BACKEND}`, after: LISTEN },
+  'graphql/README:2': { before: TOKENS, after: 'console.log(JSON.stringify({ data, errors }))' },
+  'graphql/subscriptions:1': {
+    before: `${TOKENS}\nconst page = { id: process.env.ID, lastEventId: '0' }`,
+    after: '',
+  },
+  'graphql/subscriptions:2': { before: `const { BASE, KEY, ID } = process.env`, after: '' },
+  'graphql/apollo:1': null,
+  'graphql/apollo:2': null,
+  'graphql/apollo:3': null,
+  'graphql/apollo:4': null,
+  'graphql/urql:1': null,
+  'graphql/urql:2': null,
+  'graphql/urql:3': null,
+  'graphql/native:1': null,
+  'graphql/relay:1': null,
+  'graphql/relay:2': null,
+  'graphql/relay:3': null,
+  'graphql/codegen:1': null,
   'stream:1': { before: `${EXPRESS}\nconst { BASE } = process.env`, after: LISTEN },
   'stream:2': { before: PAGE, after: '' },
   'stream:3': {
@@ -73,6 +103,7 @@ print(json.dumps([is_genuine(each["headers"], each["body"].encode(), each["secre
 /** The declarations that the guides assume, for the compiler. */
 export const GLOBALS = `import type { Express } from 'express'
 import type { FastifyInstance } from 'fastify'
+import type { Backend } from 'engagement-service/backend'
 import type { Comment } from 'engagement-service/client'
 
 declare global {
@@ -83,9 +114,10 @@ declare global {
   const BASE: string
   const KEY: string
   const ID: string
+  const engagement: Backend
   const secrets: string[]
   const streamUrl: string
-  const page: { lastEventId?: string }
+  const page: { id: string; lastEventId?: string }
   const badge: Element
   function show(comment: Comment): void
   function reloadPage(): Promise<{ lastEventId: string }>
@@ -99,6 +131,19 @@ declare global {
 declare module 'http' {
   interface IncomingMessage {
     user?: { id: number; name: string; picture: string }
+  }
+}
+`
+
+/** What a site's own build has, for the compiler. */
+export const MODULES = `declare module '*.json'
+declare module 'expo/fetch' {
+  export const fetch: typeof globalThis.fetch
+}
+declare module '@apollo/persisted-query-lists' {
+  import type { DocumentNode } from 'graphql'
+  export function generatePersistedQueryIdsFromManifest(options: { loadManifest: () => Promise<unknown> }): {
+    generateHash: (document: DocumentNode) => Promise<string>
   }
 }
 `

@@ -20,7 +20,7 @@ const blocksOf = (language: string) =>
       .map(({ line, content }) => [`${path}:${line}`, content] as const),
   )
 
-const LANGUAGES = 'sh js ts css python go json jsonl csv yaml graphql http nginx text'.split(' ')
+const LANGUAGES = 'sh js ts tsx css python go kotlin swift json jsonl csv yaml graphql http nginx text'.split(' ')
 
 test('every code block says its language', () => {
   const unknown = pages.flatMap(({ path, blocks }) =>
@@ -263,17 +263,23 @@ describe('names in prose', () => {
     'ViewerBan',
     'ADMIN_PASSWD',
     'SYSTEM_WITHHELD',
+    'SchemaConfiguration',
     'backfill.sql',
     'comment_author_IP',
     'hsCtaTracking',
     'createApiKeyAsAdmin',
     'disqus_identifier',
     'ipAddress',
+    'optimisticResponse',
+    'persisted-documents.json',
+    'persistedDocuments',
+    'persistedExchange',
     'pg_read_all_stats',
     'prismaConnection',
     'prismaField',
     'prometheus_prefix',
     'relationJoins',
+    'relay.config.json',
     'rule_files',
     'server.mjs',
     'voted_ips',

@@ -32,6 +32,7 @@ const DOCUMENT = 'schema/document-rules.ts'
 const MARKDOWN = 'domains/comments/markdown.ts'
 const HISTORY = 'domains/comments/history-sql.ts'
 const HANDSHAKES = 'worker/handshakes.ts'
+const LIMITS = 'guides/graphql/limits.md'
 
 type Said = readonly [text: string, ...numbers: number[]]
 
@@ -133,6 +134,42 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
     'guides/moving.md',
     'more than {} characters as Markdown',
     constant('domains/comments/comments.ts', 'MAX_BODY_LENGTH'),
+  ],
+  [
+    LIMITS,
+    'At most {} tokens, {} levels, {} aliases, {} directives and two introspection',
+    constant('schema/document-size.ts', 'MAX_TOKENS'),
+    constant(DOCUMENT, 'MAX_DEPTH'),
+    constant(DOCUMENT, 'MAX_ALIASES'),
+    constant(DOCUMENT, 'MAX_DIRECTIVES'),
+  ],
+  [LIMITS, 'asks for at most {} values', constant('api/graphql/cost.ts', 'MAX_COST')],
+  [
+    LIMITS,
+    'at most {} KiB, and JSON is nested {} levels deep',
+    kib('api/http/server.ts', 'MAX_BODY_BYTES'),
+    constant('core/json-depth.ts', 'MAX_JSON_DEPTH'),
+  ],
+  [
+    LIMITS,
+    'a subscription have {} characters together',
+    constant('api/graphql-sse/event-stream.ts', 'MAX_SUBSCRIPTION_LENGTH'),
+  ],
+  [LIMITS, 'one request have {} characters', constant('domains/comments/comments.ts', 'MAX_BODY_LENGTH')],
+  [LIMITS, '`rateLimit.burst` | {} a second, {} at once', defaults.rateLimit.perSecond, defaults.rateLimit.burst],
+  [LIMITS, '`clientToken.burst` | {} a second, {} at once', defaults.clientToken.perSecond, defaults.clientToken.burst],
+  [
+    LIMITS,
+    '{} live client tokens at most (`clientToken.maxLivePerReader`), and a tenant {}',
+    defaults.clientToken.maxLivePerReader,
+    defaults.clientToken.maxLive,
+  ],
+  [
+    LIMITS,
+    '{} open at once (`stream.maxStreamsPerTicket`), the tokens of one address {} (`stream.maxStreamsPerAddress`), and a tenant {}',
+    defaults.stream.maxStreamsPerTicket,
+    defaults.stream.maxStreamsPerAddress,
+    defaults.stream.maxStreams,
   ],
   ['operations/operate.md', 'holds rows for longer than {} ms', constant('core/sql.ts', 'LOCK_WAIT_MS')],
   ['operations/operate.md', 'is near {} on each worker', constant('worker/deliveries.ts', 'MAX_IN_FLIGHT')],

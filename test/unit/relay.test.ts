@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 
+import { readPages } from '../harness/markdown.ts'
 import { type Compiled, compileRelay } from '../harness/relay.ts'
 
 let compiled: Compiled | undefined
@@ -59,6 +60,16 @@ describe("Relay's compiler", () => {
     expect(artifacts).toEqual(
       expect.arrayContaining(['ThreadCreateMutation', 'ThreadAppendMutation', 'ThreadDeleteMutation']),
     )
+  })
+
+  test('takes the documents of its guide', async () => {
+    const guide = readPages().find(({ path }) => path === 'docs/guides/graphql/relay.md')
+    const blocks = guide?.blocks.filter(({ language }) => language === 'graphql') ?? []
+    // In a file of another name.
+    const documents = blocks.map(({ content }) => content.replace(/\bComments(?=[A-Z_])/g, 'Thread'))
+    const { artifacts, output, code } = await compile(...documents)
+    expect(code, output).toBe(0)
+    expect(artifacts.length).toBeGreaterThan(blocks.length)
   })
 
   test('refuses to fetch again what is no Node', async () => {

@@ -21,7 +21,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
     'The signature, a header or a claim of the assertion is wrong. `detail` names it. The [test vectors](../../vectors/README.md) show valid and invalid assertions.',
   expired_identity: 'The `exp` of the assertion is over. Sign a new one.',
   missing_capability:
-    '`detail` names the capability: use a key that has it. A client token can ask only what the [guide](../guides/graphql.md#a-browser) lists.',
+    '`detail` names the capability: use a key that has it. A client token can ask only what the [guide](../guides/graphql/README.md#a-browser) lists.',
   capability_escalation: 'A key made or changed another key with more capabilities than its own. Use an admin token.',
   admin_only: 'The route takes an admin token, not an API key.',
   identity_required: 'Send the assertion of the reader in `X-Service-Identity`, or mint the client token with it.',

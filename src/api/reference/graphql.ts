@@ -32,7 +32,7 @@ import { accessText } from './operations.ts'
 export function graphqlPage(schema: GraphQLSchema): string {
   const sections = sectionsOf(lexicographicSortSchema(schema))
   return page('GraphQL schema', 'the GraphQL schema', [
-    'Every field, argument, input and value of [`schema.graphql`](../../schema.graphql), with links between types: search it with the search of your browser. The [guides](../guides/README.md) tell how to use it. An argument without a default is optional unless its type ends with `!`. Each query and mutation lists the [errors](errors.md) of its own; any can also get `not_found` for what it names, and the errors of credentials, rates and wrong values.',
+    'Every field, argument, input and value of [`schema.graphql`](../../schema.graphql), with links between types: search it with the search of your browser. The [guides](../guides/graphql/README.md) tell how to use it. An argument without a default is optional unless its type ends with `!`. Each query and mutation lists the [errors](errors.md) of its own; any can also get `not_found` for what it names, and the errors of credentials, rates and wrong values.',
     ...sections.map(
       ([title, , found]) =>
         `**${title}:** ${found.map(([name]) => `[${name.split(' ').at(-1)}](#${anchor(name)})`).join(', ')}`,
