@@ -131,7 +131,7 @@ function render(name: string, text: string): Asset {
 <style>${STYLE}</style>
 </head>
 <body>
-<nav><a href="${up}guides/">Guides</a><a href="${up}reference/">Reference</a><a href="${up}operations/">Operations</a><a href="${up}../docs">REST</a></nav>
+<nav><a href="${up}guides/">Guides</a><a href="${up}reference/">Reference</a><a href="${up}operations/">Operations</a><a href="${up}../docs">REST</a><a href="${up}reference/graphql">GraphQL</a></nav>
 <main>
 ${markdown.renderer.render(withoutEmpty(tokens), markdown.options, {})}</main>
 </body>
