@@ -127,7 +127,7 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     ]),
   ),
   'deliveries of a type': deliveries(() => ({ eventType: 'comment_created' })),
-  'deliveries of a type that there is none of': deliveries(() => ({ eventType: 'discussion_locked' })),
+  'deliveries of a type without any': deliveries(() => ({ eventType: 'discussion_locked' })),
   'deliveries of a time': deliveries(SPAN),
   'failed deliveries of a time': deliveries((w) => ({ ...SPAN(w), status: 'failed' })),
   'a delivery': ({ rest, w }) => {
@@ -240,7 +240,7 @@ const WALKS = "walks through the endpoint's deliveries, newest first, until a pa
 /** What may make Prisma read more where there is more, and why. */
 export const GROWS_IN_PRISMA: Readonly<Record<string, string>> = {
   'deliveries that are pending': WALKS,
-  'deliveries of a type that there is none of': WALKS,
+  'deliveries of a type without any': WALKS,
   'new documents': "counts the tenant's documents, of which there are at most 10 000",
 }
 
