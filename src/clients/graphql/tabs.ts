@@ -27,6 +27,8 @@ export function share(
   const { signal } = control
   let position = Number(request.variables?.lastEventId)
   let isLeader = false
+  /** Whether the leader was heard lately. Until then this tab goes on by itself. */
+  let isLed = false
   /** The leader's position, as far as this tab knows. */
   let leaderAt = 0
   let stopOwn: (() => void) | undefined
@@ -58,9 +60,13 @@ export function share(
     })
   }
   const stopIfCaughtUp = (): void => {
-    if (isLeader || position < leaderAt) return
+    if (isLeader || !isLed || position < leaderAt) return
     stopOwn?.()
     stopOwn = undefined
+  }
+  const followUnled = (): void => {
+    isLed = false
+    followAlone()
   }
   const later = (ms: number, action: () => void): void => {
     clearTimeout(timer)
@@ -77,7 +83,8 @@ export function share(
       return
     }
     if (told === null) return
-    later(SILENCE_MS, followAlone)
+    isLed = true
+    later(SILENCE_MS, followUnled)
     leaderAt = Math.max(told.at, told.result === undefined ? 0 : (positionOf(told.result) ?? 0))
     if (position < told.at) followAlone()
     else if (told.result !== undefined) take(told.result)
@@ -90,7 +97,7 @@ export function share(
     channel = new BroadcastChannel(name)
     channel.addEventListener('message', hear)
     tell(null)
-    later(SILENCE_MS, followAlone)
+    later(SILENCE_MS, followUnled)
     await navigator.locks.request(name, { signal }, async () => {
       isLeader = true
       followAlone()
@@ -99,7 +106,7 @@ export function share(
     })
   }
   // Without the browser's help it follows alone, as it does after a failure of a token.
-  if (typeof BroadcastChannel === 'undefined' || !('locks' in (globalThis.navigator ?? {}))) followAlone()
-  else begin().catch(() => signal.aborted || followAlone())
+  if (typeof BroadcastChannel === 'undefined' || !('locks' in (globalThis.navigator ?? {}))) followUnled()
+  else begin().catch(() => signal.aborted || followUnled())
   return end
 }
