@@ -42,3 +42,9 @@ test('what the service and the examples both name has one version', () => {
   expect(both.length).toBeGreaterThan(0)
   expect(both.filter(([name, version]) => own[name] !== version)).toEqual([])
 })
+
+test('the service is built on the packages that its design names', () => {
+  const design = ['graphql-yoga', 'graphql', '@pothos/core', '@pothos/plugin-prisma', '@prisma/client', 'prisma']
+  design.push('graphql-sse', 'ioredis', 'got', 'vitest')
+  expect(design.filter((name) => namedIn('.')[name] === undefined)).toEqual([])
+})

@@ -1,6 +1,7 @@
-import { type ExecutionResult, getOperationAST } from 'graphql'
+import { type DocumentNode, type ExecutionArgs, type ExecutionResult, getOperationAST, GraphQLError } from 'graphql'
+import { createYoga, type Plugin } from 'graphql-yoga'
 
-import { type Ctx, perApp } from '../../core/context.ts'
+import { type App, type Ctx, perApp } from '../../core/context.ts'
 import { costOf } from './cost.ts'
 import { createExecutor, type Operation } from './jit.ts'
 import type { Params } from './params.ts'
@@ -12,36 +13,89 @@ export interface Result extends ExecutionResult {
   isParsed: boolean
 }
 
-const executorOf = perApp(() => createExecutor(schema))
+interface ServerContext {
+  ctx: Ctx
+}
+
+/**
+ * Yoga's engine; its HTTP is older than the standard. Yoga loads Node's fetch, which is 3 % of a
+ * start: the first request opens it.
+ */
+const yogaOf = perApp((app) =>
+  createYoga<ServerContext, Ctx>({
+    schema,
+    context: ({ ctx }) => ctx,
+    plugins: [keepDocuments(app), executeInOrder(), traceOperations],
+    // Yoga's own masking knows no codes; ours is applied to every result.
+    maskedErrors: false,
+    batching: false,
+    logging: false,
+    parserAndValidationCache: false,
+  }),
+)
 
 /** Runs the operation of a request within all limits. Its errors are not masked yet. */
 export async function run(ctx: Ctx, params: Params, { isCostAsked = false } = {}): Promise<Result> {
   const { query, operationName } = params
   const variables = params.variables ?? {}
-  const { document, errors } = check(ctx.app, query)
-  if (document === null || errors.length > 0) return { errors, isParsed: document !== null }
-  const refused = requestErrors(document, operationName, variables)
-  const result: ExecutionResult =
-    refused.length > 0
-      ? { errors: refused }
-      : await runTraced(ctx, { schema, document, operationName, variableValues: variables, contextValue: ctx })
+  const { parse, validate, execute, contextFactory } = yogaOf(ctx.app).getEnveloped({ ctx })
+  let document: DocumentNode
+  try {
+    document = parse(query) as DocumentNode
+  } catch (error) {
+    if (error instanceof GraphQLError) return { errors: [error], isParsed: false }
+    throw error
+  }
+  const errors = validate(schema, document) as readonly GraphQLError[]
+  if (errors.length > 0) return { errors, isParsed: true }
+  const contextValue = (await contextFactory()) as Ctx
+  const args = { schema, document, operationName, variableValues: variables, contextValue }
+  const result = (await execute(args)) as ExecutionResult
   if (!isCostAsked) return { ...result, isParsed: true }
   const cost = costOf(schema, document, { operationName, variables })
   return { ...result, extensions: { ...result.extensions, cost }, isParsed: true }
 }
 
+/** Documents come from the cache that subscriptions use too, with their errors. */
+function keepDocuments(app: App): Plugin<Ctx> {
+  const errorsOf = new WeakMap<DocumentNode, readonly GraphQLError[]>()
+  return {
+    onParse: ({ setParseFn }) =>
+      setParseFn((source: string) => {
+        const { document, errors } = check(app, source)
+        if (document === null) throw errors[0]
+        errorsOf.set(document, errors)
+        return document
+      }),
+    onValidate: ({ params: { documentAST }, setResult }) => setResult([...(errorsOf.get(documentAST) ?? [])]),
+  }
+}
+
+/** Yoga's own executor answers fields as they are ready, not in the order of the selection. */
+function executeInOrder(): Plugin<Ctx> {
+  const executor = createExecutor(schema)
+  return {
+    onExecute: ({ args, setExecuteFn, setResultAndStopExecution }) => {
+      const errors = requestErrors(args.document, args.operationName, args.variableValues ?? {})
+      if (errors.length > 0) return setResultAndStopExecution({ errors })
+      setExecuteFn((given: ExecutionArgs) => executor(given as Operation))
+    },
+  }
+}
+
 /** An operation is a span of its request's trace, named by its kind and name. */
-async function runTraced(ctx: Ctx, operation: Operation): Promise<ExecutionResult> {
-  const { app } = ctx
-  const { span } = app
-  const definition = span && getOperationAST(operation.document, operation.operationName)
-  if (span === undefined || definition == null) return executorOf(app)(operation)
-  const { operation: kind, name } = definition
-  const named = name === undefined ? {} : { 'graphql.operation.name': name.value.slice(0, MAX_NAME) }
-  const part = span.enter(kind, { attributes: { 'graphql.operation.type': kind, ...named } })
-  const result = await executorOf(app)(operation)
-  part.end(result.errors === undefined ? undefined : 'errors')
-  return result
+const traceOperations: Plugin<Ctx> = {
+  onExecute({ args }) {
+    const { span } = args.contextValue.app
+    const operation = span && getOperationAST(args.document, args.operationName)
+    if (span === undefined || operation == null) return undefined
+    const { operation: kind, name } = operation
+    const named = name === undefined ? {} : { 'graphql.operation.name': name.value.slice(0, MAX_NAME) }
+    const part = span.enter(kind, { attributes: { 'graphql.operation.type': kind, ...named } })
+    return {
+      onExecuteDone: ({ result }) => part.end('errors' in result && result.errors !== undefined ? 'errors' : undefined),
+    }
+  },
 }
 
 /** The most characters of an operation's name in a trace. */
