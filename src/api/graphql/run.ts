@@ -63,7 +63,7 @@ function keepDocuments(app: App): Plugin<Ctx> {
     onParse: ({ setParseFn }) =>
       setParseFn((source: string) => {
         const { document, errors } = check(app, source)
-        if (document === null) throw errors[0]
+        if (document === null) throw errors[0] as GraphQLError
         errorsOf.set(document, errors)
         return document
       }),
