@@ -93,17 +93,21 @@ async function compareCpu(peers: readonly Peer[], listeners: Listeners): Promise
   console.log(`  CPU by token ${ratio.toFixed(2)} × by key`)
 }
 
+/** Memory of idle subscriptions after a collection of garbage, in alternating order. */
 async function compareMemory(peers: readonly Peer[], listeners: Listeners): Promise<void> {
-  const held: number[] = []
-  for (const peer of peers) {
-    // One-time allocations are no cost of a subscription.
-    await listeners.open(peer.port, peer.head, STREAMS)
-    await listeners.close()
-    const before = await resident(peer)
-    await listeners.open(peer.port, peer.head, STREAMS)
-    held.push(((await resident(peer)) - before) / STREAMS)
-    await listeners.close()
-    console.log(`  ${peer.name.padEnd(12)} ${((held.at(-1) ?? 0) / 1024).toFixed(1)} KB of an idle subscription`)
+  const held = new Map(peers.map((peer): [Peer, number[]] => [peer, []]))
+  const count = Math.ceil(ROUNDS / 6)
+  // One-time allocations are no cost of a subscription: the first round is not counted.
+  for (let round = 0; round <= count; round++) {
+    for (const peer of round % 2 === 0 ? peers : peers.toReversed()) {
+      const before = await resident(peer)
+      await listeners.open(peer.port, peer.head, STREAMS)
+      const bytes = ((await resident(peer)) - before) / STREAMS
+      if (round > 0) held.get(peer)?.push(bytes)
+      await listeners.close()
+    }
   }
-  console.log(`  memory by token ${((held[1] ?? 0) / (held[0] ?? 1)).toFixed(2)} × by key\n`)
+  const [key = NaN, token = NaN] = [...held.values()].map((all) => median(all) / 1024)
+  console.log(`graphql: ${STREAMS} idle subscriptions, median of ${count} turns`)
+  console.log(`  by key ${key.toFixed(1)} KB, by token ${token.toFixed(1)} KB: ${(token / key).toFixed(2)} ×\n`)
 }
