@@ -5,8 +5,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 /** What the command tells the main thread. */
 export type Told =
   /**
-   * It can stop by itself, and if it does not in time, this is what to print; null: it cannot, or it
-   * has told its end itself.
+   * It can stop by itself, and if it does not in time, this is what to print; null: it cannot, or
+   * it has told its end itself.
    */
   | { stops: string | null }
   /** A file to remove if the command is ended; null: none any more. */

@@ -132,7 +132,7 @@ const isConnection = (type: GraphQLNamedType): type is GraphQLObjectType =>
 const nodeTypeOf = (type: GraphQLObjectType, field: string): GraphQLNamedType =>
   getNamedType(type.getFields()[field]?.type) ?? type
 
-/** The inputs and answers of mutations, which stand with their mutation, and the heading of that. */
+/** The inputs and answers of mutations, which stand with their mutation, and its heading. */
 function shownWithTheirMutation(schema: GraphQLSchema): ReadonlyMap<string, string> {
   const fields = Object.values(schema.getMutationType()?.getFields() ?? {})
   return new Map(
