@@ -137,6 +137,15 @@ declare module 'http' {
 
 /** What a site's own build has, for the compiler. */
 export const MODULES = `declare module '*.json'
+// What Relay's compiler makes.
+declare module '*.graphql' {
+  export type Comments_comment$key = any
+  export type Comments_discussion$key = any
+  export type CommentsCreateMutation = any
+  export type CommentsEventsSubscription = any
+  export type CommentsPageQuery = any
+  export type CommentsPaginationQuery = any
+}
 declare module 'expo/fetch' {
   export const fetch: typeof globalThis.fetch
 }

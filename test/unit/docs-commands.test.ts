@@ -262,6 +262,7 @@ describe('names in prose', () => {
     'ReaderRecordCommentsConnection',
     'ViewerBan',
     'ADMIN_PASSWD',
+    'Comments.tsx',
     'SYSTEM_WITHHELD',
     'SchemaConfiguration',
     'backfill.sql',

@@ -58,9 +58,7 @@ describe('code blocks', () => {
     expect(() => JSON.parse(content) as unknown).not.toThrow()
   })
 
-  // Those of Relay are in parts, and have directives of its own: test/unit/relay compiles them.
-  const documents = blocksOf('graphql').filter(([place]) => !place.includes('/relay.md:'))
-  test.each(documents)('%s is valid by schema.graphql', (_place, content) => {
+  test.each(blocksOf('graphql'))('%s is valid by schema.graphql', (_place, content) => {
     expect(validate(schema, parse(content))).toEqual([])
   })
 
