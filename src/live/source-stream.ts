@@ -35,8 +35,7 @@ export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: 
     source.sit(beginning.seat)
     requireComplete(beginning)
     const browser = browserOf(ctx)
-    // Without a replay there is nothing to charge, and most subscriptions have none.
-    if (browser === null || beginning.replayed === 0) return
+    if (browser === null) return
     const { clientToken } = tenant.settings
     source.charge = chargeReplayOfToken(ctx.app, browser, clientToken, beginning.replayed)
   })
