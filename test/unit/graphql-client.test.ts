@@ -295,6 +295,24 @@ describe('a subscription', () => {
     expect(onError.mock.calls.map(([error]) => String(error))).toEqual(Array(2).fill('Error: the page failed'))
   })
 
+  test('gives an event after the answers that were awaited when it came', async () => {
+    const order: string[] = []
+    let answerQuery: () => void = () => undefined
+    answers = [
+      (response) => (answerQuery = () => json(200, { data: null })(response)),
+      stream(frame(1), { stays: true }),
+    ]
+    const own = client()
+    void own.query({ query: '{ viewer { id } }' }).then(() => order.push('answer'))
+    await vi.waitFor(() => expect(asked).toHaveLength(1))
+    const end = own.subscribe(REQUEST, { next: () => order.push('event'), error: onError, complete: onError })
+    ended.push(end)
+    await vi.waitFor(() => expect(asked).toHaveLength(2))
+    await pause(50)
+    answerQuery()
+    await vi.waitFor(() => expect(order).toEqual(['answer', 'event']))
+  })
+
   test('that is ended tells nothing more, and closes its connection', async () => {
     let isClosed = false
     answers = [

@@ -59,15 +59,26 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
       signal: signal ?? null,
     })
 
-  const query: GraphqlClient['query'] = async (request, signal) => {
+  const ask = async (request: GraphqlRequest, signal?: AbortSignal): Promise<unknown> => {
     const answer = await post(url, ACCEPT, request, signal)
     // A proxy may answer with a page.
     if (!/json/.test(answer.headers.get('content-type') ?? '')) throw new Error(`status ${answer.status}`)
-    return (await answer.json()) as never
+    return answer.json()
   }
+  /** Requests that are not answered yet. */
+  const open = new Set<Promise<unknown>>()
+  const query: GraphqlClient['query'] = (request, signal) => {
+    const answer = ask(request, signal)
+    const forget = (): unknown => open.delete(answer)
+    open.add(answer)
+    answer.then(forget, forget)
+    return answer as never
+  }
+  const answered = (): Promise<unknown> => Promise.allSettled(open)
   const connect = (request: GraphqlRequest, signal: AbortSignal): Promise<Response> =>
     post(`${url}/stream`, 'text/event-stream', request, signal)
-  const own = (request: GraphqlRequest, sink: GraphqlSink): (() => void) => follow(connect, options, request, sink)
+  const own = (request: GraphqlRequest, sink: GraphqlSink): (() => void) =>
+    follow(connect, { ...options, answered }, request, sink)
   const subscribe: GraphqlClient['subscribe'] = (request, sink) => {
     const given = sink as unknown as GraphqlSink
     if (options.share !== true || request.variables?.lastEventId === undefined) return own(request, given)

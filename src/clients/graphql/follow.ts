@@ -6,7 +6,10 @@ const MAX_BACKOFF_MS = 30_000
 const SILENCE_MS = 75_000
 
 type Connect = (request: GraphqlRequest, signal: AbortSignal) => Promise<Response>
-type Options = Pick<GraphqlClientOptions, 'token' | 'reload' | 'onState' | 'onError'>
+interface Options extends Pick<GraphqlClientOptions, 'token' | 'reload' | 'onState' | 'onError'> {
+  /** Settles when the page's requests of this moment are answered. */
+  answered: () => Promise<unknown>
+}
 
 /** What the sink's `error` gets: no other try will have another answer. */
 class RefusedError extends Error {}
@@ -24,7 +27,7 @@ const isTooOld = ({ errors = [] }: GraphqlResult): boolean => JSON.stringify(err
  * function that ends it.
  */
 export function follow(connect: Connect, options: Options, request: GraphqlRequest, sink: GraphqlSink): () => void {
-  const { token, reload, onState, onError = console.warn } = options
+  const { token, reload, onState, onError = console.warn, answered } = options
   const control = new AbortController()
   const { signal } = control
   let position = request.variables?.lastEventId as string | number | undefined
@@ -47,6 +50,9 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
     const seq = positionOf(result)
     if (seq !== undefined && seq <= Number(position)) return true
     position = seq ?? position
+    // An answer may be older than an event that overtakes it. The page's cache gets the event last.
+    await answered()
+    if (signal.aborted) return true
     call(() => sink.next(result))
     return true
   }
