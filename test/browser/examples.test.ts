@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 
 import { InMemoryCache } from '@apollo/client'
-import { type DocumentNode, print } from 'graphql'
+import { type DocumentNode, Kind, print } from 'graphql'
 import type { Browser, BrowserContext, Page, Route } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
@@ -33,7 +33,7 @@ interface Example {
 }
 
 const isOperation = (document: DocumentNode): boolean =>
-  document.definitions.some(({ kind }) => kind === 'OperationDefinition')
+  document.definitions.some(({ kind }) => kind === Kind.OPERATION_DEFINITION)
 const OPERATIONS = Object.values(documents).filter(isOperation)
 
 const EXAMPLES: Example[] = [
@@ -56,8 +56,8 @@ function run(program: string, args: readonly string[], env: Record<string, strin
 }
 
 async function expectDone(child: ChildProcess): Promise<void> {
-  const print = (stream: ChildProcess['stdout']): Promise<string> => textOf(stream as NonNullable<typeof stream>)
-  const [output, errors, [code]] = await Promise.all([print(child.stdout), print(child.stderr), once(child, 'exit')])
+  const read = (stream: ChildProcess['stdout']): Promise<string> => textOf(stream as NonNullable<typeof stream>)
+  const [output, errors, [code]] = await Promise.all([read(child.stdout), read(child.stderr), once(child, 'exit')])
   expect(code, output + errors).toBe(0)
 }
 
@@ -72,229 +72,231 @@ const WATCH = `
 const VITE = 'vite/bin/vite.js'
 const note = (): string => `Note ${newId()}`
 
-const missingOf = ({ needs }: Example): string[] => [
-  ...(hasBrowser ? [] : ['there is no Chromium here']),
-  ...(findInExamples(needs) === undefined ? ['npm ci --prefix examples'] : []),
-]
+const CASES = EXAMPLES.map((example) => {
+  const isHere = findInExamples(example.needs) !== undefined
+  const missing = [
+    ...(hasBrowser ? [] : ['there is no Chromium here']),
+    ...(isHere ? [] : ['npm ci --prefix examples']),
+  ]
+  const title = example.folder + (missing.length === 0 ? '' : ` (skipped: ${missing.join(', ')})`)
+  return [title, { ...example, isSkipped: missing.length > 0 }] as const
+})
 
-describe.each(EXAMPLES.map((example) => ({ ...example, missing: missingOf(example) })))(
-  'examples/$folder',
-  ({ folder, texts, missing }) => {
-    describe.skipIf(missing.length > 0)(missing.length > 0 ? `skipped: ${missing.join(', ')}` : 'in Chromium', () => {
-      let service: Processes
-      let browser: Browser
-      let site: ChildProcess | undefined
-      let url: string
-      let keyId: string
-      const output = mkdtempSync(join(tmpdir(), 'example-'))
-      let contexts: BrowserContext[]
-      let ann: Page
-      let bob: Page
-      let failures: unknown[]
+describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
+  describe.skipIf(isSkipped)('in Chromium', () => {
+    let service: Processes
+    let browser: Browser
+    let site: ChildProcess | undefined
+    let url: string
+    let keyId: string
+    const output = mkdtempSync(join(tmpdir(), 'example-'))
+    let contexts: BrowserContext[]
+    let ann: Page
+    let bob: Page
+    let failures: unknown[]
 
-      const ok = async (method: string, path: string, options: Parameters<Processes['call']>[2] = {}) => {
-        const answer = await service.call(method, path, options)
-        expect(answer.status, answer.text).toBeLessThan(300)
-        return answer.json
+    const ok = async (method: string, path: string, options: Parameters<Processes['call']>[2] = {}) => {
+      const answer = await service.call(method, path, options)
+      expect(answer.status, answer.text).toBeLessThan(300)
+      return answer.json
+    }
+    const post = async (body: string, reader = 'cat'): Promise<{ id: string; status: string }> => {
+      const headers = await service.as(reader)
+      return ok('POST', '/discussions/by-external/night-trains/comments', { body: { body }, headers })
+    }
+
+    beforeAll(async () => {
+      service = await startProcesses({ worker: 0 })
+      url = `http://127.0.0.1:${await freePort()}`
+      const settings = { allowedOrigins: [url], suspectWords: ['perhaps'], graphql: { documents: 'known' } }
+      await ok('PATCH', '/settings', { body: settings })
+      const manifest = Object.fromEntries(texts().map((text) => [sha256Hex(text), text]))
+      await ok('POST', '/documents', { body: { manifest } })
+      for (let n = 0; n < SEEDED; n++) await post(note())
+      const { id, key } = await ok('POST', '/keys', { body: { label: 'the site', capabilities: [] } })
+      keyId = id
+      const env = {
+        ENGAGEMENT_URL: first(service.apis).url,
+        ENGAGEMENT_API_KEY: key,
+        ENGAGEMENT_IDENTITY_SECRET: service.identitySecret,
       }
-      const post = async (body: string, reader = 'cat'): Promise<{ id: string; status: string }> => {
-        const headers = await service.as(reader)
-        return ok('POST', '/discussions/by-external/night-trains/comments', { body: { body }, headers })
-      }
-
-      beforeAll(async () => {
-        service = await startProcesses({ worker: 0 })
-        url = `http://127.0.0.1:${await freePort()}`
-        const settings = { allowedOrigins: [url], suspectWords: ['perhaps'], graphql: { documents: 'known' } }
-        await ok('PATCH', '/settings', { body: settings })
-        const manifest = Object.fromEntries(texts().map((text) => [sha256Hex(text), text]))
-        await ok('POST', '/documents', { body: { manifest } })
-        for (let n = 0; n < SEEDED; n++) await post(note())
-        const { id, key } = await ok('POST', '/keys', { body: { label: 'the site', capabilities: [] } })
-        keyId = id
-        const env = {
-          ENGAGEMENT_URL: first(service.apis).url,
-          ENGAGEMENT_API_KEY: key,
-          ENGAGEMENT_IDENTITY_SECRET: service.identitySecret,
-        }
-        await expectDone(run(VITE, ['build', `examples/${folder}`, '--outDir', output, '--emptyOutDir'], env))
-        const { port } = new URL(url)
-        site = run(VITE, ['preview', `examples/${folder}`, '--outDir', output, '--port', port, '--strictPort'], env)
-        await vi.waitFor(() => fetch(url), WAIT)
-        browser = await launchBrowser()
-      })
-      afterAll(async () => {
-        await browser?.close()
-        if (site?.exitCode === null && site.kill()) await once(site, 'exit')
-        await service?.close()
-        rmSync(output, { recursive: true })
-      })
-
-      async function open(reader: string): Promise<Page> {
-        const context = await browser.newContext()
-        contexts.push(context)
-        await context.addCookies([{ name: 'reader', value: reader, url }])
-        const page = await context.newPage()
-        await page.addInitScript(WATCH)
-        page.on('pageerror', (error) => failures.push(error))
-        await page.goto(url)
-        await vi.waitFor(async () => expect(await articles(page).count()).toBe(FIRST_PAGE), WAIT)
-        return page
-      }
-      beforeEach(async () => {
-        ;[contexts, failures] = [[], []]
-        ;[ann, bob] = [await open('ann'), await open('bob')]
-      })
-      afterEach(async () => {
-        for (const page of [ann, bob]) expect(await page.evaluate('[...twice]')).toEqual([])
-        expect(failures).toEqual([])
-        await Promise.all(contexts.map((context) => context.close()))
-      })
-
-      const articles = (page: Page) => page.locator('article[data-id]')
-      /** The comment with this text: the innermost article that has it. */
-      const article = (page: Page, text: string) => articles(page).filter({ hasText: text }).last()
-      const button = (page: Page, text: string, name: string | RegExp) =>
-        article(page, text).getByRole('button', { name, exact: typeof name === 'string' })
-      const expectOnce = (page: Page, text: string) =>
-        vi.waitFor(async () => expect(await page.getByText(text, { exact: true }).count()).toBe(1), WAIT)
-      const countOf = async (page: Page): Promise<string> => (await page.locator('h2').textContent()) ?? ''
-      const expectCount = (page: Page, count: number) =>
-        vi.waitFor(async () => expect(await countOf(page)).toBe(`${count} comments`), WAIT)
-      const numberOf = async (page: Page): Promise<number> => Number.parseInt(await countOf(page))
-      const write = async (page: Page, text: string): Promise<void> => {
-        await page.getByLabel('Your comment').first().fill(text)
-        await page.getByRole('button', { name: 'Post', exact: true }).first().click()
-      }
-
-      test('has types that fit, and is short', async () => {
-        const place = join(ROOT, 'examples', folder)
-        if (existsSync(join(place, 'tsconfig.json'))) await expectDone(run('typescript/bin/tsc', ['-p', place]))
-        const sources = readdirSync(place).filter(
-          (name) => /\.(html|tsx?|vue|svelte)$/.test(name) && !/config/.test(name),
-        )
-        const lines = sources.flatMap((name) => readFileSync(join(place, name), 'utf8').trimEnd().split('\n'))
-        expect(sources.length).toBeGreaterThan(1)
-        expect(lines.length).toBeLessThan(300)
-      })
-
-      test('shows a first page, and loads more', async () => {
-        await ann.getByRole('button', { name: 'Load more' }).click()
-        await vi.waitFor(async () => expect(await articles(ann).count()).toBe(SEEDED), WAIT)
-        expect(await ann.getByRole('button', { name: 'Load more' }).count()).toBe(0)
-        expect(await articles(bob).count()).toBe(FIRST_PAGE)
-        await expectCount(ann, SEEDED)
-      })
-
-      test('shows a post at once, and once, also where its event overtakes the answer', async () => {
-        const before = await numberOf(ann)
-        const text = note()
-        let isSent: () => void = () => undefined
-        let release: () => void = () => undefined
-        const sent = new Promise<void>((resolve) => (isSent = resolve))
-        const released = new Promise<void>((resolve) => (release = resolve))
-        await ann.route('**/graphql', async (route: Route) => {
-          const response = await route.fetch()
-          if (route.request().postData()?.includes(text) === true) {
-            isSent()
-            await released
-          }
-          await route.fulfill({ response })
-        })
-        await write(ann, text)
-        await expectOnce(ann, text)
-        await sent
-        await expectOnce(bob, text)
-        await expectCount(bob, before + 1)
-        // A later event: the page of the author has had the earlier one, too.
-        const later = note()
-        await post(later)
-        await expectOnce(bob, later)
-        await expectOnce(ann, text)
-        release()
-        await vi.waitFor(
-          async () => expect(await article(ann, text).getAttribute('data-id')).toMatch(/^[0-9a-f-]{36}$/),
-          WAIT,
-        )
-        await expectOnce(ann, text)
-        await expectCount(ann, before + 2)
-      })
-
-      test('shows likes and replies of others', async () => {
-        const [text, answer] = [note(), note()]
-        await write(ann, text)
-        await expectOnce(bob, text)
-        await button(bob, text, 'Like 0').click()
-        await button(bob, text, 'Like 1').waitFor()
-        await button(ann, text, 'Like 1').waitFor()
-
-        await button(bob, text, 'Reply').click()
-        const form = article(bob, text).locator('form')
-        await form.getByLabel('Your comment').fill(answer)
-        await form.getByRole('button', { name: 'Post' }).click()
-        await expectOnce(bob, answer)
-        const show = button(ann, text, /^Show 1 repl/)
-        await show
-          .or(ann.getByText(answer, { exact: true }))
-          .first()
-          .waitFor()
-        if (await show.isVisible()) await show.click()
-        await expectOnce(ann, answer)
-        expect(await article(ann, text).locator('article').getByText(answer, { exact: true }).count()).toBe(1)
-      })
-
-      test('shows a comment that waits for approval to its author alone, until it is approved', async () => {
-        const text = note()
-        const before = await numberOf(ann)
-        await write(ann, `${text} perhaps`)
-        await article(ann, text).getByText('waits for approval').waitFor()
-        const id = (await article(ann, text).getAttribute('data-id')) ?? ''
-        // An event later, so the page of the other reader is up to date.
-        const later = note()
-        await post(later)
-        await expectOnce(bob, later)
-        expect(await bob.getByText(text).count()).toBe(0)
-        expect(await numberOf(ann)).toBe(before + 1)
-
-        await ok('POST', `/comments/${id}/approve`)
-        for (const page of [ann, bob]) await expectOnce(page, `${text} perhaps`)
-        await vi.waitFor(async () => expect(await ann.getByText('waits for approval').count()).toBe(0), WAIT)
-      })
-
-      test('goes on through a restart of the service', async () => {
-        const api = first(service.apis)
-        const [text, other] = [note(), note()]
-        await post(text)
-        for (const page of [ann, bob]) await expectOnce(page, text)
-        await api.stop()
-        await api.start()
-        await post(other)
-        for (const page of [ann, bob]) await expectOnce(page, other)
-        const own = note()
-        await write(ann, own)
-        for (const page of [ann, bob]) await expectOnce(page, own)
-      })
-
-      test('renews its token after the service has ended it', async () => {
-        const { key } = await ok('POST', '/keys', { body: { label: 'the next one', capabilities: [] } })
-        const asked = vi.fn<() => void>()
-        const headers = { ...(await service.as('ann')), 'x-api-key': key as string }
-        await ann.route('**/token', async (route) => {
-          asked()
-          const json = await ok('POST', '/client-tokens', { body: { externalIds: ['night-trains'] }, headers })
-          await route.fulfill({ json })
-        })
-        // Its client tokens end with it.
-        await ok('DELETE', `/keys/${keyId}`)
-        const [text, own] = [note(), note()]
-        await post(text)
-        await expectOnce(ann, text)
-        await write(ann, own)
-        await expectOnce(ann, own)
-        await button(ann, own, 'Like 0').click()
-        await button(ann, own, 'Like 1').waitFor()
-        expect(asked).toHaveBeenCalled()
-      })
+      await expectDone(run(VITE, ['build', `examples/${folder}`, '--outDir', output, '--emptyOutDir'], env))
+      const { port } = new URL(url)
+      site = run(VITE, ['preview', `examples/${folder}`, '--outDir', output, '--port', port, '--strictPort'], env)
+      await vi.waitFor(() => fetch(url), WAIT)
+      browser = await launchBrowser()
     })
-  },
-)
+    afterAll(async () => {
+      await browser?.close()
+      if (site?.exitCode === null && site.kill()) await once(site, 'exit')
+      await service?.close()
+      rmSync(output, { recursive: true })
+    })
+
+    async function open(reader: string): Promise<Page> {
+      const context = await browser.newContext()
+      contexts.push(context)
+      await context.addCookies([{ name: 'reader', value: reader, url }])
+      const page = await context.newPage()
+      await page.addInitScript(WATCH)
+      page.on('pageerror', (error) => failures.push(error))
+      await page.goto(url)
+      await vi.waitFor(async () => expect(await articles(page).count()).toBe(FIRST_PAGE), WAIT)
+      return page
+    }
+    beforeEach(async () => {
+      ;[contexts, failures] = [[], []]
+      ;[ann, bob] = [await open('ann'), await open('bob')]
+    })
+    afterEach(async () => {
+      for (const page of [ann, bob]) expect(await page.evaluate('[...twice]')).toEqual([])
+      expect(failures).toEqual([])
+      await Promise.all(contexts.map((context) => context.close()))
+    })
+
+    const articles = (page: Page) => page.locator('article[data-id]')
+    /** The comment with this text: the innermost article that has it. */
+    const article = (page: Page, text: string) => articles(page).filter({ hasText: text }).last()
+    const button = (page: Page, text: string, name: string | RegExp) =>
+      article(page, text).getByRole('button', { name, exact: typeof name === 'string' })
+    const expectOnce = (page: Page, text: string) =>
+      vi.waitFor(async () => expect(await page.getByText(text, { exact: true }).count()).toBe(1), WAIT)
+    const countOf = async (page: Page): Promise<string> => (await page.locator('h2').textContent()) ?? ''
+    const expectCount = (page: Page, count: number) =>
+      vi.waitFor(async () => expect(await countOf(page)).toBe(`${count} comments`), WAIT)
+    const numberOf = async (page: Page): Promise<number> => Number.parseInt(await countOf(page))
+    const write = async (page: Page, text: string): Promise<void> => {
+      await page.getByLabel('Your comment').first().fill(text)
+      await page.getByRole('button', { name: 'Post', exact: true }).first().click()
+    }
+
+    test('has types that fit, and is short', async () => {
+      const place = join(ROOT, 'examples', folder)
+      if (existsSync(join(place, 'tsconfig.json'))) await expectDone(run('typescript/bin/tsc', ['-p', place]))
+      const sources = readdirSync(place).filter(
+        (name) => /\.(html|tsx?|vue|svelte)$/.test(name) && !/config/.test(name),
+      )
+      const lines = sources.flatMap((name) => readFileSync(join(place, name), 'utf8').trimEnd().split('\n'))
+      expect(sources.length).toBeGreaterThan(1)
+      expect(lines.length).toBeLessThan(300)
+    })
+
+    test('shows a first page, and loads more', async () => {
+      await ann.getByRole('button', { name: 'Load more' }).click()
+      await vi.waitFor(async () => expect(await articles(ann).count()).toBe(SEEDED), WAIT)
+      expect(await ann.getByRole('button', { name: 'Load more' }).count()).toBe(0)
+      expect(await articles(bob).count()).toBe(FIRST_PAGE)
+      await expectCount(ann, SEEDED)
+    })
+
+    test('shows a post at once, and once, also where its event overtakes the answer', async () => {
+      const before = await numberOf(ann)
+      const text = note()
+      let isSent: () => void = () => undefined
+      let release: () => void = () => undefined
+      const sent = new Promise<void>((resolve) => (isSent = resolve))
+      const released = new Promise<void>((resolve) => (release = resolve))
+      await ann.route('**/graphql', async (route: Route) => {
+        const response = await route.fetch()
+        if (route.request().postData()?.includes(text) === true) {
+          isSent()
+          await released
+        }
+        await route.fulfill({ response })
+      })
+      await write(ann, text)
+      await expectOnce(ann, text)
+      await sent
+      await expectOnce(bob, text)
+      await expectCount(bob, before + 1)
+      // A later event: the page of the author has had the earlier one, too.
+      const later = note()
+      await post(later)
+      await expectOnce(bob, later)
+      await expectOnce(ann, text)
+      release()
+      await vi.waitFor(
+        async () => expect(await article(ann, text).getAttribute('data-id')).toMatch(/^[0-9a-f-]{36}$/),
+        WAIT,
+      )
+      await expectOnce(ann, text)
+      await expectCount(ann, before + 2)
+    })
+
+    test('shows likes and replies of others', async () => {
+      const [text, answer] = [note(), note()]
+      await write(ann, text)
+      await expectOnce(bob, text)
+      await button(bob, text, 'Like 0').click()
+      await button(bob, text, 'Like 1').waitFor()
+      await button(ann, text, 'Like 1').waitFor()
+
+      await button(bob, text, 'Reply').click()
+      const form = article(bob, text).locator('form')
+      await form.getByLabel('Your comment').fill(answer)
+      await form.getByRole('button', { name: 'Post' }).click()
+      await expectOnce(bob, answer)
+      const show = button(ann, text, /^Show 1 repl/)
+      await show
+        .or(ann.getByText(answer, { exact: true }))
+        .first()
+        .waitFor()
+      if (await show.isVisible()) await show.click()
+      await expectOnce(ann, answer)
+      expect(await article(ann, text).locator('article').getByText(answer, { exact: true }).count()).toBe(1)
+    })
+
+    test('shows a comment that waits for approval to its author alone, until it is approved', async () => {
+      const text = note()
+      const before = await numberOf(ann)
+      await write(ann, `${text} perhaps`)
+      await article(ann, text).getByText('waits for approval').waitFor()
+      const id = (await article(ann, text).getAttribute('data-id')) ?? ''
+      // An event later, so the page of the other reader is up to date.
+      const later = note()
+      await post(later)
+      await expectOnce(bob, later)
+      expect(await bob.getByText(text).count()).toBe(0)
+      expect(await numberOf(ann)).toBe(before + 1)
+
+      await ok('POST', `/comments/${id}/approve`)
+      for (const page of [ann, bob]) await expectOnce(page, `${text} perhaps`)
+      await vi.waitFor(async () => expect(await ann.getByText('waits for approval').count()).toBe(0), WAIT)
+    })
+
+    test('goes on through a restart of the service', async () => {
+      const api = first(service.apis)
+      const [text, other] = [note(), note()]
+      await post(text)
+      for (const page of [ann, bob]) await expectOnce(page, text)
+      await api.stop()
+      await api.start()
+      await post(other)
+      for (const page of [ann, bob]) await expectOnce(page, other)
+      const own = note()
+      await write(ann, own)
+      for (const page of [ann, bob]) await expectOnce(page, own)
+    })
+
+    test('renews its token after the service has ended it', async () => {
+      const { key } = await ok('POST', '/keys', { body: { label: 'the next one', capabilities: [] } })
+      const asked = vi.fn<() => void>()
+      const headers = { ...(await service.as('ann')), 'x-api-key': key as string }
+      await ann.route('**/token', async (route) => {
+        asked()
+        const json = await ok('POST', '/client-tokens', { body: { externalIds: ['night-trains'] }, headers })
+        await route.fulfill({ json })
+      })
+      // Its client tokens end with it.
+      await ok('DELETE', `/keys/${keyId}`)
+      const [text, own] = [note(), note()]
+      await post(text)
+      await expectOnce(ann, text)
+      await write(ann, own)
+      await expectOnce(ann, own)
+      await button(ann, own, 'Like 0').click()
+      await button(ann, own, 'Like 1').waitFor()
+      expect(asked).toHaveBeenCalled()
+    })
+  })
+})
