@@ -305,7 +305,7 @@ describe('a subscription', () => {
     const own = client()
     void own.query({ query: '{ viewer { id } }' }).then(() => order.push('answer'))
     await vi.waitFor(() => expect(asked).toHaveLength(1))
-    const end = own.subscribe(REQUEST, { next: () => order.push('event'), error: onError, complete: onError })
+    const end = own.subscribe(REQUEST, { next: () => order.push('event'), error: onError, complete: () => undefined })
     ended.push(end)
     await vi.waitFor(() => expect(asked).toHaveLength(2))
     await pause(50)
