@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 
 import { InMemoryCache } from '@apollo/client'
+import { formatDocument, stringifyDocument } from '@urql/core'
 import { type DocumentNode, Kind, print } from 'graphql'
 import type { Browser, BrowserContext, Page, Route } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -29,7 +30,7 @@ interface Example {
   /** A package that it needs. */
   needs: string
   /** The texts of the documents that its page sends. */
-  texts: () => string[]
+  texts: () => string[] | Promise<string[]>
 }
 
 const isOperation = (document: DocumentNode): boolean =>
@@ -42,6 +43,19 @@ const EXAMPLES: Example[] = [
     needs: '@apollo/client',
     // Apollo Client asks for `__typename` everywhere.
     texts: () => OPERATIONS.map((document) => print(new InMemoryCache(cacheConfig).transformDocument(document))),
+  },
+  {
+    folder: 'vue-urql',
+    needs: '@urql/vue',
+    texts: () => OPERATIONS.map((document) => stringifyDocument(formatDocument(document as never))),
+  },
+  {
+    folder: 'svelte-fetch',
+    needs: 'svelte',
+    texts: async () => {
+      const own = (await import(join(ROOT, 'examples/svelte-fetch/documents.ts'))) as Record<string, string>
+      return Object.values(own)
+    },
   },
 ]
 
@@ -110,7 +124,7 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
       url = `http://127.0.0.1:${await freePort()}`
       const settings = { allowedOrigins: [url], suspectWords: ['perhaps'], graphql: { documents: 'known' } }
       await ok('PATCH', '/settings', { body: settings })
-      const manifest = Object.fromEntries(texts().map((text) => [sha256Hex(text), text]))
+      const manifest = Object.fromEntries((await texts()).map((text) => [sha256Hex(text), text]))
       await ok('POST', '/documents', { body: { manifest } })
       for (let n = 0; n < SEEDED; n++) await post(note())
       const { id, key } = await ok('POST', '/keys', { body: { label: 'the site', capabilities: [] } })
@@ -299,4 +313,8 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
       expect(asked).toHaveBeenCalled()
     })
   })
+})
+
+test.skipIf(findInExamples('@apollo/client') === undefined)('examples/react-native has types that fit', async () => {
+  await expectDone(run('typescript/bin/tsc', ['-p', join(ROOT, 'examples/react-native')]))
 })

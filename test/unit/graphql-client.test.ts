@@ -77,7 +77,7 @@ const json =
 const frame = (seq: number, text = 'Grüße 😀'): string =>
   `event: next\ndata: ${JSON.stringify({ data: { discussionEvents: { seq, text } } })}\n\n`
 const COMPLETE = 'event: complete\n\n'
-/** A stream that sends `text` in pieces of `size` bytes; it breaks off after that unless it stays open. */
+/** A stream of `text` in pieces of `size` bytes, which then breaks off unless it stays open. */
 const stream =
   (text: string, { size = 1e6, stays = false } = {}) =>
   async (response: ServerResponse): Promise<void> => {

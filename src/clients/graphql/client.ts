@@ -1,5 +1,6 @@
-// GraphQL from a page or an app: `import { createGraphqlClient } from 'engagement-service/graphql'`.
-// It renews the client token, and its subscriptions go on after their last event by themselves.
+// GraphQL from a page or an app: `import { createGraphqlClient } from
+// 'engagement-service/graphql'`. It renews the client token, and its subscriptions go on after
+// their last event by themselves.
 // Adapters for Apollo Client, urql and Relay are beside it.
 import { follow } from './follow.ts'
 import { share } from './tabs.ts'
@@ -23,6 +24,8 @@ export type {
 
 /** A token that has less left is renewed before it is used. */
 const RENEW_MS = 30_000
+/** How long an event waits for answers that it has overtaken. */
+const ANSWER_MS = 10_000
 const ACCEPT = 'application/graphql-response+json, application/json;q=0.9'
 
 /** A client of the GraphQL of an Engagement Service. */
@@ -74,7 +77,13 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
     answer.then(forget, forget)
     return answer as never
   }
-  const answered = (): Promise<unknown> => Promise.allSettled(open)
+  const answered = async (): Promise<void> => {
+    if (open.size === 0) return
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const enough = new Promise((resolve) => (timer = setTimeout(resolve, ANSWER_MS)))
+    await Promise.race([Promise.allSettled(open), enough])
+    clearTimeout(timer)
+  }
   const connect = (request: GraphqlRequest, signal: AbortSignal): Promise<Response> =>
     post(`${url}/stream`, 'text/event-stream', request, signal)
   const own = (request: GraphqlRequest, sink: GraphqlSink): (() => void) =>

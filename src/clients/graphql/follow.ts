@@ -8,7 +8,7 @@ const SILENCE_MS = 75_000
 type Connect = (request: GraphqlRequest, signal: AbortSignal) => Promise<Response>
 interface Options extends Pick<GraphqlClientOptions, 'token' | 'reload' | 'onState' | 'onError'> {
   /** Settles when the page's requests of this moment are answered. */
-  answered: () => Promise<unknown>
+  answered: () => Promise<void>
 }
 
 /** What the sink's `error` gets: no other try will have another answer. */

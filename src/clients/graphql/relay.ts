@@ -21,8 +21,8 @@ const requestOf = ({ id, text, name }: RequestParameters, variables: Variables):
 })
 
 /**
- * `new Environment({ network: engagementNetwork(client), … })`. Subscriptions go on after their last
- * event. With `persistConfig` it sends the ids of documents.
+ * `new Environment({ network: engagementNetwork(client), … })`. Subscriptions go on after their
+ * last event. With `persistConfig` it sends the ids of documents.
  */
 export const engagementNetwork = (client: GraphqlClient): INetwork =>
   Network.create(

@@ -46,8 +46,8 @@ export interface GraphqlClientOptions {
   headers?: Readonly<Record<string, string>> | undefined
   /**
    * A subscription's `lastEventId` is older than the replay window: the page must load its data
-   * again, and return the `lastEventId` that they show, from which the subscription goes on. Without
-   * it the subscription ends with that error.
+   * again, and return the `lastEventId` that they show, from which the subscription goes on.
+   * Without it the subscription ends with that error.
    */
   reload?: ((request: GraphqlRequest) => Awaitable<string>) | undefined
   /** Whether the tabs of a browser share one connection for each subscription. False by default. */
@@ -61,7 +61,7 @@ export interface GraphqlClientOptions {
 }
 
 export interface GraphqlClient {
-  /** As the page's, with the token, which is renewed if it was refused. For clients with a `fetch`. */
+  /** That of the page, with the token, which is renewed if it was refused. */
   readonly fetch: typeof fetch
   /** Runs a query or a mutation. Rejects where no answer of GraphQL comes. */
   query: <Data = Record<string, unknown>>(request: GraphqlRequest, signal?: AbortSignal) => Promise<GraphqlResult<Data>>

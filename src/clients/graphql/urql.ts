@@ -151,7 +151,7 @@ const WITHOUT_ID = [
   'UpdateCommentPayload',
 ]
 
-/** `cacheExchange(cacheConfig)`: keys, lists, and what events and written comments change in them. */
+/** `cacheExchange(cacheConfig)`: keys, lists, and what events and written comments change. */
 export const cacheConfig = {
   possibleTypes: POSSIBLE_TYPES,
   keys: {

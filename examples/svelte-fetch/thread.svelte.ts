@@ -1,0 +1,141 @@
+import { createGraphqlClient } from 'engagement-service/graphql'
+import { commentsOf, placeOf, withAt } from 'engagement-service/graphql/lists'
+import { SvelteMap } from 'svelte/reactivity'
+
+import { type Comment, CREATE, type Discussion, EVENTS, PAGE, type Reader, REPLIES, TOGGLE } from './documents.ts'
+
+/** The page of the article, and how many comments it loads at a time. */
+const ARTICLE = { externalId: 'night-trains', first: 10 }
+const textOf = (html = ''): string => new DOMParser().parseFromString(html, 'text/html').body.innerText.trim()
+
+/** The comments of a page by their ids, and the lists that show them. */
+export class Thread {
+  readonly comments = new SvelteMap<string, Comment>()
+  /** By the comment that is replied to; null for the page itself. Ids of what is loaded. */
+  readonly lists = new SvelteMap<string | null, { ids: string[]; hasNextPage: boolean; endCursor?: string | null }>()
+  /** Own comments that wait for approval are in no list. */
+  held = $state<string[]>([])
+  count = $state(0)
+  reader = $state<Reader | null>(null)
+  #drafts: Comment[] = []
+  #isFollowed = false
+  readonly #client = createGraphqlClient({
+    url: `${import.meta.env.ENGAGEMENT_URL}/graphql`,
+    token: async () => {
+      const answer = await fetch('/token', { method: 'POST' })
+      if (!answer.ok) throw new Error(`/token answered ${answer.status}`)
+      return answer.json()
+    },
+    // The page was away for so long that the service cannot replay all events since.
+    reload: async () => (await this.#load())?.lastEventId ?? '0',
+  })
+
+  async begin(): Promise<void> {
+    const discussion = await this.#load()
+    if (discussion !== null && !this.#isFollowed) await this.#follow(discussion)
+  }
+
+  async #ask<Data>(query: string, variables: Record<string, unknown>): Promise<Data> {
+    const { data, errors: [first] = [] } = await this.#client.query<Data>({ query, variables })
+    // A page without comments has no discussion yet.
+    if (first !== undefined && first.extensions?.code !== 'not_found') throw new Error(first.message)
+    return data as Data
+  }
+
+  async #load(): Promise<Discussion | null> {
+    type Data = { viewer: Reader | null; discussion: Discussion | null }
+    const { viewer, discussion } = await this.#ask<Data>(PAGE, ARTICLE)
+    this.reader = viewer
+    this.count = discussion?.commentCount ?? 0
+    this.lists.clear()
+    this.#show(null, discussion?.comments ?? { nodes: [], pageInfo: { hasNextPage: false } as never })
+    return discussion
+  }
+
+  /** Adds a page to a list. */
+  #show(list: string | null, { nodes, pageInfo }: Discussion['comments']): void {
+    for (const node of nodes) this.#keep(node)
+    const ids = this.lists.get(list)?.ids ?? []
+    this.lists.set(list, { ...pageInfo, ids: [...new Set([...ids, ...nodes.map(({ id }) => id)])] })
+  }
+
+  async more(list: string | null): Promise<void> {
+    const variables = { ...ARTICLE, after: this.lists.get(list)?.endCursor }
+    type Data = { discussion?: Discussion; comment?: { replies: Discussion['comments'] } }
+    const query = list === null ? PAGE : REPLIES
+    const { discussion, comment } = await this.#ask<Data>(query, { ...variables, id: list })
+    this.#show(list, (discussion?.comments ?? comment?.replies) as Discussion['comments'])
+  }
+
+  async #follow({ id, lastEventId }: Discussion): Promise<void> {
+    this.#isFollowed = true
+    const request = { query: EVENTS, variables: { discussionId: id, lastEventId } }
+    type Data = { discussionEvents: { data: { comment?: Comment; tombstones?: Comment[] } } }
+    for await (const { data } of this.#client.iterate<Data>(request)) {
+      for (const comment of commentsOf(data?.discussionEvents.data ?? {})) this.#change(comment)
+    }
+  }
+
+  #keep(comment: Comment): Comment {
+    const kept = { ...this.comments.get(comment.id), ...comment }
+    this.comments.set(comment.id, kept)
+    return kept
+  }
+
+  /** Brings everything up to a comment of an event or of an answer. The same may come again. */
+  #change(comment: Comment): void {
+    const { id, status, parentId = null, author, bodyHtml } = this.#keep(comment)
+    // The event of an own comment may come before the answer.
+    const isOwn = (draft: Comment) => draft.id !== id && textOf(draft.bodyHtml ?? '') === textOf(bodyHtml ?? '')
+    const draft = author?.id === this.reader?.id ? this.#drafts.find(isOwn) : undefined
+    if (draft !== undefined) this.#withdraw(draft)
+    if (comment.parent != null) this.#keep(comment.parent)
+    this.count = comment.discussion?.commentCount ?? this.count
+    if (status !== 'pending') this.held = this.held.filter((each) => each !== id)
+    const list = this.lists.get(parentId)
+    if (list === undefined || comment.status === undefined) return
+    const others = list.ids.filter((each) => each !== id)
+    const [own = { id }, ...placed] = [id, ...others].map((each) => this.comments.get(each) ?? { id: each })
+    const at = list.ids.indexOf(id)
+    const sort = parentId === null ? 'newest' : 'oldest'
+    const place = placeOf(own, placed, { sort, at, hasNextPage: list.hasNextPage })
+    this.lists.set(parentId, { ...list, ids: place < 0 ? others : withAt(others, place, id) })
+  }
+
+  /** Shows the comment at once, and takes it back if the service refuses it. */
+  async post(body: string, parentId: string | null): Promise<void> {
+    const bodyHtml = new Option(body).innerHTML
+    // Ids are in the order of time: this one is the last.
+    const draft = { id: `new-${Date.now()}`, parentId, status: 'approved', bodyHtml, author: this.reader }
+    this.#drafts.push(draft)
+    this.#change(draft)
+    try {
+      const input = { discussion: { externalId: ARTICLE.externalId }, body, parentId }
+      const { createComment } = await this.#ask<{ createComment: { comment: Comment } }>(CREATE, { input })
+      const { comment } = createComment
+      if (comment.status === 'pending') this.held = [comment.id, ...this.held]
+      // Its event, if that has come already, is newer.
+      if (!this.comments.has(comment.id)) this.#change(comment)
+    } finally {
+      this.#withdraw(draft)
+    }
+    if (!this.#isFollowed) void this.begin()
+  }
+
+  #withdraw(draft: Comment): void {
+    this.#drafts = this.#drafts.filter(({ id }) => id !== draft.id)
+    if (this.comments.has(draft.id)) this.#change({ ...draft, status: 'withdrawn' })
+    this.comments.delete(draft.id)
+  }
+
+  async like({ id, reactionGroups = [] }: Comment): Promise<void> {
+    const toggled = reactionGroups.map((group) => {
+      const { type, count, viewerHasReacted: isHeld } = group
+      return type === 'like' ? { type, count: count + (isHeld ? -1 : 1), viewerHasReacted: !isHeld } : group
+    })
+    this.#keep({ id, reactionGroups: toggled })
+    const input = { commentId: id, type: 'like' }
+    const { toggleReaction } = await this.#ask<{ toggleReaction: { comment: Comment } }>(TOGGLE, { input })
+    this.#keep(toggleReaction.comment)
+  }
+}
