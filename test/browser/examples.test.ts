@@ -29,7 +29,7 @@ interface Example {
   folder: string
   /** A package that it needs. */
   needs: string
-  /** The texts of the documents that its page sends. */
+  /** The texts of the documents that its page sends, once it is built. */
   texts: () => string[] | Promise<string[]>
 }
 
@@ -43,6 +43,15 @@ const EXAMPLES: Example[] = [
     needs: '@apollo/client',
     // Apollo Client asks for `__typename` everywhere.
     texts: () => OPERATIONS.map((document) => print(new InMemoryCache(cacheConfig).transformDocument(document))),
+  },
+  {
+    folder: 'react-relay',
+    needs: 'react-relay',
+    // Its page sends their ids.
+    texts: () => {
+      const written = readFileSync(join(ROOT, 'examples/react-relay/__generated__/documents.json'), 'utf8')
+      return Object.values(JSON.parse(written) as Record<string, string>)
+    },
   },
   {
     folder: 'vue-urql',
@@ -124,8 +133,6 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
       url = `http://127.0.0.1:${await freePort()}`
       const settings = { allowedOrigins: [url], suspectWords: ['perhaps'], graphql: { documents: 'known' } }
       await ok('PATCH', '/settings', { body: settings })
-      const manifest = Object.fromEntries((await texts()).map((text) => [sha256Hex(text), text]))
-      await ok('POST', '/documents', { body: { manifest } })
       for (let n = 0; n < SEEDED; n++) await post(note())
       const { id, key } = await ok('POST', '/keys', { body: { label: 'the site', capabilities: [] } })
       keyId = id
@@ -135,6 +142,8 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
         ENGAGEMENT_IDENTITY_SECRET: service.identitySecret,
       }
       await expectDone(run(VITE, ['build', `examples/${folder}`, '--outDir', output, '--emptyOutDir'], env))
+      const manifest = Object.fromEntries((await texts()).map((text) => [sha256Hex(text), text]))
+      await ok('POST', '/documents', { body: { manifest } })
       const { port } = new URL(url)
       site = run(VITE, ['preview', `examples/${folder}`, '--outDir', output, '--port', port, '--strictPort'], env)
       await vi.waitFor(() => fetch(url), WAIT)
