@@ -303,7 +303,7 @@ describe('a subscription', () => {
       stream(frame(1), { stays: true }),
     ]
     const own = client()
-    void own.query({ query: '{ viewer { id } }' }).then(() => order.push('answer'))
+    own.query({ query: '{ viewer { id } }' }).then(() => order.push('answer'), onError)
     await vi.waitFor(() => expect(asked).toHaveLength(1))
     const end = own.subscribe(REQUEST, { next: () => order.push('event'), error: onError, complete: () => undefined })
     ended.push(end)

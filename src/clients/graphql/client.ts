@@ -52,7 +52,10 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
     }
     const used = await tokenOf()
     const answer = await sendWith(used)
-    return answer.status === 401 && used !== undefined ? sendWith(await tokenOf(used.token)) : answer
+    if (answer.status !== 401 || used === undefined) return answer
+    // Its connection is free for others.
+    await answer.body?.cancel().catch(() => undefined)
+    return sendWith(await tokenOf(used.token))
   }
   const post = (to: string, accept: string, request: GraphqlRequest, signal?: AbortSignal): Promise<Response> =>
     authorised(to, {
