@@ -88,7 +88,7 @@ export class StreamConnection extends Outlet implements Session, Sink {
   ): void {
     this.#charge = charge
     const connected = framingEvent('connected', { lastEventId, replayed, complete })
-    this.begin(headers, chunkOf([retryLine(retryMs(Math.random())), connected]))
+    this.begin(headers, chunkOf([retryLine(retryMs(Math.random())), connected]), true)
     seat.start(this)
   }
 

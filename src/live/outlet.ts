@@ -94,9 +94,10 @@ function resetHttp2(response: ServerResponse): boolean {
 
 /**
  * Ends the connection of HTTP/1 with the answer. A proxy would use it again for a request at the
- * instant in which a process that stops closes it.
+ * instant in which a process that stops closes it. Not for an answer that may break off: of such a
+ * connection, Node's fetch takes every end for that of a whole answer.
  */
-export function endWith(response: ServerResponse): void {
+function endWith(response: ServerResponse): void {
   if ('shouldKeepAlive' in response) response.shouldKeepAlive = false
 }
 
@@ -158,12 +159,15 @@ export abstract class Outlet {
     return this.#gzip !== null
   }
 
-  /** Sends the head (`headers` and those of every stream), and the first bytes. */
-  protected begin(headers: Headers, first: Chunk): void {
+  /**
+   * Sends the head (`headers` and those of every stream), and the first bytes. `isWhole`: its end is
+   * that of a whole answer, and of its connection.
+   */
+  protected begin(headers: Headers, first: Chunk, isWhole: boolean): void {
     if (this.#isOver) return
     this.#isOpen = true
     const coding = this.isGzip ? GZIP_HEADERS : {}
-    endWith(this.#response)
+    if (isWhole) endWith(this.#response)
     this.#response.writeHead(200, { ...headers, ...STREAM_HEADERS, ...coding })
     // The head waits for the first bytes, so that both go out together.
     this.#response.cork()

@@ -78,7 +78,7 @@ test('a chunk never grows by more than its framing, and ends with an empty block
 class TestOutlet extends Outlet {
   constructor(response: ServerResponse, isGzip: boolean) {
     super(response, { heartbeatMs: 0, isGzip })
-    this.begin({}, chunkOf(['first']))
+    this.begin({}, chunkOf(['first']), true)
   }
 
   override write(chunk: Chunk): void {

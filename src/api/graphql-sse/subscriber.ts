@@ -43,7 +43,7 @@ export class Subscriber extends Outlet implements Taker<Payload> {
   /** Sends the head, then the replay, then live events. */
   open(headers: Headers): void {
     if (this.isOver) return this.#source.leave()
-    this.begin(headers, HEARTBEAT)
+    this.begin(headers, HEARTBEAT, false)
     this.#source.start(this)
   }
 
