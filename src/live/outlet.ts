@@ -160,8 +160,8 @@ export abstract class Outlet {
   }
 
   /**
-   * Sends the head (`headers` and those of every stream), and the first bytes. `isWhole`: it ends as
-   * a whole answer does, and with it the connection.
+   * Sends the head (`headers` and those of every stream), and the first bytes. `isWhole`: it ends
+   * as a whole answer does, and with it the connection.
    */
   protected begin(headers: Headers, first: Chunk, isWhole: boolean): void {
     if (this.#isOver) return
