@@ -133,7 +133,6 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
       url = `http://127.0.0.1:${await freePort()}`
       const settings = { allowedOrigins: [url], suspectWords: ['perhaps'], graphql: { documents: 'known' } }
       await ok('PATCH', '/settings', { body: settings })
-      for (let n = 0; n < SEEDED; n++) await post(note())
       const { id, key } = await ok('POST', '/keys', { body: { label: 'the site', capabilities: [] } })
       keyId = id
       const env = {
@@ -156,7 +155,7 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
       rmSync(output, { recursive: true })
     })
 
-    async function open(reader: string): Promise<Page> {
+    async function open(reader: string, shown: number): Promise<Page> {
       const context = await browser.newContext()
       contexts.push(context)
       await context.addCookies([{ name: 'reader', value: reader, url }])
@@ -164,15 +163,15 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
       await page.addInitScript(WATCH)
       page.on('pageerror', (error) => failures.push(error))
       await page.goto(url)
-      await vi.waitFor(async () => expect(await articles(page).count()).toBe(FIRST_PAGE), WAIT)
+      await vi.waitFor(async () => expect(await articles(page).count()).toBe(shown), WAIT)
       return page
     }
-    beforeEach(async () => {
+    beforeEach(() => {
       ;[contexts, failures] = [[], []]
-      ;[ann, bob] = [await open('ann'), await open('bob')]
     })
     afterEach(async () => {
-      for (const page of [ann, bob]) expect(await page.evaluate('[...twice]')).toEqual([])
+      for (const page of contexts.flatMap((context) => context.pages()))
+        expect(await page.evaluate('[...twice]')).toEqual([])
       expect(failures).toEqual([])
       await Promise.all(contexts.map((context) => context.close()))
     })
@@ -204,122 +203,144 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
       expect(lines.length).toBeLessThan(300)
     })
 
-    test('shows a first page, and loads more', async () => {
-      await ann.getByRole('button', { name: 'Load more' }).click()
-      await vi.waitFor(async () => expect(await articles(ann).count()).toBe(SEEDED), WAIT)
-      expect(await ann.getByRole('button', { name: 'Load more' }).count()).toBe(0)
-      expect(await articles(bob).count()).toBe(FIRST_PAGE)
-      await expectCount(ann, SEEDED)
-    })
-
-    test('shows a post at once, and once, also where its event overtakes the answer', async () => {
-      const before = await numberOf(ann)
-      const text = note()
-      let isSent: () => void = () => undefined
-      let release: () => void = () => undefined
-      const sent = new Promise<void>((resolve) => (isSent = resolve))
-      const released = new Promise<void>((resolve) => (release = resolve))
-      await ann.route('**/graphql', async (route: Route) => {
-        const response = await route.fetch()
-        if (route.request().postData()?.includes(text) === true) {
-          isSent()
-          await released
-        }
-        await route.fulfill({ response })
-      })
-      await write(ann, text)
-      await expectOnce(ann, text)
-      await sent
-      await expectOnce(bob, text)
-      await expectCount(bob, before + 1)
-      // A later event: the page of the author has had the earlier one, too.
-      const later = note()
-      await post(later)
-      await expectOnce(bob, later)
-      await expectOnce(ann, text)
-      release()
-      await vi.waitFor(
-        async () => expect(await article(ann, text).getAttribute('data-id')).toMatch(/^[0-9a-f-]{36}$/),
-        WAIT,
-      )
-      await expectOnce(ann, text)
-      await expectCount(ann, before + 2)
-    })
-
-    test('shows likes and replies of others', async () => {
-      const [text, answer] = [note(), note()]
-      await write(ann, text)
-      await expectOnce(bob, text)
-      await button(bob, text, 'Like 0').click()
-      await button(bob, text, 'Like 1').waitFor()
-      await button(ann, text, 'Like 1').waitFor()
-
-      await button(bob, text, 'Reply').click()
-      const form = article(bob, text).locator('form')
-      await form.getByLabel('Your comment').fill(answer)
-      await form.getByRole('button', { name: 'Post' }).click()
-      await expectOnce(bob, answer)
-      const show = button(ann, text, /^Show 1 repl/)
-      await show
-        .or(ann.getByText(answer, { exact: true }))
-        .first()
-        .waitFor()
-      if (await show.isVisible()) await show.click()
-      await expectOnce(ann, answer)
-      expect(await article(ann, text).locator('article').getByText(answer, { exact: true }).count()).toBe(1)
-    })
-
-    test('shows a comment that waits for approval to its author alone, until it is approved', async () => {
-      const text = note()
-      const before = await numberOf(ann)
-      await write(ann, `${text} perhaps`)
-      await article(ann, text).getByText('waits for approval').waitFor()
-      const id = (await article(ann, text).getAttribute('data-id')) ?? ''
-      // An event later, so the page of the other reader is up to date.
-      const later = note()
-      await post(later)
-      await expectOnce(bob, later)
-      expect(await bob.getByText(text).count()).toBe(0)
-      expect(await numberOf(ann)).toBe(before + 1)
-
-      await ok('POST', `/comments/${id}/approve`)
-      for (const page of [ann, bob]) await expectOnce(page, `${text} perhaps`)
-      await vi.waitFor(async () => expect(await ann.getByText('waits for approval').count()).toBe(0), WAIT)
-    })
-
-    test('goes on through a restart of the service', async () => {
-      const api = first(service.apis)
-      const [text, other] = [note(), note()]
-      await post(text)
-      for (const page of [ann, bob]) await expectOnce(page, text)
-      await api.stop()
-      await api.start()
+    test('makes the discussion with its first comment, and follows it', async () => {
+      const page = await open('ann', 0)
+      const [own, other] = [note(), note()]
+      await expectCount(page, 0)
+      await write(page, own)
+      await expectOnce(page, own)
+      await expectCount(page, 1)
       await post(other)
-      for (const page of [ann, bob]) await expectOnce(page, other)
-      const own = note()
-      await write(ann, own)
-      for (const page of [ann, bob]) await expectOnce(page, own)
+      await expectOnce(page, other)
+      await expectCount(page, 2)
     })
 
-    test('renews its token after the service has ended it', async () => {
-      const { key } = await ok('POST', '/keys', { body: { label: 'the next one', capabilities: [] } })
-      const asked = vi.fn<() => void>()
-      const headers = { ...(await service.as('ann')), 'x-api-key': key as string }
-      await ann.route('**/token', async (route) => {
-        asked()
-        const json = await ok('POST', '/client-tokens', { body: { externalIds: ['night-trains'] }, headers })
-        await route.fulfill({ json })
+    describe('with comments', () => {
+      beforeAll(async () => {
+        const { commentCount } = await ok('GET', '/discussions/by-external/night-trains')
+        for (let n = commentCount as number; n < SEEDED; n++) await post(note())
       })
-      // Its client tokens end with it.
-      await ok('DELETE', `/keys/${keyId}`)
-      const [text, own] = [note(), note()]
-      await post(text)
-      await expectOnce(ann, text)
-      await write(ann, own)
-      await expectOnce(ann, own)
-      await button(ann, own, 'Like 0').click()
-      await button(ann, own, 'Like 1').waitFor()
-      expect(asked).toHaveBeenCalled()
+      beforeEach(async () => {
+        ;[ann, bob] = [await open('ann', FIRST_PAGE), await open('bob', FIRST_PAGE)]
+      })
+
+      test('shows a first page, and loads more', async () => {
+        await ann.getByRole('button', { name: 'Load more' }).click()
+        await vi.waitFor(async () => expect(await articles(ann).count()).toBe(SEEDED), WAIT)
+        expect(await ann.getByRole('button', { name: 'Load more' }).count()).toBe(0)
+        expect(await articles(bob).count()).toBe(FIRST_PAGE)
+        await expectCount(ann, SEEDED)
+      })
+
+      test('shows a post at once, and once, also where its event overtakes the answer', async () => {
+        const before = await numberOf(ann)
+        const text = note()
+        let isSent: () => void = () => undefined
+        let release: () => void = () => undefined
+        const sent = new Promise<void>((resolve) => (isSent = resolve))
+        const released = new Promise<void>((resolve) => (release = resolve))
+        await ann.route('**/graphql', async (route: Route) => {
+          const response = await route.fetch()
+          if (route.request().postData()?.includes(text) === true) {
+            isSent()
+            await released
+          }
+          await route.fulfill({ response })
+        })
+        await write(ann, text)
+        await expectOnce(ann, text)
+        await sent
+        await expectOnce(bob, text)
+        await expectCount(bob, before + 1)
+        // A later event: the page of the author has had the earlier one, too.
+        const later = note()
+        await post(later)
+        await expectOnce(bob, later)
+        await expectOnce(ann, text)
+        release()
+        await vi.waitFor(
+          async () => expect(await article(ann, text).getAttribute('data-id')).toMatch(/^[0-9a-f-]{36}$/),
+          WAIT,
+        )
+        await expectOnce(ann, text)
+        await expectCount(ann, before + 2)
+      })
+
+      test('shows likes and replies of others', async () => {
+        const [text, answer] = [note(), note()]
+        await write(ann, text)
+        await expectOnce(bob, text)
+        await button(bob, text, 'Like 0').click()
+        await button(bob, text, 'Like 1').waitFor()
+        await button(ann, text, 'Like 1').waitFor()
+
+        await button(bob, text, 'Reply').click()
+        const form = article(bob, text).locator('form')
+        await form.getByLabel('Your comment').fill(answer)
+        await form.getByRole('button', { name: 'Post' }).click()
+        await expectOnce(bob, answer)
+        const show = button(ann, text, /^Show 1 repl/)
+        await show
+          .or(ann.getByText(answer, { exact: true }))
+          .first()
+          .waitFor()
+        if (await show.isVisible()) await show.click()
+        await expectOnce(ann, answer)
+        expect(await article(ann, text).locator('article').getByText(answer, { exact: true }).count()).toBe(1)
+      })
+
+      test('shows a comment that waits for approval to its author alone, until it is approved', async () => {
+        const text = note()
+        const before = await numberOf(ann)
+        await write(ann, `${text} perhaps`)
+        await article(ann, text).getByText('waits for approval').waitFor()
+        const id = (await article(ann, text).getAttribute('data-id')) ?? ''
+        // An event later, so the page of the other reader is up to date.
+        const later = note()
+        await post(later)
+        await expectOnce(bob, later)
+        expect(await bob.getByText(text).count()).toBe(0)
+        expect(await numberOf(ann)).toBe(before + 1)
+
+        await ok('POST', `/comments/${id}/approve`)
+        for (const page of [ann, bob]) await expectOnce(page, `${text} perhaps`)
+        await vi.waitFor(async () => expect(await ann.getByText('waits for approval').count()).toBe(0), WAIT)
+      })
+
+      test('goes on through a restart of the service', async () => {
+        const api = first(service.apis)
+        const [text, other] = [note(), note()]
+        await post(text)
+        for (const page of [ann, bob]) await expectOnce(page, text)
+        await api.stop()
+        await api.start()
+        await post(other)
+        for (const page of [ann, bob]) await expectOnce(page, other)
+        const own = note()
+        await write(ann, own)
+        for (const page of [ann, bob]) await expectOnce(page, own)
+      })
+
+      test('renews its token after the service has ended it', async () => {
+        const { key } = await ok('POST', '/keys', { body: { label: 'the next one', capabilities: [] } })
+        const asked = vi.fn<() => void>()
+        const headers = { ...(await service.as('ann')), 'x-api-key': key as string }
+        await ann.route('**/token', async (route) => {
+          asked()
+          const json = await ok('POST', '/client-tokens', { body: { externalIds: ['night-trains'] }, headers })
+          await route.fulfill({ json })
+        })
+        // Its client tokens end with it.
+        await ok('DELETE', `/keys/${keyId}`)
+        const [text, own] = [note(), note()]
+        await post(text)
+        await expectOnce(ann, text)
+        await write(ann, own)
+        await expectOnce(ann, own)
+        await button(ann, own, 'Like 0').click()
+        await button(ann, own, 'Like 1').waitFor()
+        expect(asked).toHaveBeenCalled()
+      })
     })
   })
 })
