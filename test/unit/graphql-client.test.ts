@@ -211,6 +211,31 @@ describe('a subscription', () => {
     )
   })
 
+  test('gets texts with any character, also those that end a line in JavaScript', async () => {
+    const text = 'a\u2028event: complete\u2029data: b\u0085\\n\r\n\n'
+    answers = [stream(frame(6, text), { stays: true })]
+    const followed = client().iterate(REQUEST)
+    const { value } = await followed.next()
+    expect(value).toEqual({ data: { discussionEvents: { seq: 6, text } } })
+    await followed.return()
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  test('waits ever longer for a service that accepts it and breaks off before its first event', async () => {
+    const waits: number[] = []
+    vi.spyOn(Math, 'random').mockImplementation(() => 0.001)
+    const setTimer = globalThis.setTimeout
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((action: () => void, ms?: number) => {
+      if (ms !== undefined && ms > 0 && ms < 20) waits.push(ms)
+      return setTimer(action, ms)
+    }) as typeof setTimeout)
+    answers = [stream(':\n\n')]
+    const stop = client().subscribe(REQUEST, { next: vi.fn(), error: vi.fn(), complete: vi.fn() })
+    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(4))
+    stop()
+    expect(waits.slice(0, 4)).toEqual([1, 2, 4, 8])
+  })
+
   test('ends with `complete`, after the result that says why', async () => {
     const result = { errors: [{ message: 'gone', extensions: { code: 'not_found' } }] }
     answers = [stream(`event: next\ndata: ${JSON.stringify(result)}\n\n${COMPLETE}`)]

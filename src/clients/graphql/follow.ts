@@ -2,6 +2,8 @@ import type { GraphqlClientOptions, GraphqlRequest, GraphqlResult, GraphqlSink }
 
 const FIRST_BACKOFF_MS = 1000
 const MAX_BACKOFF_MS = 30_000
+/** A connection that has lasted this long was no failure. */
+const STEADY_MS = 10_000
 /** The service sends a heartbeat once a minute at least: a longer silence is a dead connection. */
 const SILENCE_MS = 75_000
 
@@ -78,12 +80,14 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
         throw new Error(reason)
       }
       call(() => onState?.('open', request))
+      const openedAt = Date.now()
       for await (const [name, data] of frames(answer)) {
         clearTimeout(silence)
         silence = setTimeout(end, SILENCE_MS)
         if (signal.aborted || name === 'complete') return true
         if (name === 'next' && !(await hear(JSON.parse(data) as GraphqlResult))) return false
-        failures = 0
+        // The service may accept a connection, and break it off before its first event.
+        if (name === 'next' || Date.now() - openedAt > STEADY_MS) failures = 0
       }
       throw new Error('the subscription was lost')
     } finally {
@@ -142,7 +146,8 @@ async function* frames({ body }: Response): AsyncGenerator<[name: string, data: 
     const complete = text.split('\n\n')
     text = complete.pop() ?? ''
     for (const frame of complete) {
-      const field = (name: string): string => new RegExp(`^${name}: ?(.*)`, 'm').exec(frame)?.[1] ?? ''
+      // Only line feeds end a line: texts may have U+2028, which ends one for `.` and `^`.
+      const field = (name: string): string => new RegExp(`(?:^|\n)${name}: ?([^\n]*)`).exec(frame)?.[1] ?? ''
       yield [field('event'), field('data')]
     }
   }
