@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 import { share } from '../../src/clients/graphql/tabs.ts'
-import type { GraphqlSink } from '../../src/clients/graphql/types.ts'
+import type { FollowSink } from '../../src/clients/graphql/follow.ts'
 
 const REQUEST = { query: 'subscription { discussionEvents { seq } }', variables: { lastEventId: '0' } }
 const event = (seq: number) => ({ data: { discussionEvents: { seq } } })
@@ -9,8 +9,8 @@ const event = (seq: number) => ({ data: { discussionEvents: { seq } } })
 /** A tab, and the connection that it has by itself. */
 function openTab() {
   const seqs: number[] = []
-  let own: GraphqlSink | undefined
-  const follow = (_request: object, sink: GraphqlSink) => {
+  let own: FollowSink | undefined
+  const follow = (_request: object, sink: FollowSink) => {
     own = sink
     return () => (own = undefined)
   }
@@ -61,4 +61,51 @@ test('a tab that hears nothing of the leader goes on by itself until it hears of
   hear?.({ data: { at: 3 } })
   expect(tab.own()).toBeUndefined()
   tab.close()
+})
+
+/** Channels that deliver at once, and one lock that the tabs get in turn. */
+function stubBrowser(): void {
+  const open = new Set<{ listener?: (message: { data: object | null }) => void }>()
+  class Channel {
+    listener?: (message: { data: object | null }) => void
+    constructor() {
+      open.add(this)
+    }
+    addEventListener(_name: string, listener: typeof this.listener) {
+      this.listener = listener
+    }
+    postMessage(data: object | null) {
+      for (const other of open) if (other !== this) other.listener?.({ data: structuredClone(data) })
+    }
+    close() {
+      open.delete(this)
+    }
+  }
+  let lock: Promise<unknown> = Promise.resolve()
+  const request = (_name: string, _options: object, run: () => Promise<void>) => (lock = lock.then(run))
+  vi.stubGlobal('BroadcastChannel', Channel)
+  vi.stubGlobal('navigator', { locks: { request } })
+}
+
+test('a tab whose leader has loaded its page again loads its own again, and misses nothing', async () => {
+  stubBrowser()
+  const [leader, other] = [openTab(), openTab()]
+  await vi.advanceTimersByTimeAsync(0)
+  leader.own()?.next(event(1))
+  expect(other.seqs).toEqual([1])
+  expect(other.own()).toBeUndefined()
+  // Both have slept; what came until 100 is not replayed.
+  leader.own()?.reloaded?.(100)
+  leader.own()?.next(event(101))
+  expect(other.seqs).toEqual([1])
+  other.own()?.reloaded?.(100)
+  other.own()?.next(event(101))
+  expect(other.own()).toBeUndefined()
+  leader.own()?.next(event(102))
+  expect([leader.seqs, other.seqs]).toEqual([
+    [1, 101, 102],
+    [1, 101, 102],
+  ])
+  leader.close()
+  other.close()
 })

@@ -2,7 +2,7 @@
 // 'engagement-service/graphql'`. It renews the client token, and its subscriptions go on after
 // their last event by themselves.
 // Adapters for Apollo Client, urql and Relay are beside it.
-import { follow } from './follow.ts'
+import { follow, type FollowSink } from './follow.ts'
 import { share } from './tabs.ts'
 import type {
   ClientToken,
@@ -89,7 +89,7 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
   }
   const connect = (request: GraphqlRequest, signal: AbortSignal): Promise<Response> =>
     post(`${url}/stream`, 'text/event-stream', request, signal)
-  const own = (request: GraphqlRequest, sink: GraphqlSink): (() => void) =>
+  const own = (request: GraphqlRequest, sink: FollowSink): (() => void) =>
     follow(connect, { ...options, answered }, request, sink)
   const subscribe: GraphqlClient['subscribe'] = (request, sink) => {
     const given = sink as unknown as GraphqlSink

@@ -13,6 +13,11 @@ interface Options extends Pick<GraphqlClientOptions, 'token' | 'reload' | 'onSta
   answered: () => Promise<void>
 }
 
+export interface FollowSink extends GraphqlSink {
+  /** The subscription goes on from this position, to which the page has loaded its data again. */
+  reloaded?: (position: number) => unknown
+}
+
 /** What the sink's `error` gets: no other try will have another answer. */
 class RefusedError extends Error {}
 
@@ -28,7 +33,7 @@ const isTooOld = ({ errors = [] }: GraphqlResult): boolean => JSON.stringify(err
  * Follows one subscription, by one connection after another, each from the last event on. Returns a
  * function that ends it.
  */
-export function follow(connect: Connect, options: Options, request: GraphqlRequest, sink: GraphqlSink): () => void {
+export function follow(connect: Connect, options: Options, request: GraphqlRequest, sink: FollowSink): () => void {
   const { token, reload, onState, onError = console.warn, answered } = options
   const control = new AbortController()
   const { signal } = control
@@ -47,6 +52,7 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
   const hear = async (result: GraphqlResult): Promise<boolean> => {
     if (reload !== undefined && isTooOld(result)) {
       position = await reload(request)
+      if (!signal.aborted) sink.reloaded?.(Number(position))
       return false
     }
     const seq = positionOf(result)

@@ -2,9 +2,9 @@
 // it, and tells the others each event with the position before it. A tab that finds a hole follows
 // by itself until it has filled it, so each gets what it would get alone.
 import type { GraphqlRequest, GraphqlResult, GraphqlSink } from './types.ts'
-import { positionOf } from './follow.ts'
+import { type FollowSink, positionOf } from './follow.ts'
 
-type Follow = (request: GraphqlRequest, sink: GraphqlSink) => () => void
+type Follow = (request: GraphqlRequest, sink: FollowSink) => () => void
 
 /** What the leader tells: that it is at a position, or a result that leads from `at` on. */
 interface Told {
@@ -51,10 +51,17 @@ export function share(
     sink.next(result)
     stopIfCaughtUp()
   }
+  /** The page has loaded its data again. The other tabs must do so too: they follow to get there. */
+  const reloaded = (at: number): void => {
+    position = at
+    if (isLeader) tell({ at })
+    stopIfCaughtUp()
+  }
   const followAlone = (): void => {
     const from = { ...request, variables: { ...request.variables, lastEventId: `${position}` } }
     stopOwn ??= follow(from, {
       next: take,
+      reloaded,
       error: (error) => (end(), sink.error(error)),
       complete: () => (end(), sink.complete()),
     })
