@@ -365,3 +365,56 @@ test('an iteration gives each result, and ends its subscription when it is left'
   answers = [json(403, {})]
   await expect(client().iterate(REQUEST).next()).rejects.toThrow('status 403')
 })
+
+describe('tabs that share', () => {
+  const names: string[] = []
+  let hear: ((message: { data: object }) => void) | undefined
+  class Channel {
+    constructor(name: string) {
+      names.push(name)
+    }
+    addEventListener(_name: string, listener: typeof hear) {
+      hear = listener
+    }
+    postMessage() {}
+    close() {}
+  }
+  beforeEach(() => {
+    names.splice(0)
+    hear = undefined
+    vi.stubGlobal('BroadcastChannel', Channel)
+    vi.stubGlobal('navigator', { locks: { request: () => new Promise(() => undefined) } })
+  })
+  afterEach(() => vi.unstubAllGlobals())
+
+  test('are those of one reader', async () => {
+    answers = [stream(frame(6), { stays: true })]
+    const expiresAt = new Date(Date.now() + HOUR).toISOString()
+    const tabs: Partial<GraphqlClientOptions>[] = [
+      ...['a', 'a', 'b'].map((token) => ({ token: undefined, headers: { authorization: `Bearer ${token}` } })),
+      ...['c', 'c', null].map((readerId) => ({ token: () => ({ token: 't', expiresAt, readerId }) })),
+    ]
+    for (const tab of tabs) follow({ share: true, ...tab })
+    await vi.waitFor(() => expect(names).toHaveLength(6))
+    expect(new Set(names).size).toBe(4)
+    // Who the reader is, is not known.
+    const alone = follow({ share: true })
+    await vi.waitFor(() => expect(alone.seqs).toEqual([6]))
+    expect(names).toHaveLength(6)
+  })
+
+  test('give an event of another tab after the answers that the page awaits', async () => {
+    answers = [(response) => void setTimeout(() => json(200, { data: {} })(response), 100)]
+    const told: string[] = []
+    const expiresAt = new Date(Date.now() + HOUR).toISOString()
+    const page = client({ share: true, token: () => ({ token: 't', expiresAt, readerId: null }) })
+    const next = vi.fn(() => told.push('event'))
+    ended.push(page.subscribe(REQUEST, { next, error: vi.fn(), complete: vi.fn() }))
+    await vi.waitFor(() => expect(hear).toBeDefined())
+    const answer = page.query({ query: '{ a }' }).then(() => told.push('answer'))
+    hear?.({ data: { at: 0, result: { data: { discussionEvents: { seq: 6 } } } } })
+    await answer
+    await vi.waitFor(() => expect(next).toHaveBeenCalled())
+    expect(told).toEqual(['answer', 'event'])
+  })
+})

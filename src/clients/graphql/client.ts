@@ -91,10 +91,31 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
     post(`${url}/stream`, 'text/event-stream', request, signal)
   const own = (request: GraphqlRequest, sink: FollowSink): (() => void) =>
     follow(connect, { ...options, answered }, request, sink)
+  /** Of tabs with the same name; undefined where this client does not know for whom it asks. */
+  const nameOf = async (): Promise<string | undefined> => {
+    const reader = options.token === undefined ? null : (await tokenOf())?.readerId
+    return reader === undefined ? undefined : JSON.stringify([url, headers, reader])
+  }
+  /** What another tab tells waits for this page's answers too. */
+  const inTurn = (sink: GraphqlSink, signal: AbortSignal): GraphqlSink => {
+    let last: Promise<unknown> = Promise.resolve()
+    const later = (action: () => unknown): unknown =>
+      (last = last.then(answered).then(() => void (signal.aborted || action())).catch(options.onError ?? console.warn))
+    return {
+      next: (result) => later(() => sink.next(result)),
+      error: (error) => later(() => sink.error(error)),
+      complete: () => later(() => sink.complete()),
+    }
+  }
   const subscribe: GraphqlClient['subscribe'] = (request, sink) => {
     const given = sink as unknown as GraphqlSink
     if (options.share !== true || request.variables?.lastEventId === undefined) return own(request, given)
-    return share(own, async () => `${url} ${(await tokenOf())?.readerId ?? ''}`, request, given)
+    const control = new AbortController()
+    const end = share(own, nameOf, request, inTurn(given, control.signal))
+    return () => {
+      control.abort()
+      end()
+    }
   }
 
   return {

@@ -19,7 +19,7 @@ const SILENCE_MS = 45_000
 /** Follows a subscription together with the other tabs whose `nameOf` is the same. */
 export function share(
   follow: Follow,
-  nameOf: () => Promise<string>,
+  nameOf: () => Promise<string | undefined>,
   request: GraphqlRequest,
   sink: GraphqlSink,
 ): () => void {
@@ -99,8 +99,10 @@ export function share(
   }
   const begin = async (): Promise<void> => {
     const { lastEventId: _own, ...variables } = request.variables ?? {}
-    const name = `${await nameOf()} ${JSON.stringify({ ...request, variables })}`
+    const shared = await nameOf()
     if (signal.aborted) return
+    if (shared === undefined) return followUnled()
+    const name = `${shared} ${JSON.stringify({ ...request, variables })}`
     channel = new BroadcastChannel(name)
     channel.addEventListener('message', hear)
     tell(null)
