@@ -287,6 +287,18 @@ describe("Apollo's persisted queries", () => {
     expect(await post(persisted(query), { headers: { 'x-api-key': other.apiKey } })).toMatchObject({ status: 404 })
   })
 
+  test('keep no text by a hash that is not its own, whatever id stands beside it', async () => {
+    const sha256Hash = hexOf(newDocument())
+    const extensions = { persistedQuery: { version: 1, sha256Hash } }
+    const query = newDocument()
+    for (const documentId of ['x', '', idOf(query), `sha256:${sha256Hash}`]) {
+      const sent = await post({ query, documentId, extensions })
+      const asked = await post({ extensions })
+      expect(refusalIn(asked.json), documentId).toMatchObject({ code: 'unknown_document' })
+      expect(refusalIn(sent.json), documentId).toMatchObject({ status: 422 })
+    }
+  })
+
   test("run by a manifest's id in the same place", async () => {
     await add({ 'relay-like': newDocument() })
     const extensions = { persistedQuery: { version: 1, sha256Hash: 'relay-like' } }

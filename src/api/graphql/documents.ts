@@ -28,16 +28,18 @@ export async function withDocument(ctx: Ctx, params: SentParams): Promise<Params
     return { ...params, query: found }
   }
   checkDocument(query)
-  if (id?.startsWith('sha256:') === true && id !== documentIdOf(query)) {
-    throw invalid(
-      persisted === null ? '/documentId' : '/extensions/persistedQuery',
-      'invalid',
-      'is not the SHA-256 of the query',
-    )
-  }
+  requireOwn(documentId, query, '/documentId')
+  // Also beside a documentId: it is by this hash that the text is kept for others.
+  if (persisted !== null) requireOwn(`sha256:${persisted}`, query, '/extensions/persistedQuery')
   if (mustBeKnown(ctx)) await requireKnown(ctx, query)
   else if (persisted !== null && ctx.caller !== null) automatic(ctx.app).set(keyOf(ctx, persisted), { body: query })
   return { ...params, query }
+}
+
+/** Throws `validation_failed` for the hash of another text. */
+function requireOwn(id: string | null | undefined, query: string, pointer: string): void {
+  if (id?.startsWith('sha256:') !== true || id === documentIdOf(query)) return
+  throw invalid(pointer, 'invalid', 'is not the SHA-256 of the query')
 }
 
 /** The hash of Apollo's `persistedQuery`; null without one. Throws `validation_failed`. */
