@@ -16,7 +16,7 @@ const RESERVED_BYTES = 100_000
 type Edges = Page<unknown>['edges']
 
 /**
- * The bytes left for the lists of one request. They share the budget: nested pages get what the
+ * The bytes left for the lists of one answer. They share the budget: nested pages get what the
  * enclosing ones leave.
  */
 class Budget {
@@ -45,7 +45,15 @@ class Budget {
   }
 }
 
-const budgetOf = ofRequest(() => new Budget())
+const budgetsOf = ofRequest(() => new Map<unknown, Budget>())
+
+/** That of an answer: the events of a replay share one context, and each has an answer. */
+function budgetOf(ctx: Ctx, { rootValue }: GraphQLResolveInfo): Budget {
+  const budgets = budgetsOf(ctx)
+  const budget = budgets.get(rootValue) ?? new Budget()
+  budgets.set(rootValue, budget)
+  return budget
+}
 
 /**
  * Shortens a page if the answer would become too long. The very first entry is answered whatever
@@ -58,7 +66,7 @@ async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info:
   for (const each of plan.nodes) {
     if (nodes.some((node) => needsObjects(node, each))) await findObjects(nodes, each, ctx, info)
   }
-  const budget = budgetOf(ctx)
+  const budget = budgetOf(ctx, info)
   if (budget.takesWhole(page.edges, plan)) return page
   budget.settle()
   let kept = 0
@@ -83,7 +91,7 @@ export async function takeNodes(
   argument = '/ids',
 ): Promise<void> {
   const found = nodes.filter((node) => node !== null)
-  const budget = budgetOf(ctx)
+  const budget = budgetOf(ctx, info)
   for (const type of new Set(found.map(nodeTypeOf))) {
     const ofType = found.filter((node) => nodeTypeOf(node) === type)
     const plan = nodePlanOf(info, type)

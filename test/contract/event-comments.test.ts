@@ -166,6 +166,28 @@ test('events of an erased comment bring a tombstone', async () => {
   await service.call('PATCH', '/settings', { body: { erasureMode: 'anonymise' } })
 })
 
+test.each([false, true])('each event of a replay has whole lists, on a shared connection: %s', async (single) => {
+  const discussionId = await newDiscussion()
+  const count = 12
+  // Other texts each time: those that come again are held.
+  const bodyOf = (n: number): string => `word${n}${single} `.repeat(700)
+  const posted = await Promise.all(
+    Array.from({ length: count }, (_, n) => post(discussionId, `reader-${n}`, { body: bodyOf(n) })),
+  )
+  for (const { id } of posted) {
+    for (const reader of ['ann', 'bob']) await send('PUT', `/comments/${id}/reaction`, { type: 'like' }, reader)
+  }
+  const lists = 'id discussion { comments(first: 50) { nodes { body bodyHtml } } }'
+  const events = follow(discussionId, plain, String(count), EVENTS.replaceAll(FIELDS, lists), single)
+  await upTo(events, 3 * count)
+  const shown = events.map(({ data }) => (data.comment as unknown as WithList).discussion.comments.nodes.length)
+  expect(shown).toEqual(Array.from({ length: 2 * count }, () => count))
+})
+
+interface WithList {
+  discussion: { comments: { nodes: object[] } }
+}
+
 describe('the work of an event', () => {
   /** The statements that read comments meanwhile, and the executions of events. */
   async function costOf(work: () => Promise<void>): Promise<{ reads: number; executions: number }> {
