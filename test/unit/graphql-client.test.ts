@@ -140,11 +140,21 @@ describe('a token', () => {
 
   test('is renewed before it expires', async () => {
     answers = [json(200, { data: {} })]
-    const token = vi.fn(() => ({ token: 't', expiresAt: new Date(Date.now() + 29_000).toISOString() }))
+    const token = vi.fn(() => ({ token: 't', expiresAt: new Date(Date.now() + HOUR).toISOString() }))
     const { query } = client({ token })
     await query({ query: '{a}' })
+    const later = Date.now() + HOUR - 29_000
+    vi.spyOn(Date, 'now').mockReturnValue(later)
     await query({ query: '{a}' })
     expect(token).toHaveBeenCalledTimes(2)
+  })
+
+  test('that looks expired when it comes, as by a fast clock, is used until it is refused', async () => {
+    const expired = () => ({ token: `t${++tokens}`, expiresAt: new Date(Date.now() - HOUR).toISOString() })
+    answers = [json(200, {}), json(200, {}), json(401, {}), json(200, {})]
+    const { query } = client({ token: expired })
+    for (let n = 0; n < 4; n++) await query({ query: '{ a }' })
+    expect(asked.map(({ token }) => token)).toEqual(['t1', 't1', 't1', 't2', 't2'])
   })
 
   test('whose request fails rejects that query, and is asked for again by the next', async () => {

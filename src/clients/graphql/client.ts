@@ -32,15 +32,24 @@ const ACCEPT = 'application/graphql-response+json, application/json;q=0.9'
 export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClient {
   const { url, headers, fetch: send = (...given) => fetch(...given) } = options
   let token: Promise<ClientToken> | undefined
+  /** A token that looked old when it came: the page's clock is fast, or its backend keeps tokens. */
+  let old: string | undefined
+
+  const isNew = ({ expiresAt }: ClientToken): boolean => Date.parse(expiresAt) - Date.now() > RENEW_MS
+  const renewed = async (from: NonNullable<typeof options.token>): Promise<ClientToken> => {
+    const got = await from()
+    old = isNew(got) ? undefined : got.token
+    return got
+  }
 
   /** The token to use; another one than `refused`. */
   const tokenOf = async (refused?: string): Promise<ClientToken | undefined> => {
     if (options.token === undefined) return undefined
     const last = token
     const kept = await last?.catch(() => undefined)
-    const isFresh = kept !== undefined && Date.parse(kept.expiresAt) - Date.now() > RENEW_MS
+    const isFresh = kept !== undefined && (isNew(kept) || kept.token === old)
     // Another request may have renewed it meanwhile.
-    if (token === last && (!isFresh || kept.token === refused)) token = Promise.resolve(options.token())
+    if (token === last && (!isFresh || kept.token === refused)) token = renewed(options.token)
     return token
   }
   const authorised: typeof fetch = async (input, init) => {
