@@ -287,6 +287,13 @@ describe("Apollo's persisted queries", () => {
     expect(await post(persisted(query), { headers: { 'x-api-key': other.apiKey } })).toMatchObject({ status: 404 })
   })
 
+  test('keep no text that is longer than a kept document', async () => {
+    const [short, long] = [19_000, 21_000].map((length) => `${newDocument()} #${'x'.repeat(length)}`)
+    for (const query of [short, long] as string[]) expect((await post({ query, ...persisted(query) })).status).toBe(200)
+    expect(await post(persisted(short as string))).toMatchObject({ status: 200, json: FOUND })
+    expect(await post(persisted(long as string))).toMatchObject({ status: 404 })
+  })
+
   test('keep no text by a hash that is not its own, whatever id stands beside it', async () => {
     const sha256Hash = hexOf(newDocument())
     const extensions = { persistedQuery: { version: 1, sha256Hash } }

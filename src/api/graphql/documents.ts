@@ -8,7 +8,7 @@ import { keptByLength } from './prepare.ts'
 import type { Params, SentParams } from './params.ts'
 
 /** Apollo's automatic persisted queries: texts that this process has been sent with their hash. */
-const automatic = perApp((): LRUCache<string, { body: string }> => keptByLength())
+const automatic = perApp((): LRUCache<string, { body: string }> => keptByLength(({ body }) => body.length))
 
 /** What Apollo's and urql's links wait for before they send the text. */
 const NOT_FOUND = 'PersistedQueryNotFound'

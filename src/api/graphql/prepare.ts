@@ -34,14 +34,16 @@ const MAX_KEPT_CHARACTERS = 1_000_000
 const MAX_DOCUMENT_CHARACTERS = 20_000
 
 /**
- * Documents by their text. The libraries' own caches count entries, and would keep a thousand of
- * 256 KiB.
+ * Documents by their text, or by a name of it, with `lengthOf` what else is kept. The libraries'
+ * own caches count entries, and would keep a thousand of 256 KiB.
  */
-export const keptByLength = <Value extends object>(): LRUCache<string, Value> =>
+export const keptByLength = <Value extends object>(
+  lengthOf: (value: Value) => number = () => 0,
+): LRUCache<string, Value> =>
   new LRUCache<string, Value>({
     maxSize: MAX_KEPT_CHARACTERS,
     maxEntrySize: MAX_DOCUMENT_CHARACTERS,
-    sizeCalculation: (_value, text) => text.length + 1,
+    sizeCalculation: (value, text) => text.length + lengthOf(value) + 1,
   })
 
 /** Clients that come back at the same time bring the same few documents. */
