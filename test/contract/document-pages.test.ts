@@ -96,6 +96,9 @@ test('a page is executed once for all keys and tokens, and again once it has cha
   expect(await readsOf(ask)).toBe(0)
   expect(await readsOf(() => get('page', { headers: token }))).toBe(0)
   expect(await readsOf(() => get('page', { variables: { page, sort: 'oldest' } }))).toBeGreaterThan(0)
+  // A variable that the document lacks changes nothing; one without a value has its default.
+  expect(await readsOf(() => get('page', { variables: { page, other: newId() } }))).toBe(0)
+  expect(await get('page', { variables: { page, sort: null } })).not.toEqual(await get('page'))
   await service.call('PUT', `/comments/${id}/reaction`, { body: { type: 'like' }, headers: await service.as('bob') })
   expect(await readsOf(ask)).toBeGreaterThan(0)
   expect(await readsOf(ask)).toBe(0)

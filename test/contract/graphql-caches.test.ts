@@ -79,6 +79,7 @@ function openApollo(client: GraphqlClient, place: Place): Page {
   const own = new ApolloClient({ link: apollo.engagementLink(client), cache })
   const variables = (sort: Sort) => ({ externalId: place.externalId, first: PAGE, sort })
   const seqs: number[] = []
+  let stop: () => void = () => undefined
   return {
     name: 'Apollo Client',
     seqs,
@@ -88,8 +89,8 @@ function openApollo(client: GraphqlClient, place: Place): Page {
       const after = seen?.discussion?.comments.pageInfo.endCursor ?? null
       await own.query({ query: DiscussionPage, variables: { ...variables(sort), after }, fetchPolicy: 'network-only' })
     },
-    follow: () =>
-      void own
+    follow: () => {
+      const subscription = own
         .subscribe({
           query: DiscussionEvents,
           variables: { discussionId: place.discussionId, lastEventId: place.lastEventId },
@@ -102,7 +103,9 @@ function openApollo(client: GraphqlClient, place: Place): Page {
             apollo.applyEvent(cache, data.discussionEvents.data)
             seqs.push(data.discussionEvents.seq)
           },
-        }),
+        })
+      stop = () => subscription.unsubscribe()
+    },
     shown: (sort) => shownOf(cache.readQuery({ query: DiscussionPage, variables: variables(sort) })),
     create: async (body) => {
       const { data } = await own.mutate({
@@ -112,7 +115,7 @@ function openApollo(client: GraphqlClient, place: Place): Page {
       })
       return data?.createComment?.comment.id ?? ''
     },
-    stop: () => own.stop(),
+    stop: () => (stop(), own.stop()),
   }
 }
 

@@ -235,10 +235,10 @@ describe('a subscription', () => {
     const waits: number[] = []
     vi.spyOn(Math, 'random').mockImplementation(() => 0.001)
     const setTimer = globalThis.setTimeout
-    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((action: () => void, ms?: number) => {
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation((action: () => void, ms?: number) => {
       if (ms !== undefined && ms > 0 && ms < 20) waits.push(ms)
       return setTimer(action, ms)
-    }) as typeof setTimeout)
+    })
     answers = [stream(':\n\n')]
     const stop = client().subscribe(REQUEST, { next: vi.fn(), error: vi.fn(), complete: vi.fn() })
     await vi.waitFor(() => expect(asked.length).toBeGreaterThan(4))
@@ -421,9 +421,9 @@ describe('tabs that share', () => {
     const next = vi.fn(() => told.push('event'))
     ended.push(page.subscribe(REQUEST, { next, error: vi.fn(), complete: vi.fn() }))
     await vi.waitFor(() => expect(hear).toBeDefined())
-    const answer = page.query({ query: '{ a }' }).then(() => told.push('answer'))
+    const isAnswered = page.query({ query: '{ a }' }).then(() => told.push('answer'))
     hear?.({ data: { at: 0, result: { data: { discussionEvents: { seq: 6 } } } } })
-    await answer
+    await isAnswered
     await vi.waitFor(() => expect(next).toHaveBeenCalled())
     expect(told).toEqual(['answer', 'event'])
   })

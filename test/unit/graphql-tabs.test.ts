@@ -55,7 +55,7 @@ test('a tab that hears nothing of the leader goes on by itself until it hears of
   await vi.advanceTimersByTimeAsync(0)
   hear?.({ data: { at: 0, result: event(1) } })
   expect(tab.own()).toBeUndefined()
-  await vi.advanceTimersByTimeAsync(60_000)
+  await vi.advanceTimersByTimeAsync(80_000)
   for (const seq of [2, 3]) tab.own()?.next(event(seq))
   expect(tab.seqs).toEqual([1, 2, 3])
   hear?.({ data: { at: 3 } })
@@ -65,9 +65,9 @@ test('a tab that hears nothing of the leader goes on by itself until it hears of
 
 /** Channels that deliver at once, and one lock that the tabs get in turn. */
 function stubBrowser(): void {
-  const open = new Set<{ listener?: (message: { data: object | null }) => void }>()
+  const open = new Set<{ listener: ((message: { data: object | null }) => void) | undefined }>()
   class Channel {
-    listener?: (message: { data: object | null }) => void
+    listener: ((message: { data: object | null }) => void) | undefined
     constructor() {
       open.add(this)
     }
@@ -106,6 +106,40 @@ test('a tab whose leader has loaded its page again loads its own again, and miss
     [1, 101, 102],
     [1, 101, 102],
   ])
+  leader.close()
+  other.close()
+})
+
+test('a tab whose leader has no connection follows by itself, until the leader has one', async () => {
+  stubBrowser()
+  const leader = openTab()
+  await vi.advanceTimersByTimeAsync(0)
+  const other = openTab()
+  await vi.advanceTimersByTimeAsync(1900)
+  expect(other.own()).toBeUndefined()
+  await vi.advanceTimersByTimeAsync(200)
+  for (const seq of [1, 2]) other.own()?.next(event(seq))
+  expect(other.seqs).toEqual([1, 2])
+  leader.own()?.alive?.()
+  expect(other.own()).toBeUndefined()
+  leader.own()?.next(event(1))
+  leader.own()?.next(event(2))
+  leader.own()?.next(event(3))
+  expect([leader.seqs, other.seqs]).toEqual([
+    [1, 2, 3],
+    [1, 2, 3],
+  ])
+  leader.close()
+  other.close()
+})
+
+test('an error of the leader is not told to the others', async () => {
+  stubBrowser()
+  const [leader, other] = [openTab(), openTab()]
+  await vi.advanceTimersByTimeAsync(0)
+  leader.own()?.alive?.()
+  expect(() => leader.own()?.next({ errors: [{ message: 'gone' }], data: null })).toThrow('null')
+  expect(other.seqs).toEqual([])
   leader.close()
   other.close()
 })

@@ -26,6 +26,8 @@ export interface PagePlan {
   hasTypes: boolean
   /** Names the discussion. */
   by: ValueNode
+  /** The variables that it has. */
+  variables: readonly string[]
 }
 
 /** The discussion of a request. One of both is null. */
@@ -100,7 +102,8 @@ function planOf(document: DocumentNode, query: string): PagePlan | null {
   visit(document, visitWithTypeInfo(types, visitor))
   const [by] = named
   if (!isPage || by === undefined || named.length > 1) return null
-  return { form: sha256(query).toString('base64url'), hasTypes, by }
+  const variables = (operations[0].variableDefinitions ?? []).map(({ variable }) => variable.name.value)
+  return { form: sha256(query).toString('base64url'), hasTypes, by, variables }
 }
 
 /** The discussion that a request names; null where it does not do so properly. */

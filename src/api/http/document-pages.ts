@@ -37,7 +37,10 @@ export async function sendDocumentPage(
   if (plan === null || found === null || !(await isSeenByClient(ctx, { id: found.discussionId }))) return null
   const { tenant } = ctx.caller
   const types = plan.hasTypes ? tenant.settings.reactionTypes.join() : ''
-  const asked = JSON.stringify([operationName, variables, types])
+  // Others are ignored. One that is not given has its default, which null has not.
+  const sent = variables ?? {}
+  const given = plan.variables.map((each) => (Object.hasOwn(sent, each) ? [sent[each]] : []))
+  const asked = JSON.stringify([operationName, given, types])
   try {
     return await sendKept(request, reply, {
       key: `${tenant.id} ${found.discussionId} ${PAGE_RULE} ${plan.form} ${asked}`,

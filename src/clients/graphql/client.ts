@@ -32,7 +32,7 @@ const ACCEPT = 'application/graphql-response+json, application/json;q=0.9'
 export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClient {
   const { url, headers, fetch: send = (...given) => fetch(...given) } = options
   let token: Promise<ClientToken> | undefined
-  /** A token that looked old when it came: the page's clock is fast, or its backend keeps tokens. */
+  /** One that looked old when it came: the page's clock is fast, or its backend keeps tokens. */
   let old: string | undefined
 
   const isNew = ({ expiresAt }: ClientToken): boolean => Date.parse(expiresAt) - Date.now() > RENEW_MS
@@ -109,7 +109,10 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
   const inTurn = (sink: GraphqlSink, signal: AbortSignal): GraphqlSink => {
     let last: Promise<unknown> = Promise.resolve()
     const later = (action: () => unknown): unknown =>
-      (last = last.then(answered).then(() => void (signal.aborted || action())).catch(options.onError ?? console.warn))
+      (last = last
+        .then(answered)
+        .then(() => void (signal.aborted || action()))
+        .catch(options.onError ?? console.warn))
     return {
       next: (result) => later(() => sink.next(result)),
       error: (error) => later(() => sink.error(error)),

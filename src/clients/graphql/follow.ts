@@ -6,6 +6,8 @@ const MAX_BACKOFF_MS = 30_000
 const STEADY_MS = 10_000
 /** The service sends a heartbeat once a minute at least: a longer silence is a dead connection. */
 const SILENCE_MS = 75_000
+/** The longest wait that a proxy or the service may ask for. */
+const MAX_WAIT_MS = 300_000
 
 type Connect = (request: GraphqlRequest, signal: AbortSignal) => Promise<Response>
 interface Options extends Pick<GraphqlClientOptions, 'token' | 'reload' | 'onState' | 'onError'> {
@@ -16,6 +18,8 @@ interface Options extends Pick<GraphqlClientOptions, 'token' | 'reload' | 'onSta
 export interface FollowSink extends GraphqlSink {
   /** The subscription goes on from this position, to which the page has loaded its data again. */
   reloaded?: (position: number) => unknown
+  /** The connection was heard, if only by a heartbeat. */
+  alive?: () => unknown
 }
 
 /** What the sink's `error` gets: no other try will have another answer. */
@@ -41,11 +45,18 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
   let failures = 0
   let waitMs = 0
 
+  const report = (error: unknown): void => {
+    try {
+      onError(error)
+    } catch {
+      // Nobody is left to report it to.
+    }
+  }
   const call = (callback: () => unknown): void => {
     try {
       callback()
     } catch (error) {
-      onError(error)
+      report(error)
     }
   }
   /** Passes a result on. Returns whether the connection is still of use. */
@@ -82,7 +93,7 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
       if (!answer.ok) {
         const reason = `status ${answer.status}: ${await answer.text()}`
         if (!isPassing(answer.status)) throw new RefusedError(reason)
-        waitMs = 1000 * Number(answer.headers.get('retry-after')) || 0
+        waitMs = Math.min(MAX_WAIT_MS, 1000 * Number(answer.headers.get('retry-after')) || 0)
         throw new Error(reason)
       }
       call(() => onState?.('open', request))
@@ -90,6 +101,7 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
       for await (const [name, data] of frames(answer)) {
         clearTimeout(silence)
         silence = setTimeout(end, SILENCE_MS)
+        sink.alive?.()
         if (signal.aborted || name === 'complete') return true
         if (name === 'next' && !(await hear(JSON.parse(data) as GraphqlResult))) return false
         // The service may accept a connection, and break it off before its first event.
@@ -109,10 +121,11 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
       } catch (error) {
         if (signal.aborted) return
         if (error instanceof RefusedError) return call(() => sink.error(error))
-        call(() => onError(error))
+        report(error)
       }
       const backoffMs = Math.random() * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures++)
-      await pause(Math.max(backoffMs, waitMs), signal)
+      // Many clients were told to wait for as long.
+      await pause(waitMs + backoffMs, signal)
       waitMs = 0
       if (signal.aborted) return
     }
@@ -152,8 +165,10 @@ async function* frames({ body }: Response): AsyncGenerator<[name: string, data: 
     const complete = text.split('\n\n')
     text = complete.pop() ?? ''
     for (const frame of complete) {
-      // Only line feeds end a line: texts may have U+2028, which ends one for `.` and `^`.
-      const field = (name: string): string => new RegExp(`(?:^|\n)${name}: ?([^\n]*)`).exec(frame)?.[1] ?? ''
+      // Only line feeds end a line: a text may have U+2028, which would end one for a pattern.
+      const lines = frame.split('\n')
+      const field = (name: string): string =>
+        lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? ''
       yield [field('event'), field('data')]
     }
   }

@@ -12,9 +12,11 @@ interface Told {
   result?: GraphqlResult
 }
 
-/** How often a leader tells its position, and how long another tab waits for that. */
+/** A tab that has asked waits so long for an answer before it follows by itself. */
+const ASK_MS = 2000
+/** A leader tells its position so often at most, when its connection is heard. */
 const TELL_MS = 15_000
-const SILENCE_MS = 45_000
+const SILENCE_MS = 75_000
 
 /** Follows a subscription together with the other tabs whose `nameOf` is the same. */
 export function share(
@@ -31,6 +33,9 @@ export function share(
   let isLed = false
   /** The leader's position, as far as this tab knows. */
   let leaderAt = 0
+  /** When this tab's own connection was heard, and when it told its position as the leader. */
+  let heardAt = -Infinity
+  let toldAt = -Infinity
   let stopOwn: (() => void) | undefined
   let channel: BroadcastChannel | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -46,22 +51,32 @@ export function share(
   const take = (result: GraphqlResult): void => {
     const seq = positionOf(result)
     if (signal.aborted || (seq !== undefined && seq <= position)) return
-    if (isLeader) tell({ at: position, result })
+    // An end with an error is each tab's own.
+    if (isLeader && seq !== undefined) tell({ at: position, result })
     position = seq ?? position
     sink.next(result)
     stopIfCaughtUp()
   }
-  /** The page has loaded its data again. The other tabs must do so too: they follow to get there. */
+  /** The page has loaded its data again. Other tabs must do so too: they follow to get there. */
   const reloaded = (at: number): void => {
     position = at
     if (isLeader) tell({ at })
     stopIfCaughtUp()
+  }
+  const tellPosition = (): void => {
+    toldAt = Date.now()
+    tell({ at: position })
+  }
+  const alive = (): void => {
+    heardAt = Date.now()
+    if (isLeader && heardAt - toldAt > TELL_MS) tellPosition()
   }
   const followAlone = (): void => {
     const from = { ...request, variables: { ...request.variables, lastEventId: `${position}` } }
     stopOwn ??= follow(from, {
       next: take,
       reloaded,
+      alive,
       error: (error) => (end(), sink.error(error)),
       complete: () => (end(), sink.complete()),
     })
@@ -79,14 +94,10 @@ export function share(
     clearTimeout(timer)
     timer = setTimeout(action, ms)
   }
-  const tellPosition = (): void => {
-    tell({ at: position })
-    later(TELL_MS, tellPosition)
-  }
   const hear = ({ data: told }: { data: Told | null }): void => {
     if (isLeader) {
-      // A tab has asked.
-      if (told === null) tellPosition()
+      // A tab has asked. A leader that hears nothing itself can lead nobody.
+      if (told === null && Date.now() - heardAt < SILENCE_MS) tellPosition()
       return
     }
     if (told === null) return
@@ -106,11 +117,11 @@ export function share(
     channel = new BroadcastChannel(name)
     channel.addEventListener('message', hear)
     tell(null)
-    later(SILENCE_MS, followUnled)
+    later(ASK_MS, followUnled)
     await navigator.locks.request(name, { signal }, async () => {
       isLeader = true
+      clearTimeout(timer)
       followAlone()
-      tellPosition()
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
     })
   }
