@@ -1,3 +1,4 @@
+import { newId } from '../../src/core/ids.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { getIntrospectionQuery, parse, print } from 'graphql'
 
@@ -412,6 +413,24 @@ describe('what an operation costs', () => {
     expect(json.errors[0].message).toMatch(/at most 20000 values, not \d{5}/)
     expect(json.extensions.cost).toMatchObject({ limit: 20_000 })
     expect(json.errors[0].message).toContain(` ${json.extensions.cost.requested}:`)
+  })
+
+  test('of a subscription is that of each event, and has a lower limit', async () => {
+    const FIELDS = 'id body bodyHtml status createdAt editedAt replyCount pinnedAt depth revision parentId discussionId'
+    const refusedWith = async (fields: string): Promise<string | undefined> => {
+      const query = `subscription { discussionEvents(discussionId: "${newId()}", lastEventId: "0") { seq data {
+        ... on DiscussionEventData { discussion { comments(first: 100) { nodes { ${fields} } } } } } } }`
+      const response = await fetch(`${service.url}/graphql/stream`, {
+        method: 'POST',
+        headers: { 'x-api-key': service.apiKey, 'content-type': 'application/json', accept: 'text/event-stream' },
+        body: JSON.stringify({ query }),
+      })
+      return /at most \d+ values/.exec(await response.text())?.[0]
+    }
+    expect(await refusedWith(FIELDS)).toBeUndefined()
+    expect(await refusedWith(`${FIELDS} author { id name avatarUrl profileUrl externalId } viewerReaction`)).toBe(
+      'at most 2000 values',
+    )
   })
 
   test('of a page of 50 comments with replies, reactions, authors and groups is well inside', async () => {

@@ -66,6 +66,7 @@ const CHOICES: readonly Said[] = [
     constant(DOCUMENT, 'MAX_DIRECTIVES'),
   ],
   ['asks for at most {} values', constant('api/graphql/cost.ts', 'MAX_COST')],
+  ['a subscription for at most {} with each event', constant('api/graphql/cost.ts', 'MAX_EVENT_COST')],
   [
     'All comments of one request have {} characters together',
     constant('domains/comments/comments.ts', 'MAX_BODY_LENGTH'),
@@ -144,6 +145,7 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
     constant(DOCUMENT, 'MAX_DIRECTIVES'),
   ],
   [LIMITS, 'asks for at most {} values', constant('api/graphql/cost.ts', 'MAX_COST')],
+  [LIMITS, 'asks for at most {} values with each event', constant('api/graphql/cost.ts', 'MAX_EVENT_COST')],
   [
     LIMITS,
     'at most {} KiB, and JSON is nested {} levels deep',

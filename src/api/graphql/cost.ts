@@ -1,11 +1,13 @@
 import { costLimitRule } from '@escape.tech/graphql-armor-cost-limit'
 import {
   type ArgumentNode,
+  type DefinitionNode,
   type DocumentNode,
   getOperationAST,
   type GraphQLError,
   type GraphQLSchema,
   Kind,
+  OperationTypeNode,
   TypeInfo,
   validate,
   visit,
@@ -21,6 +23,15 @@ import { refusal } from '../../schema/document-rules.ts'
  * took 35 ms of CPU, 15 ms once the document was compiled, including the client.
  */
 const MAX_COST = 20_000
+
+/** The same of a subscription, which asks for them with each event, and a replay has thousands. */
+const MAX_EVENT_COST = 2000
+
+const limitOf = (document: DocumentNode): number =>
+  document.definitions.some(isSubscription) ? MAX_EVENT_COST : MAX_COST
+
+const isSubscription = (definition: DefinitionNode): boolean =>
+  definition.kind === Kind.OPERATION_DEFINITION && definition.operation === OperationTypeNode.SUBSCRIPTION
 
 type Variables = Readonly<Record<string, unknown>>
 
@@ -41,13 +52,14 @@ export function costErrors(
   variables: Variables,
 ): readonly GraphQLError[] {
   if (harmless.has(document)) return []
-  if (costWith(schema, document, null) <= MAX_COST) {
+  const limit = limitOf(document)
+  if (costWith(schema, document, null) <= limit) {
     harmless.add(document)
     return []
   }
   const cost = costWith(schema, document, variables)
-  if (cost <= MAX_COST) return []
-  return [refusal('too_costly', `must ask for at most ${MAX_COST} values, not ${cost}: ask for smaller pages`)]
+  if (cost <= limit) return []
+  return [refusal('too_costly', `must ask for at most ${limit} values, not ${cost}: ask for smaller pages`)]
 }
 
 /** What a caller is told of an operation's cost: the values that it asks for, and the most. */
@@ -58,7 +70,7 @@ export function costOf(
 ): { requested: number; limit: number } {
   const chosen = getOperationAST(document, operationName)
   const definitions = document.definitions.filter((each) => each === chosen || each.kind === Kind.FRAGMENT_DEFINITION)
-  return { requested: costWith(schema, { ...document, definitions }, variables), limit: MAX_COST }
+  return { requested: costWith(schema, { ...document, definitions }, variables), limit: limitOf(document) }
 }
 
 /** The cost of the dearest operation of a document. */
