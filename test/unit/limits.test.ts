@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { addressBucket } from '../../src/core/limits.ts'
 import { createMemoryLimits } from '../../src/data/memory-limits.ts'
+import { createSharedLimits, type TokenRequest } from '../../src/data/shared-limits.ts'
 
 const RATE = { perSecond: 10, burst: 5 }
 
@@ -110,5 +111,28 @@ describe('the bucket of an address', () => {
     ['unknown', 'unknown'],
   ])('%s is %s', (address, bucket) => {
     expect(addressBucket(address)).toBe(bucket)
+  })
+})
+
+describe('a token that must be taken exactly', () => {
+  test('is not reported again when the store answers too late: it may have been taken', async () => {
+    vi.useFakeTimers()
+    try {
+      const asked: TokenRequest[] = []
+      const limits = createSharedLimits({
+        isUp: () => true,
+        take: (request) => {
+          asked.push(request)
+          return Promise.reject(new Error('too late'))
+        },
+        close: () => undefined,
+      })
+      const { isAllowed } = await limits.takeExactly('login', 'ann', RATE)
+      await vi.advanceTimersByTimeAsync(1000)
+      expect([isAllowed, asked.map(({ isExact }) => isExact)]).toEqual([true, [true]])
+      limits.close()
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })
