@@ -12,6 +12,7 @@ import * as operations from '@graphql-codegen/typescript-operations'
 import {
   type DefinitionNode,
   type DocumentNode,
+  type FragmentDefinitionNode,
   Kind,
   lexicographicSortSchema,
   parse,
@@ -79,7 +80,10 @@ async function writeClientDocuments(folder: string): Promise<void> {
   const documents = documentsIn(folder)
   const types = await generate(parse(text), documents, { operations }, {})
   const definitions = documents.flatMap(({ document }) => document.definitions)
-  const consts = definitions.map((definition) => clientDocument(definition, definitions))
+  const fragments = definitions
+    .filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+    .map((fragment) => `const ${textNameOf(fragment)} = \`${print(fragment)}\``)
+  const consts = [...fragments, ...definitions.map((definition) => clientDocument(definition, definitions))]
   const head = `// \`npm run generate\` writes this from page.graphql.
 import { type DocumentNode, parse } from 'graphql'
 
@@ -88,8 +92,8 @@ export interface TypedDocumentNode<Result, Variables> extends DocumentNode {
   __apiType?: (variables: Variables) => Result
 }
 
-const documentOf = <Result, Variables>(text: string): TypedDocumentNode<Result, Variables> =>
-  parse(text)
+const documentOf = <Result, Variables>(...texts: string[]): TypedDocumentNode<Result, Variables> =>
+  parse(texts.join('\\n'))
 `
   await writeFormatted(join(root, folder, 'documents.ts'), [head, ...consts, types].join('\n'))
 }
@@ -108,13 +112,20 @@ function clientDocument(definition: DefinitionNode, all: readonly DefinitionNode
     })
   }
   use(definition)
-  const printed = [...used].map((each) => print(each)).join('\n')
+  const texts = [...used].map((each) =>
+    each.kind === Kind.FRAGMENT_DEFINITION ? textNameOf(each) : `\`${print(each)}\``,
+  )
   const isOperation = definition.kind === Kind.OPERATION_DEFINITION
   if (!isOperation && definition.kind !== Kind.FRAGMENT_DEFINITION) throw new Error(`a ${definition.kind}`)
   const name = definition.name?.value ?? ''
   const kind = isOperation ? `${definition.operation[0]?.toUpperCase()}${definition.operation.slice(1)}` : 'Fragment'
   const variables = isOperation ? `${name}${kind}Variables` : 'Record<string, never>'
-  return `export const ${name} = /* @__PURE__ */ documentOf<${name}${kind}, ${variables}>(\`${printed}\`)`
+  return `export const ${name} = /* @__PURE__ */ documentOf<${name}${kind}, ${variables}>(${texts.join(', ')})`
+}
+
+/** The constant with the text of a fragment: `COMMENT_PARTS`. */
+function textNameOf({ name }: FragmentDefinitionNode): string {
+  return name.value.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()
 }
 
 function documentsIn(folder: string): { location: string; document: DocumentNode }[] {

@@ -6,21 +6,16 @@ export interface TypedDocumentNode<Result, Variables> extends DocumentNode {
   __apiType?: (variables: Variables) => Result
 }
 
-const documentOf = <Result, Variables>(text: string): TypedDocumentNode<Result, Variables> => parse(text)
+const documentOf = <Result, Variables>(...texts: string[]): TypedDocumentNode<Result, Variables> =>
+  parse(texts.join('\n'))
 
-export const ReaderParts = /* @__PURE__ */ documentOf<
-  ReaderPartsFragment,
-  Record<string, never>
->(`fragment ReaderParts on Reader {
+const READER_PARTS = `fragment ReaderParts on Reader {
   id
   name
   avatarUrl
   profileUrl
-}`)
-export const CommentParts = /* @__PURE__ */ documentOf<
-  CommentPartsFragment,
-  Record<string, never>
->(`fragment CommentParts on Comment {
+}`
+const COMMENT_PARTS = `fragment CommentParts on Comment {
   id
   discussionId
   parentId
@@ -40,17 +35,8 @@ export const CommentParts = /* @__PURE__ */ documentOf<
     count
     viewerHasReacted
   }
-}
-fragment ReaderParts on Reader {
-  id
-  name
-  avatarUrl
-  profileUrl
-}`)
-export const CommentPage = /* @__PURE__ */ documentOf<
-  CommentPageFragment,
-  Record<string, never>
->(`fragment CommentPage on CommentConnection {
+}`
+const COMMENT_PAGE = `fragment CommentPage on CommentConnection {
   nodes {
     ...CommentParts
   }
@@ -58,38 +44,8 @@ export const CommentPage = /* @__PURE__ */ documentOf<
     hasNextPage
     endCursor
   }
-}
-fragment CommentParts on Comment {
-  id
-  discussionId
-  parentId
-  depth
-  status
-  bodyHtml
-  createdAt
-  editedAt
-  deletedAt
-  pinnedAt
-  replyCount
-  author {
-    ...ReaderParts
-  }
-  reactionGroups {
-    type
-    count
-    viewerHasReacted
-  }
-}
-fragment ReaderParts on Reader {
-  id
-  name
-  avatarUrl
-  profileUrl
-}`)
-export const CommentPlace = /* @__PURE__ */ documentOf<
-  CommentPlaceFragment,
-  Record<string, never>
->(`fragment CommentPlace on Comment {
+}`
+const COMMENT_PLACE = `fragment CommentPlace on Comment {
   ...CommentParts
   parent {
     id
@@ -100,38 +56,24 @@ export const CommentPlace = /* @__PURE__ */ documentOf<
     commentCount
     state
   }
-}
-fragment CommentParts on Comment {
-  id
-  discussionId
-  parentId
-  depth
-  status
-  bodyHtml
-  createdAt
-  editedAt
-  deletedAt
-  pinnedAt
-  replyCount
-  author {
-    ...ReaderParts
-  }
-  reactionGroups {
-    type
-    count
-    viewerHasReacted
-  }
-}
-fragment ReaderParts on Reader {
-  id
-  name
-  avatarUrl
-  profileUrl
-}`)
-export const DiscussionPage = /* @__PURE__ */ documentOf<
-  DiscussionPageQuery,
-  DiscussionPageQueryVariables
->(`query DiscussionPage($externalId: String!, $first: Int = 20, $after: String, $sort: CommentSort = newest) {
+}`
+export const ReaderParts = /* @__PURE__ */ documentOf<ReaderPartsFragment, Record<string, never>>(READER_PARTS)
+export const CommentParts = /* @__PURE__ */ documentOf<CommentPartsFragment, Record<string, never>>(
+  COMMENT_PARTS,
+  READER_PARTS,
+)
+export const CommentPage = /* @__PURE__ */ documentOf<CommentPageFragment, Record<string, never>>(
+  COMMENT_PAGE,
+  COMMENT_PARTS,
+  READER_PARTS,
+)
+export const CommentPlace = /* @__PURE__ */ documentOf<CommentPlaceFragment, Record<string, never>>(
+  COMMENT_PLACE,
+  COMMENT_PARTS,
+  READER_PARTS,
+)
+export const DiscussionPage = /* @__PURE__ */ documentOf<DiscussionPageQuery, DiscussionPageQueryVariables>(
+  `query DiscussionPage($externalId: String!, $first: Int = 20, $after: String, $sort: CommentSort = newest) {
   discussion(by: {externalId: $externalId}) {
     id
     externalId
@@ -142,47 +84,13 @@ export const DiscussionPage = /* @__PURE__ */ documentOf<
       ...CommentPage
     }
   }
-}
-fragment CommentPage on CommentConnection {
-  nodes {
-    ...CommentParts
-  }
-  pageInfo {
-    hasNextPage
-    endCursor
-  }
-}
-fragment CommentParts on Comment {
-  id
-  discussionId
-  parentId
-  depth
-  status
-  bodyHtml
-  createdAt
-  editedAt
-  deletedAt
-  pinnedAt
-  replyCount
-  author {
-    ...ReaderParts
-  }
-  reactionGroups {
-    type
-    count
-    viewerHasReacted
-  }
-}
-fragment ReaderParts on Reader {
-  id
-  name
-  avatarUrl
-  profileUrl
-}`)
-export const CommentReplies = /* @__PURE__ */ documentOf<
-  CommentRepliesQuery,
-  CommentRepliesQueryVariables
->(`query CommentReplies($id: ID!, $first: Int = 20, $after: String, $sort: CommentSort = oldest) {
+}`,
+  COMMENT_PAGE,
+  COMMENT_PARTS,
+  READER_PARTS,
+)
+export const CommentReplies = /* @__PURE__ */ documentOf<CommentRepliesQuery, CommentRepliesQueryVariables>(
+  `query CommentReplies($id: ID!, $first: Int = 20, $after: String, $sort: CommentSort = oldest) {
   comment(id: $id) {
     id
     replyCount
@@ -190,43 +98,11 @@ export const CommentReplies = /* @__PURE__ */ documentOf<
       ...CommentPage
     }
   }
-}
-fragment CommentPage on CommentConnection {
-  nodes {
-    ...CommentParts
-  }
-  pageInfo {
-    hasNextPage
-    endCursor
-  }
-}
-fragment CommentParts on Comment {
-  id
-  discussionId
-  parentId
-  depth
-  status
-  bodyHtml
-  createdAt
-  editedAt
-  deletedAt
-  pinnedAt
-  replyCount
-  author {
-    ...ReaderParts
-  }
-  reactionGroups {
-    type
-    count
-    viewerHasReacted
-  }
-}
-fragment ReaderParts on Reader {
-  id
-  name
-  avatarUrl
-  profileUrl
-}`)
+}`,
+  COMMENT_PAGE,
+  COMMENT_PARTS,
+  READER_PARTS,
+)
 export const PageSettings = /* @__PURE__ */ documentOf<
   PageSettingsQuery,
   PageSettingsQueryVariables
@@ -237,155 +113,49 @@ export const PageSettings = /* @__PURE__ */ documentOf<
     editWindowSeconds
   }
 }`)
-export const CurrentReader = /* @__PURE__ */ documentOf<
-  CurrentReaderQuery,
-  CurrentReaderQueryVariables
->(`query CurrentReader {
+export const CurrentReader = /* @__PURE__ */ documentOf<CurrentReaderQuery, CurrentReaderQueryVariables>(
+  `query CurrentReader {
   viewer {
     ...ReaderParts
   }
-}
-fragment ReaderParts on Reader {
-  id
-  name
-  avatarUrl
-  profileUrl
-}`)
-export const CreateComment = /* @__PURE__ */ documentOf<
-  CreateCommentMutation,
-  CreateCommentMutationVariables
->(`mutation CreateComment($input: CreateCommentInput!) {
+}`,
+  READER_PARTS,
+)
+export const CreateComment = /* @__PURE__ */ documentOf<CreateCommentMutation, CreateCommentMutationVariables>(
+  `mutation CreateComment($input: CreateCommentInput!) {
   createComment(input: $input) {
     comment {
       ...CommentPlace
     }
   }
-}
-fragment CommentPlace on Comment {
-  ...CommentParts
-  parent {
-    id
-    replyCount
-  }
-  discussion {
-    id
-    commentCount
-    state
-  }
-}
-fragment CommentParts on Comment {
-  id
-  discussionId
-  parentId
-  depth
-  status
-  bodyHtml
-  createdAt
-  editedAt
-  deletedAt
-  pinnedAt
-  replyCount
-  author {
-    ...ReaderParts
-  }
-  reactionGroups {
-    type
-    count
-    viewerHasReacted
-  }
-}
-fragment ReaderParts on Reader {
-  id
-  name
-  avatarUrl
-  profileUrl
-}`)
-export const UpdateComment = /* @__PURE__ */ documentOf<
-  UpdateCommentMutation,
-  UpdateCommentMutationVariables
->(`mutation UpdateComment($input: UpdateCommentInput!) {
+}`,
+  COMMENT_PLACE,
+  COMMENT_PARTS,
+  READER_PARTS,
+)
+export const UpdateComment = /* @__PURE__ */ documentOf<UpdateCommentMutation, UpdateCommentMutationVariables>(
+  `mutation UpdateComment($input: UpdateCommentInput!) {
   updateComment(input: $input) {
     comment {
       ...CommentParts
     }
   }
-}
-fragment CommentParts on Comment {
-  id
-  discussionId
-  parentId
-  depth
-  status
-  bodyHtml
-  createdAt
-  editedAt
-  deletedAt
-  pinnedAt
-  replyCount
-  author {
-    ...ReaderParts
-  }
-  reactionGroups {
-    type
-    count
-    viewerHasReacted
-  }
-}
-fragment ReaderParts on Reader {
-  id
-  name
-  avatarUrl
-  profileUrl
-}`)
-export const DeleteComment = /* @__PURE__ */ documentOf<
-  DeleteCommentMutation,
-  DeleteCommentMutationVariables
->(`mutation DeleteComment($input: DeleteCommentInput!) {
+}`,
+  COMMENT_PARTS,
+  READER_PARTS,
+)
+export const DeleteComment = /* @__PURE__ */ documentOf<DeleteCommentMutation, DeleteCommentMutationVariables>(
+  `mutation DeleteComment($input: DeleteCommentInput!) {
   deleteComment(input: $input) {
     comment {
       ...CommentPlace
     }
   }
-}
-fragment CommentPlace on Comment {
-  ...CommentParts
-  parent {
-    id
-    replyCount
-  }
-  discussion {
-    id
-    commentCount
-    state
-  }
-}
-fragment CommentParts on Comment {
-  id
-  discussionId
-  parentId
-  depth
-  status
-  bodyHtml
-  createdAt
-  editedAt
-  deletedAt
-  pinnedAt
-  replyCount
-  author {
-    ...ReaderParts
-  }
-  reactionGroups {
-    type
-    count
-    viewerHasReacted
-  }
-}
-fragment ReaderParts on Reader {
-  id
-  name
-  avatarUrl
-  profileUrl
-}`)
+}`,
+  COMMENT_PLACE,
+  COMMENT_PARTS,
+  READER_PARTS,
+)
 export const ToggleReaction = /* @__PURE__ */ documentOf<
   ToggleReactionMutation,
   ToggleReactionMutationVariables
@@ -415,7 +185,8 @@ export const ReportComment = /* @__PURE__ */ documentOf<
 export const DiscussionEvents = /* @__PURE__ */ documentOf<
   DiscussionEventsSubscription,
   DiscussionEventsSubscriptionVariables
->(`subscription DiscussionEvents($discussionId: ID!, $lastEventId: String!) {
+>(
+  `subscription DiscussionEvents($discussionId: ID!, $lastEventId: String!) {
   discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) {
     id
     seq
@@ -453,46 +224,11 @@ export const DiscussionEvents = /* @__PURE__ */ documentOf<
       }
     }
   }
-}
-fragment CommentPlace on Comment {
-  ...CommentParts
-  parent {
-    id
-    replyCount
-  }
-  discussion {
-    id
-    commentCount
-    state
-  }
-}
-fragment CommentParts on Comment {
-  id
-  discussionId
-  parentId
-  depth
-  status
-  bodyHtml
-  createdAt
-  editedAt
-  deletedAt
-  pinnedAt
-  replyCount
-  author {
-    ...ReaderParts
-  }
-  reactionGroups {
-    type
-    count
-    viewerHasReacted
-  }
-}
-fragment ReaderParts on Reader {
-  id
-  name
-  avatarUrl
-  profileUrl
-}`)
+}`,
+  COMMENT_PLACE,
+  COMMENT_PARTS,
+  READER_PARTS,
+)
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] }
 /** Internal type. DO NOT USE DIRECTLY. */
