@@ -104,7 +104,7 @@ test('a page is executed once for all keys and tokens, and again once it has cha
   expect(await readsOf(ask)).toBe(0)
 })
 
-test('what is kept is compressed for clients that take gzip, and has the tag of its version', async () => {
+test('a kept page is compressed for clients that take gzip, and has the tag of its version', async () => {
   for (let n = 0; n < 5; n++) await comment('ann', { body: `Long ${'text '.repeat(100)}${n}` })
   await get('page', { headers: { ...plain, 'accept-encoding': 'identity' } })
   const gzipped = await get('page', { headers: { ...plain, 'accept-encoding': 'gzip' } })
@@ -146,7 +146,7 @@ test('an answer that tells its cost has no tag', async () => {
   expect([text, headers.get('etag')]).toEqual([expect.stringContaining('"cost":'), null])
 })
 
-test('whatever changes, what is kept is what the document answers', { timeout: 120_000 }, async () => {
+test('a kept page is what its document answers, after each change', { timeout: 120_000 }, async () => {
   const random = randomOf(36)
   const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T
   const known: string[] = []
