@@ -8,14 +8,16 @@ import {
 } from '@apollo/client'
 import { Observable, print } from '@apollo/client/utilities'
 
+import { send } from './send.ts'
 import type { GraphqlClient } from './types.ts'
 import {
   commentsOf,
+  listOf,
+  placedBy,
   placeOf,
   withAt,
   POSSIBLE_TYPES,
   type CommentChange,
-  type ListedComment,
   type Sort,
 } from './lists.ts'
 
@@ -28,16 +30,7 @@ export const engagementLink = (client: GraphqlClient): ApolloLink =>
         const { includeQuery = true } = (getContext().http ?? {}) as { includeQuery?: boolean }
         const text = includeQuery ? { query: print(query) } : {}
         const request = { ...text, operationName, variables, extensions }
-        if ((operationType as string) === 'subscription') return client.subscribe(request, observer as never)
-        const control = new AbortController()
-        client.query(request, control.signal).then(
-          (result) => {
-            observer.next(result as never)
-            observer.complete()
-          },
-          (error: unknown) => observer.error(error),
-        )
-        return () => control.abort()
+        return send(client, operationType, request, observer as never)
       }),
   )
 
@@ -77,9 +70,8 @@ export function applyEvent(cache: ApolloCache, data: CommentChange): void {
   for (const comment of commentsOf(data)) {
     if (comment.discussionId === undefined) continue
     const { parentId } = comment
-    const [__typename, id, field] =
-      parentId == null ? ['Discussion', comment.discussionId, 'comments'] : ['Comment', parentId, 'replies']
-    const owner = cache.identify({ __typename, id })
+    const { field, ...object } = listOf(comment)
+    const owner = cache.identify(object)
     const own = cache.identify({ __typename: 'Comment', id: comment.id })
     if (owner === undefined || own === undefined) continue
     cache.modify({
@@ -91,7 +83,7 @@ export function applyEvent(cache: ApolloCache, data: CommentChange): void {
           if (parentId == null && storeFieldName.includes('"parentId":"')) return list
           const at = list.nodes.findIndex((node) => readField('id', node) === comment.id)
           const others = list.nodes.filter((_, n) => n !== at)
-          const placed = others.map((node) => fieldsOf((name) => readField(name, node)))
+          const placed = others.map((node) => placedBy((name) => readField(name, node)))
           const { hasNextPage } = list.pageInfo
           const place = placeOf(comment, placed, { sort: sortOf(storeFieldName), at, hasNextPage })
           const nodes = place < 0 ? others : withAt(others, place, toReference(own) as Reference)
@@ -101,9 +93,6 @@ export function applyEvent(cache: ApolloCache, data: CommentChange): void {
     })
   }
 }
-
-const fieldsOf = (read: (name: string) => unknown): ListedComment =>
-  Object.fromEntries(['id', 'status', 'replyCount', 'pinnedAt'].map((name) => [name, read(name)])) as never
 
 const sortOf = (storeFieldName: string): Sort =>
   (/"sort":"(\w+)"/.exec(storeFieldName)?.[1] as Sort | undefined) ?? 'newest'

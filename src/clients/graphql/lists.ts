@@ -35,6 +35,16 @@ export const commentsOf = (data: CommentChange): ListedComment[] => [
   ...(data.tombstones ?? []),
 ]
 
+/** The object that has the list of a comment, and its field. */
+export const listOf = ({ discussionId = '', parentId }: ListedComment) =>
+  parentId == null
+    ? { __typename: 'Discussion', id: discussionId, field: 'comments' }
+    : { __typename: 'Comment', id: parentId, field: 'replies' }
+
+/** What the place of a kept comment depends on, from a cache that `read` reads a field of. */
+export const placedBy = (read: (field: string) => unknown): ListedComment =>
+  Object.fromEntries(['id', 'status', 'replyCount', 'pinnedAt'].map((field) => [field, read(field)])) as never
+
 /** Whether a comment is in the lists: an approved one, or a tombstone that has replies. */
 const isInView = ({ status, replyCount = 0 }: ListedComment): boolean => status === 'approved' || replyCount > 0
 

@@ -12,7 +12,7 @@ import {
 } from 'relay-runtime'
 
 import type { GraphqlClient, GraphqlRequest } from './types.ts'
-import { placeOf, withAt, type ListedComment, type Sort } from './lists.ts'
+import { placedBy, placeOf, withAt, type Sort } from './lists.ts'
 
 const requestOf = ({ id, text, name }: RequestParameters, variables: Variables): GraphqlRequest => ({
   ...(text === null ? { documentId: id ?? '' } : { query: text }),
@@ -69,11 +69,12 @@ function place(store: RecordSourceProxy, owner: RecordProxy, list: CommentList, 
   const at = edges.findIndex((edge) => nodeOf(edge)?.getDataID() === comment.getDataID())
   const others = edges.filter((_, n) => n !== at)
   const hasNextPage = connection.getLinkedRecord('pageInfo')?.getValue('hasNextPage') === true
-  const placed = others.map((edge) => fieldsOf(nodeOf(edge)))
-  const to = placeOf(fieldsOf(comment), placed, { sort, at, hasNextPage })
+  const placed = others.map((edge) => placedBy((name) => nodeOf(edge)?.getValue(name)))
+  const to = placeOf(
+    placedBy((name) => comment.getValue(name)),
+    placed,
+    { sort, at, hasNextPage },
+  )
   const edge = edges[at] ?? ConnectionHandler.createEdge(store, connection, comment, 'CommentEdge')
   connection.setLinkedRecords(to < 0 ? others : withAt(others, to, edge), 'edges')
 }
-
-const fieldsOf = (comment: RecordProxy | null | undefined): ListedComment =>
-  Object.fromEntries(['id', 'status', 'replyCount', 'pinnedAt'].map((name) => [name, comment?.getValue(name)])) as never

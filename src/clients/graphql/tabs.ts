@@ -40,7 +40,7 @@ export function share(
   let channel: BroadcastChannel | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no window
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
   const tell = (told: Told | null): void => channel?.postMessage(told)
   const end = (): void => {
     control.abort()

@@ -3,9 +3,12 @@ import { type Exchange, subscriptionExchange } from '@urql/core'
 import type { Cache, CacheExchangeOpts, Data, UpdateResolver } from '@urql/exchange-graphcache'
 import { relayPagination } from '@urql/exchange-graphcache/extras'
 
-import type { GraphqlClient, GraphqlSink } from './types.ts'
+import { send } from './send.ts'
+import type { GraphqlClient } from './types.ts'
 import {
   commentsOf,
+  listOf,
+  placedBy,
   placeOf,
   withAt,
   POSSIBLE_TYPES,
@@ -19,19 +22,7 @@ export const engagementExchange = (client: GraphqlClient): Exchange =>
   subscriptionExchange({
     enableAllOperations: true,
     forwardSubscription: (request, { kind }) => ({
-      subscribe: (given) => {
-        const sink = given as GraphqlSink
-        if (kind === 'subscription') return { unsubscribe: client.subscribe(request, sink) }
-        const control = new AbortController()
-        client.query(request, control.signal).then(
-          (result) => {
-            sink.next(result)
-            sink.complete()
-          },
-          (error: unknown) => sink.error(error),
-        )
-        return { unsubscribe: () => control.abort() }
-      },
+      subscribe: (sink) => ({ unsubscribe: send(client, kind, request, sink) }),
     }),
   })
 
@@ -89,13 +80,11 @@ function chains(pages: readonly Page[]): Page[][] {
 export function applyEvent(cache: Cache, data: CommentChange): void {
   for (const comment of commentsOf(data)) {
     if (comment.discussionId === undefined) continue
-    const { parentId } = comment
-    const [__typename, id, field] =
-      parentId == null ? ['Discussion', comment.discussionId, 'comments'] : ['Comment', parentId, 'replies']
-    const owner = cache.keyOfEntity({ __typename: __typename, id: id })
+    const { field, ...object } = listOf(comment)
+    const owner = cache.keyOfEntity(object)
     const own = cache.keyOfEntity({ __typename: 'Comment', id: comment.id })
     if (owner === null || own === null) continue
-    for (const chain of chains(pagesOf(cache, owner, field, parentId))) place(cache, chain, comment, own)
+    for (const chain of chains(pagesOf(cache, owner, field, comment.parentId))) place(cache, chain, comment, own)
   }
 }
 
@@ -104,12 +93,7 @@ function place(cache: Cache, pages: readonly Page[], comment: ListedComment, own
   const all = pages.flatMap(({ nodes }) => nodes)
   const at = all.indexOf(own)
   const others = all.filter((node) => node !== own)
-  const placed = others.map(
-    (node) =>
-      Object.fromEntries(
-        ['id', 'status', 'replyCount', 'pinnedAt'].map((name) => [name, cache.resolve(node, name)]),
-      ) as never,
-  )
+  const placed = others.map((node) => placedBy((name) => cache.resolve(node, name)))
   const { sort, hasNextPage } = pages.at(-1) as Page
   const to = placeOf(comment, placed, { sort, at, hasNextPage })
   const now = to < 0 ? others : withAt(others, to, own)
