@@ -11,6 +11,9 @@ import { Subscriptions } from './redis-subscriptions.ts'
  */
 const HEARTBEAT_MS = 2000
 
+/** A node of a cluster is away that has missed two pings. The last one may be on its way. */
+const MAX_UNANSWERED = 2
+
 /** How long a caller waits for its subscription. */
 const SUBSCRIBE_MS = 1000
 
@@ -155,8 +158,11 @@ const nodeOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
 /** Pings the nodes of a client, and notes when each last answered. */
 function watchNodes(client: Redis | Cluster, onAnswer: () => void, onError: (error: Error) => void) {
-  /** When a node that serves slots last answered; before that, when it was first seen. */
-  const answeredAt = new Map<string, number>()
+  /**
+   * Pings that each node has been sent since it last answered. Not the time since then: a process
+   * that stood still has asked nothing.
+   */
+  const unanswered = new Map<string, number>()
   /** A single connection has answered its last ping; a cluster has answered one since `ready`. */
   let isAnswering = false
   /** Connections of a cluster client whose last ping failed, by what they do and their node. */
@@ -167,7 +173,7 @@ function watchNodes(client: Redis | Cluster, onAnswer: () => void, onError: (err
     const node = nodeOf(connection)
     connection.ping().then(
       () => {
-        if (use === 'asks') answeredAt.set(node, performance.now())
+        if (use === 'asks') unanswered.set(node, 0)
         failing.delete(`${use} ${node}`)
         if (use === 'listens') suspected.delete(node)
         isAnswering = true
@@ -183,30 +189,29 @@ function watchNodes(client: Redis | Cluster, onAnswer: () => void, onError: (err
   }
   // Answers from before an outage no longer count.
   client.on('ready', () => {
-    answeredAt.clear()
+    unanswered.clear()
     isAnswering = false
     askAll()
   })
   function askAll(): void {
     if (client.status !== 'ready') return
     if (client instanceof Redis) return ask(client, 'asks')
+    // One without a connection is asked nothing, and answers nothing.
+    for (const node of servingNodesOf(client)) unanswered.set(node, (unanswered.get(node) ?? 0) + 1)
     for (const connection of client.nodes('master')) ask(connection, 'asks')
     // These connections only listen, so they would never notice that a node has vanished.
     for (const connection of listenersOf(client)) ask(connection, 'listens')
   }
   return {
     ask: askAll,
-    /** A single connection reports its own end; a cluster has lost a node that missed two pings. */
+    /** A single connection reports its own end. */
     isUp(): boolean {
       if (client.status !== 'ready' || !isAnswering) return false
       if (client instanceof Redis) return true
-      const now = performance.now()
       const nodes = servingNodesOf(client)
-      for (const node of answeredAt.keys()) if (!nodes.has(node)) answeredAt.delete(node)
+      for (const node of unanswered.keys()) if (!nodes.has(node)) unanswered.delete(node)
       for (const [connection, node] of failing) if (!nodes.has(node)) failing.delete(connection)
-      // A node that is new here, or was a replica until now, has had no time to answer.
-      for (const node of nodes) if (!answeredAt.has(node)) answeredAt.set(node, now)
-      return failing.size === 0 && [...nodes].every((node) => now - (answeredAt.get(node) ?? now) < 2 * HEARTBEAT_MS)
+      return failing.size === 0 && [...unanswered.values()].every((count) => count <= MAX_UNANSWERED)
     },
   }
 }

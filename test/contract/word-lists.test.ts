@@ -137,14 +137,16 @@ describe('POST /settings/word-matches', () => {
   test('looks at the last 1 000 comments, whatever their number, and at 2 MB of text', async () => {
     const tenant = await service.addTenant('large')
     large = tenant.apiKey
+    const headers = { 'x-api-key': large }
     const call = async (words: string[]) =>
       (
         await service.call('POST', '/settings/word-matches', {
           body: { words },
-          headers: { 'x-api-key': tenant.apiKey },
+          headers,
         })
       ).json
-    const { discussionId } = await post('opened', { 'x-api-key': tenant.apiKey, ...(await tenant.as('ann')) })
+    const made = await service.call('POST', '/discussions', { body: { externalId: 'large' }, headers })
+    const discussionId = made.json.id as string
     const fill = unnamed(
       `INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status)
        SELECT $1, new_id(), $2, $3 || n, '<p>' || $3 || n || '</p>', 'approved' FROM generate_series(1, $4::int) n`,

@@ -185,5 +185,6 @@ const RELATIONS = `(SELECT md5(string_agg((to_jsonb(c) - ${CHANGING})::text, '' 
 
 const STATE = `SELECT
   (SELECT string_agg(format('%I', tablename), ', ') FROM pg_tables
-   WHERE schemaname = 'public' AND tablename <> '_prisma_migrations') AS tables,
-  concat_ws(' ', ${RELATIONS}, ${changes.join(', ')}, (SELECT jsonb_agg(m ORDER BY m.id) FROM _prisma_migrations m)) AS state`
+   WHERE schemaname = 'public' AND tablename NOT IN ('_prisma_migrations', 'backfills')) AS tables,
+  concat_ws(' ', ${RELATIONS}, ${changes.join(', ')}, (SELECT jsonb_agg(m ORDER BY m.id) FROM _prisma_migrations m),
+    (SELECT jsonb_agg(b ORDER BY b.name) FROM backfills b)) AS state`
