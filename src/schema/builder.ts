@@ -9,7 +9,7 @@ import RelayPlugin from '@pothos/plugin-relay'
 
 import type { Ctx } from '../core/context.ts'
 import { DEFAULT_PAGE, MAX_PAGE } from '../core/cursor.ts'
-import { invalid } from '../core/errors.ts'
+import { ServiceError } from '../core/errors.ts'
 import { reachOf } from '../core/validate.ts'
 import type PrismaTypes from '../generated/pothos.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
@@ -78,12 +78,16 @@ function instantOf(value: unknown): Date {
   const at = Date.parse(text)
   const day = RFC_3339.exec(text)?.[1]
   if (day === undefined || Number.isNaN(at) || !new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)) {
-    throw invalid('', 'wrong_type', 'must be an RFC 3339 date and time')
+    throw noInstant('wrong_type', 'must be an RFC 3339 date and time')
   }
   const reach = reachOf(at)
-  if (reach !== null) throw invalid('', reach, REACH[reach])
+  if (reach !== null) throw noInstant(reach, REACH[reach])
   return new Date(at)
 }
+
+/** graphql-js quotes a literal, and then the detail of what is wrong with it. */
+const noInstant = (code: string, message: string): ServiceError =>
+  new ServiceError('validation_failed', { detail: `It ${message}.`, errors: [{ pointer: '', code, message }] })
 
 const REACH = { too_small: 'must not be before 1970', too_large: 'must not be after 9999' } as const
 

@@ -1,4 +1,4 @@
-import { type GraphQLSchema, parse } from 'graphql'
+import { GraphQLError, type GraphQLSchema, parse } from 'graphql'
 
 import { ServiceError } from '../core/errors.ts'
 import { documentErrors } from './document-rules.ts'
@@ -12,11 +12,11 @@ export function wrongIn(schema: GraphQLSchema, body: string): string | null {
   try {
     checkDocument(body)
     const [error] = documentErrors(schema, parse(body), { introspection: true })
-    return error === undefined ? null : (messageOf(error.originalError) ?? 'is not valid')
+    return error === undefined ? null : notValid(error)
   } catch (error) {
-    return messageOf(error) ?? 'is not a GraphQL document'
+    if (error instanceof GraphQLError || error instanceof ServiceError) return notValid(error)
+    throw error
   }
 }
 
-const messageOf = (error: unknown): string | undefined =>
-  error instanceof ServiceError ? error.extras.errors?.[0]?.message : undefined
+const notValid = ({ message }: Error): string => `is not valid: ${message}`

@@ -5,13 +5,17 @@ import {
   type DocumentNode,
   GraphQLError,
   type GraphQLSchema,
+  isInputObjectType,
+  isNonNullType,
+  Kind,
+  NoSchemaIntrospectionCustomRule,
+  specifiedRules,
   validate,
   type ValidationContext,
   type ValidationRule,
 } from 'graphql'
 
 import { invalid, ServiceError } from '../core/errors.ts'
-import { NO_INTROSPECTION, RULES } from './rule-texts.ts'
 
 // Twice the depth of the deepest operation of REST (9). Introspection, as by GraphiQL, is not
 // counted.
@@ -25,6 +29,8 @@ const MAX_DIRECTIVES = 30
 const MAX_INTROSPECTIONS = 2
 /** Callers fix one error at a time; a document can have a thousand. */
 const MAX_ERRORS = 10
+/** graphql-js quotes names of the document, and one name can have 250 000 characters. */
+const MAX_MESSAGE = 500
 
 /** The refusal of a document, in the form of all refusals (docs/reference/choices.md). */
 export function refusal(code: string, message: string): GraphQLError {
@@ -65,9 +71,31 @@ function maxIntrospections(context: ValidationContext): ReturnType<ValidationRul
   }
 }
 
+const RULES: readonly ValidationRule[] = [...specifiedRules, variablesOfOneOf]
+
+/**
+ * A variable for the field of a `@oneOf` input must not be null. graphql-js (16.15) checks that
+ * only where the input itself may be null.
+ */
+function variablesOfOneOf(context: ValidationContext): ReturnType<ValidationRule> {
+  return {
+    OperationDefinition(operation) {
+      const { variableDefinitions = [] } = operation
+      for (const { node, parentType } of context.getRecursiveVariableUsages(operation)) {
+        if (!isNonNullType(parentType) || !isInputObjectType(parentType.ofType) || !parentType.ofType.isOneOf) continue
+        const definition = variableDefinitions.find(({ variable }) => variable.name.value === node.name.value)
+        if (definition === undefined || definition.type.kind === Kind.NON_NULL_TYPE) continue
+        const message = `Variable "$${node.name.value}" must be non-nullable to be used for OneOf Input Object "${parentType.ofType.name}".`
+        context.reportError(new GraphQLError(message, { nodes: [definition, node] }))
+      }
+    },
+  }
+}
+
 /**
  * The errors of a document, whatever its variables. The limits come first, so that documents over
- * them do not reach GraphQL's own rules, some of which take quadratic time.
+ * them do not reach GraphQL's own rules, some of which take quadratic time. Where the schema is not
+ * shown, no message suggests a name of it.
  */
 export function documentErrors(
   schema: GraphQLSchema,
@@ -76,11 +104,22 @@ export function documentErrors(
 ): readonly GraphQLError[] {
   const over = validate(schema, document, LIMITS, { maxErrors: MAX_ERRORS })
   if (over.length > 0) return over
-  const rules = introspection ? RULES : [...RULES, NO_INTROSPECTION]
-  return validate(schema, document, rules, { maxErrors: MAX_ERRORS }).map((error) =>
-    error.originalError instanceof ServiceError
-      ? error
-      : // The library gave up, after too many errors or comparisons of fields.
-        refusal('too_long', 'has too much in it to be checked to its end'),
+  const rules = introspection ? RULES : [...RULES, NoSchemaIntrospectionCustomRule]
+  return validate(schema, document, rules, { maxErrors: MAX_ERRORS, hideSuggestions: !introspection }).map(
+    ({ message, nodes, source, positions }) => {
+      const originalError = requestRefusal({ message }, '/query')
+      return new GraphQLError(originalError.message, {
+        nodes: nodes ?? null,
+        source: source ?? null,
+        positions: positions ?? null,
+        originalError,
+      })
+    },
   )
+}
+
+/** A refusal by graphql-js, in its own words. */
+export function requestRefusal({ message }: Pick<GraphQLError, 'message'>, pointer: string): ServiceError {
+  const detail = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message
+  return new ServiceError('validation_failed', { detail, errors: [{ pointer, code: 'invalid', message: detail }] })
 }

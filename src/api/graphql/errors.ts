@@ -5,7 +5,7 @@ import type { Ctx } from '../../core/context.ts'
 import { problemOf, retryAfterOf, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { countRefusal } from '../../core/metrics.ts'
-import { requestRefusal } from '../../schema/rule-texts.ts'
+import { requestRefusal } from '../../schema/document-rules.ts'
 
 /**
  * Converts any thrown value to the error that the caller may see. Errors other than ServiceError
@@ -16,9 +16,10 @@ export function toServiceError(error: unknown, log: Logger, about: { requestId: 
   if (error instanceof GraphQLError) {
     const cause = causeOf(error)
     if (!(cause instanceof GraphQLError)) return toServiceError(cause, log, about)
-    // GraphQL has refused the request itself if nothing ran, or if the error has a place in the
-    // document.
-    if (error.path === undefined || cause.nodes !== undefined) return requestRefusal(cause)
+    // GraphQL has refused the document if nothing ran; a variable at its use, if the error has a
+    // place in the document.
+    if (error.path === undefined) return requestRefusal(cause, '/query')
+    if (cause.nodes !== undefined) return requestRefusal(cause, '/variables')
   }
   if (troubleOf(error) !== null) {
     log.warn({ ...about, err: error }, 'the database failed')

@@ -80,7 +80,10 @@ const HELP: Readonly<Record<Variable, Help>> = {
   HEADER_PREFIX:
     'Begins the name of every header that carries a prefix. Letters, digits and hyphens, ending in a hyphen.',
   GRAPHIQL: ['Whether a browser gets GraphiQL at `/graphql`.', '`false` with `NODE_ENV=production`, else `true`'],
-  GRAPHQL_INTROSPECTION: ['Whether callers may query the schema. Errors never suggest names.', 'as `GRAPHIQL`'],
+  GRAPHQL_INTROSPECTION: [
+    'Whether callers may query the schema. Without it, errors suggest no names.',
+    'as `GRAPHIQL`',
+  ],
   PAGE_CACHE_MB: 'Memory for encoded pages of comments, per process. 0 keeps none.',
   STREAM_TOKEN_ENABLED: 'Whether the deprecated `?token=` of a stream works.',
   STREAM_TOKEN_SUNSET: 'The date in the `Sunset` header of a stream with `?token=`.',
