@@ -1,5 +1,6 @@
 import type { Prisma as Generated } from '../generated/prisma/client.ts'
 import type { Described, Json } from '../generated/statements.ts'
+import { MAX_ANSWER_BYTES } from './cursor.ts'
 import { FIRST_ID, LAST_ID } from './ids.ts'
 import { codeOf } from './outage.ts'
 
@@ -156,9 +157,6 @@ export class LockFailure extends Error {}
 export const isLockFailure = (error: unknown): boolean =>
   error instanceof LockFailure || (error instanceof Error && LOCK_FAILURES.has(codeOf(error)))
 
-/** The most bytes of text that a list reads at once. No answer has more. */
-const MAX_READ_BYTES = 2_000_000
-
 /** A row of a list whose rows can be long. */
 export interface Measured {
   /** Bytes of text up to and including this row; absent where they were not measured. */
@@ -169,14 +167,15 @@ export interface Measured {
 export const COUNT_LIMIT = 1000
 
 /**
- * The rows of `select` in order, up to and including the row that exceeds `MAX_READ_BYTES`: a
+ * The rows of `select` in order, up to and including the row that exceeds `MAX_ANSWER_BYTES`: a
  * hundred comments can be 14 MB. `bytes` is a row's length; PostgreSQL knows the length of a text
- * without reading it.
+ * without reading it. The budget of the answer (src/schema/budget.ts) comes too late for this: it
+ * counts rows that have been read.
  */
 export const upToBytes = (select: string, bytes: string): string =>
   `SELECT * FROM (
      SELECT listed.*, sum(${bytes}) OVER (ROWS UNBOUNDED PRECEDING)::int AS "bytesRead" FROM (${select}) listed
-   ) measured WHERE "bytesRead" - (${bytes}) <= ${MAX_READ_BYTES}`
+   ) measured WHERE "bytesRead" - (${bytes}) <= ${MAX_ANSWER_BYTES}`
 
 /**
  * SQL that is true of every id. With it, and without statistics, PostgreSQL expects one match,
@@ -197,7 +196,7 @@ export const eachOf = (table: string, keys: string, one: string): string =>
      SELECT ctid AS row FROM ${table} WHERE ${one} LIMIT 1) f))`
 
 /** Whether `upToBytes` may have left rows out. */
-export const isCut = (rows: readonly Measured[]): boolean => (rows.at(-1)?.bytesRead ?? 0) > MAX_READ_BYTES
+export const isCut = (rows: readonly Measured[]): boolean => (rows.at(-1)?.bytesRead ?? 0) > MAX_ANSWER_BYTES
 
 /**
  * The keys whose rows `upToBytes` may have cut: the last key that was read, and all keys after it.

@@ -17,7 +17,9 @@ type Edges = Page<unknown>['edges']
 
 /**
  * The bytes left for the lists of one answer. They share the budget: nested pages get what the
- * enclosing ones leave.
+ * enclosing ones leave. What a statement reads is bounded beside it (`upToBytes`), and cannot take
+ * its place: a statement knows nothing of the other lists of the answer, of texts that are asked
+ * for under several names, and of what is computed.
  */
 class Budget {
   left = MAX_ANSWER_BYTES - RESERVED_BYTES
