@@ -1,5 +1,5 @@
-// schema → schema.graphql (committed: the contract in a diff) and typed documents of the operations
-// that REST runs. The table of the settings, from which the console makes its form, has the form of
+// schema → schema.graphql (committed: the contract in a diff) and typed documents of the console.
+// The table of the settings, from which the console makes its form, has the form of
 // `SettingsTable`. The console's filter of the audit log comes from the list of actions. `--check`
 // does not write schema.graphql, and fails where it is not the code's; the documents, which git
 // ignores, it writes.
@@ -24,18 +24,19 @@ import {
 import { z } from 'zod'
 
 import { schema } from './src/api/graphql/schema.ts'
-import { settingsFragments, settingsTable } from './src/api/reference/settings.ts'
+import { settingsTable } from './src/api/reference/settings.ts'
 import { writeFormatted, writeOrCheck } from './src/api/reference/write.ts'
+import { REST_DOCUMENTS } from './src/api/rest/routes.ts'
 import { AUDIT_ACTIONS } from './src/core/audit.ts'
 import { item } from './src/domains/transfer/item.ts'
 import { describeStatements } from './src/statements.ts'
 
 const root = import.meta.dirname
-// What the service and the console run with. The types of the rows need a database.
+// What the console runs with. The types of the rows need a database.
 const isForBuild = process.argv.includes('--documents')
 const schemaFile = join(root, 'schema.graphql')
 const text = `${printSchema(lexicographicSortSchema(schema))}\n`
-// REST and the console throw the first error of an answer, and a root field is null only beside one.
+// The console throws the first error of an answer, and a root field is null only beside one.
 const withoutRefusals = visit(parse(text), {
   ObjectTypeDefinition({ name, fields = [], ...type }) {
     if (name.value !== 'Query' && name.value !== 'Mutation') return undefined
@@ -49,9 +50,7 @@ if (!isForBuild) {
   await writeTransferSchema('docs/reference/transfer.schema.json')
   await writeClientDocuments('src/clients/graphql')
 }
-await writeDocuments('src/domains', 'documents.ts', { optimizeDocumentNode: true })
-// A browser sends their text: it needs neither the tree nor what prints it.
-await writeDocuments('src/console', 'console.ts', { documentMode: 'string' })
+await writeConsoleDocuments()
 writeFileSync(join(root, 'src/generated/settings.json'), JSON.stringify(settings, null, 2))
 writeFileSync(join(root, 'src/generated/audit-actions.json'), JSON.stringify(AUDIT_ACTIONS, null, 2))
 if (!isForBuild) writeFileSync(join(root, 'src/generated/statements.ts'), await describeStatements())
@@ -67,12 +66,16 @@ function nonNull(type: TypeNode): TypeNode {
   return type.kind === Kind.NON_NULL_TYPE ? type : { kind: Kind.NON_NULL_TYPE, type }
 }
 
-async function writeDocuments(folder: string, filename: string, how: object): Promise<void> {
-  const documents = [...documentsIn(folder), { location: 'settings', document: parse(settingsFragments(settings)) }]
-  const plugins = { operations, typedDocumentNode }
-  const output = await generate(withoutRefusals, documents, plugins, how)
+/** The console's documents, with the fragments of REST that they use. */
+async function writeConsoleDocuments(): Promise<void> {
+  const own = documentsIn('src/console')
+  const fragments = REST_DOCUMENTS.fragmentsFor(own.map(({ document }) => print(document)).join('\n'))
+  const documents = [...own, { location: 'REST', document: { kind: Kind.DOCUMENT as const, definitions: fragments } }]
+  // A browser sends their text: it needs neither the tree nor what prints it.
+  const how = { documentMode: 'string' }
+  const output = await generate(withoutRefusals, documents, { operations, typedDocumentNode }, how)
   mkdirSync(join(root, 'src/generated'), { recursive: true })
-  writeFileSync(join(root, 'src/generated', filename), output)
+  writeFileSync(join(root, 'src/generated/console.ts'), output)
 }
 
 /** The documents of the clients' package. A client prints them, so they come as their texts. */

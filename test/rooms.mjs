@@ -25,7 +25,7 @@ const ROOMS = {
   operations: { imports: ['core', 'generated', 'live'], not: [API, HTTP, DRIVERS] },
   fields: { imports: ['core', 'generated', 'live', 'schema', 'operations'], not: [API, HTTP, DRIVERS] },
   // So REST stays a projection of GraphQL.
-  routes: { imports: ['schema/route.ts', 'generated/documents.ts'], types: ['graphql'], not: [NO_PACKAGE] },
+  routes: { imports: ['schema/route.ts'], not: [NO_PACKAGE] },
 
   'api/graphql': { imports: ['core', 'live', 'schema', 'operations', 'fields'], not: [DRIVERS] },
   'api/graphql-sse': { imports: ['core', 'live', 'schema', 'operations', 'api/graphql'], not: [DRIVERS] },

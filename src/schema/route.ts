@@ -1,4 +1,4 @@
-import type { TypedDocumentNode } from '@graphql-typed-document-node/core'
+import type { DocumentNode } from 'graphql'
 
 /** The base path of the REST routes. */
 export const API_BASE = '/api/v1'
@@ -13,7 +13,7 @@ export const API_BASE = '/api/v1'
  * - A query's variables are the path parameters and the query string; `limit` and `cursor` stand
  *   for `$first` and `$after`.
  */
-export interface Route {
+interface RouteBase {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below `/api/v1`; `:name` is a parameter, named as in the operation. */
   path: string
@@ -21,24 +21,17 @@ export interface Route {
   summary: string
   /** The description in the reference, if that of the answered field does not fit. */
   description?: string
-  document: TypedDocumentNode<unknown, unknown>
   /** The status of success; 204 has no body. */
   status: number
   /** A second status of success, when it applies, and its description. */
   otherStatus?: { status: number; when: (data: never) => boolean; description: string }
   /**
-   * Makes the body; by default it is the value of the operation's only field (inside a payload, its
-   * only field; a connection becomes a list). It may only rearrange data, not compute: the
-   * reference runs it on the schema to derive the body's schema.
+   * Makes the body from the operation's data, if `plainAnswer` (src/api/rest) does not. It may only
+   * rearrange data, not compute: the reference runs it on the schema to derive the body's schema.
    */
   answer?: (data: never) => unknown
   /** The bounds of whole numbers in the query string. `limit` has its own. */
   bounds?: Readonly<Record<string, { min: number; max: number; description: string }>>
-  /**
-   * A smaller operation on the same root field, run instead of `document` for variables that it
-   * `serves`.
-   */
-  lighter?: { document: TypedDocumentNode<unknown, never>; serves: (variables: never) => boolean }
   /**
    * Whether the answer shows comments of one discussion, named by the variable `id` or
    * `externalId`: then it has an ETag, and is cached until the discussion changes. It is the same
@@ -47,15 +40,31 @@ export interface Route {
   isDiscussionPage?: boolean
 }
 
-interface RouteOf<Data, Variables> extends Omit<Route, 'document' | 'otherStatus' | 'answer' | 'lighter'> {
-  document: TypedDocumentNode<Data, Variables>
-  otherStatus?: { status: number; when: (data: Data) => boolean; description: string }
-  answer?: (data: Data) => unknown
-  lighter?: { document: TypedDocumentNode<unknown, never>; serves: (variables: Variables) => boolean }
+interface Lighter<Operation> {
+  document: Operation
+  serves: (variables: never) => boolean
 }
 
-/** Types a route by its document, so that `otherStatus` and `answer` know the data. */
-export const route = <Data, Variables>(definition: RouteOf<Data, Variables>): Route => definition as unknown as Route
+/**
+ * A route as its domain writes it. It names a field of Query or Mutation, whose arguments become
+ * variables. The answer has what REST shows of the field's type (`restFragment`), or the selection
+ * `select`. What this does not fit is an operation, as a text.
+ *
+ * Both texts may spread `<Type>Fields` of every type, and the `fragments` of a domain's `rest.ts`.
+ */
+export type RouteDefinition = RouteBase & {
+  /**
+   * A smaller operation on the same root field, run instead of `operation` for variables that it
+   * `serves`.
+   */
+  lighter?: Lighter<string>
+} & ({ field: string; select?: string; operation?: never } | { operation: string; field?: never; select?: never })
+
+/** A route with its document. */
+export interface Route extends RouteBase {
+  document: DocumentNode
+  lighter?: Lighter<DocumentNode>
+}
 
 export interface RelayConnection {
   nodes: readonly unknown[]

@@ -25,6 +25,10 @@ export const shownWith = (
   }
 }
 
+/** Whether only some callers get a field. */
+export const isShownToSome = (extensions: Readonly<Record<string, unknown>>): boolean =>
+  extensions[SHOWN_WITH_EXTENSION] !== undefined
+
 /** The restriction of a field that callers who have passed `access` get; else undefined. */
 export function shownTo(
   extensions: Readonly<Record<string, unknown>>,

@@ -2,8 +2,8 @@ import { print } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
-import { DiscussionThreadsByExternalIdDocument } from '../../src/generated/documents.ts'
 import { createServer } from '../../src/api/http/server.ts'
+import { ROUTES } from '../../src/api/rest/routes.ts'
 import { effort } from '../harness/effort.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 
@@ -24,6 +24,11 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const pathOf = (page: string, query = '') => `/discussions/by-external/${page}/comments?${query}`
+
+/** The operation that the page's route runs. */
+const PAGE = ROUTES.filter(({ path }) => path === '/discussions/by-external/:externalId/comments')
+  .map(({ document }) => print(document))
+  .at(0) as string
 
 const get = (page: string, query = '', headers: Headers = plain) =>
   service.call('GET', pathOf(page, query), { headers: { ...plain, ...headers } })
@@ -220,7 +225,7 @@ async function fromGraphQL(page: string, sort: string, headers: Headers = {}, pa
     hasMore: pageInfo.hasNextPage,
   })
   const { json } = await service.graphql(
-    print(DiscussionThreadsByExternalIdDocument),
+    PAGE,
     { externalId: page, sort, first: 20, replies: 3, parentId },
     { ...plain, ...headers },
   )

@@ -1,4 +1,3 @@
-import type { TypedDocumentNode } from '@graphql-typed-document-node/core'
 import type { DocumentNode, GraphQLSchema } from 'graphql'
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit'
 
@@ -6,23 +5,20 @@ import type { Ctx } from '../../core/context.ts'
 import { toServiceError } from './errors.ts'
 
 /** Runs one operation. Rejects with the ServiceError of the first field that failed. */
-export type Operation<Data, Variables> = (ctx: Ctx, variables: Variables) => Promise<Data>
+export type Operation = (ctx: Ctx, variables: Readonly<Record<string, unknown>>) => Promise<unknown>
 
 /**
  * An operation that is validated, planned and compiled to code when it first runs
  * (docs/decisions/0003). Compiling all at the start would take 100 ms.
  */
-export function compile<Data, Variables>(
-  schema: GraphQLSchema,
-  document: TypedDocumentNode<Data, Variables>,
-): Operation<Data, Variables> {
+export function compile(schema: GraphQLSchema, document: DocumentNode): Operation {
   let compiled: CompiledQuery | undefined
   return async (ctx, variables) => {
     compiled ??= compileNow(schema, document)
-    const { data, errors } = await compiled.query(undefined, ctx, variables as Record<string, unknown>)
+    const { data, errors } = await compiled.query(undefined, ctx, variables)
     if (errors !== undefined && errors.length > 0)
       throw toServiceError(errors[0], ctx.app.log, { requestId: ctx.requestId })
-    return data as Data
+    return data
   }
 }
 

@@ -86,20 +86,6 @@ export function settingsTable(schema: GraphQLSchema): SettingsTable {
   return table
 }
 
-/** The types that contain the parts of the webhook policy. */
-const POLICIES = ['WebhookPolicy', 'WebhookOwnPolicy', 'WebhookDefaults']
-
-/** Fragments of all settings, and of all parts of a policy, for documents that show them. */
-export function settingsFragments({ fields }: SettingsTable): string {
-  const partsOf = (name: string): string =>
-    fields.flatMap(({ group, path }) => (group === name ? [path.slice(name.length + 1)] : [])).join(' ')
-  const settings = [...new Set(fields.map(({ group, path }) => group ?? path))]
-    .map((name) => (partsOf(name) === '' ? name : `${name} { ${partsOf(name)} }`))
-    .join(' ')
-  const policies = POLICIES.map((type) => `fragment All${type} on ${type} { ${partsOf('webhookPolicy')} }`)
-  return [`fragment AllSettings on Settings { ${settings} }`, ...policies].join('\n')
-}
-
 /**
  * The fields with their checks, in the order of the checks, because the schema is sorted by name.
  */

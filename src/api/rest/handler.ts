@@ -9,6 +9,7 @@ import {
   isInputObjectType,
   Kind,
   type OperationDefinitionNode,
+  OperationTypeNode,
 } from 'graphql'
 
 import { type Access, type Ctx, requireAccess } from '../../core/context.ts'
@@ -58,7 +59,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
         ? readQuery(types, params, route.bounds ?? {})
         : readBodyVariables(types, params)
   const full = compile(schema, route.document)
-  const lighter = route.lighter === undefined ? full : compile(schema, route.lighter.document as Route['document'])
+  const lighter = route.lighter === undefined ? full : compile(schema, route.lighter.document)
   const isServedByLighter = (route.lighter?.serves ?? (() => false)) as (variables: Variables) => boolean
   const project = projectionOf(route)
   const other = route.otherStatus as { status: number; when: (data: unknown) => boolean } | undefined
@@ -219,23 +220,29 @@ const unknownParameters = (query: RestRequest['query'], known: ReadonlySet<strin
     .map(unknownParameter)
 
 /** The route's projection of its operation's data. */
-export const projectionOf = (route: Route) => (route.answer ?? plainAnswer) as (data: unknown) => unknown
+export function projectionOf(route: Route): (data: unknown) => unknown {
+  if (route.answer !== undefined) return route.answer as (data: unknown) => unknown
+  const isMutation = operationOf(route).operation === OperationTypeNode.MUTATION
+  return (data) => plainAnswer(Object.values(data as object)[0], isMutation)
+}
 
 /**
- * The operation's only field; inside a payload, its only field; for a connection, a list in REST's
- * form.
+ * The value of the operation's only field, or of that field's only member. A connection becomes a
+ * list, and so does a plain list. The members of a mutation's payload are put into one object.
  */
-function plainAnswer(data: unknown): unknown {
-  let value = data
-  for (let depth = 0; depth < 2; depth++) {
-    // A list with one item is still a list.
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) break
-    const keys = Object.keys(value)
-    if (keys.length !== 1) break
-    value = (value as Record<string, unknown>)[keys[0] as string]
-  }
-  return isRelayConnection(value) ? listOf(value) : value
+function plainAnswer(value: unknown, isPayload: boolean): unknown {
+  if (Array.isArray(value)) return { data: value }
+  if (isRelayConnection(value)) return listOf(value)
+  const members = isCompound(value) ? Object.entries(value) : []
+  const only: unknown = members.length === 1 ? members[0]?.[1] : undefined
+  if (isCompound(only)) return plainAnswer(only, false)
+  if (!isPayload || !members.some(([, member]) => isCompound(member))) return value
+  return Object.assign({}, ...members.map(([name, member]) => (isCompound(member) ? member : { [name]: member })))
 }
+
+/** Whether a value has parts. The reference's placeholders for plain values have none. */
+const isCompound = (value: unknown): value is object =>
+  Array.isArray(value) || (typeof value === 'object' && value !== null && Object.keys(value).length > 0)
 
 const REST_POINTERS: Readonly<Record<string, string>> = { '/first': '/limit', '/after': '/cursor' }
 

@@ -12,36 +12,48 @@ import { routes as moderation } from '../../domains/moderation/rest.ts'
 import { routes as overview } from '../../domains/overview/rest.ts'
 import { routes as privacy } from '../../domains/privacy/rest.ts'
 import { routes as reactions } from '../../domains/reactions/rest.ts'
-import { routes as readers } from '../../domains/readers/rest.ts'
+import { fragments as ofReaders, routes as readers } from '../../domains/readers/rest.ts'
 import { routes as settings } from '../../domains/settings/rest.ts'
-import { routes as stream } from '../../domains/stream/rest.ts'
 import { routes as admins } from '../../domains/tenants/rest.ts'
 import { routes as imports } from '../../domains/transfer/rest.ts'
-import { routes as webhooks } from '../../domains/webhooks/rest.ts'
-import type { Route } from '../../schema/route.ts'
+import { fragments as ofWebhooks, routes as webhooks } from '../../domains/webhooks/rest.ts'
+import { eventOperation, routes as stream } from '../../domains/stream/rest.ts'
+import type { Route, RouteDefinition } from '../../schema/route.ts'
+import { schema } from '../graphql/schema.ts'
+import { RestDocuments } from './document.ts'
 
-export { eventDocument } from '../../domains/stream/rest.ts'
+// A list goes forwards alone.
+const OF_LISTS = 'fragment PageInfoFields on PageInfo { hasNextPage endCursor }'
+
+/** Also for the console's documents. */
+export const REST_DOCUMENTS = new RestDocuments(schema, [OF_LISTS, ...ofReaders, ...ofWebhooks])
+
+/** The data of events, with the same fields that REST shows of these types. */
+export const eventDocument = REST_DOCUMENTS.documentOf(eventOperation)
+
+const withDocuments = (definitions: readonly RouteDefinition[]): Route[] =>
+  definitions.map((definition) => REST_DOCUMENTS.routeOf(definition))
 
 /** The REST routes by topic, in the order of the reference. */
 export const ROUTES_BY_TAG = {
-  discussions,
-  comments,
-  reactions,
-  moderation,
-  readers: [...readers, ...merges],
-  privacy,
-  stream: [...stream, ...clientTokens],
-  webhooks,
-  overview,
-  analytics,
-  keys,
-  settings,
-  audit,
-  exports,
-  imports,
-  classifier,
-  documents,
-  admins,
+  discussions: withDocuments(discussions),
+  comments: withDocuments(comments),
+  reactions: withDocuments(reactions),
+  moderation: withDocuments(moderation),
+  readers: withDocuments([...readers, ...merges]),
+  privacy: withDocuments(privacy),
+  stream: withDocuments([...stream, ...clientTokens]),
+  webhooks: withDocuments(webhooks),
+  overview: withDocuments(overview),
+  analytics: withDocuments(analytics),
+  keys: withDocuments(keys),
+  settings: withDocuments(settings),
+  audit: withDocuments(audit),
+  exports: withDocuments(exports),
+  imports: withDocuments(imports),
+  classifier: withDocuments(classifier),
+  documents: withDocuments(documents),
+  admins: withDocuments(admins),
 } satisfies Readonly<Record<string, readonly Route[]>>
 
 /** Every REST route. */

@@ -1,19 +1,18 @@
-import { AnalyticsSummaryDocument, AnalyticsTopDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'GET',
     path: '/analytics/summary',
     summary: 'Retrieve the analytics summary',
-    document: AnalyticsSummaryDocument,
+    field: 'analyticsSummary',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/analytics/top',
     summary: 'List top discussions and readers',
-    document: AnalyticsTopDocument,
+    field: 'analyticsTop',
     status: 200,
-  }),
+  },
 ]

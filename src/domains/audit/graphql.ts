@@ -1,5 +1,6 @@
 import { AUDIT_ACTIONS } from '../../core/audit.ts'
 import { builder } from '../../schema/builder.ts'
+import { namedInRest } from '../../schema/in-rest.ts'
 import { NodeRef } from '../../schema/node.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { actionSchema, type AuditActor, type AuditEntry, listAuditEntries } from './audit.ts'
@@ -24,6 +25,7 @@ const AuditActorRef = builder.objectRef<AuditActor>('AuditActor').implement({
     actorId: t.exposeID('id', {
       nullable: true,
       description: 'The id of the key or admin; null for the service itself.',
+      extensions: namedInRest('id'),
     }),
     label: t.exposeString('label', { nullable: true, description: 'The label of the key.' }),
     email: t.exposeString('email', { nullable: true, description: 'The e-mail address of the admin.' }),

@@ -1,12 +1,15 @@
-import { AuditLogDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'GET',
     path: '/audit-log',
     summary: 'List audit log entries',
-    document: AuditLogDocument,
+    operation: `query AuditLog($first: Int, $after: String, $action: String, $actor: String, $from: DateTime, $to: DateTime) {
+      auditLog(first: $first, after: $after, action: $action, actor: $actor, from: $from, to: $to) {
+        ...AuditEntryConnectionFields
+      }
+    }`,
     status: 200,
-  }),
+  },
 ]

@@ -1,30 +1,25 @@
-import {
-  ClassifierSecretsDocument,
-  CreateClassifierSecretDocument,
-  RevokeClassifierSecretDocument,
-} from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'POST',
     path: '/classifier-secrets',
     summary: 'Create a classifier secret',
-    document: CreateClassifierSecretDocument,
+    field: 'createClassifierSecret',
     status: 201,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/classifier-secrets',
     summary: 'List classifier secrets',
-    document: ClassifierSecretsDocument,
+    field: 'classifierSecrets',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'DELETE',
     path: '/classifier-secrets/:kid',
     summary: 'End a classifier secret',
-    document: RevokeClassifierSecretDocument,
+    field: 'revokeClassifierSecret',
     status: 204,
-  }),
+  },
 ]

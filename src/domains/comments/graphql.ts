@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { builder } from '../../schema/builder.ts'
+import { ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
 import { NodeRef } from '../../schema/node.ts'
 import { listed } from '../../schema/connection.ts'
 import { inputFields } from '../../schema/checked.ts'
@@ -120,6 +121,7 @@ builder.objectField(CommentRef, 'discussion', (t) =>
   t.field({
     type: DiscussionRef,
     description: 'The discussion that it belongs to.',
+    extensions: ONLY_WHERE_NAMED,
     resolve: ({ discussionId }, _args, ctx) => loadDiscussion(ctx, discussionId),
   }),
 )
@@ -129,6 +131,7 @@ builder.objectField(CommentRef, 'parent', (t) =>
     type: CommentRef,
     nullable: true,
     description: 'The comment that it replies to. Null at the top level.',
+    extensions: ONLY_WHERE_NAMED,
     resolve: (comment, _args, ctx) => parentOf(ctx, comment),
   }),
 )
@@ -227,11 +230,13 @@ export const besideComment = (
     type: CommentRef,
     nullable: true,
     description: 'The comment that it replies to, with its present replyCount. Null at the top level.',
+    extensions: ONLY_WHERE_NAMED,
     resolve: ({ comment }, _args, ctx) => parentOf(ctx, comment),
   }),
   discussion: t.field({
     type: DiscussionRef,
     description: 'The discussion that it belongs to, with its present commentCount.',
+    extensions: ONLY_WHERE_NAMED,
     resolve: ({ comment }, _args, ctx) => loadDiscussion(ctx, comment.discussionId),
   }),
 })

@@ -1,17 +1,4 @@
-import {
-  CommentDocument,
-  CommentRevisionsDocument,
-  CreateCommentByExternalIdDocument,
-  CreateCommentDocument,
-  DeleteCommentDocument,
-  DiscussionCommentsByExternalIdDocument,
-  DiscussionCommentsDocument,
-  DiscussionThreadsByExternalIdDocument,
-  DiscussionThreadsDocument,
-  ReaderCommentsDocument,
-  UpdateCommentDocument,
-} from '../../generated/documents.ts'
-import { listOf, type Route, route } from '../../schema/route.ts'
+import { listOf, type RelayConnection, type RouteDefinition } from '../../schema/route.ts'
 
 const page = {
   bounds: { replies: { min: 0, max: 3, description: 'How many first replies each comment comes with.' } },
@@ -19,74 +6,103 @@ const page = {
   status: 200,
 } as const
 
+/** A list of comments with their first replies, or without them. */
+function commentsOf(name: string, by: 'id: ID!' | 'externalId: String!', { replies }: { replies: boolean }): string {
+  const [key] = by.split(':')
+  return `query ${name}($${by}, $sort: CommentSort, $parentId: ID, $first: Int, $after: String${replies ? ', $replies: Int' : ''}) {
+    discussion(by: { ${key}: $${key} }) {
+      comments(sort: $sort, parentId: $parentId, first: $first, after: $after) {
+        nodes {
+          ...CommentFields
+          ${replies ? 'replies(sort: $sort, first: $replies) { ...CommentConnectionFields }' : ''}
+        }
+        pageInfo { ...PageInfoFields }
+      }
+    }
+  }`
+}
+
 const hasNoReplies = ({ replies }: { replies?: number | null | undefined }): boolean => replies == null || replies === 0
 
-export const routes: readonly Route[] = [
-  route({
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'GET',
     path: '/discussions/:id/comments',
     summary: 'List comments',
-    document: DiscussionThreadsDocument,
-    lighter: { document: DiscussionCommentsDocument, serves: hasNoReplies },
+    operation: commentsOf('DiscussionThreads', 'id: ID!', { replies: true }),
+    lighter: { document: commentsOf('DiscussionComments', 'id: ID!', { replies: false }), serves: hasNoReplies },
     ...page,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/discussions/by-external/:externalId/comments',
     summary: 'List comments of a page',
-    document: DiscussionThreadsByExternalIdDocument,
-    lighter: { document: DiscussionCommentsByExternalIdDocument, serves: hasNoReplies },
+    operation: commentsOf('DiscussionThreadsByExternalId', 'externalId: String!', { replies: true }),
+    lighter: {
+      document: commentsOf('DiscussionCommentsByExternalId', 'externalId: String!', { replies: false }),
+      serves: hasNoReplies,
+    },
     ...page,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/discussions/:discussionId/comments',
     summary: 'Create a comment',
-    document: CreateCommentDocument,
+    operation: `mutation CreateComment($discussionId: ID!, $parentId: ID, $body: String!) {
+      createComment(input: { discussion: { id: $discussionId }, parentId: $parentId, body: $body }) {
+        ...CreateCommentPayloadFields
+      }
+    }`,
     status: 201,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/discussions/by-external/:externalId/comments',
     summary: 'Create a comment on a page',
-    document: CreateCommentByExternalIdDocument,
+    operation: `mutation CreateCommentByExternalId($externalId: String!, $parentId: ID, $body: String!) {
+      createComment(input: { discussion: { externalId: $externalId }, parentId: $parentId, body: $body }) {
+        ...CreateCommentPayloadFields
+      }
+    }`,
     status: 201,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/comments/:id',
     summary: 'Retrieve a comment',
-    document: CommentDocument,
+    field: 'comment',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/comments/:id/revisions',
     summary: "List a comment's revisions",
-    document: CommentRevisionsDocument,
+    field: 'commentRevisions',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/readers/:id/comments',
     summary: "List a reader's comments",
     description: "Returns a reader's comments, and how many there are of each status.",
-    document: ReaderCommentsDocument,
+    operation: `query ReaderComments($id: ID!, $first: Int, $after: String) {
+      reader(id: $id) {
+        commentCounts { ...ReaderCommentCountsFields }
+        comments(first: $first, after: $after) { ...CommentConnectionFields }
+      }
+    }`,
     status: 200,
-    answer: ({ reader }) => reader?.comments && { commentCounts: reader.commentCounts, ...listOf(reader.comments) },
-  }),
-  route({
+    answer: ({ reader }: { reader: { commentCounts: object; comments: RelayConnection } }) => ({
+      commentCounts: reader.commentCounts,
+      ...listOf(reader.comments),
+    }),
+  },
+  {
     method: 'PATCH',
     path: '/comments/:commentId',
     summary: 'Update a comment',
-    document: UpdateCommentDocument,
+    field: 'updateComment',
     status: 200,
-  }),
-  route({
-    method: 'DELETE',
-    path: '/comments/:commentId',
-    summary: 'Delete a comment',
-    document: DeleteCommentDocument,
-    status: 204,
-  }),
+  },
+  { method: 'DELETE', path: '/comments/:commentId', summary: 'Delete a comment', field: 'deleteComment', status: 204 },
 ]

@@ -1,63 +1,54 @@
-import {
-  CreateDiscussionDocument,
-  DiscussionByExternalIdDocument,
-  DiscussionCountsDocument,
-  DiscussionDocument,
-  DiscussionsDocument,
-  UpdateDiscussionDocument,
-} from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
+interface Created {
+  createDiscussion: { discussion: object; created: boolean }
+}
+
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'POST',
     path: '/discussions',
     summary: 'Create a discussion',
-    document: CreateDiscussionDocument,
+    field: 'createDiscussion',
     status: 201,
     otherStatus: {
       status: 200,
-      when: ({ createDiscussion }) => !createDiscussion.created,
+      when: ({ createDiscussion }: Created) => !createDiscussion.created,
       description: 'It was there; a title or url that was given is the new one.',
     },
-    answer: ({ createDiscussion }) => createDiscussion.discussion,
-  }),
-  route({
-    method: 'GET',
-    path: '/discussions',
-    summary: 'List discussions',
-    document: DiscussionsDocument,
-    status: 200,
-  }),
-  route({
+    answer: ({ createDiscussion }: Created) => createDiscussion.discussion,
+  },
+  { method: 'GET', path: '/discussions', summary: 'List discussions', field: 'discussions', status: 200 },
+  {
     method: 'POST',
     path: '/discussions/counts',
     summary: 'Count comments of pages',
-    document: DiscussionCountsDocument,
+    field: 'discussionCounts',
     status: 200,
-    answer: ({ discussionCounts }) => ({ data: discussionCounts }),
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/discussions/:id',
     summary: 'Retrieve a discussion',
     description: 'Returns a discussion by its id.',
-    document: DiscussionDocument,
+    operation: `query Discussion($id: ID!) { discussion(by: { id: $id }) { ...DiscussionFields } }`,
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'PATCH',
     path: '/discussions/:id',
     summary: 'Update a discussion',
-    document: UpdateDiscussionDocument,
+    field: 'updateDiscussion',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/discussions/by-external/:externalId',
     summary: "Retrieve a page's discussion",
     description: 'Returns a discussion by the external id of its page.',
-    document: DiscussionByExternalIdDocument,
+    operation: `query DiscussionByExternalId($externalId: String!) {
+      discussion(by: { externalId: $externalId }) { ...DiscussionFields }
+    }`,
     status: 200,
-  }),
+  },
 ]

@@ -1,30 +1,17 @@
-import { ApiKeysDocument, CreateApiKeyDocument, RevokeApiKeyDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
 /** The routes also exist below `/admin/`, where only admin tokens are accepted. */
-const under = (base: '/keys' | '/admin/keys', by: '' | ' as admin'): Route[] => [
-  route({
+const under = (base: '/keys' | '/admin/keys', by: '' | ' as admin'): readonly RouteDefinition[] => [
+  {
     method: 'POST',
     path: base,
     summary: `Create an API key${by}`,
-    document: CreateApiKeyDocument,
+    field: 'createApiKey',
+    select: 'apiKey { id label prefix capabilities expiresAt createdAt } key',
     status: 201,
-    answer: ({ createApiKey: { apiKey, key } }) => ({ ...apiKey, key }),
-  }),
-  route({
-    method: 'GET',
-    path: base,
-    summary: `List API keys${by}`,
-    document: ApiKeysDocument,
-    status: 200,
-  }),
-  route({
-    method: 'DELETE',
-    path: `${base}/:id`,
-    summary: `Revoke an API key${by}`,
-    document: RevokeApiKeyDocument,
-    status: 204,
-  }),
+  },
+  { method: 'GET', path: base, summary: `List API keys${by}`, field: 'apiKeys', status: 200 },
+  { method: 'DELETE', path: `${base}/:id`, summary: `Revoke an API key${by}`, field: 'revokeApiKey', status: 204 },
 ]
 
-export const routes: readonly Route[] = [...under('/keys', ''), ...under('/admin/keys', ' as admin')]
+export const routes: readonly RouteDefinition[] = [...under('/keys', ''), ...under('/admin/keys', ' as admin')]

@@ -1,4 +1,5 @@
 import { builder } from '../../schema/builder.ts'
+import { namedInRest } from '../../schema/in-rest.ts'
 import { shownWith } from '../../schema/shown-with.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import { RECORD_CAPABILITIES } from '../readers/records.ts'
@@ -8,7 +9,10 @@ import { formerReadersOf, getReaderMerge, type ReaderMerge, type FormerReader } 
 export const FormerReaderRef = builder.objectRef<FormerReader>('FormerReader').implement({
   description: 'A reader who was merged into another one.',
   fields: (t) => ({
-    readerId: t.exposeID('id', { description: 'The id that they had in this service.' }),
+    readerId: t.exposeID('id', {
+      description: 'The id that they had in this service.',
+      extensions: namedInRest('id'),
+    }),
     externalId: t.exposeString('externalId', {
       description: 'Their id at the tenant, which leads to the reader who stayed.',
     }),

@@ -1,20 +1,20 @@
-import { MergeReaderDocument, ReaderMergeDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'POST',
     path: '/readers/:readerId/merge',
     summary: 'Merge a reader into another one',
-    document: MergeReaderDocument,
+    field: 'mergeReader',
+    select: 'reader { ...ReaderRecordFields }',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/readers/:readerId/merge',
     summary: 'Retrieve the merge of a reader',
-    document: ReaderMergeDocument,
+    field: 'readerMerge',
+    select: 'isUnderWay into { ...ReaderRecordFields }',
     status: 200,
-    answer: ({ readerMerge }) => readerMerge,
-  }),
+  },
 ]

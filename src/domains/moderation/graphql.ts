@@ -2,6 +2,7 @@ import { z } from 'zod'
 
 import { COUNT_LIMIT } from '../../core/sql.ts'
 import { builder } from '../../schema/builder.ts'
+import { namedInRest, ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { ofComment } from '../client-tokens/scope.ts'
 import { findComment } from '../comments/comments.ts'
@@ -130,7 +131,10 @@ const ModerationActionEnum = builder.enumType('ModerationAction', {
 const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').implement({
   description: 'The outcome for one comment.',
   fields: (t) => ({
-    commentId: t.exposeID('id', { description: 'The id of the comment, as sent.', extensions: shapedBy(z.string()) }),
+    commentId: t.exposeID('id', {
+      description: 'The id of the comment, as sent.',
+      extensions: { ...shapedBy(z.string()), ...namedInRest('id') },
+    }),
     ok: t.exposeBoolean('ok', { description: 'Whether the action was done, or had been done before.' }),
     status: t.expose('status', {
       type: CommentStatusEnum,
@@ -141,6 +145,7 @@ const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').imple
       type: CommentRef,
       nullable: true,
       description: 'The comment after the action. Null if it was refused.',
+      extensions: ONLY_WHERE_NAMED,
       resolve: ({ id, ok }, _args, ctx) => (ok ? findComment(ctx, id) : null),
     }),
     code: t.exposeString('code', { nullable: true, description: 'The error code if the action was refused.' }),

@@ -1,95 +1,75 @@
-import {
-  ApproveCommentDocument,
-  ArchiveDiscussionDocument,
-  CommentReportsDocument,
-  LockDiscussionDocument,
-  ModerateCommentsDocument,
-  ModerationQueueDocument,
-  PinCommentDocument,
-  RejectCommentDocument,
-  ReportCommentDocument,
-  UnlockDiscussionDocument,
-  UnpinCommentDocument,
-} from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'POST',
     path: '/discussions/:discussionId/lock',
     summary: 'Lock a discussion',
-    document: LockDiscussionDocument,
+    field: 'lockDiscussion',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/discussions/:discussionId/unlock',
     summary: 'Unlock a discussion',
-    document: UnlockDiscussionDocument,
+    field: 'unlockDiscussion',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/discussions/:discussionId/archive',
     summary: 'Archive a discussion',
-    document: ArchiveDiscussionDocument,
+    field: 'archiveDiscussion',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/comments/:commentId/approve',
     summary: 'Approve a comment',
-    document: ApproveCommentDocument,
+    field: 'approveComment',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/comments/:commentId/reject',
     summary: 'Reject a comment',
-    document: RejectCommentDocument,
+    field: 'rejectComment',
     status: 200,
-  }),
-  route({
-    method: 'POST',
-    path: '/comments/:commentId/pin',
-    summary: 'Pin a comment',
-    document: PinCommentDocument,
-    status: 200,
-  }),
-  route({
+  },
+  { method: 'POST', path: '/comments/:commentId/pin', summary: 'Pin a comment', field: 'pinComment', status: 200 },
+  {
     method: 'POST',
     path: '/comments/:commentId/unpin',
     summary: 'Unpin a comment',
-    document: UnpinCommentDocument,
+    field: 'unpinComment',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/comments/bulk',
     summary: 'Moderate several comments',
-    document: ModerateCommentsDocument,
+    field: 'moderateComments',
     status: 200,
-    answer: ({ moderateComments }) => ({ data: moderateComments.outcomes }),
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/comments/:commentId/report',
     summary: 'Report a comment',
-    document: ReportCommentDocument,
+    field: 'reportComment',
     status: 201,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/comments/:id/reports',
     summary: "List a comment's reports",
-    document: CommentReportsDocument,
+    field: 'commentReports',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/moderation/queue',
     summary: 'List comments to moderate',
-    document: ModerationQueueDocument,
+    field: 'moderationQueue',
     status: 200,
-  }),
+  },
 ]

@@ -1,12 +1,5 @@
-import { OverviewDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
-    method: 'GET',
-    path: '/overview',
-    summary: 'Retrieve the overview',
-    document: OverviewDocument,
-    status: 200,
-  }),
+export const routes: readonly RouteDefinition[] = [
+  { method: 'GET', path: '/overview', summary: 'Retrieve the overview', field: 'overview', status: 200 },
 ]

@@ -1,4 +1,5 @@
 import { builder } from '../../schema/builder.ts'
+import { namedInRest } from '../../schema/in-rest.ts'
 import { CommentStatusEnum } from '../comments/graphql.ts'
 import { FormerReaderRef } from '../merges/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
@@ -27,7 +28,7 @@ const CommentRef = builder.objectRef<ExportedComment>('ExportedComment').impleme
   description: 'A comment of the reader, in any state.',
   fields: (t) =>
     ({
-      commentId: t.exposeID('id', { description: 'The id of the comment.' }),
+      commentId: t.exposeID('id', { description: 'The id of the comment.', extensions: namedInRest('id') }),
       discussionId: t.exposeID('discussionId', { description: 'The discussion that it belongs to.' }),
       discussionExternalId: t.exposeString('discussionExternalId', {
         description: "The tenant's own key for the page.",
@@ -84,7 +85,7 @@ const NotificationRef = builder.objectRef<ExportedNotification>('ExportedNotific
 const AuditRef = builder.objectRef<ExportedAuditEntry>('ExportedAuditEntry').implement({
   description: 'An action of a moderator or the backend on the reader or their comments, without the actor.',
   fields: (t) => ({
-    entryId: t.exposeID('id', { description: 'The id of the entry.' }),
+    entryId: t.exposeID('id', { description: 'The id of the entry.', extensions: namedInRest('id') }),
     action: t.exposeString('action', { description: 'The action, for example `reader.ban`.' }),
     targetType: t.exposeString('targetType', { description: 'The type of the target: `reader` or `comment`.' }),
     targetId: t.exposeString('targetId', { nullable: true, description: 'The id of the target.' }),

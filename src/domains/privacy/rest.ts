@@ -1,19 +1,13 @@
-import { EraseReaderDocument, ReaderExportDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'GET',
     path: '/readers/:id/export',
     summary: "Export a reader's data",
-    document: ReaderExportDocument,
+    field: 'readerExport',
+    select: '...ReaderExportFields reader { ...ReaderRecordFields }',
     status: 200,
-  }),
-  route({
-    method: 'DELETE',
-    path: '/readers/:readerId',
-    summary: 'Erase a reader',
-    document: EraseReaderDocument,
-    status: 204,
-  }),
+  },
+  { method: 'DELETE', path: '/readers/:readerId', summary: 'Erase a reader', field: 'eraseReader', status: 204 },
 ]

@@ -1,4 +1,5 @@
 import { builder } from '../../schema/builder.ts'
+import { ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { ofComment } from '../client-tokens/scope.ts'
 import { findComment, reactionCountsSchema } from '../comments/comments.ts'
@@ -48,6 +49,7 @@ builder.objectField(CommentRef, 'reactionGroups', (t) =>
     type: [ReactionGroupRef],
     description:
       "The reactions by type: all of the tenant's reaction types in their order, also those with no reaction, then former types that the comment still has.",
+    extensions: ONLY_WHERE_NAMED,
     resolve: (comment, _args, ctx) => reactionGroupsOf(ctx, comment),
   }),
 )
@@ -69,6 +71,7 @@ const reactionPayload = (
     type: CommentRef,
     nullable: true,
     description: 'The comment after the change. Null if it has left the view meanwhile.',
+    extensions: ONLY_WHERE_NAMED,
     resolve: ({ reaction }, _args, ctx) => findComment(ctx, reaction.commentId),
   }),
 })

@@ -1,40 +1,42 @@
-import {
-  CommentReactionsDocument,
-  RemoveReactionDocument,
-  SetReactionDocument,
-  ToggleReactionDocument,
-} from '../../generated/documents.ts'
-import { listOf, type Route, route } from '../../schema/route.ts'
+import { listOf, type RelayConnection, type RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'GET',
     path: '/comments/:id/reactions',
     summary: "List a comment's reactions",
     description: 'Returns the reactions to a comment, and how many there are of each type.',
-    document: CommentReactionsDocument,
+    operation: `query CommentReactions($id: ID!, $type: String, $first: Int, $after: String) {
+      comment(id: $id) {
+        reactionCounts
+        reactions(type: $type, first: $first, after: $after) { ...HeldReactionConnectionFields }
+      }
+    }`,
     status: 200,
-    answer: ({ comment }) => comment && { reactionCounts: comment.reactionCounts, ...listOf(comment.reactions) },
-  }),
-  route({
+    answer: ({ comment }: { comment: { reactionCounts: object; reactions: RelayConnection } }) => ({
+      reactionCounts: comment.reactionCounts,
+      ...listOf(comment.reactions),
+    }),
+  },
+  {
     method: 'POST',
     path: '/comments/:commentId/reactions',
     summary: 'Toggle a reaction',
-    document: ToggleReactionDocument,
+    field: 'toggleReaction',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'PUT',
     path: '/comments/:commentId/reaction',
     summary: 'Set a reaction',
-    document: SetReactionDocument,
+    field: 'setReaction',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'DELETE',
     path: '/comments/:commentId/reaction',
     summary: 'Remove a reaction',
-    document: RemoveReactionDocument,
+    field: 'removeReaction',
     status: 200,
-  }),
+  },
 ]

@@ -1,73 +1,77 @@
-import {
-  BanReaderDocument,
-  CreateIdentitySecretDocument,
-  IdentityKeySetDocument,
-  IdentitySecretsDocument,
-  ReaderDocument,
-  ReadersDocument,
-  RevokeIdentitySecretDocument,
-  UnbanReaderDocument,
-  ViewerDocument,
-} from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
+/** What more moderators see of a reader, and what more readers see of themselves. */
+export const fragments = [
+  'fragment ReaderRecordFields on Reader { ...ReaderFields ban { ...BanFields } createdAt }',
+  'fragment ViewerFields on Reader { ...ReaderFields ban { ...ViewerBanFields } }',
+  'fragment ViewerBanFields on Ban { until }',
+]
+
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'POST',
     path: '/identity-secrets',
     summary: 'Create an identity secret',
-    document: CreateIdentitySecretDocument,
+    field: 'createIdentitySecret',
     status: 201,
-  }),
-  route({
-    method: 'GET',
-    path: '/identity-secrets',
-    summary: 'List identity secrets',
-    document: IdentitySecretsDocument,
-    status: 200,
-  }),
-  route({
+  },
+  { method: 'GET', path: '/identity-secrets', summary: 'List identity secrets', field: 'identitySecrets', status: 200 },
+  {
     method: 'DELETE',
     path: '/identity-secrets/:kid',
     summary: 'End an identity secret',
-    document: RevokeIdentitySecretDocument,
+    field: 'revokeIdentitySecret',
     status: 204,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/identity-key-set',
     summary: 'Retrieve the identity key set',
-    document: IdentityKeySetDocument,
+    field: 'identityKeySet',
     status: 200,
-    answer: ({ identityKeySet }) => identityKeySet,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/readers',
     summary: 'List readers',
-    document: ReadersDocument,
+    operation: `query Readers($first: Int, $after: String, $externalId: String, $search: String) {
+      readers(first: $first, after: $after, externalId: $externalId, search: $search) {
+        nodes { ...ReaderRecordFields }
+        pageInfo { ...PageInfoFields }
+      }
+    }`,
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/readers/me',
     summary: 'Retrieve the asserted reader',
-    document: ViewerDocument,
+    field: 'viewer',
+    select: '...ViewerFields',
     status: 200,
-  }),
-  route({ method: 'GET', path: '/readers/:id', summary: 'Retrieve a reader', document: ReaderDocument, status: 200 }),
-  route({
+  },
+  {
+    method: 'GET',
+    path: '/readers/:id',
+    summary: 'Retrieve a reader',
+    field: 'reader',
+    select: '...ReaderRecordFields',
+    status: 200,
+  },
+  {
     method: 'POST',
     path: '/readers/:readerId/ban',
     summary: 'Ban a reader',
-    document: BanReaderDocument,
+    field: 'banReader',
+    select: 'reader { ...ReaderRecordFields }',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/readers/:readerId/unban',
     summary: 'Unban a reader',
-    document: UnbanReaderDocument,
+    field: 'unbanReader',
+    select: 'reader { ...ReaderRecordFields }',
     status: 200,
-  }),
+  },
 ]

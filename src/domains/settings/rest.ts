@@ -1,38 +1,14 @@
-import {
-  PublicSettingsDocument,
-  SettingsDocument,
-  UpdateSettingsDocument,
-  WordMatchesDocument,
-} from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
-    method: 'GET',
-    path: '/settings',
-    summary: 'Retrieve the settings',
-    document: SettingsDocument,
-    status: 200,
-  }),
-  route({
+export const routes: readonly RouteDefinition[] = [
+  { method: 'GET', path: '/settings', summary: 'Retrieve the settings', field: 'settings', status: 200 },
+  {
     method: 'GET',
     path: '/settings/public',
     summary: 'Retrieve the public settings',
-    document: PublicSettingsDocument,
+    field: 'publicSettings',
     status: 200,
-  }),
-  route({
-    method: 'PATCH',
-    path: '/settings',
-    summary: 'Update the settings',
-    document: UpdateSettingsDocument,
-    status: 200,
-  }),
-  route({
-    method: 'POST',
-    path: '/settings/word-matches',
-    summary: 'Try a word list',
-    document: WordMatchesDocument,
-    status: 200,
-  }),
+  },
+  { method: 'PATCH', path: '/settings', summary: 'Update the settings', field: 'updateSettings', status: 200 },
+  { method: 'POST', path: '/settings/word-matches', summary: 'Try a word list', field: 'wordMatches', status: 200 },
 ]

@@ -2,6 +2,7 @@ import type { Ctx } from '../../core/context.ts'
 import { EVENT_HELP } from '../../core/event-help.ts'
 import { EVENT_TYPES, type EventActor } from '../../core/events.ts'
 import { builder } from '../../schema/builder.ts'
+import { ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
 import { asksOnlyFor } from '../../schema/plan.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { ofDiscussion } from '../client-tokens/scope.ts'
@@ -74,6 +75,7 @@ builder.objectField(DiscussionRef, 'presence', (t) =>
   t.field({
     type: PresenceRef,
     description: 'The open streams of the discussion.',
+    extensions: ONLY_WHERE_NAMED,
     resolve: ({ id }, _args, ctx) => getPresence(ctx, id),
   }),
 )

@@ -1,28 +1,37 @@
-import type { DocumentNode } from 'graphql'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-import {
-  CreateStreamTicketDocument,
-  DiscussionEventsDocument,
-  DiscussionPresenceDocument,
-} from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
-
-export const routes: Route[] = [
-  route({
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'POST',
     path: '/stream/ticket',
     summary: 'Create a stream ticket',
-    document: CreateStreamTicketDocument,
+    field: 'createStreamTicket',
     status: 201,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/discussions/:id/presence',
     summary: "Count a discussion's open streams",
-    document: DiscussionPresenceDocument,
+    operation: `query DiscussionPresence($id: ID!) {
+      discussion(by: { id: $id }) { presence { ...PresenceFields } }
+    }`,
     status: 200,
-  }),
+  },
 ]
 
 /** The data of events, with the same fields that REST shows of these types. */
-export const eventDocument: DocumentNode = DiscussionEventsDocument
+export const eventOperation = `
+  subscription DiscussionEvents($discussionId: ID!, $lastEventId: String) {
+    discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) {
+      data {
+        ... on CommentEventData {
+          comment { ...CommentFields }
+          # Optional: most events have no such member.
+          tombstones @include(if: true) { ...CommentFields }
+        }
+        ... on ReactionEventData { commentId type previousType reactionCounts reader { ...ReaderFields } }
+        ... on DiscussionEventData { discussion { ...DiscussionFields } }
+        ... on ReplyNotificationData { comment { ...CommentFields } parentCommentId recipient { ...EventRecipientFields } }
+      }
+    }
+  }`

@@ -1,19 +1,6 @@
-import { LoginDocument, MeDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({
-    method: 'POST',
-    path: '/admin/auth/login',
-    summary: 'Log in as an admin',
-    document: LoginDocument,
-    status: 200,
-  }),
-  route({
-    method: 'GET',
-    path: '/admin/me',
-    summary: 'Retrieve the current admin',
-    document: MeDocument,
-    status: 200,
-  }),
+export const routes: readonly RouteDefinition[] = [
+  { method: 'POST', path: '/admin/auth/login', summary: 'Log in as an admin', field: 'login', status: 200 },
+  { method: 'GET', path: '/admin/me', summary: 'Retrieve the current admin', field: 'me', status: 200 },
 ]

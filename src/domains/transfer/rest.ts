@@ -1,7 +1,6 @@
-import { ImportDocument, ImportsDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: readonly Route[] = [
-  route({ method: 'GET', path: '/imports', summary: 'List imports', document: ImportsDocument, status: 200 }),
-  route({ method: 'GET', path: '/imports/:id', summary: 'Retrieve an import', document: ImportDocument, status: 200 }),
+export const routes: readonly RouteDefinition[] = [
+  { method: 'GET', path: '/imports', summary: 'List imports', field: 'imports', status: 200 },
+  { method: 'GET', path: '/imports/:id', summary: 'Retrieve an import', field: 'import', status: 200 },
 ]

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { requireCaller } from '../../core/context.ts'
 import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '../../core/tenant-settings.ts'
 import { builder } from '../../schema/builder.ts'
+import { ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
 import { NodeRef } from '../../schema/node.ts'
 import { inputFields, outputFields } from '../../schema/checked.ts'
 import { MEASURED } from '../../schema/plan.ts'
@@ -157,6 +158,7 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
     ownPolicy: t.field({
       type: OwnPolicyRef,
       description: 'The values that the endpoint sets itself.',
+      extensions: ONLY_WHERE_NAMED,
       resolve: ({ policy }) => readOverrides(policy),
     }),
     secrets: t.field({
@@ -166,10 +168,12 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
     }),
     deliveriesHeld: t.int({
       description: `Deliveries that wait for it to be enabled. Counted up to ${HELD_LIMIT.toLocaleString('en').replace(',', ' ')}: that number means that many or more.`,
+      extensions: ONLY_WHERE_NAMED,
       resolve: ({ id }, _args, ctx) => countHeldDeliveries(ctx, id),
     }),
     verificationPending: t.boolean({
       description: 'Whether a handshake is due or running. lastVerification has its result.',
+      extensions: ONLY_WHERE_NAMED,
       resolve: ({ challenge }) => challenge !== null,
     }),
     lastVerification: t.field({

@@ -1,121 +1,103 @@
-import {
-  CreateWebhookEndpointDocument,
-  DeleteWebhookEndpointDocument,
-  EnableWebhookEndpointDocument,
-  RedeliverDeliveryDocument,
-  ReplayWebhookEventsDocument,
-  RevokeWebhookSecretDocument,
-  RotateWebhookSecretDocument,
-  TestWebhookEndpointDocument,
-  UpdateWebhookEndpointDocument,
-  VerifyWebhookEndpointDocument,
-  WebhookDeliveriesDocument,
-  WebhookDeliveryDocument,
-  WebhookEndpointDocument,
-  WebhookEndpointsDocument,
-} from '../../generated/documents.ts'
-import { type Route, route } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../schema/route.ts'
 
-export const routes: Route[] = [
-  route({
+/** The one delivery, with what its attempts send. */
+export const fragments = ['fragment DeliveryDetailFields on Delivery { ...DeliveryFields body headers }']
+
+export const routes: readonly RouteDefinition[] = [
+  {
     method: 'POST',
     path: '/webhooks',
     summary: 'Create a webhook endpoint',
-    document: CreateWebhookEndpointDocument,
+    field: 'createWebhookEndpoint',
     status: 201,
-    answer: ({ createWebhookEndpoint: { webhookEndpoint, ...shown } }) => ({ ...webhookEndpoint, ...shown }),
-  }),
-  route({
-    method: 'GET',
-    path: '/webhooks',
-    summary: 'List webhook endpoints',
-    document: WebhookEndpointsDocument,
-    status: 200,
-  }),
-  route({
+  },
+  { method: 'GET', path: '/webhooks', summary: 'List webhook endpoints', field: 'webhookEndpoints', status: 200 },
+  {
     method: 'GET',
     path: '/webhooks/:id',
     summary: 'Retrieve a webhook endpoint',
-    document: WebhookEndpointDocument,
+    field: 'webhookEndpoint',
+    select: '...WebhookEndpointFields deliveriesHeld verificationPending',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'PATCH',
     path: '/webhooks/:id',
     summary: 'Update a webhook endpoint',
-    document: UpdateWebhookEndpointDocument,
+    field: 'updateWebhookEndpoint',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'DELETE',
     path: '/webhooks/:id',
     summary: 'Delete a webhook endpoint',
-    document: DeleteWebhookEndpointDocument,
+    field: 'deleteWebhookEndpoint',
     status: 204,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/webhooks/:id/verify',
     summary: 'Verify a webhook endpoint',
-    document: VerifyWebhookEndpointDocument,
+    field: 'verifyWebhookEndpoint',
     status: 202,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/webhooks/:id/rotate-secret',
     summary: "Rotate a webhook endpoint's secret",
-    document: RotateWebhookSecretDocument,
+    field: 'rotateWebhookSecret',
     status: 200,
-    answer: ({ rotateWebhookSecret: { webhookEndpoint, ...shown } }) => ({ ...webhookEndpoint, ...shown }),
-  }),
-  route({
+  },
+  {
     method: 'DELETE',
     path: '/webhooks/:id/secrets/:kid',
     summary: "End a webhook endpoint's secret",
-    document: RevokeWebhookSecretDocument,
+    field: 'revokeWebhookSecret',
     status: 204,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/webhooks/:id/test',
     summary: 'Send a test event',
-    document: TestWebhookEndpointDocument,
+    field: 'testWebhookEndpoint',
     status: 202,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/webhooks/:id/replay',
     summary: 'Replay undelivered events',
-    document: ReplayWebhookEventsDocument,
+    field: 'replayWebhookEvents',
     status: 202,
-    answer: ({ replayWebhookEvents: { queued } }) => ({ queued }),
-  }),
-  route({
+    // A copy has its own name in OpenAPI.
+    answer: ({ replayWebhookEvents }: { replayWebhookEvents: object }) => ({ ...replayWebhookEvents }),
+  },
+  {
     method: 'POST',
     path: '/admin/webhooks/:id/enable',
     summary: 'Enable a webhook endpoint',
-    document: EnableWebhookEndpointDocument,
+    field: 'enableWebhookEndpoint',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/webhooks/:id/deliveries',
     summary: 'List webhook deliveries',
-    document: WebhookDeliveriesDocument,
+    field: 'webhookDeliveries',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'GET',
     path: '/webhooks/:id/deliveries/:deliveryId',
     summary: 'Retrieve a webhook delivery',
-    document: WebhookDeliveryDocument,
+    field: 'webhookDelivery',
+    select: '...DeliveryDetailFields',
     status: 200,
-  }),
-  route({
+  },
+  {
     method: 'POST',
     path: '/webhooks/:id/deliveries/:deliveryId/redeliver',
     summary: 'Redeliver a webhook delivery',
-    document: RedeliverDeliveryDocument,
+    field: 'redeliverDelivery',
     status: 202,
-  }),
+  },
 ]

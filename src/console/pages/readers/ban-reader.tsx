@@ -5,7 +5,7 @@ import type { ReactNode } from 'react'
 import {
   BanReaderDocument,
   QueuedReaderDocument,
-  type ReaderBanFragment,
+  type BanFieldsFragment,
   ReaderDocument,
   ReadersDocument,
 } from '../../../generated/console.ts'
@@ -48,7 +48,7 @@ export function BanReader({
   readerId: string
   name: string
   /** The ban in force, which the new one replaces. */
-  ban: ReaderBanFragment | null
+  ban: BanFieldsFragment | null
   /** Information to show first. */
   children?: ReactNode
   onBanned?: () => void

@@ -1,16 +1,16 @@
 import { Alert, Badge, Text } from '@mantine/core'
 import { IconBan } from '../../ui/icons.tsx'
 
-import type { ReaderBanFragment } from '../../../generated/console.ts'
+import type { BanFieldsFragment } from '../../../generated/console.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
-export const BanBadge = ({ shadow }: Pick<ReaderBanFragment, 'shadow'>) => (
+export const BanBadge = ({ shadow }: Pick<BanFieldsFragment, 'shadow'>) => (
   <Badge leftSection={<IconBan size={12} aria-hidden />}>{shadow ? 'banned in shadow' : 'banned'}</Badge>
 )
 
 /** The ban in force: its effect, its start, its end and its reason. */
-export function BanState({ ban: { shadow, bannedAt, until, reason } }: { ban: ReaderBanFragment }) {
+export function BanState({ ban: { shadow, bannedAt, until, reason } }: { ban: BanFieldsFragment }) {
   return (
     <Alert variant="default" icon={<IconBan aria-hidden />} title={shadow ? 'Shadow ban' : 'Banned'}>
       <Text size="sm">
