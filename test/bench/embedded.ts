@@ -7,37 +7,30 @@ import { migrate } from '../../src/data/migrate.ts'
 import { listLevel } from '../../src/domains/comments/list-sql.ts'
 import { selectComment } from '../../src/domains/comments/comment.ts'
 import { fill, type Filled } from './fill.ts'
-import { median } from './service.ts'
+import { inTurns, printTurns } from './figures.ts'
+import { closing } from './scripts.ts'
+import { sized } from './size.ts'
 
-const ROUNDS = 5
-const TIMES = 300
+const TIMES = sized(300, 10)
 
 const TENANT = statement('bench_tenant', "INSERT INTO tenants (id, slug) VALUES ($1, 'demo')")
 
 /** Statements on the embedded database, beside the same by PGlite's own `query`. */
-export async function benchEmbedded(): Promise<void> {
-  console.log("embedded: ms a statement, median of five rounds, through the driver beside PGlite's own query")
-  const pglite = await PGlite.create({ startParams: startParams(PGlite) })
-  const { db, exclusively, close } = await overPGlite(pglite)
-  try {
+export const benchEmbedded = (): Promise<void> =>
+  closing(async (opened) => {
+    const pglite = await PGlite.create({ startParams: startParams(PGlite) })
+    const { db, exclusively } = opened(await overPGlite(pglite))
     await exclusively(migrate)
     await db.query(TENANT, [newId()])
-    const filled = await fill(db, { discussions: 50, comments: 200, readers: 200 })
+    const filled = await fill(db, { discussions: sized(50, 5), comments: sized(200, 40), readers: sized(200, 10) })
     const own: Sql = async <Row>({ text }: { text: string }, params: readonly unknown[] = []) =>
       (await pglite.query<Row>(text, [...params])).rows
-    for (const [name, run] of Object.entries(STATEMENTS)) {
-      const ms: { driver: number[]; own: number[] } = { driver: [], own: [] }
-      for (let round = 0; round < ROUNDS; round++) {
-        ms.driver.push(await timeOf((n) => run(db.query, filled, n)))
-        ms.own.push(await timeOf((n) => run(own, filled, n)))
-      }
-      const [through, beside] = [median(ms.driver), median(ms.own)]
-      console.log(`  ${name}: ${through.toFixed(2)}, PGlite ${beside.toFixed(2)}: ${(through / beside).toFixed(2)} x`)
+    for (const [name, ask] of Object.entries(STATEMENTS)) {
+      const measure = async (sql: Sql) => ({ ms: await timeOf((n) => ask(sql, filled, n)) })
+      const rounds = await inTurns({ PGlite: own, 'the driver': db.query }, measure, { rounds: 5, warm: 0 })
+      printTurns(`embedded: ${name}, a statement through the driver beside PGlite's own query`, rounds)
     }
-  } finally {
-    await close()
-  }
-}
+  })
 
 const STATEMENTS: Readonly<Record<string, (sql: Sql, filled: Filled, n: number) => Promise<unknown>>> = {
   'a comment by its id': (sql, { tenantId, commentIds }, n) =>

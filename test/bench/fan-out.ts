@@ -1,8 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 
+import { times } from './figures.ts'
 import type { Listeners } from './listening.ts'
-import { median } from './service.ts'
-import { cpuMs, type Peer } from './stream-peers.ts'
+import type { Peer } from './stream-peers.ts'
+import { pause, sized } from './size.ts'
 
 /** How a round publishes: so many events at once, each so often. */
 export interface Rhythm {
@@ -11,18 +12,15 @@ export interface Rhythm {
   everyMs: number
 }
 
-/** 50 events a second each. */
-export const RHYTHMS: readonly Rhythm[] = [
-  { name: 'one each 20 ms', atOnce: 1, everyMs: 20 },
-  { name: '16 each 320 ms', atOnce: 16, everyMs: 320 },
-]
-const SECONDS = 3
+const SPAN_MS = sized(3000, 100)
+/** Of what is not measured: first compilations and allocations. */
+const WARM_MS = sized(1000, 1)
 /** Streams may differ by these bytes of heartbeats. */
 const HEARTBEATS = 64
 
-export interface FanOut {
-  /** Microseconds of the sending process for each event at each stream. */
-  micros: number
+interface FanOut {
+  /** Of the sending process, for each event at each stream. */
+  cpuMicros: number
   /** Milliseconds from the request that publishes an event to its arrival. */
   p50: number
   p99: number
@@ -35,38 +33,37 @@ export async function fanOut(
   { streams, rhythm }: { streams: number; rhythm: Rhythm },
 ): Promise<FanOut> {
   await listeners.open(peer.port, peer.head, streams)
-  await setTimeout(1000)
-  // Not measured: first compilations and allocations.
-  await publish(peer, { ...rhythm, times: Math.ceil(1000 / rhythm.everyMs) })
+  await pause(1000)
+  await publish(peer, rhythm, WARM_MS)
   await listeners.settled()
   await listeners.reset()
-  const cpu = cpuMs(peer)
-  const times = Math.ceil((SECONDS * 1000) / rhythm.everyMs)
-  await publish(peer, { ...rhythm, times })
-  const { least, most } = await listeners.settled()
-  const micros = ((cpuMs(peer) - cpu) * 1000) / (times * rhythm.atOnce * streams)
-  const delays = (await listeners.delays()).toSorted((a, b) => a - b)
-  await listeners.close()
-  await setTimeout(500)
-  if (most - least > HEARTBEATS || least === 0) throw new Error(`${peer.name}: streams got ${least} to ${most} bytes`)
-  const at = (share: number): number => delays[Math.floor(delays.length * share)] ?? NaN
-  return { micros, p50: at(0.5), p99: at(0.99) }
+  const cpu = peer.cpuMs()
+  const events = await publish(peer, rhythm, SPAN_MS)
+  await allEqual(listeners)
+  const cpuMicros = ((peer.cpuMs() - cpu) * 1000) / (events * streams)
+  const delays = await listeners.delays()
+  await listeners.drop()
+  await pause(500)
+  return { cpuMicros, ...times(delays) }
 }
 
-async function publish(peer: Peer, { atOnce, everyMs, times }: Rhythm & { times: number }): Promise<void> {
+/** Waits for the last event. Throws if a stream has received less than another. */
+export async function allEqual(listeners: Listeners): Promise<{ least: number; at: number }> {
+  const { least, most, at } = await listeners.settled()
+  if (most - least > HEARTBEATS || least === 0) throw new Error(`streams got ${least} to ${most} bytes`)
+  return { least, at }
+}
+
+/** Publishes for so long. Gives the number of events. */
+async function publish(peer: Peer, { atOnce, everyMs }: Rhythm, spanMs: number): Promise<number> {
+  const count = Math.ceil(spanMs / everyMs)
   const begun = performance.now()
   const published: Promise<void>[] = []
-  for (let n = 0; n < times; n++) {
+  for (let n = 0; n < count; n++) {
     const wait = begun + n * everyMs - performance.now()
     if (wait > 0) await setTimeout(wait)
     published.push(peer.publish(atOnce))
   }
   await Promise.all(published)
+  return count * atOnce
 }
-
-/** Of each figure the median. */
-export const medianOf = (all: readonly FanOut[]): FanOut => ({
-  micros: median(all.map(({ micros }) => micros)),
-  p50: median(all.map(({ p50 }) => p50)),
-  p99: median(all.map(({ p99 }) => p99)),
-})

@@ -1,7 +1,8 @@
 import { newId } from '../../src/core/ids.ts'
 import { type Db, statement } from '../../src/core/sql.ts'
-import { openServer } from '../../src/data/server.ts'
 import { unnamed } from '../harness/sql.ts'
+import { closing } from './scripts.ts'
+import { openDatabase } from './service.ts'
 
 export interface Filled {
   tenantId: string
@@ -52,18 +53,14 @@ interface Size {
 }
 
 /** Writes discussions with comments of many readers straight into the database, without events. */
-export async function fillDiscussions(url: string, size: Size): Promise<Filled> {
-  const { db, close } = await openServer({ url, size: 1, onError: () => undefined })
-  try {
-    return await fill(db, size)
-  } finally {
-    await close()
-  }
-}
+export const fillDiscussions = (service: { databaseUrl: string }, size: Size): Promise<Filled> =>
+  closing(async (opened) => fill(opened(await openDatabase(service)).db, size))
+
+export const demoTenant = async (db: Db): Promise<string> => (await db.query<{ id: string }>(TENANT))[0]?.id ?? ''
 
 /** The same on a database that is open and has a tenant `demo`. */
 export async function fill(db: Db, size: Size): Promise<Filled> {
-  const tenantId = (await db.query<{ id: string }>(TENANT))[0]?.id ?? ''
+  const tenantId = await demoTenant(db)
   const ids = (n: number): string[] => Array.from({ length: n }, newId)
   const [readerIds, discussionIds] = [ids(size.readers), ids(size.discussions)]
   await db.transaction(async (sql) => {

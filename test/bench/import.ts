@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -10,12 +10,16 @@ import pg from 'pg'
 import type { Item } from '../../src/domains/transfer/item.ts'
 import { randomOf } from '../harness/random.ts'
 import { writeItems } from '../harness/transfer.ts'
-import { httpRequest, load, type LoadResult } from './load.ts'
-import { addTenant, headersOf } from './neighbours.ts'
-import { type BenchService, cpuMsOf, median, startBenchService } from './service.ts'
+import { inTurns, print, printTurns, run } from './figures.ts'
+import { load, type LoadResult } from './load.ts'
+import { addTenant, postsOf } from './neighbours.ts'
+import { allCpuMsOf, backendsMs, residentBytes, unlessGone } from './proc.ts'
+import { closing } from './scripts.ts'
+import { type BenchService, startBenchService } from './service.ts'
+import { isSmallest, missing, sized } from './size.ts'
 
 const CLI = join(import.meta.dirname, '../../dist/cli/cli.js')
-const COMMENTS = Number(process.env.IMPORT_COMMENTS ?? 100_000)
+const COMMENTS = Number(process.env.IMPORT_COMMENTS ?? sized(100_000, 2000))
 const PER_DISCUSSION = 200
 const PER_READER = 20
 /** The tables of the file's items. */
@@ -26,31 +30,26 @@ const BESIDE = ['import_items', 'analytics_activity', 'analytics_discussions', '
 const YEARS_MS = 2e11
 const CONNECTIONS = 4
 const SECONDS = 4
-const ROUNDS = 3
 const SAMPLE_MS = 100
-const TARGETS = { copy: 0.25, p99: 1.3 }
 
 /**
  * An import by the built command, beside COPY of the rows that it has made, and the times of
  * another tenant's posts with and without an import under way, turn by turn.
  */
-export async function benchImport(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-bench-'))
-  const file = join(folder, 'items.jsonl')
-  const service = await startBenchService()
-  const database = new pg.Client({ connectionString: service.databaseUrl })
-  await database.connect()
-  try {
+export const benchImport = (): Promise<void> =>
+  closing(async (opened) => {
+    const folder = mkdtempSync(join(tmpdir(), 'engagement-bench-'))
+    opened({ close: () => rmSync(folder, { recursive: true, force: true }) })
+    const file = join(folder, 'items.jsonl')
+    const service = opened(await startBenchService())
+    const database = new pg.Client({ connectionString: service.databaseUrl })
+    await database.connect()
+    opened({ close: () => database.end() })
     writeItems(file, makeItems())
-    console.log(`import: ${COMMENTS} comments, each of some 170 characters, half of them replies`)
+    print(`import: ${COMMENTS} comments, each of some 170 characters, half of them replies`)
     await benchRate({ service, database, file, folder })
     await benchNeighbour(service, file)
-  } finally {
-    await database.end()
-    await service.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+  })
 
 function makeItems(): Item[] {
   const random = randomOf(1)
@@ -100,29 +99,12 @@ async function benchRate({ service, database, file, folder }: Stage): Promise<vo
   const bare = await copyRows(service.databaseUrl, folder)
   const rate = (took: number): string => `${(COMMENTS / took).toFixed(0)} comments/s`
   const micros = (ms: number): string => `${((ms * 1000) / COMMENTS).toFixed(0)} µs`
-  console.log(`  import                       ${rate(seconds)}, ${seconds.toFixed(1)} s with its start
+  print(`  import                       ${rate(seconds)}, ${seconds.toFixed(1)} s with its start
     CPU of a comment           ${micros(cpuMs)}, of PostgreSQL ${micros(ofPostgres)}
     memory, at most            ${peakMb.toFixed(0)} MB
-  COPY of all that it has made ${rate(bare.whole)}: ${(bare.whole / seconds).toFixed(2)} x (target: at least ${TARGETS.copy})
+  COPY of all that it has made ${rate(bare.whole)}: ${(bare.whole / seconds).toFixed(2)} x (target: at least 0.25)
     readers, pages, comments   ${rate(bare.indexed)}: ${(bare.indexed / seconds).toFixed(2)} x
       to tables without index  ${rate(bare.plain)}: ${(bare.plain / seconds).toFixed(2)} x`)
-}
-
-/** Milliseconds of CPU of each connection to the database, whose server is on this machine. */
-async function backendsMs(database: pg.Client): Promise<Map<number, number>> {
-  const { rows } = await database.query<{ pid: number }>(
-    'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
-  )
-  return new Map(rows.map(({ pid }) => [pid, unlessGone(() => cpuMsOf(pid)) ?? 0]))
-}
-
-/** The kernel's data on a process, which may have ended. */
-function unlessGone<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
 }
 
 interface RunningImport {
@@ -149,8 +131,8 @@ function startImport({ databaseUrl, keys }: BenchService, tenant: string, file: 
   const used = { cpuMs: 0, peakMb: 0 }
   const sample = (): void => {
     const { pid = 0 } = child
-    used.cpuMs = unlessGone(() => cpuMsOf(pid)) ?? used.cpuMs
-    used.peakMb = unlessGone(() => peakMbOf(pid)) ?? used.peakMb
+    used.cpuMs = unlessGone(() => allCpuMsOf(pid)) ?? used.cpuMs
+    used.peakMb = (unlessGone(() => residentBytes(pid, 'VmHWM')) ?? 0) / 1024 / 1024 || used.peakMb
   }
   const exited = once(child, 'exit') as Promise<[number | null]>
   return {
@@ -161,17 +143,11 @@ function startImport({ databaseUrl, keys }: BenchService, tenant: string, file: 
       return { ...used, seconds: (performance.now() - startedAt) / 1000 }
     }),
     stop: async () => {
-      if (!child.kill('SIGINT')) throw new Error('the import was over before the posts: IMPORT_COMMENTS is too small')
+      if (!child.kill('SIGINT') && !isSmallest)
+        throw new Error('the import was over before the posts: IMPORT_COMMENTS is too small')
       await exited
     },
   }
-}
-
-/** The most memory that a process had resident. Throws for one that has ended. */
-function peakMbOf(pid: number): number {
-  const match = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  if (match === null) throw new Error(`the process ${pid} has ended`)
-  return Number(match[1]) / 1024
 }
 
 interface Copied {
@@ -206,40 +182,31 @@ async function psql(databaseUrl: string, command: string): Promise<void> {
   const child = spawn('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', databaseUrl, '-c', command], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  const [code] = (await once(child, 'exit')) as [number | null]
+  const [code] = (await once(child, 'exit').catch(missing('psql'))) as [number | null]
   if (code !== 0) throw new Error(`psql ended with ${code}: ${command}`)
 }
 
 /** Another tenant's posts, alone and beside an import, turn by turn. */
 async function benchNeighbour(service: BenchService, file: string): Promise<void> {
-  const headers = await headersOf(await addTenant(service, 'neighbour'))
-  const requests = Array.from({ length: 2000 }, (_, n) => {
-    const body = JSON.stringify({ body: `A comment beside an import (${n})` })
-    return httpRequest('POST', `/api/v1/discussions/by-external/page-${n % 50}/comments`, headers, body)
-  })
-  const run = async (seconds = SECONDS): Promise<LoadResult> => {
-    const result = await load({ port: service.port, connections: CONNECTIONS, seconds, requests })
-    const statuses = Object.keys(result.statuses).join()
-    if (statuses !== '201') throw new Error(`answers were ${JSON.stringify(result.statuses)}`)
-    return result
-  }
-  const besideImport = async (tenant: string): Promise<LoadResult> => {
+  const requests = await postsOf(await addTenant(service, 'neighbour'), 2000)
+  const alone = (seconds = SECONDS): Promise<LoadResult> =>
+    load({ port: service.port, connections: CONNECTIONS, seconds, requests })
+  let imports = 0
+  const beside = async (): Promise<LoadResult> => {
+    const tenant = `beside-${imports++}`
     await addTenant(service, tenant)
     const running = startImport(service, tenant, file)
     const failed = running.ended.catch(() => 'it was stopped')
     await Promise.race([running.begun, failed])
     // By then the import knows that it is not alone.
-    await run(1)
-    const result = await run()
+    await alone(1)
+    const result = await alone()
     await running.stop()
     return result
   }
-  await run()
-  const rounds: { alone: LoadResult; beside: LoadResult }[] = []
-  for (let n = 0; n < ROUNDS; n++) rounds.push({ alone: await run(), beside: await besideImport(`beside-${n}`) })
-  const of = (pick: (each: (typeof rounds)[number]) => number): string => median(rounds.map(pick)).toFixed(2)
-  console.log(`  posts of another tenant, ${CONNECTIONS} connections, median of ${ROUNDS} rounds
-    alone   p50 ${of(({ alone }) => alone.p50)} ms, p99 ${of(({ alone }) => alone.p99)} ms, ${of(({ alone }) => alone.perSecond)} posts/s
-    beside  p50 ${of(({ beside }) => beside.p50)} ms, p99 ${of(({ beside }) => beside.p99)} ms, ${of(({ beside }) => beside.perSecond)} posts/s
-    ratio   p50 ${of(({ alone, beside }) => beside.p50 / alone.p50)}, p99 ${of(({ alone, beside }) => beside.p99 / alone.p99)} (target: at most ${TARGETS.p99})`)
+  await alone()
+  const rounds = await inTurns({ alone: () => alone(), beside }, run, { rounds: 3, warm: 0 })
+  printTurns(`import: posts of another tenant, ${CONNECTIONS} connections`, rounds, {
+    beside: ['alone', 'p99 at most 1.3'],
+  })
 }

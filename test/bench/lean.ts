@@ -6,6 +6,9 @@ import { promisify } from 'node:util'
 
 import type pg from 'pg'
 
+import { rateOf } from './measure.ts'
+import { missing } from './size.ts'
+
 export const LEAN_CONNECTIONS = 16
 const DISCUSSIONS = 500
 const READERS = 1000
@@ -64,19 +67,13 @@ const create = (discussion: string, reader: string): string => `
 export const makeLean = (pool: pg.Pool): Promise<unknown> => pool.query(SCHEMA)
 
 /** Statements per second over a pool of LEAN_CONNECTIONS. */
-export async function runLean(pool: pg.Pool, seconds: number): Promise<number> {
+export function runLean(pool: pg.Pool, seconds: number): Promise<number> {
   const text = create('$1', '$2')
-  const until = performance.now() + seconds * 1000
-  const started = performance.now()
-  let count = 0
-  const loop = async (): Promise<void> => {
-    for (; performance.now() < until; count++) {
-      const values = [DISCUSSIONS, READERS].map((most) => 1 + Math.floor(Math.random() * most))
-      await pool.query({ name: 'lean', text, values })
-    }
+  const one = (): Promise<unknown> => {
+    const values = [DISCUSSIONS, READERS].map((most) => 1 + Math.floor(Math.random() * most))
+    return pool.query({ name: 'lean', text, values })
   }
-  await Promise.all(Array.from({ length: LEAN_CONNECTIONS }, loop))
-  return count / ((performance.now() - started) / 1000)
+  return rateOf(one, { connections: LEAN_CONNECTIONS, seconds })
 }
 
 const run = promisify(execFile)
@@ -88,8 +85,20 @@ export async function pgbenchLean(databaseUrl: string, seconds: number): Promise
   try {
     const random = `\\set d random(1, ${DISCUSSIONS})\n\\set r random(1, ${READERS})\n`
     writeFileSync(file, `${random}${create(':d', ':r').replaceAll(/\s*\n\s*/g, ' ')};\n`)
-    const options = ['-n', '-M', 'prepared', '-c', `${LEAN_CONNECTIONS}`, '-j', '2', '-T', `${seconds}`, '-f', file]
-    const { stdout } = await run('pgbench', [...options, databaseUrl])
+    const options = [
+      '-n',
+      '-M',
+      'prepared',
+      '-c',
+      `${LEAN_CONNECTIONS}`,
+      '-j',
+      '2',
+      '-T',
+      `${Math.ceil(seconds)}`,
+      '-f',
+      file,
+    ]
+    const { stdout } = await run('pgbench', [...options, databaseUrl]).catch(missing('pgbench'))
     return Number(/^tps = ([\d.]+)/m.exec(stdout)?.[1])
   } finally {
     rmSync(folder, { recursive: true })

@@ -55,7 +55,7 @@ async function open(port: number, head: string, count: number): Promise<void> {
   }
 }
 
-async function close(): Promise<void> {
+async function drop(): Promise<void> {
   await Promise.all(
     sockets.map(
       (socket) =>
@@ -81,7 +81,7 @@ async function obey(command: Command): Promise<Answer> {
     counts.fill(0)
     delays = []
   }
-  if (command.do === 'close') await close()
+  if (command.do === 'drop') await drop()
   return { counted: counted(), delays: command.do === 'delays' ? delays : [] }
 }
 

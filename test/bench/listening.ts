@@ -1,13 +1,14 @@
 import { setTimeout } from 'node:timers/promises'
 
-import { startScript } from './service.ts'
+import { startScript } from './scripts.ts'
+import { sized } from './size.ts'
 
 export type Command =
   | { do: 'open'; port: number; head: string; count: number }
   | { do: 'reset' }
   | { do: 'count' }
   | { do: 'delays' }
-  | { do: 'close' }
+  | { do: 'drop' }
 
 /**
  * A prefix of a comment's text with its time of sending, by the clock that all processes of a
@@ -47,13 +48,14 @@ export interface Listeners {
    * clock.
    */
   settled(): Promise<Counted & { at: number }>
-  close(): Promise<void>
+  /** Closes the streams. */
+  drop(): Promise<void>
   /** Ends the process. */
-  end(): Promise<void>
+  close(): Promise<void>
 }
 
 /** Silence of this long means that everything has arrived. */
-const QUIET_MS = 1000
+const QUIET_MS = sized(1000, 200)
 /** The longest wait for the first data. */
 const PATIENCE_MS = 30_000
 
@@ -81,7 +83,7 @@ export async function startListeners(): Promise<Listeners> {
       }
       return { ...last, at }
     },
-    close: async () => void (await ask({ do: 'close' })),
-    end: () => script.close(),
+    drop: async () => void (await ask({ do: 'drop' })),
+    close: () => script.close(),
   }
 }

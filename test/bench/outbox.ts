@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 
 import { type Bus, CHANNELS } from '../../src/core/bus.ts'
 import { newId } from '../../src/core/ids.ts'
 import { type Db, type Sql, statement } from '../../src/core/sql.ts'
 import { createRedisBus } from '../../src/data/redis-bus.ts'
-import { openServer } from '../../src/data/server.ts'
 import { newSigningSecret, sealSecret } from '../../src/core/signing-secrets.ts'
 import { unnamed } from '../harness/sql.ts'
-import type { BenchService } from './service.ts'
+import { BODY } from './requests.ts'
+import { type BenchService, openDatabase } from './service.ts'
 
 const AUTHOR = { id: randomUUID(), externalId: 'reader-1', name: 'Reader', avatarUrl: null, profileUrl: null }
-const BODY = 'I have read this twice now, and I still think that the second paragraph misses the point.'
 const COMMENT = {
   id: randomUUID(),
   discussionId: randomUUID(),
@@ -93,13 +93,13 @@ interface Options {
 }
 
 export async function openOutbox(
-  { databaseUrl, keys }: BenchService,
+  service: BenchService,
   { tenants: count, urls, policy = {}, redis }: Options,
 ): Promise<Outbox> {
-  const { db, close } = await openServer({ url: databaseUrl, size: 4, onError: () => undefined })
+  const { db, close } = await openDatabase(service, 4)
   const quiet = { onDown: () => undefined, onUp: () => undefined }
   const bus: Bus = createRedisBus({ urls: [redis.REDIS_URL], prefix: redis.REDIS_PREFIX, ...quiet })
-  const sealKeys = { ENCRYPTION_KEY: Buffer.from(keys.ENCRYPTION_KEY ?? '', 'base64'), ENCRYPTION_KEYS: [] }
+  const sealKeys = { ENCRYPTION_KEY: Buffer.from(service.keys.ENCRYPTION_KEY ?? '', 'base64'), ENCRYPTION_KEYS: [] }
   const tenants: TenantOfOutbox[] = []
   for (let n = 0; n < count; n++) {
     const tenant = { id: newId(), discussionId: newId(), endpointIds: [] as string[], seq: 0 }
@@ -139,7 +139,7 @@ export async function openOutbox(
       return [eventId, committedAt]
     },
     drained: async () => {
-      while (((await db.query<{ n: number }>(UNFINISHED))[0]?.n ?? 0) > 0) await sleep(100)
+      while (((await db.query<{ n: number }>(UNFINISHED))[0]?.n ?? 0) > 0) await setTimeout(100)
     },
     close: async () => {
       await bus.close()
@@ -147,5 +147,3 @@ export async function openOutbox(
     },
   }
 }
-
-export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

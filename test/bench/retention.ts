@@ -1,19 +1,21 @@
 import { newId } from '../../src/core/ids.ts'
 import type { Sql } from '../../src/core/sql.ts'
 import { statement } from '../../src/core/sql.ts'
-import { openServer } from '../../src/data/server.ts'
 import { deleteOldEvents } from '../../src/worker/retention-sql.ts'
 import { unnamed } from '../harness/sql.ts'
-import { openBare } from './post.ts'
-import { median, startBenchService } from './service.ts'
+import { openBare } from './bare-posts.ts'
+import { demoTenant } from './fill.ts'
+import { figure, inTurns, median, print, printTurns } from './figures.ts'
+import { closing } from './scripts.ts'
+import { openDatabase, startBenchService } from './service.ts'
+import { sized } from './size.ts'
 
-const EVENTS = 400_000
-const DISCUSSIONS = 400
+const EVENTS = sized(400_000, 4000)
+const DISCUSSIONS = sized(400, 4)
 /** As the worker's chore does it. */
 const BATCH = 2000
-const ROUNDS = 3
+const SECONDS = sized(4, 0.1)
 
-const TENANT = unnamed("SELECT id FROM tenants WHERE slug = 'demo'")
 const PATIENCE = statement('retention_patience', 'SET statement_timeout = 0')
 const VACUUM = statement('retention_vacuum', 'VACUUM (ANALYZE) events')
 const SIZE = unnamed("SELECT pg_total_relation_size('events')::float8 / 1048576 AS mb")
@@ -28,70 +30,57 @@ const OLD_EVENTS = statement(
    FROM unnest($2::uuid[]) AS d CROSS JOIN generate_series(1, $3::int / cardinality($2::uuid[])) AS n`,
 )
 
-interface Round {
-  /** Of the table, full. */
-  mb: number
-  /** Comments per second, alone and beside the deletion. */
-  alone: number
-  beside: number
-  /** Milliseconds of a batch. */
-  p50: number
-  longest: number
-  /** Events deleted per second. */
-  perSecond: number
-}
-
 /**
  * The cost of deleting events: the time of a batch, its effect on concurrent comments, and whether
  * the table grows when as many events come again.
  */
-export async function benchRetention(): Promise<void> {
-  const service = await startBenchService()
-  const { db, close } = await openServer({ url: service.databaseUrl, size: 1, onError: () => undefined })
-  const bare = await openBare(service)
-  try {
+export const benchRetention = (): Promise<void> =>
+  closing(async (opened) => {
+    const service = opened(await startBenchService())
+    const { db } = opened(await openDatabase(service))
+    const bare = opened(await openBare(service))
     await db.query(PATIENCE)
-    const tenantId = (await db.query<{ id: string }>(TENANT))[0]?.id ?? ''
-    await bare.run()
-    const rounds: Round[] = []
-    for (let n = 0; n < ROUNDS; n++) {
+    const tenantId = await demoTenant(db)
+    const comments = async () => ({ perSecond: await bare.run(SECONDS) })
+    await comments()
+    const round = async () => {
       await db.query(OLD_EVENTS, [tenantId, Array.from({ length: DISCUSSIONS }, newId), EVENTS])
       await db.query(VACUUM)
-      const mb = (await db.query<{ mb: number }>(SIZE))[0]?.mb ?? 0
-      const alone = await bare.run()
-      rounds.push({ mb, alone, ...(await forgetWhile(db.query, bare.run)) })
+      const mb = (await db.query<{ mb: number }>(SIZE))[0]?.mb ?? NaN
+      const alone = await comments()
+      const { beside, forgotten } = await forgetWhile(db.query, comments)
       await deleteAll(db.query)
       // As autovacuum would, long before as many have come again.
       await db.query(VACUUM)
+      return { mb, alone, beside, forgotten }
     }
-    const of = (pick: (round: Round) => number): number => median(rounds.map(pick))
-    console.log(`retention: ${EVENTS} old events, ${BATCH} at a time, beside the create statement on 16 connections
-  a batch                   p50 ${of(({ p50 }) => p50).toFixed(0)} ms, longest ${of(({ longest }) => longest).toFixed(0)} ms
-  forgotten                 ${of(({ perSecond }) => perSecond).toFixed(0)} events/s
-  comments alone            ${of(({ alone }) => alone).toFixed(0)}/s
-  comments meanwhile        ${of(({ beside }) => beside).toFixed(0)}/s
-  the table, round by round ${rounds.map(({ mb }) => `${mb.toFixed(0)} MB`).join(', ')}`)
-  } finally {
-    await bare.close()
-    await close()
-    await service.close()
-  }
-}
+    const { all } = await inTurns({ all: round }, (side) => side(), { rounds: 3, warm: 0 })
+    const title = `retention: ${EVENTS} old events, ${BATCH} at a time, beside the create statement on 16 connections`
+    printTurns(title, {
+      'comments alone': all.map(({ alone }) => alone),
+      'comments meanwhile': all.map(({ beside }) => beside),
+    })
+    const of = (pick: (each: (typeof all)[number]['forgotten']) => number): string =>
+      figure(median(all.map(({ forgotten }) => pick(forgotten))))
+    print(`a batch: p50 ${of(({ p50 }) => p50)} ms, longest ${of(({ longest }) => longest)} ms`)
+    print(`forgotten: ${of(({ perSecond }) => perSecond)} events/s`)
+    print(`the table, round by round: ${all.map(({ mb }) => `${figure(mb)} MB`).join(', ')}`)
+  })
 
 /** Deletes as long as `work` takes. */
-async function forgetWhile(sql: Sql, work: () => Promise<number>): Promise<Omit<Round, 'mb' | 'alone'>> {
+async function forgetWhile<T>(sql: Sql, work: () => Promise<T>) {
   let isOver = false
   const working = work().finally(() => (isOver = true))
-  const times: number[] = []
-  let forgotten = 0
+  const taken: number[] = []
+  let count = 0
   const begun = performance.now()
   while (!isOver) {
     const from = performance.now()
-    forgotten += (await deleteOldEvents(sql, BATCH)).deleted
-    times.push(performance.now() - from)
+    count += (await deleteOldEvents(sql, BATCH)).deleted
+    taken.push(performance.now() - from)
   }
-  const perSecond = (forgotten * 1000) / (performance.now() - begun)
-  return { beside: await working, p50: median(times), longest: Math.max(...times), perSecond }
+  const perSecond = (count * 1000) / (performance.now() - begun)
+  return { beside: await working, forgotten: { p50: median(taken), longest: Math.max(...taken), perSecond } }
 }
 
 async function deleteAll(sql: Sql): Promise<void> {

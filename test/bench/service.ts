@@ -1,30 +1,42 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import pg from 'pg'
 
+import { openServer } from '../../src/data/server.ts'
 import { freePort } from '../harness/ports.ts'
-import type { Signer } from '../harness/identity.ts'
+import type { Caller } from './requests.ts'
+import { cpuMsOf, residentBytes } from './proc.ts'
+import { type BenchProcess, end, ready } from './scripts.ts'
 
 /** BENCH_MAIN measures another build. */
 export const MAIN = process.env.BENCH_MAIN ?? join(import.meta.dirname, '../../dist/main.js')
-export const SERVER = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
+const SERVER = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 
-export interface BenchService {
-  pid: number
+export interface BenchService extends BenchProcess, Caller {
   databaseUrl: string
-  port: number
-  apiKey: string
-  signer: Signer
   /** The secrets that processes on one database share. */
   keys: Readonly<Record<string, string>>
-  /** Milliseconds of CPU that the process has used. */
-  cpuMs(): number
-  close(): Promise<void>
+}
+
+/** Connections to the database of a service. */
+export const openDatabase = ({ databaseUrl }: { databaseUrl: string }, size = 1) =>
+  openServer({ url: databaseUrl, size, onError: () => undefined })
+
+/** A database of the bench's own. */
+export async function createDatabase(): Promise<{ databaseUrl: string; close(): Promise<void> }> {
+  const name = `engagement_bench_${randomBytes(4).toString('hex')}`
+  const url = new URL(SERVER)
+  url.pathname = `/${name}`
+  await onServer(`CREATE DATABASE ${name}`)
+  return { databaseUrl: url.href, close: () => onServer(`DROP DATABASE ${name} WITH (FORCE)`) }
+}
+
+/** Settings for processes that share a Redis. */
+export function redisEnv(): { REDIS_URL: string; REDIS_PREFIX: string } {
+  const { REDIS_URL = 'redis://127.0.0.1:6379' } = process.env
+  return { REDIS_URL, REDIS_PREFIX: `engagement-bench-${randomBytes(4).toString('hex')}:` }
 }
 
 /**
@@ -37,12 +49,8 @@ export async function startBenchService(
   beside?: Pick<BenchService, 'databaseUrl' | 'apiKey' | 'signer' | 'keys'>,
   main = MAIN,
 ): Promise<BenchService> {
-  const name = `engagement_bench_${randomBytes(4).toString('hex')}`
-  const databaseUrl = new URL(beside?.databaseUrl ?? SERVER)
-  if (beside === undefined) {
-    await onServer(`CREATE DATABASE ${name}`)
-    databaseUrl.pathname = `/${name}`
-  }
+  const database = beside === undefined ? await createDatabase() : null
+  const databaseUrl = beside?.databaseUrl ?? database?.databaseUrl ?? ''
   const port = await freePort()
   const apiKey = beside?.apiKey ?? `ek_${randomBytes(32).toString('hex')}`
   const secret = beside?.signer.secret ?? randomBytes(32).toString('hex')
@@ -52,7 +60,7 @@ export async function startBenchService(
   }
   const child = spawnMain(
     {
-      DATABASE_URL: databaseUrl.href,
+      DATABASE_URL: databaseUrl,
       ROLE: 'api',
       PORT: String(port),
       ...keys,
@@ -67,86 +75,56 @@ export async function startBenchService(
   )
   await ready(child)
   // The bench measures the service, not its limits.
-  const limits = await fetch(`http://127.0.0.1:${port}/api/v1/settings`, {
-    method: 'PATCH',
-    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-    body: JSON.stringify({ rateLimit: { perSecond: 100_000, burst: 1_000_000 } }),
-  })
-  if (!limits.ok) throw new Error(`the limits could not be raised: ${limits.status}`)
+  await call({ port, apiKey }, 'PATCH', '/settings', { rateLimit: { perSecond: 100_000, burst: 1_000_000 } })
   return {
     pid: child.pid ?? 0,
-    databaseUrl: databaseUrl.href,
+    databaseUrl,
     port,
     apiKey,
     signer: { tenant: 'demo', secret },
     keys,
     cpuMs: () => cpuMsOf(child.pid ?? 0),
     close: async () => {
-      await end(child)
-      if (beside === undefined) await onServer(`DROP DATABASE ${name} WITH (FORCE)`)
+      try {
+        await end(child)
+      } finally {
+        await database?.close()
+      }
     },
   }
 }
 
-/** A process of the bench's own, and the CPU that it uses. */
-export interface BenchProcess {
-  pid: number
-  port: number
-  cpuMs(): number
-  close(): Promise<void>
-}
+type Address = Pick<BenchService, 'port' | 'apiKey'>
 
-/** The bare server (bare.ts) on the database of a service. */
-export const startBareServer = (databaseUrl: string, env: Record<string, string>): Promise<BenchProcess> =>
-  startBare('bare.ts', { ...env, DATABASE_URL: databaseUrl })
-
-/** The bare event stream (bare-stream.ts). */
-export const startBareStream = (env: Record<string, string>): Promise<BenchProcess> => startBare('bare-stream.ts', env)
-
-async function startBare(file: string, env: Record<string, string>): Promise<BenchProcess> {
-  const port = await freePort()
-  const script = await startScript(file, { PORT: String(port), ...env })
-  return { ...script, port }
-}
-
-/** A script of the benches in a process of its own. */
-export interface Script extends Omit<BenchProcess, 'port'> {
-  /** Its message when it was ready. */
-  hello: unknown
-  ask(question: object): Promise<unknown>
-}
-
-/**
- * Starts a script of this folder. It sends one message when it is ready, and one for each that it
- * gets.
- */
-export async function startScript(file: string, env: Record<string, string> = {}): Promise<Script> {
-  const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, file)], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: { ...process.env, NODE_ENV: 'production', ...env },
+/** Asks the API. Throws where the answer is an error. */
+export async function ask(
+  { port, apiKey }: Address,
+  method: string,
+  path: string,
+  body?: object,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+    method,
+    headers: { 'x-api-key': apiKey, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   })
-  const answer = async (): Promise<unknown> => {
-    const asked = new AbortController()
-    const ended = once(child, 'exit', asked).then(() => Promise.reject(new Error(`${file} has ended`)))
-    try {
-      return ((await Promise.race([once(child, 'message', asked), ended])) as unknown[])[0]
-    } finally {
-      ended.catch(() => 'the answer has come')
-      asked.abort()
-    }
-  }
-  return {
-    hello: await answer(),
-    ask: (question) => {
-      const answered = answer()
-      child.send(question)
-      return answered
-    },
-    pid: child.pid ?? 0,
-    cpuMs: () => cpuMsOf(child.pid ?? 0),
-    close: () => end(child),
-  }
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+  return answer
 }
+
+/** What benches use of answers. */
+interface Answer {
+  id: string
+  discussionId: string
+  ticket: string
+  token: string
+  queued: number
+}
+
+/** The same, and reads the answer. */
+export const call = async (...asked: Parameters<typeof ask>): Promise<Answer> =>
+  (await (await ask(...asked)).json()) as Answer
 
 export interface WorkerProcess extends Omit<BenchProcess, 'port'> {
   /** Memory that it holds, in MB. */
@@ -180,47 +158,7 @@ function spawnMain(env: Record<string, string>, main = MAIN): ChildProcess {
   })
 }
 
-async function ready(child: ChildProcess): Promise<void> {
-  await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(() => Promise.reject(new Error('it did not start'))),
-  ])
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const exited = once(child, 'exit')
-  child.kill('SIGTERM')
-  await exited
-}
-
-/** User and system time of a process, from the kernel's table (100 ticks a second). */
-export const cpuMsOf = (pid: number): number => ticksOf(pid, 11) * 10
-
-/** The same of all children of this process that have ended. */
-export const childrenCpuMs = (): number => ticksOf(process.pid, 13) * 10
-
-function ticksOf(pid: number, at: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return Number(fields[at]) + Number(fields[at + 1])
-}
-
-/** The first child of a process. Throws where it has none. */
-export async function childOf({ pid }: ChildProcess): Promise<number> {
-  const pids = (await readdir('/proc')).map(Number).filter((one) => one > 0)
-  for (const one of pids) {
-    const status = await readFile(`/proc/${one}/stat`, 'utf8').catch(() => '')
-    if (Number(status.split(') ')[1]?.split(' ')[1]) === pid) return one
-  }
-  throw new Error(`the process ${pid} has no child`)
-}
-
-/** Resident memory of a process in bytes. */
-export function residentBytes(pid: number): number {
-  const match = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  return Number(match?.[1]) * 1024
-}
-
-export async function onServer(text: string): Promise<void> {
+async function onServer(text: string): Promise<void> {
   const client = new pg.Client({ connectionString: SERVER })
   await client.connect()
   try {
@@ -229,6 +167,3 @@ export async function onServer(text: string): Promise<void> {
     await client.end()
   }
 }
-
-export const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0

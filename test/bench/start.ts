@@ -4,67 +4,73 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-import { childrenCpuMs, cpuMsOf, MAIN, median } from './service.ts'
+import { type Beside, type Figures, inTurns, printTurns } from './figures.ts'
+import { allCpuMsOf, childrenCpuMs } from './proc.ts'
+import { closing } from './scripts.ts'
+import { createDatabase, MAIN } from './service.ts'
 
-const ROUNDS = 9
-/** Of a database that DATABASE_URL names. */
+/** Of the starts on PostgreSQL. */
 const KEYS = { ADMIN_JWT_SECRET: 'a'.repeat(32), ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') }
 
-interface Start {
-  wallMs: number
-  cpuMs: number
-}
-
 /**
- * Starts of the built service on the embedded database, to ready, beside `node -e 0`. DATABASE_URL
- * names a database for starts on PostgreSQL, and for a command. START_BESIDE names the `main.js` of
- * another build to measure in turn with this one.
+ * Starts of the built service on the embedded database, to ready, beside `node -e 0`; starts on
+ * PostgreSQL, and a command. START_BESIDE names the `main.js` of another build to measure in turn
+ * with this one.
  */
-export async function benchStart(): Promise<void> {
-  console.log(`start: ms to ready, median of ${ROUNDS}`)
-  const { START_BESIDE: other, DATABASE_URL } = process.env
-  const builds = [['this build', MAIN] as const, ...(other === undefined ? [] : [['the other', other] as const])]
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-bench-'))
-  const starts = new Map<string, Start[]>()
-  const note = (name: string, start: Start): unknown => starts.set(name, [...(starts.get(name) ?? []), start])
-  try {
-    for (let round = 0; round < ROUNDS; round++) {
-      note('node -e 0', await startOf(['-e', 'process.send(0); setInterval(() => 0, 1000)'], { DATA_DIR: folder }))
-      for (const [name, main] of builds) {
-        const data = join(folder, `${name} ${round}`)
-        note(`${name}, first start`, await startOf([main], { DATA_DIR: data }))
-        note(`${name}, second start`, await startOf([main], { DATA_DIR: data }))
-        rmSync(data, { recursive: true })
-        if (DATABASE_URL === undefined) continue
-        const env = { DATABASE_URL, ...KEYS }
-        note(`${name}, on PostgreSQL`, await startOf([main], env))
-        note(`${name}, a command`, await runOf([join(dirname(main), 'cli/cli.js'), 'tenant', 'list'], env))
+export const benchStart = (): Promise<void> =>
+  closing(async (opened) => {
+    const { databaseUrl } = opened(await createDatabase())
+    const folder = mkdtempSync(join(tmpdir(), 'engagement-bench-'))
+    opened({ close: () => rmSync(folder, { recursive: true, force: true }) })
+    const { START_BESIDE: other } = process.env
+    const builds = { 'this build': MAIN, ...(other !== undefined && { 'the other': other }) }
+    const data = { DATA_DIR: join(folder, 'data') }
+    const server = { DATABASE_URL: databaseUrl, ...KEYS }
+    const rounds = await inTurns<string, string, Starts>(
+      builds,
+      async (main) => {
+        rmSync(data.DATA_DIR, { recursive: true, force: true })
+        return {
+          'node -e 0': await startOf(['-e', 'process.send(0); setInterval(() => 0, 1000)'], {}),
+          'first start': await startOf([main], data),
+          'second start': await startOf([main], data),
+          'on PostgreSQL': await startOf([main], server),
+          'a command': await runOf([join(dirname(main), 'cli/cli.js'), 'tenant', 'list'], server),
+        }
+      },
+      { rounds: 9, warm: 0 },
+    )
+    const starts: Record<string, Figures[]> = {}
+    const besides: Record<string, Beside> = {
+      'this build, first start': ['this build, second start', 'time at most 1.3'],
+    }
+    for (const [name, all] of Object.entries(rounds)) {
+      for (const kind of Object.keys(all[0] ?? {})) {
+        starts[`${name}, ${kind}`] = all.map((each) => each[kind] ?? {})
+        if (name !== 'this build') besides[`${name}, ${kind}`] = [`this build, ${kind}`]
       }
     }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-  for (const [name, all] of starts) {
-    const [wall, cpu] = [median(all.map(({ wallMs }) => wallMs)), median(all.map(({ cpuMs }) => cpuMs))]
-    console.log(`  ${name}: ${wall.toFixed(0)} ms, CPU of the process ${cpu.toFixed(0)} ms`)
-  }
-}
+    printTurns('start: to ready, CPU of the process', starts, besides)
+  })
 
-async function startOf(args: readonly string[], env: Record<string, string>): Promise<Start> {
+type Starts = Readonly<Record<string, Figures>>
+
+async function startOf(args: readonly string[], env: Record<string, string>): Promise<Figures> {
   const startedAt = performance.now()
   const child = spawnNode(args, env)
   const exited = once(child, 'exit')
   await Promise.race([once(child, 'message'), exited.then(() => Promise.reject(new Error('it did not start')))])
-  const start = { wallMs: performance.now() - startedAt, cpuMs: cpuMsOf(child.pid ?? 0) }
+  const start = { ms: performance.now() - startedAt, cpuMs: allCpuMsOf(child.pid ?? 0) }
   child.kill('SIGTERM')
   await exited
   return start
 }
 
-async function runOf(args: readonly string[], env: Record<string, string>): Promise<Start> {
+async function runOf(args: readonly string[], env: Record<string, string>): Promise<Figures> {
   const [startedAt, before] = [performance.now(), childrenCpuMs()]
-  await once(spawnNode(args, env), 'exit')
-  return { wallMs: performance.now() - startedAt, cpuMs: childrenCpuMs() - before }
+  const [code] = (await once(spawnNode(args, env), 'exit')) as [number | null]
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`)
+  return { ms: performance.now() - startedAt, cpuMs: childrenCpuMs() - before }
 }
 
 function spawnNode(args: readonly string[], env: Record<string, string>): ChildProcess {

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { get } from 'node:http'
@@ -8,30 +7,29 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
 import { freePort } from '../harness/ports.ts'
-import { type BenchService, childOf, cpuMsOf, startBareStream, startBenchService } from './service.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { STAMP, stamp } from './listening.ts'
+import { BODY } from './requests.ts'
+import { childOf, cpuMsOf } from './proc.ts'
+import { type BenchProcess, end, startBareStream } from './scripts.ts'
+import { type BenchService, call, redisEnv, startBenchService } from './service.ts'
+import { skip } from './size.ts'
 
 /** A process that sends published events to every stream. */
-export interface Peer {
-  name: string
-  pid: number
-  port: number
+export interface Peer extends BenchProcess {
   /** The request that opens a stream, whole. */
   head: string
   /** Publishes events at the same time. */
   publish(events: number): Promise<void>
-  close(): Promise<void>
 }
 
 const NCHAN = '/usr/lib/nginx/modules/ngx_nchan_module.so'
 const NGINX = '/usr/sbin/nginx'
 /** How long Nchan may take to answer: it falls behind. */
 const PATIENCE_MS = 120_000
-const BODY = 'I have read this twice now, and I still think that the second paragraph misses the point.'
 
 /** The request that opens a stream, whole. */
-export const headOf = (path: string, headers: Record<string, string> = {}): string =>
+const headOf = (path: string, headers: Record<string, string> = {}): string =>
   [
     `GET ${path} HTTP/1.1`,
     'Host: 127.0.0.1',
@@ -44,82 +42,67 @@ export const headOf = (path: string, headers: Record<string, string> = {}): stri
 export interface Stage {
   service: BenchService
   writer: BenchService
-  externalId: string
   discussionId: string
-  post(page?: string, at?: BenchService): Promise<string>
+  /** Gives the comment's id. */
+  post(page?: string): Promise<string>
   /** A further process for streams, with settings of its own. */
   beside(env: Record<string, string>): Promise<BenchService>
   close(): Promise<void>
 }
 
 export async function startStage(env: Record<string, string> = {}): Promise<Stage> {
-  const { REDIS_URL = 'redis://127.0.0.1:6379' } = process.env
-  const shared = { REDIS_URL, REDIS_PREFIX: `bench-${process.pid}:`, ...env }
-  const service = await startBenchService(shared)
-  const others: BenchService[] = []
-  const writer = await startBenchService({ REDIS_URL, REDIS_PREFIX: shared.REDIS_PREFIX }, service)
-  await call(service, 'PATCH', '/settings', {
-    stream: { maxStreams: 1_000_000, maxStreamsPerTicket: 1_000_000, maxStreamsPerAddress: 1_000_000 },
-    ticket: { connectSeconds: 3600 },
-  })
-  const identity = await signIdentity(service.signer, { sub: 'reader', name: 'Reader' })
-  let n = 0
-  const post = async (page = 'page', at: BenchService = writer): Promise<string> => {
-    const path = `/discussions/by-external/${page}/comments`
-    return (await call(at, 'POST', path, { body: `${stamp()} ${BODY} (${n++})` }, { 'x-service-identity': identity }))
-      .id
-  }
-  const { id: discussionId } = await call(service, 'POST', '/discussions', { externalId: 'page' })
+  const redis = redisEnv()
+  const service = await startBenchService({ ...redis, ...env })
+  const others = [await startBenchService(redis, service)] as [BenchService, ...BenchService[]]
+  const discussionId = await followed(service)
   return {
     service,
-    writer,
-    externalId: 'page',
+    writer: others[0],
     discussionId,
-    post,
+    post: await postsTo({ ...service, port: others[0].port }),
     beside: async (settings) => {
-      const other = await startBenchService({ ...shared, ...settings }, service)
+      const other = await startBenchService({ ...redis, ...env, ...settings }, service)
       others.push(other)
       return other
     },
     close: async () => {
-      for (const other of others) await other.close()
-      await writer.close()
-      await service.close()
+      for (const each of [...others.toReversed(), service]) await each.close()
     },
   }
 }
 
-/** Asks the API, and expects to be answered. */
-export async function call(
-  { port, apiKey }: Pick<BenchService, 'port' | 'apiKey'>,
-  method: string,
-  path: string,
-  body: object,
-  headers: Record<string, string> = {},
-): Promise<Record<string, string> & { id: string }> {
-  const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
-    method,
-    headers: { 'x-api-key': apiKey, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
+/** A discussion that has any number of streams, of the article `page`. Gives its id. */
+export async function followed(service: BenchService): Promise<string> {
+  await call(service, 'PATCH', '/settings', {
+    stream: { maxStreams: 1_000_000, maxStreamsPerTicket: 1_000_000, maxStreamsPerAddress: 1_000_000 },
+    ticket: { connectSeconds: 3600 },
   })
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-  return (await answer.json()) as Record<string, string> & { id: string }
+  return (await call(service, 'POST', '/discussions', { externalId: 'page' })).id
+}
+
+/** Posts comments that tell when they were sent. */
+export async function postsTo(service: BenchService): Promise<Stage['post']> {
+  const identity = { 'x-service-identity': await signIdentity(service.signer, { sub: 'reader', name: 'Reader' }) }
+  let n = 0
+  return async (page = 'page') => {
+    const body = { body: `${stamp()} ${BODY} (${n++})` }
+    return (await call(service, 'POST', `/discussions/by-external/${page}/comments`, body, identity)).id
+  }
 }
 
 const together = async (count: number, one: () => Promise<unknown>): Promise<void> =>
   void (await Promise.all(Array.from({ length: count }, () => one())))
 
-/** The stream of the service, as a browser opens it, plain or compressed. */
-export async function ssePeer({ service, discussionId, post }: Stage, isGzip = false): Promise<Peer> {
+type Followed = Pick<Stage, 'service' | 'discussionId' | 'post'>
+
+/** The streams of the service, as browsers open them. */
+export async function ssePeer(
+  { service, discussionId, post }: Followed,
+  headers: Record<string, string> = {},
+): Promise<Peer> {
   const { ticket } = await call(service, 'POST', '/stream/ticket', { discussionId })
-  return {
-    name: isGzip ? 'SSE, gzip' : 'SSE',
-    pid: service.pid,
-    port: service.port,
-    head: headOf(`/api/v1/stream/${discussionId}?ticket=${ticket}`, isGzip ? { 'Accept-Encoding': 'gzip' } : {}),
-    publish: (events) => together(events, post),
-    close: () => Promise.resolve(),
-  }
+  const head = headOf(`/api/v1/stream/${discussionId}?ticket=${ticket}`, headers)
+  return { ...service, head, publish: (events) => together(events, post) }
 }
 
 /** The bytes of one event, as a browser gets them. */
@@ -150,20 +133,10 @@ const SUBSCRIPTION = `subscription ($id: ID!) { discussionEvents(discussionId: $
  * The same as a GraphQL subscription of much the same fields, by the key or by the headers of
  * another caller.
  */
-export function graphqlPeer(
-  { service, discussionId, post }: Stage,
-  name = 'GraphQL',
-  headers?: Record<string, string>,
-): Peer {
+export function graphqlPeer({ service, discussionId, post }: Followed, headers?: Record<string, string>): Peer {
   const query = new URLSearchParams({ query: SUBSCRIPTION, variables: JSON.stringify({ id: discussionId }) })
-  return {
-    name,
-    pid: service.pid,
-    port: service.port,
-    head: headOf(`/graphql/stream?${query.toString()}`, headers ?? { 'X-API-Key': service.apiKey }),
-    publish: (events) => together(events, post),
-    close: () => Promise.resolve(),
-  }
+  const head = headOf(`/graphql/stream?${query.toString()}`, headers ?? { 'X-API-Key': service.apiKey })
+  return { ...service, head, publish: (events) => together(events, post) }
 }
 
 /**
@@ -174,14 +147,14 @@ export async function barePeer(event: Buffer, env: Record<string, string> = {}):
   const bare = await startBareStream(env)
   const publish = (): Promise<Response> =>
     fetch(`http://127.0.0.1:${bare.port}/`, { method: 'POST', body: event.toString() })
-  return { ...bare, name: 'bare Node', head: headOf('/'), publish: (events) => together(events, publish) }
+  return { ...bare, head: headOf('/'), publish: (events) => together(events, publish) }
 }
 
 /**
  * nginx with Nchan (Debian's `libnginx-mod-nchan`), where it is installed; null where it is not.
  */
 export async function nchanPeer(event: Buffer): Promise<Peer | null> {
-  if (!existsSync(NCHAN) || !existsSync(NGINX)) return null
+  if (!existsSync(NCHAN) || !existsSync(NGINX)) return skip('nginx with libnginx-mod-nchan')
   const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), 'bench-nchan-'))
   await writeFile(
@@ -212,19 +185,16 @@ export async function nchanPeer(event: Buffer): Promise<Peer | null> {
     })
   // A stream begins with the newest message: without one it would begin with nothing.
   await publish()
+  const pid = childOf(child)
   return {
-    name: 'Nchan',
-    pid: await childOf(child),
+    pid,
+    cpuMs: () => cpuMsOf(pid),
     port,
     head: headOf('/sub'),
     publish: (events) => together(events, publish),
     close: async () => {
-      const exited = once(child, 'exit')
-      child.kill('SIGTERM')
-      await exited
+      await end(child)
       await rm(folder, { recursive: true })
     },
   }
 }
-
-export const cpuMs = ({ pid }: Peer): number => cpuMsOf(pid)

@@ -3,25 +3,21 @@ import { setTimeout } from 'node:timers/promises'
 
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
-import { openServer } from '../../src/data/server.ts'
-import { unnamed } from '../harness/sql.ts'
-import { startBenchService } from './service.ts'
-import { call, type Stage, startStage } from './stream-peers.ts'
+import { demoTenant } from './fill.ts'
+import { print, printTurns, times } from './figures.ts'
+import { closing } from './scripts.ts'
+import { call, openDatabase, startBenchService } from './service.ts'
+import { sized } from './size.ts'
+import { type Stage, startStage } from './stream-peers.ts'
 
-const PAGES = 50
-const PER_SECOND = 500
-const SECONDS = 10
-const HISTORY = 1_000_000
+const PAGES = sized(50, 5)
+const PER_SECOND = sized(500, 50)
+const SECONDS = sized(10, 0.5)
+const HISTORY = sized(1_000_000, 1000)
 const MISSED = 100
-const RESUMES = 100
-
-const at = (sorted: readonly number[], share: number): string =>
-  `${(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(1)} ms`
-
-const report = (name: string, times: readonly number[]): void => {
-  const sorted = times.toSorted((a, b) => a - b)
-  console.log(`${name}: p50 ${at(sorted, 0.5)}, p99 ${at(sorted, 0.99)}`)
-}
+const RESUMES = sized(95, 2)
+/** They include compilations. */
+const WARM_RESUMES = sized(5, 0)
 
 /**
  * Calls `hear` with the data of each event, and its bytes' arrival. Resolves when the stream has
@@ -46,15 +42,12 @@ function listen(port: number, path: string, headers: Record<string, string>, hea
 }
 
 /** What a reader waits for: an event of another process, and missed events. */
-export async function benchStreamTimes(): Promise<void> {
-  const stage = await startStage()
-  try {
+export const benchStreamTimes = (): Promise<void> =>
+  closing(async (opened) => {
+    const stage = opened(await startStage())
     await benchLatency(stage)
     await benchResume(stage)
-  } finally {
-    await stage.close()
-  }
-}
+  })
 
 /**
  * How long after its acknowledgement at one process a comment is on a stream of another one, at 500
@@ -86,23 +79,20 @@ async function benchLatency({ service, writer, post }: Stage): Promise<void> {
   }
   await Promise.all(all)
   const elapsed = performance.now() - begun
-  await setTimeout(500)
+  const share = (now: number, before: number): string => `${(((now - before) / elapsed) * 100).toFixed(0)} %`
+  const [streaming, writing] = [share(service.cpuMs(), cpu[0]), share(writer.cpuMs(), cpu[1])]
+  for (let n = 0; n < 50 && heard.size < posted.size; n++) await setTimeout(100)
   for (const close of closes) close()
   if (posted.size !== heard.size) throw new Error(`${posted.size} were posted, ${heard.size} heard`)
-  const after = (from: 'begun' | 'done'): number[] =>
-    [...posted].map(([id, times]) => (heard.get(id) ?? Infinity) - times[from])
-  console.log(
-    `\n${Math.round((posted.size * 1000) / elapsed)} comments/s at one process, heard at another over Redis\n`,
-  )
-  report('from the request', after('begun'))
-  report('from its answer', after('done'))
-  const share = (now: number, before: number): string => `${(((now - before) / elapsed) * 100).toFixed(0)} %`
-  console.log(
-    `CPU: writing process ${share(writer.cpuMs(), cpu[1])}, streaming process ${share(service.cpuMs(), cpu[0])}`,
-  )
+  const after = (from: 'begun' | 'done') =>
+    times([...posted].map(([id, when]) => (heard.get(id) ?? Infinity) - when[from]))
+  const rate = Math.round((posted.size * 1000) / elapsed)
+  printTurns(`stream-times: ${rate} comments/s at one process, heard at another over Redis`, {
+    'from the request': [after('begun')],
+    'from its answer': [after('done')],
+  })
+  print(`CPU: writing process ${writing}, streaming process ${streaming}`)
 }
-
-const TENANT = unnamed("SELECT id FROM tenants WHERE slug = 'demo'")
 
 const HISTORY_OF = statement(
   'bench_history',
@@ -118,37 +108,32 @@ const HISTORY_OF = statement(
  * opening of its connection: at a process that knows nothing of the discussion, and at one where
  * others follow it.
  */
-async function benchResume(stage: Stage): Promise<void> {
-  const { service } = stage
-  const { db, close } = await openServer({ url: service.databaseUrl, size: 1, onError: () => undefined })
-  const discussionId = newId()
-  try {
-    const tenantId = (await db.query<{ id: string }>(TENANT))[0]?.id ?? null
+const benchResume = ({ service }: Stage): Promise<void> =>
+  closing(async (opened) => {
+    const { db } = opened(await openDatabase(service))
+    const discussionId = newId()
+    const tenantId = await demoTenant(db)
     await db.transaction(async (sql) => {
       await sql(statement('bench_patience', 'SET LOCAL statement_timeout = 0'))
       await sql(HISTORY_OF, [tenantId, discussionId, HISTORY])
     })
     await db.query(statement('bench_vacuum_events', 'VACUUM ANALYZE events'))
-  } finally {
-    await close()
-  }
-  // The topic of a discussion without followers is dropped soon.
-  const forgetful = await startBenchService({ STREAM_REPAIR_SECONDS: '0.1' }, service)
-  console.log(`\nThe last of ${MISSED} missed events, of ${HISTORY}\n`)
-  try {
-    report('first at its process', await resumes(forgetful.port, service.apiKey, discussionId, 300))
+    // The topic of a discussion without followers is dropped soon.
+    const forgetful = opened(await startBenchService({ STREAM_REPAIR_SECONDS: '0.1' }, service))
+    const first = await resumes(forgetful.port, service.apiKey, discussionId, 300)
     const headers = { 'x-api-key': service.apiKey }
     const leave = await listen(service.port, `/api/v1/stream/${discussionId}`, headers, () => undefined)
-    report('among others', await resumes(service.port, service.apiKey, discussionId, 0))
+    const among = await resumes(service.port, service.apiKey, discussionId, 0)
     leave()
-  } finally {
-    await forgetful.close()
-  }
-}
+    printTurns(`stream-times: the last of ${MISSED} missed events, of ${HISTORY}`, {
+      'first at its process': [times(first)],
+      'among others': [times(among)],
+    })
+  })
 
 async function resumes(port: number, apiKey: string, discussionId: string, pauseMs: number): Promise<number[]> {
-  const times: number[] = []
-  for (let n = 0; n < RESUMES; n++) {
+  const waited: number[] = []
+  for (let n = 0; n < WARM_RESUMES + RESUMES; n++) {
     await setTimeout(pauseMs)
     const begun = performance.now()
     let left = MISSED
@@ -156,13 +141,12 @@ async function resumes(port: number, apiKey: string, discussionId: string, pause
     const close = await new Promise<() => void>((resolve, reject) => {
       const opened = listen(port, `/api/v1/stream/${discussionId}`, headers, () => {
         if (--left > 0) return
-        times.push(performance.now() - begun)
+        waited.push(performance.now() - begun)
         opened.then(resolve, reject)
       })
       opened.catch(reject)
     })
     close()
   }
-  // The first ones include compilations.
-  return times.slice(5)
+  return waited.slice(WARM_RESUMES)
 }

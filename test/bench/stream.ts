@@ -1,18 +1,18 @@
-import { setTimeout } from 'node:timers/promises'
-
+import { allEqual } from './fan-out.ts'
+import { type Figures, inTurns, print, printTurns } from './figures.ts'
 import { type Listeners, startListeners } from './listening.ts'
-import { median, residentBytes } from './service.ts'
-import { barePeer, cpuMs, graphqlPeer, nchanPeer, oneEvent, type Peer, ssePeer, startStage } from './stream-peers.ts'
+import { residentBytes } from './proc.ts'
+import { closing } from './scripts.ts'
+import { barePeer, graphqlPeer, oneEvent, type Peer, ssePeer, nchanPeer, startStage } from './stream-peers.ts'
+import { isSmallest, pause, sized } from './size.ts'
 
-const SIZES = [2000, 5000]
-const ROUNDS = 3
+const SIZES = isSmallest ? [20] : [2000, 5000]
 /** Events of one round, one by one and sixteen at once. */
-const SINGLES = 40
-const BURSTS = 10
+const SINGLES = sized(40, 2)
+const BURSTS = sized(10, 1)
 const BURST = 16
-const IDLE = 8000
-/** Streams may differ by these bytes of heartbeats. */
-const HEARTBEATS = 64
+const IDLE = sized(8000, 200)
+const WARM_IDLE = sized(1000, 1)
 
 /** Makes a process collect its garbage at SIGUSR2, so that only memory in use is measured. */
 const COLLECTS = encodeURIComponent(
@@ -26,157 +26,95 @@ export const COLLECTING = { NODE_OPTIONS: `--import=data:text/javascript,${COLLE
  * Nchan where Debian's `nginx` and `libnginx-mod-nchan` are installed. Events are the same bytes
  * for all; CPU is that of the sending process.
  */
-export async function benchStream(): Promise<void> {
-  const listeners = await startListeners()
-  const stage = await startStage(COLLECTING)
-  const peers: Peer[] = []
-  try {
-    const sse = await ssePeer(stage)
-    const event = await oneEvent(sse)
-    console.log(`\nstream: events of ${event.length} bytes`)
-    const bare = await barePeer(event, COLLECTING)
+export const benchStream = (): Promise<void> =>
+  closing(async (opened) => {
+    const listeners = opened(await startListeners())
+    const stage = opened(await startStage(COLLECTING))
+    const SSE = await ssePeer(stage)
+    const event = await oneEvent(SSE)
+    const bare = opened(await barePeer(event, COLLECTING))
     const nchan = await nchanPeer(event)
-    if (nchan === null) console.log('nginx with libnginx-mod-nchan is not installed: no comparison with Nchan')
-    const gzip = await ssePeer(stage, true)
-    peers.push(sse, gzip, graphqlPeer(stage), bare, ...(nchan === null ? [] : [nchan]))
-    for (const size of SIZES) await benchFanOut(peers, listeners, size)
-    await benchMemory([sse, bare, gzip], listeners)
-  } finally {
-    for (const peer of peers) await peer.close()
-    await stage.close()
-    await listeners.end()
-  }
-}
-
-interface Figures {
-  /** Microseconds of CPU for each event at each stream: events one by one, and sixteen at once. */
-  single: number
-  burst: number
-  /** Bytes of each event on its stream, the framing of HTTP included. */
-  singleBytes: number
-  burstBytes: number
-  /** Events at streams per second, as fast as they can be published sixteen at once. */
-  perSecond: number
-}
-
-async function benchFanOut(peers: readonly Peer[], listeners: Listeners, size: number): Promise<void> {
-  const rounds = new Map(peers.map((peer): [Peer, Figures[]] => [peer, []]))
-  for (let n = 0; n < ROUNDS; n++) {
-    // In alternating order, because later sides run on warmer processes.
-    for (const peer of n % 2 === 0 ? peers : peers.toReversed()) {
-      rounds.get(peer)?.push(await fanOut(peer, listeners, size))
+    const gzip = await ssePeer(stage, { 'Accept-Encoding': 'gzip' })
+    const peers: Record<string, Peer> = { 'bare Node': bare, SSE, 'SSE, gzip': gzip, GraphQL: graphqlPeer(stage) }
+    if (nchan !== null) peers.Nchan = opened(nchan)
+    print(`\nstream: events of ${event.length} bytes`)
+    for (const size of SIZES) {
+      const rounds = await inTurns(peers, (peer) => fanOut(peer, listeners, size), { rounds: 3, warm: 0 })
+      printTurns(`stream: ${size} streams, events one by one and ${BURST} at once`, rounds, {
+        SSE: ['bare Node', 'CPU at most 0.7'],
+        'SSE, gzip': ['SSE', 'CPU at most 1.05, bytes at most 0.5 and 0.2'],
+        GraphQL: ['SSE', 'CPU at most 3'],
+        Nchan: ['SSE', 'CPU at least 1.25'],
+      })
     }
-  }
-  console.log(`\n${size} streams (medians of ${ROUNDS} rounds)\n`)
-  console.log('|           | one by one | 16 at once | at most    | bytes      |')
-  console.log('| --------- | ---------- | ---------- | ---------- | ---------- |')
-  const figures = new Map([...rounds].map(([peer, all]) => [peer.name, medians(all)]))
-  for (const [name, { single, burst, perSecond, singleBytes, burstBytes }] of figures) {
-    const bytes = `${Math.round(singleBytes)}, ${Math.round(burstBytes)}`
-    console.log(
-      `| ${name} | ${single.toFixed(2)} µs | ${burst.toFixed(2)} µs | ${Math.round(perSecond)}/s | ${bytes} |`,
-    )
-  }
-  const ratio = (a: string, b: string, what: keyof Figures): string =>
-    ((figures.get(a)?.[what] ?? 0) / (figures.get(b)?.[what] ?? 0)).toFixed(2)
-  const [sse, gzip, graphql, bare, nchan] = peers.map(({ name }) => name)
-  if (sse === undefined || gzip === undefined || graphql === undefined || bare === undefined) return
-  console.log(
-    `\nCPU, SSE to bare Node: ${ratio(sse, bare, 'single')} one by one (target: 0.7), ${ratio(sse, bare, 'burst')} in bursts`,
-  )
-  if (nchan !== undefined) {
-    console.log(
-      `CPU, SSE to Nchan: ${ratio(sse, nchan, 'single')} one by one (target: 0.8), ${ratio(sse, nchan, 'burst')} in bursts`,
-    )
-  }
-  console.log(
-    `CPU, gzip to plain: ${ratio(gzip, sse, 'single')} one by one (target: 1.05), ${ratio(gzip, sse, 'burst')} in bursts`,
-  )
-  console.log(
-    `bytes, gzip to plain: ${ratio(gzip, sse, 'singleBytes')} one by one (target: 0.5), ${ratio(gzip, sse, 'burstBytes')} in bursts (target: 0.2)`,
-  )
-  console.log(
-    `CPU, GraphQL to SSE: ${ratio(graphql, sse, 'single')} one by one (target: 3), ${ratio(graphql, sse, 'burst')} in bursts`,
-  )
-}
+    const idle = { 'bare Node': bare, SSE, 'SSE, gzip': gzip }
+    const measure = async (peer: Peer): Promise<Figures> => {
+      // One-time allocations are no cost of a stream.
+      await listeners.open(peer.port, peer.head, WARM_IDLE)
+      await listeners.drop()
+      return idleMemory(peer, listeners, IDLE)
+    }
+    printTurns(`stream: ${IDLE} idle streams`, await inTurns(idle, measure, { rounds: 1, warm: 0 }), {
+      SSE: ['bare Node', 'memory at most 1.2'],
+    })
+  })
 
-const medians = (all: readonly Figures[]): Figures => ({
-  single: median(all.map(({ single }) => single)),
-  burst: median(all.map(({ burst }) => burst)),
-  singleBytes: median(all.map(({ singleBytes }) => singleBytes)),
-  burstBytes: median(all.map(({ burstBytes }) => burstBytes)),
-  perSecond: median(all.map(({ perSecond }) => perSecond)),
-})
-
+/** CPU of each event at each stream, its bytes, and events at streams a second at most. */
 async function fanOut(peer: Peer, listeners: Listeners, size: number): Promise<Figures> {
   await listeners.open(peer.port, peer.head, size)
-  await setTimeout(1000)
+  await pause(1000)
   // Not measured: first compilations and allocations.
-  await publish(peer, listeners, 5, 1)
-  const single = await publish(peer, listeners, SINGLES, 1)
-  const burst = await publish(peer, listeners, BURSTS, BURST)
-  const fast = await publish(peer, listeners, BURSTS, BURST, 0)
-  await listeners.close()
-  await setTimeout(500)
+  await publish(peer, listeners, { count: 5, atOnce: 1 })
+  const single = await publish(peer, listeners, { count: SINGLES, atOnce: 1 })
+  const burst = await publish(peer, listeners, { count: BURSTS, atOnce: BURST })
+  const fast = await publish(peer, listeners, { count: BURSTS, atOnce: BURST, pauseMs: 0 })
+  await listeners.drop()
+  await pause(500)
   return {
-    single: single.micros / size,
-    burst: burst.micros / size,
-    singleBytes: single.bytes,
+    cpuMicros: single.micros / size,
+    burstMicros: burst.micros / size,
+    bytes: single.bytes,
     burstBytes: burst.bytes,
     perSecond: fast.perSecond * size,
   }
 }
 
 /**
- * Publishes `times` × `events`, each after the previous ones have arrived, or all at once. Per
- * event: CPU, bytes on a stream, and how many a second.
+ * Publishes `count` × `atOnce` events, with or without a pause for them to arrive. Per event: CPU,
+ * bytes on a stream, and how many a second.
  */
 async function publish(
   peer: Peer,
   listeners: Listeners,
-  times: number,
-  events: number,
-  pauseMs = 60 + 20 * events,
+  { count, atOnce, pauseMs = 60 + 20 * atOnce }: { count: number; atOnce: number; pauseMs?: number },
 ): Promise<{ micros: number; bytes: number; perSecond: number }> {
   await listeners.reset()
-  const cpu = cpuMs(peer)
+  const cpu = peer.cpuMs()
   const begun = performance.now()
-  for (let n = 0; n < times; n++) {
-    await peer.publish(events)
-    await setTimeout(pauseMs)
+  for (let n = 0; n < count; n++) {
+    await peer.publish(atOnce)
+    await pause(pauseMs)
   }
-  const { least, most, at } = await listeners.settled()
-  // A heartbeat may have come in between.
-  if (most - least > HEARTBEATS || least === 0) throw new Error(`${peer.name}: streams got ${least} to ${most} bytes`)
-  const count = times * events
-  return {
-    micros: ((cpuMs(peer) - cpu) * 1000) / count,
-    bytes: least / count,
-    perSecond: (count * 1000) / (at - begun),
-  }
+  const { least, at } = await allEqual(listeners)
+  const events = count * atOnce
+  const micros = ((peer.cpuMs() - cpu) * 1000) / events
+  return { micros, bytes: least / events, perSecond: (events * 1000) / (at - begun) }
 }
 
-/** Memory of idle streams, after a collection of garbage, beside bare Node. */
-async function benchMemory(peers: readonly Peer[], listeners: Listeners): Promise<void> {
-  console.log(`\nMemory of an idle stream, of ${IDLE}\n`)
-  const held: number[] = []
-  for (const peer of peers) {
-    // One-time allocations are no cost of a stream.
-    await listeners.open(peer.port, peer.head, 1000)
-    await listeners.close()
-    const before = await resident(peer)
-    await listeners.open(peer.port, peer.head, IDLE)
-    held.push(((await resident(peer)) - before) / IDLE)
-    await listeners.close()
-    console.log(`${peer.name}: ${((held.at(-1) ?? 0) / 1024).toFixed(1)} KB`)
-  }
-  console.log(`ratio to bare Node ${((held[0] ?? 0) / (held[1] ?? 1)).toFixed(2)} (target: 1.2)`)
+/** Memory of an idle stream, after a collection of garbage. */
+export async function idleMemory(peer: Peer, listeners: Listeners, streams: number): Promise<{ kb: number }> {
+  const before = await resident(peer)
+  await listeners.open(peer.port, peer.head, streams)
+  const bytes = (await resident(peer)) - before
+  await listeners.drop()
+  // The process may have had as much from before.
+  return { kb: Math.max(bytes, 1) / 1024 / streams }
 }
 
-export async function resident({ pid }: Peer): Promise<number> {
+async function resident({ pid }: Peer): Promise<number> {
   for (let n = 0; n < 3; n++) {
     process.kill(pid, 'SIGUSR2')
-    await setTimeout(1000)
+    await pause(1000)
   }
   return residentBytes(pid)
 }

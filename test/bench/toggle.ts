@@ -1,91 +1,62 @@
 import { newId } from '../../src/core/ids.ts'
-import { isLockFailure } from '../../src/core/sql.ts'
-import { openServer } from '../../src/data/server.ts'
+import { type Db, isLockFailure } from '../../src/core/sql.ts'
 import { writeReactions } from '../../src/domains/reactions/sql.ts'
-import { signIdentity } from '../harness/identity.ts'
-import { type Figures, measure, middle, print } from './api.ts'
 import { fillDiscussions, type Filled } from './fill.ts'
-import { httpRequest } from './load.ts'
-import { median, startBenchService } from './service.ts'
+import { type Figures, inTurns, printTurns, run } from './figures.ts'
+import { measure, rateOf } from './measure.ts'
+import { postRequests } from './requests.ts'
+import { closing } from './scripts.ts'
+import { openDatabase, startBenchService } from './service.ts'
+import { sized } from './size.ts'
 
-const CONNECTIONS = 16
-const SECONDS = 3
-const ROUNDS = 5
-const READERS = 200
+const HOW = { connections: 16, seconds: sized(3, 0.1) }
 
 /**
  * Toggles by many readers on many comments over REST, beside the statement with one reaction each
  * from as many connections, turn by turn.
  */
-export async function benchToggle(): Promise<void> {
-  const service = await startBenchService({ DATABASE_POOL_SIZE: String(CONNECTIONS) })
-  try {
-    const filled = await fillDiscussions(service.databaseUrl, { discussions: 500, comments: 40, readers: READERS })
-    const tokens = await Promise.all(
-      Array.from({ length: READERS }, (_, n) =>
-        signIdentity(service.signer, { sub: filled.readers[n]?.externalId ?? '' }),
-      ),
-    )
-    const requests = Array.from({ length: 5000 }, (_, n) =>
-      httpRequest(
-        'POST',
-        `/api/v1/comments/${filled.commentIds[(n * 7919) % filled.commentIds.length]}/reactions`,
-        {
-          'X-API-Key': service.apiKey,
-          'X-Service-Identity': tokens[n % READERS] ?? '',
-          'Content-Type': 'application/json',
-        },
-        '{"type":"like"}',
-      ),
-    )
-    const rates: { bare: number[]; rest: Figures[] } = { bare: [], rest: [] }
-    for (let round = 0; round <= ROUNDS; round++) {
-      const bare = await bareToggles(service.databaseUrl, filled)
-      const rest = await measure({ process: service, requests })
-      // The first round warms up.
-      if (round > 0) {
-        rates.bare.push(bare)
-        rates.rest.push(rest)
-      }
+export const benchToggle = (): Promise<void> =>
+  closing(async (opened) => {
+    const service = opened(await startBenchService({ DATABASE_POOL_SIZE: String(HOW.connections) }))
+    const { db } = opened(await openDatabase(service, HOW.connections))
+    const size = { discussions: sized(500, 10), comments: 40, readers: sized(200, 10) }
+    const filled = await fillDiscussions(service, size)
+    const requests = await postRequests(service, {
+      paths: filled.commentIds.map((id) => `/api/v1/comments/${id}/reactions`),
+      count: sized(5000, 500),
+      subs: filled.readers.map(({ externalId }) => externalId),
+      body: () => ({ type: 'like' }),
+    })
+    const toggle = togglesOf(db, filled)
+    const sides: Record<string, () => Promise<Figures>> = {
+      'bare statement': async () => ({ perSecond: await rateOf(toggle, HOW) }),
+      REST: () => measure({ process: service, requests }, HOW),
     }
-    const reference = { perSecond: median(rates.bare), cpuMicros: NaN, p50: NaN, p99: NaN }
-    print(
-      'toggled reactions',
-      { 'bare statement': reference, REST: middle(rates.rest) },
-      { REST: ['bare statement', 1.2] },
-    )
-  } finally {
-    await service.close()
-  }
-}
+    const rounds = await inTurns(sides, run, { rounds: 5 })
+    printTurns(`toggle: reactions, ${HOW.connections} connections`, rounds, {
+      REST: ['bare statement', 'rate at least 1.2'],
+    })
+  })
 
-async function bareToggles(url: string, { tenantId, commentIds, readers }: Filled): Promise<number> {
-  const { db, close } = await openServer({ url, size: CONNECTIONS, onError: () => undefined })
+/** Each call toggles a reaction. */
+function togglesOf(db: Db, { tenantId, commentIds, readers }: Filled): () => Promise<void> {
   let n = 0
-  const until = performance.now() + SECONDS * 1000
-  const started = performance.now()
-  const loop = async (): Promise<void> => {
-    while (performance.now() < until) {
-      const turn = n++
-      const { id: readerId = '', externalId = '' } = readers[turn % READERS] ?? {}
-      const row = {
-        tenantId,
-        commentId: commentIds[(turn * 104_729) % commentIds.length] ?? '',
-        readerId,
-        mode: 'toggle',
-        type: 'like',
-        eventId: newId(),
-        actor: JSON.stringify({ kind: 'reader', readerId, externalId }),
-        reader: JSON.stringify({ id: readerId, externalId, name: null, avatarUrl: null, profileUrl: null }),
-        trace: null,
-      } as const
-      await writeReactions(db.query, [row], new Date(), 'wait').catch((error: unknown) => {
-        if (!isLockFailure(error)) throw error
-      })
-    }
+  return async () => {
+    const turn = n++
+    const { id: readerId = '', externalId = '' } = readers[turn % readers.length] ?? {}
+    const row = {
+      tenantId,
+      commentId: commentIds[(turn * 104_729) % commentIds.length] ?? '',
+      readerId,
+      mode: 'toggle',
+      type: 'like',
+      eventId: newId(),
+      actor: JSON.stringify({ kind: 'reader', readerId, externalId }),
+      reader: JSON.stringify({ id: readerId, externalId, name: null, avatarUrl: null, profileUrl: null }),
+      trace: null,
+    } as const
+    await writeReactions(db.query, [row], new Date(), 'wait').catch((error: unknown) => {
+      if (!isLockFailure(error)) throw error
+    })
   }
-  await Promise.all(Array.from({ length: CONNECTIONS }, loop))
-  const rate = n / ((performance.now() - started) / 1000)
-  await close()
-  return rate
 }

@@ -1,5 +1,4 @@
 import { execFile, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
@@ -14,7 +13,10 @@ import pg from 'pg'
 
 import { freePort } from '../harness/ports.ts'
 import { httpRequest } from './load.ts'
-import { type BenchProcess, childOf, cpuMsOf, onServer, SERVER } from './service.ts'
+import { childOf, cpuMsOf } from './proc.ts'
+import type { BenchProcess } from './scripts.ts'
+import { createDatabase } from './service.ts'
+import { isSmallest, skip } from './size.ts'
 
 export const WALINE = '1.39.3'
 const FOLDER = join(tmpdir(), `engagement-bench-waline-${WALINE}`)
@@ -48,11 +50,9 @@ export interface Waline extends BenchProcess {
  * `comments` each; null where it cannot be installed.
  */
 export async function startWaline(size: { discussions: number; comments: number }): Promise<Waline | null> {
-  if (!(await install())) return null
-  const name = `engagement_bench_${randomBytes(4).toString('hex')}`
-  const url = new URL(SERVER)
-  url.pathname = `/${name}`
-  await onServer(`CREATE DATABASE ${name}`)
+  if (!(await install())) return skip(`Waline ${WALINE}`)
+  const database = await createDatabase()
+  const url = new URL(database.databaseUrl)
   const client = new pg.Client({ connectionString: url.href })
   await client.connect()
   await client.query(TABLES)
@@ -71,7 +71,7 @@ export async function startWaline(size: { discussions: number; comments: number 
       PG_PORT: url.port || '5432',
       PG_USER: url.username,
       PG_PASSWORD: url.password || 'none',
-      PG_DB: name,
+      PG_DB: url.pathname.slice(1),
       OAUTH_URL: `http://127.0.0.1:${(oauth.address() as AddressInfo).port}`,
       // No pause between two comments of one address.
       IPQPS: '0',
@@ -86,7 +86,7 @@ export async function startWaline(size: { discussions: number; comments: number 
     throw error
   })
   // A master, and one worker that serves.
-  const pid = await childOf(child)
+  const pid = childOf(child)
   return {
     pid,
     port,
@@ -99,14 +99,17 @@ export async function startWaline(size: { discussions: number; comments: number 
       await exited
       oauth.close()
       await client.end()
-      await onServer(`DROP DATABASE ${name} WITH (FORCE)`)
+      await database.close()
     },
   }
 }
 
-/** Installs it into a temporary folder, which later runs use again. Whether it is there. */
+/**
+ * Installs it into a temporary folder, which later runs use again; not for the smallest size, which
+ * asks nothing of the internet. Whether it is there.
+ */
 async function install(): Promise<boolean> {
-  if (existsSync(FOLDER)) return true
+  if (existsSync(FOLDER) || isSmallest) return existsSync(FOLDER)
   const folder = `${FOLDER}-${process.pid}`
   await mkdir(folder)
   try {

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto'
+
+import { newId } from '../../src/core/ids.ts'
+import { isLockFailure, type Sql, statement } from '../../src/core/sql.ts'
+import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { type CreateRow, insertComments } from '../../src/domains/comments/create-sql.ts'
+import { judgeText } from '../../src/domains/comments/rules.ts'
+import { rateOf } from './measure.ts'
+import { BODY } from './requests.ts'
+import { type BenchService, openDatabase } from './service.ts'
+import { sized } from './size.ts'
+
+const POOL = 16
+const READERS = sized(200, 10)
+
+export interface Bare {
+  tenantId: string
+  /** Comments per second. */
+  run(seconds: number): Promise<number>
+  close(): Promise<void>
+}
+
+/** The create statement alone, a comment each, from as many connections as the service has. */
+export async function openBare(
+  service: Pick<BenchService, 'databaseUrl'>,
+  discussionCount = sized(500, 10),
+): Promise<Bare> {
+  const { db, close } = await openDatabase(service, POOL)
+  const tenantId = randomUUID()
+  const authorIds = Array.from({ length: READERS }, newId)
+  await db.query(statement('bare_tenant', "INSERT INTO tenants (id, slug) VALUES ($1, 'bare')"), [tenantId])
+  await db.query(
+    statement(
+      'bare_readers',
+      `INSERT INTO readers (tenant_id, id, external_id, name, profile_issued_at)
+       SELECT $1, i, i, 'Reader', now() FROM unnest($2::uuid[]) i`,
+    ),
+    [tenantId, authorIds],
+  )
+  const discussions = Array.from({ length: discussionCount }, newId)
+  await db.query(
+    statement(
+      'bare_discussions',
+      'INSERT INTO discussions (tenant_id, id, external_id) SELECT $1, i, i FROM unnest($2::uuid[]) i',
+    ),
+    [tenantId, discussions],
+  )
+  let n = 0
+  const one = async (): Promise<void> => {
+    const id = newId()
+    const authorId = authorIds[n % READERS] ?? ''
+    const author = { id: authorId, externalId: authorId, name: 'Reader', avatarUrl: null, profileUrl: null }
+    const actor = JSON.stringify({ kind: 'reader', readerId: authorId, externalId: authorId })
+    const discussionId = discussions[(n++ * 7919) % discussionCount] ?? ''
+    const body = `${BODY} (${n})`
+    const bodyHtml = `<p>${body}</p>\n`
+    const text = { body, bodyHtml }
+    const comment = JSON.stringify({ id, discussionId, parentId: null, depth: -1, author, ...text, status: 'approved' })
+    const ids = { tenantId, discussionId, parentId: null, id, authorId, createdEventId: newId(), replyEventId: newId() }
+    const rest = { flags: false, asks: false, maxDepth: 10, actor, comment, trace: null }
+    await insertPatiently(db.query, { ...ids, ...judgeText(body, bodyHtml, tenantSettings({})), ...text, ...rest })
+  }
+  return {
+    tenantId,
+    run: (seconds) => rateOf(one, { connections: POOL, seconds }),
+    close,
+  }
+}
+
+/**
+ * On a slow machine the queue for one hot discussion is longer than a statement waits for a lock.
+ */
+async function insertPatiently(sql: Sql, row: CreateRow): Promise<void> {
+  for (let isWritten = false; !isWritten;) {
+    isWritten = await insertComments(sql, [row], new Date(), 'wait').then(
+      () => true,
+      (error: unknown) => {
+        if (isLockFailure(error)) return false
+        throw error
+      },
+    )
+  }
+}
