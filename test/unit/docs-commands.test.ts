@@ -201,7 +201,7 @@ describe('variables', () => {
   const ofImage = new Set([...read('Dockerfile').matchAll(/^ARG (\w+)/gm)].map(([, name]) => name))
   const shell = pages.flatMap(({ blocks }) => blocks.filter(({ language }) => language === 'sh'))
   const used = new Set(shell.flatMap(({ content }) => content.match(/(?<=\$\{?)[A-Z][A-Z0-9_]+/g) ?? []))
-  const ofTests = new Set(['CONTAINER_ENGINE', 'MIGRATION_COMMENTS'])
+  const ofTests = new Set(['BENCH_SIZE', 'CONTAINER_ENGINE', 'MIGRATION_COMMENTS'])
   /** Those of the backends that the guides show. */
   const ofBackends = /^(ENGAGEMENT|RECEIVER|SITE)_/
 
