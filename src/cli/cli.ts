@@ -14,7 +14,6 @@ import { reachOf } from '../core/validate.ts'
 import type { Id } from '../core/ids.ts'
 import { createLog } from '../core/log.ts'
 import { ROOT } from '../core/root.ts'
-import { PUBLIC_SECRET } from '../core/secret-pages.ts'
 import { identitySecretSchema, readSettings, SettingsError } from '../core/settings.ts'
 import { atMost } from '../core/texts.ts'
 import type { Sql } from '../core/sql.ts'
@@ -25,7 +24,6 @@ import { expectOwnDatabase } from '../data/embedded.ts'
 import { compareMigrations } from '../data/migrate.ts'
 import { cannotOpen, expectService } from '../data/open.ts'
 import { examine } from './doctor.ts'
-import { revokeClassifierSecretOf } from '../domains/classifier/secrets.ts'
 import { mintKey, revokeKeyOf } from '../domains/keys/keys.ts'
 import { mergeReaderOf } from '../domains/merges/merge.ts'
 import { kidOf, replaceIdentitySecret, revokeIdentitySecretOf } from '../domains/readers/identity-secrets.ts'
@@ -38,6 +36,7 @@ import {
   listAdmins,
   TakenError,
 } from '../domains/tenants/bootstrap.ts'
+import { allSecrets, endSecretOf } from '../domains/tenants/secrets.ts'
 import { findTenantBySlug, listTenants, loadTenant } from '../domains/tenants/tenants.ts'
 import { ImportRunning } from '../domains/transfer/import.ts'
 import { listImports } from '../domains/transfer/imports.ts'
@@ -155,12 +154,7 @@ const COMMANDS = {
   'identity-secret list': command(
     'Lists the identity secrets of a tenant, without the secrets.',
     { tenant: ofTenant },
-    async (app, options) =>
-      app.prisma.identitySecret.findMany({
-        where: { tenantId: (await tenantOf(app, options.tenant)).id },
-        select: PUBLIC_SECRET,
-        orderBy: { createdAt: 'desc' },
-      }),
+    async (app, options) => allSecrets(app, (await tenantOf(app, options.tenant)).id, 'identity_secret'),
   ),
   'identity-secret revoke': command(
     'Ends an identity secret at once. This is final.',
@@ -181,19 +175,14 @@ const COMMANDS = {
   'classifier-secret list': command(
     'Lists the classifier secrets of a tenant, without the secrets.',
     { tenant: ofTenant },
-    async (app, options) =>
-      app.prisma.classifierSecret.findMany({
-        where: { tenantId: (await tenantOf(app, options.tenant)).id },
-        select: PUBLIC_SECRET,
-        orderBy: { createdAt: 'desc' },
-      }),
+    async (app, options) => allSecrets(app, (await tenantOf(app, options.tenant)).id, 'classifier_secret'),
   ),
   'classifier-secret revoke': command(
     'Ends a classifier secret at once. This is final.',
     { tenant: ofTenant, kid: z.string() },
     async (app, { kid, ...options }) => {
       const { id } = await tenantOf(app, options.tenant)
-      return revokeClassifierSecretOf(app, id, kid, recordOf(id))
+      return endSecretOf(app, id, 'classifier_secret', kid, recordOf(id))
     },
   ),
   'identity sign': defineCommand(

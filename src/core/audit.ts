@@ -66,6 +66,15 @@ export async function recordAudit(sql: Sql, ctx: Ctx, record: AuditRecord): Prom
   await recordAuditOf(sql, doerOf(ctx), record)
 }
 
+/** Writes one actor's entries, each in the transaction of its change. */
+export type Recorder = (sql: Sql, record: AuditRecord) => Promise<void>
+
+/** That of a request's caller. */
+export const recorderFor =
+  (ctx: Ctx): Recorder =>
+  (sql, record) =>
+    recordAudit(sql, ctx, record)
+
 /** Who calls, as the doer of an audited action. */
 export function doerOf(ctx: Ctx): Doer {
   const { tenant, actor } = requireCaller(ctx)

@@ -1,28 +1,12 @@
-import { PUBLIC_SECRET } from '../../core/secret-pages.ts'
 import { builder } from '../../schema/builder.ts'
+import { secretType } from '../../schema/secret-type.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
-import { createClassifierSecret, listClassifierSecrets, revokeClassifierSecret } from './secrets.ts'
+import { listSecrets } from '../tenants/secrets.ts'
+import { createClassifierSecret, revokeClassifierSecret } from './secrets.ts'
 
-const ClassifierSecretRef = builder.prismaObject('ClassifierSecret', {
+const ClassifierSecretRef = secretType('ClassifierSecret', {
   description: "The public part of a secret that signs requests to the tenant's classifier.",
-  // Not the sealed secret. Next to `select`, an exposed field would read its row again, so these
-  // fields resolve.
-  select: PUBLIC_SECRET,
-  fields: (t) => ({
-    kid: t.string({ description: 'The id of the secret, as signatures name it.', resolve: ({ kid }) => kid }),
-    createdAt: t.field({
-      type: 'DateTime',
-      description: 'When it was created.',
-      resolve: ({ createdAt }) => createdAt,
-    }),
-    expiresAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description:
-        'When it expires: 24 h after a newer one was created, or when it was ended. Null for the current one.',
-      resolve: ({ expiresAt }) => expiresAt,
-    }),
-  }),
+  kid: 'The id of the secret, as signatures name it.',
 })
 
 builder.queryField('classifierSecrets', (t) =>
@@ -30,7 +14,7 @@ builder.queryField('classifierSecrets', (t) =>
     type: ClassifierSecretRef,
     access: 'manage_settings',
     description: "Returns the secrets of the tenant's classifier, newest first.",
-    resolve: (_root, args, ctx) => listClassifierSecrets(ctx, args),
+    resolve: (_root, args, ctx) => listSecrets(ctx, 'classifier_secret', args),
   }),
 )
 
@@ -72,11 +56,7 @@ builder.relayMutationField(
   {
     description: 'The ended secret.',
     outputFields: (t) => ({
-      classifierSecret: t.field({
-        type: ClassifierSecretRef,
-        description: 'The secret.',
-        resolve: ({ classifierSecret }) => classifierSecret,
-      }),
+      classifierSecret: t.expose('classifierSecret', { type: ClassifierSecretRef, description: 'The secret.' }),
     }),
   },
 )

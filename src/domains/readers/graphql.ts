@@ -2,11 +2,12 @@ import { searchSchema } from '../../core/search.ts'
 import { readerIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
 import { NodeRef } from '../../schema/node.ts'
+import { secretType } from '../../schema/secret-type.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
 import { shownWith } from '../../schema/shown-with.ts'
-import { PUBLIC_SECRET } from '../../core/secret-pages.ts'
-import { createIdentitySecret, listIdentitySecrets, revokeIdentitySecret } from './identity-secrets.ts'
+import { listSecrets } from '../tenants/secrets.ts'
+import { createIdentitySecret, revokeIdentitySecret } from './identity-secrets.ts'
 import { getKeySet, KEY_SET_STATES, type KeySet } from './key-set.ts'
 import type { Reader } from './readers.ts'
 import {
@@ -65,29 +66,9 @@ export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
   }),
 })
 
-const IdentitySecretRef = builder.prismaObject('IdentitySecret', {
+const IdentitySecretRef = secretType('IdentitySecret', {
   description: "A secret that the tenant's backend signs reader assertions with (HS256).",
-  // Not the sealed secret. Next to `select`, an exposed field would read its row again, so these
-  // fields resolve.
-  select: PUBLIC_SECRET,
-  fields: (t) => ({
-    kid: t.string({
-      description: 'The id of the secret, in the header `kid` of assertions.',
-      resolve: ({ kid }) => kid,
-    }),
-    createdAt: t.field({
-      type: 'DateTime',
-      description: 'When it was created.',
-      resolve: ({ createdAt }) => createdAt,
-    }),
-    expiresAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description:
-        'When it expires: 24 h after a newer one was created, or when it was ended. Null for the current one.',
-      resolve: ({ expiresAt }) => expiresAt,
-    }),
-  }),
+  kid: 'The id of the secret, in the header `kid` of assertions.',
 })
 
 builder.queryField('identitySecrets', (t) =>
@@ -95,7 +76,7 @@ builder.queryField('identitySecrets', (t) =>
     type: IdentitySecretRef,
     access: 'manage_settings',
     description: "Returns the tenant's identity secrets, newest first.",
-    resolve: (_root, args, ctx) => listIdentitySecrets(ctx, args),
+    resolve: (_root, args, ctx) => listSecrets(ctx, 'identity_secret', args),
   }),
 )
 
@@ -172,11 +153,7 @@ builder.relayMutationField(
   {
     description: 'The ended secret.',
     outputFields: (t) => ({
-      identitySecret: t.field({
-        type: IdentitySecretRef,
-        description: 'The secret.',
-        resolve: ({ identitySecret }) => identitySecret,
-      }),
+      identitySecret: t.expose('identitySecret', { type: IdentitySecretRef, description: 'The secret.' }),
     }),
   },
 )

@@ -81,7 +81,12 @@ export async function createTenant(app: App, tenant: NewTenant): Promise<FirstCr
     if (count === 0) throw taken(slug)
     await addAdmin(sql, id, admin)
     await addKey(sql, id, apiKey, { label: 'First key', capabilities: [...CAPABILITIES], expiresAt: null })
-    const { kid, secret } = await addIdentitySecret(sql, app, id, tenant.identitySecret)
+    const { kid, secret } = await addIdentitySecret(
+      sql,
+      app,
+      { tenantId: id, createdAt: new Date() },
+      tenant.identitySecret,
+    )
     const { email, password } = admin
     return { tenant: { id, slug }, apiKey, identitySecret: { kid, secret }, admin: { email, password } }
   })

@@ -1,16 +1,28 @@
-import { type AuditRecord, recordAudit } from '../../core/audit.ts'
+import { type Recorder, recorderFor } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { newSigningSecret, sealSecret, shownOf } from '../../core/signing-secrets.ts'
-import { requireKid } from '../../core/secret-pages.ts'
-import type { TxSql } from '../../core/sql.ts'
+import { endSecret, requireKid, retireCurrent, type SecretTable } from '../../core/secrets.ts'
+import type { Prisma } from '../../core/sql.ts'
 import { changeEndpoint, lock, TARGET, tellWorkers } from './change.ts'
 import { auditForm, type WebhookEndpoint } from './endpoint.ts'
 import { databaseNow } from './sql.ts'
 
-/** How long the old secret signs beside the new one (docs/guides/webhooks.md). */
-const OVERLAP_MS = 24 * 3_600_000
+interface Owner {
+  tenantId: Id
+  endpointId: Id
+}
+
+interface Key {
+  tenantId_endpointId_kid: Owner & { kid: string }
+}
+
+const secretsIn = ({ webhookSecret }: Prisma): SecretTable<Owner, Key> => ({
+  findUnique: (query) => webhookSecret.findUnique(query),
+  update: (query) => webhookSecret.update(query),
+  updateMany: (query) => webhookSecret.updateMany(query),
+})
 
 interface Rotation {
   id: Id
@@ -42,8 +54,7 @@ export async function rotateWebhookSecret(ctx: Ctx, { id, force }: Rotation) {
       if (hasCurrent || force === true) {
         await webhookSecret.updateMany({ where: { ...ofEndpoint, expiresAt: { gt: now } }, data: { expiresAt: now } })
       }
-      const expiresAt = new Date(now.getTime() + OVERLAP_MS)
-      await webhookSecret.updateMany({ where: { ...ofEndpoint, expiresAt: null }, data: { expiresAt } })
+      await retireCurrent(secretsIn(sql.prisma), ofEndpoint, now)
       const sealed = sealSecret(app.settings, id, signing)
       return { secrets: { create: { kid: signing.kid, sealed, createdAt: now } } }
     })
@@ -60,7 +71,7 @@ export async function rotateWebhookSecret(ctx: Ctx, { id, force }: Rotation) {
  */
 export async function revokeWebhookSecret(ctx: Ctx, input: { id: Id; kid: string }): Promise<WebhookEndpoint> {
   const { tenant } = requireCaller(ctx)
-  return revokeWebhookSecretOf(ctx.app, tenant, input, (sql, record) => recordAudit(sql, ctx, record))
+  return revokeWebhookSecretOf(ctx.app, tenant, input, recorderFor(ctx))
 }
 
 /**
@@ -70,18 +81,16 @@ export async function revokeWebhookSecretOf(
   app: App,
   tenant: Tenant,
   { id, kid }: { id: Id; kid: string },
-  record: (sql: TxSql, entry: AuditRecord) => Promise<void>,
+  record: Recorder,
 ): Promise<WebhookEndpoint> {
   requireKid(kid)
   return app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant, id)
-    const { webhookSecret } = sql.prisma
     const where = { tenantId_endpointId_kid: { tenantId: tenant.id, endpointId: id, kid } }
-    if ((await webhookSecret.findUnique({ where, select: { kid: true } })) === null) throw new ServiceError('not_found')
-    if (!before.secrets.some((secret) => secret.kid === kid)) return before
     // Workers compare with the clock of the database, this process with its own.
     const now = Math.min((await databaseNow(sql)).getTime(), Date.now())
-    await webhookSecret.update({ where, data: { expiresAt: new Date(now) } })
+    const ended = await endSecret(secretsIn(sql.prisma), where, new Date(now))
+    if (ended.after === ended.before) return before
     const after = await lock(sql, tenant, id)
     const target = { ...TARGET, action: 'webhook.revoke_secret', targetId: id } as const
     await record(sql, { ...target, before: auditForm(before, tenant), after: auditForm(after, tenant) })
