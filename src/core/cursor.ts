@@ -153,3 +153,26 @@ export function pageOf<T>(
     },
   }
 }
+
+/** What Prisma is asked for the rows of a page, newest first. */
+export interface PageQuery {
+  where: { id?: { lt: Id } }
+  orderBy: { id: 'desc' }
+  take: number
+}
+
+/** A page of a list that is sorted by id, newest first. */
+export async function pageById<Row extends { id: Id }>(
+  list: string,
+  args: PageArgs,
+  find: (query: PageQuery) => Promise<Row[]>,
+): Promise<Page<Row>> {
+  const size = pageSize(args)
+  const after = idInCursor(list, args.after)
+  const rows = await find({
+    where: after === null ? {} : { id: { lt: after } },
+    orderBy: { id: 'desc' },
+    take: size + 1,
+  })
+  return pageOf(rows, size, args, ({ id }) => encodeCursor(list, id))
+}

@@ -2,6 +2,7 @@ import './access.ts'
 import './access-types.ts'
 import './budget.ts'
 import './connection.ts'
+import './prisma-page.ts'
 
 import SchemaBuilder from '@pothos/core'
 import PrismaPlugin from '@pothos/plugin-prisma'

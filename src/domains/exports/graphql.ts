@@ -38,11 +38,12 @@ const TenantExportRef = builder.prismaObject('TenantExport', {
 })
 
 builder.queryField('exports', (t) =>
-  t.connection({
+  t.prismaPage({
     type: TenantExportRef,
+    list: 'exports',
     access: 'admin',
     description: "Returns the tenant's exports, newest first.",
-    resolve: (_root, args, ctx) => listExports(ctx, args),
+    resolve: (query, ctx) => listExports(ctx, query),
   }),
 )
 

@@ -44,11 +44,12 @@ const ApiKeyRef = builder.prismaObject('ApiKey', {
 })
 
 builder.queryField('apiKeys', (t) =>
-  t.connection({
+  t.prismaPage({
     type: ApiKeyRef,
+    list: 'api-keys',
     access: 'manage_api_keys',
     description: "Returns the tenant's API keys, newest first, with revoked and expired ones.",
-    resolve: (_root, args, ctx) => listApiKeys(ctx, args),
+    resolve: (query, ctx) => listApiKeys(ctx, query),
   }),
 )
 

@@ -14,7 +14,7 @@ import {
   type Tenant,
 } from '../../core/context.ts'
 import { newRawKey, sha256, sha256Hex } from '../../core/crypto.ts'
-import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import type { PageQuery } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
@@ -231,14 +231,5 @@ const loadApiKey = perRequest<Id, ApiKey | null>(async (ctx, ids) => {
 })
 
 /** The tenant's keys, newest first, including revoked and expired ones. */
-export async function listApiKeys(ctx: Ctx, args: PageArgs): Promise<Page<ApiKey>> {
-  const { tenant } = requireCaller(ctx)
-  const size = pageSize(args)
-  const after = idInCursor('api-keys', args.after)
-  const rows = await ctx.app.prisma.apiKey.findMany({
-    where: { tenantId: tenant.id, ...(after === null ? {} : { id: { lt: after } }) },
-    orderBy: { id: 'desc' },
-    take: size + 1,
-  })
-  return pageOf(rows, size, args, ({ id }) => encodeCursor('api-keys', id))
-}
+export const listApiKeys = (ctx: Ctx, { where, ...query }: PageQuery): Promise<ApiKey[]> =>
+  ctx.app.prisma.apiKey.findMany({ ...query, where: { ...where, tenantId: requireCaller(ctx).tenant.id } })

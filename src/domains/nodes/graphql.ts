@@ -2,6 +2,7 @@ import { takeNodes } from '../../schema/budget.ts'
 import { builder } from '../../schema/builder.ts'
 import { asNode } from '../../schema/node-type.ts'
 import { NodeRef } from '../../schema/node.ts'
+import { hasAllSelected } from '../../schema/prisma-page.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { findNode, findNodes, type FoundNode, idsSchema } from './nodes.ts'
 
@@ -16,7 +17,11 @@ builder.queryField('node', (t) =>
     description:
       "Returns the object with an id, whatever its type. Null if the caller may not see it, by the rule of its type's own query.",
     args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
-    resolve: async (_root, { id }, ctx) => named(await findNode(ctx, id)),
+    resolve: async (_root, { id }, ctx, info) => {
+      const found = await findNode(ctx, id)
+      hasAllSelected(ctx, info, [found])
+      return named(found)
+    },
   }),
 )
 
@@ -29,7 +34,9 @@ builder.queryField('nodes', (t) =>
     description: 'Returns the objects with up to 100 ids, in the order of the request, as `node` does.',
     args: { ids: t.arg.idList({ required: true, description: 'Their ids.', extensions: shapedBy(idsSchema) }) },
     resolve: async (_root, { ids }, ctx, info) => {
-      const nodes = (await findNodes(ctx, ids)).map(named)
+      const found = await findNodes(ctx, ids)
+      hasAllSelected(ctx, info, found)
+      const nodes = found.map(named)
       await takeNodes(ctx, info, nodes)
       return nodes
     },

@@ -1,6 +1,6 @@
 import { builder } from '../../schema/builder.ts'
 import { NodeRef } from '../../schema/node.ts'
-import { getImport, pageOfImports } from './imports.ts'
+import { findImports, getImport } from './imports.ts'
 import type { COUNTED, ImportFinding, ImportFindings, TableUse, TableUses, TransferCounts } from './report.ts'
 import type { Removed } from './undo-sql.ts'
 
@@ -141,11 +141,12 @@ const ImportRef = builder.prismaObject('Import', {
 })
 
 builder.queryField('imports', (t) =>
-  t.connection({
+  t.prismaPage({
     type: ImportRef,
+    list: 'imports',
     access: 'admin',
     description: "Returns the tenant's imports, newest first.",
-    resolve: (_root, args, ctx) => pageOfImports(ctx, args),
+    resolve: (query, ctx) => findImports(ctx, query),
   }),
 )
 

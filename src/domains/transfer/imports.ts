@@ -1,5 +1,5 @@
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
-import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import type { PageQuery } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
@@ -12,17 +12,11 @@ export async function listImports({ prisma }: App, tenantId: Id): Promise<Omit<I
   return rows.map(withFindings)
 }
 
-/** A page of a tenant's imports, for an admin. */
-export async function pageOfImports(ctx: Ctx, args: PageArgs): Promise<Page<Import>> {
+/** Some of them, for an admin. */
+export async function findImports(ctx: Ctx, { where, ...query }: PageQuery): Promise<Import[]> {
   const { tenant } = requireCaller(ctx)
-  const size = pageSize(args)
-  const after = idInCursor('imports', args.after)
-  const rows = await ctx.app.prisma.import.findMany({
-    where: { tenantId: tenant.id, ...(after === null ? {} : { id: { lt: after } }) },
-    orderBy: { id: 'desc' },
-    take: size + 1,
-  })
-  return pageOf(rows.map(withFindings), size, args, ({ id }) => encodeCursor('imports', id))
+  const rows = await ctx.app.prisma.import.findMany({ ...query, where: { ...where, tenantId: tenant.id } })
+  return rows.map(withFindings)
 }
 
 /** Throws `not_found`. */

@@ -7,16 +7,10 @@ import { FIRST_ID, firstIdAt, type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { withOwnHeaders } from '../../core/own-headers.ts'
 import { perRequest } from '../../core/per-request.ts'
 import type { Sql, TxSql } from '../../core/sql.ts'
-import type { Attempt, Delivery as DeliveryRow, Prisma } from '../../generated/prisma/client.ts'
+import type { Attempt, Delivery } from '../../generated/prisma/client.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
-import { countHeld, findEvents, isRare, listDeliveryIds, selectAttempts } from './sql.ts'
+import { countHeld, findEvents, isRare, listDeliveryIds } from './sql.ts'
 import { findWebhookEndpoint, getWebhookEndpoint } from './webhooks.ts'
-
-/** Includes the attempts of a delivery. */
-export const WITH_ATTEMPTS = { attempts: { orderBy: { n: 'asc' } } } as const satisfies Prisma.DeliveryInclude
-
-/** One event for one endpoint. */
-export type Delivery = Prisma.DeliveryGetPayload<{ include: typeof WITH_ATTEMPTS }>
 
 interface ListArgs extends PageArgs {
   id: Id
@@ -51,16 +45,7 @@ export async function listDeliveries(ctx: Ctx, args: ListArgs): Promise<Page<Del
     orderBy: { id: 'desc' },
     take: size + 1,
   })
-  const found = await withAttempts(ctx, rows)
-  return pageOf(found, size, args, (delivery) => encodeCursor('deliveries', delivery.id))
-}
-
-async function withAttempts(ctx: Ctx, rows: readonly DeliveryRow[]): Promise<Delivery[]> {
-  const ids = rows.map(({ id }) => id)
-  const attempts = new Map<Id, Attempt[]>(ids.map((id) => [id, []]))
-  const found = await selectAttempts(ctx.app.db.query, requireCaller(ctx).tenant.id, ids)
-  for (const attempt of found) attempts.get(attempt.deliveryId)?.push(attempt)
-  return rows.map((row) => ({ ...row, attempts: attempts.get(row.id) ?? [] }))
+  return pageOf(rows, size, args, (delivery) => encodeCursor('deliveries', delivery.id))
 }
 
 /**
@@ -92,14 +77,26 @@ export async function findDelivery(ctx: Ctx, id: Id): Promise<Delivery | null> {
 
 const loadDelivery = perRequest<Id, Delivery | null>(async (ctx, ids) => {
   const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
-  const found = await withAttempts(ctx, await ctx.app.prisma.delivery.findMany({ where }))
-  const byId = new Map(found.map((delivery) => [delivery.id, delivery]))
+  const byId = new Map((await ctx.app.prisma.delivery.findMany({ where })).map((row) => [row.id, row]))
   return ids.map((id) => byId.get(id) ?? null)
 })
 
 /** The same within a transaction, which may have just written it; null if there is none. */
 export const findDeliveryIn = ({ prisma }: TxSql, tenantId: Id, endpointId: Id, id: Id): Promise<Delivery | null> =>
-  prisma.delivery.findUnique({ where: { tenantId_id: { tenantId, id }, endpointId }, include: WITH_ATTEMPTS })
+  prisma.delivery.findUnique({ where: { tenantId_id: { tenantId, id }, endpointId } })
+
+/** The attempts of a delivery, first ones first. One statement serves all deliveries of a request. */
+export const attemptsOf = (ctx: Ctx, deliveryId: Id): Promise<Attempt[]> => loadAttempts(ctx, deliveryId)
+
+// No relation: Prisma would name the tenant once for each delivery, and without statistics
+// PostgreSQL would read all attempts of the tenant.
+const loadAttempts = perRequest<Id, Attempt[]>(async (ctx, ids) => {
+  const where = { tenantId: requireCaller(ctx).tenant.id, deliveryId: { in: [...new Set(ids)] } }
+  const attempts = new Map<Id, Attempt[]>(ids.map((id) => [id, []]))
+  for (const attempt of await ctx.app.prisma.attempt.findMany({ where }))
+    attempts.get(attempt.deliveryId)?.push(attempt)
+  return ids.map((id) => (attempts.get(id) ?? []).sort((a, b) => a.n - b.n))
+})
 
 /**
  * When a waiting delivery is attempted next: not before its endpoint's circuit and pause end. Null

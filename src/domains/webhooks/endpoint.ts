@@ -1,29 +1,31 @@
 import type { Tenant } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Prisma } from '../../generated/prisma/client.ts'
+import { PUBLIC_SECRET } from '../../core/secrets.ts'
+import type { Prisma, WebhookEndpoint as EndpointRow } from '../../generated/prisma/client.ts'
 import { effectivePolicy } from './policy.ts'
 
-/** The public fields of a signing secret. */
-export const PUBLIC_SIGNING_SECRET = { kid: true, createdAt: true, expiresAt: true } as const
-
 /** The public fields of an own header: its value is never shown. */
-export const PUBLIC_HEADER = { name: true } as const
+const PUBLIC_HEADER = { name: true } as const
 
 /** A webhook endpoint, with its valid secrets. */
 export type WebhookEndpoint = Prisma.WebhookEndpointGetPayload<{
-  include: { secrets: { select: typeof PUBLIC_SIGNING_SECRET }; headers: { select: typeof PUBLIC_HEADER } }
+  include: { secrets: { select: typeof PUBLIC_SECRET }; headers: { select: typeof PUBLIC_HEADER } }
 }>
 
-/** Includes the valid secrets of an endpoint, newest first, and the names of its headers. */
-export const withSecrets = () =>
+/** The names of its headers. */
+export const HEADERS = { select: PUBLIC_HEADER, orderBy: { name: 'asc' } } as const
+
+/** Its secrets that are valid at `now`, newest first. */
+export const validSecrets = (now: Date) =>
   ({
-    headers: { select: PUBLIC_HEADER, orderBy: { name: 'asc' } },
-    secrets: {
-      select: PUBLIC_SIGNING_SECRET,
-      where: { OR: [{ expiresAt: null }, { expiresAt: { gt: new Date() } }] },
-      orderBy: [{ expiresAt: { sort: 'desc', nulls: 'first' } }, { kid: 'asc' }],
-    },
-  }) satisfies Prisma.WebhookEndpointInclude
+    select: PUBLIC_SECRET,
+    where: { OR: [{ expiresAt: null }, { expiresAt: { gt: now } }] },
+    orderBy: [{ expiresAt: { sort: 'desc', nulls: 'first' } }, { kid: 'asc' }],
+  }) satisfies Prisma.WebhookEndpoint$secretsArgs
+
+/** Includes both. */
+export const withSecrets = () =>
+  ({ headers: HEADERS, secrets: validSecrets(new Date()) }) satisfies Prisma.WebhookEndpointInclude
 
 export const endpointWhere = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantId, id } })
 
@@ -39,17 +41,17 @@ export function auditForm(endpoint: WebhookEndpoint, tenant: Tenant) {
 }
 
 /** The state of an endpoint's circuit breaker. */
-export function circuitOf({ circuitOpenUntil }: WebhookEndpoint): 'closed' | 'open' | 'half_open' {
+export function circuitOf({ circuitOpenUntil }: EndpointRow): 'closed' | 'open' | 'half_open' {
   if (circuitOpenUntil === null) return 'closed'
   return circuitOpenUntil.getTime() > Date.now() ? 'open' : 'half_open'
 }
 
 /** Until when an endpoint's receiver asks for no deliveries; null if it does not, or no longer. */
-export const pausedUntilOf = ({ pausedUntil }: Pick<WebhookEndpoint, 'pausedUntil'>): Date | null =>
+export const pausedUntilOf = ({ pausedUntil }: EndpointRow): Date | null =>
   pausedUntil !== null && pausedUntil.getTime() > Date.now() ? pausedUntil : null
 
 /** The result of an endpoint's last handshake; null without one. */
-export function lastVerificationOf(endpoint: WebhookEndpoint): { at: Date; ok: boolean; error: string | null } | null {
+export function lastVerificationOf(endpoint: EndpointRow): { at: Date; ok: boolean; error: string | null } | null {
   const { lastVerificationAt: at, lastVerificationOk: ok, lastVerificationError: error } = endpoint
   return at === null || ok === null ? null : { at, ok, error }
 }

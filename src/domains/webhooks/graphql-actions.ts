@@ -17,9 +17,10 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.expose('webhookEndpoint', {
+      webhookEndpoint: t.prismaField({
         type: WebhookEndpointRef,
         description: 'The endpoint, unverified while its handshake runs.',
+        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
       }),
     }),
   },
@@ -36,9 +37,10 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.expose('webhookEndpoint', {
+      webhookEndpoint: t.prismaField({
         type: WebhookEndpointRef,
         description: 'The endpoint. It is unverified if its present URL has not passed the handshake.',
+        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
       }),
     }),
   },
@@ -63,7 +65,11 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
+      webhookEndpoint: t.prismaField({
+        type: WebhookEndpointRef,
+        description: 'The endpoint.',
+        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
+      }),
       secret: t.string({ ...shownOnce('secret'), description: `Its new signing secret. ${SHOWN_ONCE}` }),
       standardSecret: t.string({
         ...shownOnce('standardSecret'),
@@ -91,7 +97,11 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
+      webhookEndpoint: t.prismaField({
+        type: WebhookEndpointRef,
+        description: 'The endpoint.',
+        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
+      }),
     }),
   },
 )

@@ -1,22 +1,16 @@
 import { z } from 'zod'
 
-import { requireCaller } from '../../core/context.ts'
+import { ofRequest, requireCaller } from '../../core/context.ts'
 import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '../../core/tenant-settings.ts'
 import { builder } from '../../schema/builder.ts'
 import { ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
 import { NodeRef } from '../../schema/node.ts'
 import { inputFields, outputFields } from '../../schema/checked.ts'
 import { MEASURED } from '../../schema/plan.ts'
+import { secretType } from '../../schema/secret-type.ts'
 import { shapedBy } from '../../schema/shape.ts'
-import {
-  countHeldDeliveries,
-  deliveryHeaders,
-  getBody,
-  HELD_LIMIT,
-  nextAttemptOf,
-  WITH_ATTEMPTS,
-} from './deliveries.ts'
-import { circuitOf, lastVerificationOf, pausedUntilOf, PUBLIC_HEADER, PUBLIC_SIGNING_SECRET } from './endpoint.ts'
+import { attemptsOf, countHeldDeliveries, deliveryHeaders, getBody, HELD_LIMIT, nextAttemptOf } from './deliveries.ts'
+import { circuitOf, lastVerificationOf, HEADERS, pausedUntilOf, validSecrets } from './endpoint.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './policy.ts'
 
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
@@ -65,25 +59,10 @@ export const PolicyInput = builder.inputType('WebhookPolicyInput', {
   fields: (t) => inputFields(t, policyOverridesSchema.shape),
 })
 
-const SecretRef = builder.prismaObject('WebhookSecret', {
+const SecretRef = secretType('WebhookSecret', {
   description: 'The public part of a signing secret.',
-  // Not the sealed secret. Next to `select`, an exposed field would read its row again, so these
-  // fields resolve.
-  select: PUBLIC_SIGNING_SECRET,
-  fields: (t) => ({
-    kid: t.string({ description: 'Names the secret in signatures: 8 hex characters.', resolve: ({ kid }) => kid }),
-    createdAt: t.field({
-      type: 'DateTime',
-      description: 'When it was created.',
-      resolve: ({ createdAt }) => createdAt,
-    }),
-    expiresAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'When it expires. Null until a newer secret replaces it.',
-      resolve: ({ expiresAt }) => expiresAt,
-    }),
-  }),
+  kid: 'Names the secret in signatures: 8 hex characters.',
+  expiresAt: 'When it expires. Null until a newer secret replaces it.',
 })
 
 const HeaderRef = builder.objectRef<{ name: string }>('WebhookHeader').implement({
@@ -112,10 +91,12 @@ const VerificationRef = builder
     }),
   })
 
+/** One for a request: Pothos reads once for several fields only where they select the same. */
+const nowIn = ofRequest(() => new Date())
+
 export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
   description: 'An address that receives events as signed JSON.',
   interfaces: [NodeRef],
-  include: { secrets: { select: PUBLIC_SIGNING_SECRET }, headers: { select: PUBLIC_HEADER } },
   fields: (t) => ({
     id: t.exposeID('id', { description: 'Its id.' }),
     url: t.exposeString('url', { description: 'Where deliveries go.' }),
@@ -130,6 +111,7 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
     headers: t.field({
       type: [HeaderRef],
       description: 'The headers of its own, without their values.',
+      select: { headers: HEADERS },
       resolve: ({ headers }) => headers,
     }),
     state: t.expose('state', { type: EndpointStateEnum, description: 'Whether it gets deliveries.' }),
@@ -164,6 +146,7 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
     secrets: t.field({
       type: [SecretRef],
       description: 'Its signing secrets, newest first, without the secrets.',
+      select: (_args, ctx) => ({ secrets: validSecrets(nowIn(ctx)) }),
       resolve: ({ secrets }) => secrets,
     }),
     deliveriesHeld: t.int({
@@ -209,7 +192,6 @@ const AttemptRef = builder.prismaObject('Attempt', {
 export const DeliveryRef = builder.prismaObject('Delivery', {
   description: 'The delivery of one event to one endpoint.',
   interfaces: [NodeRef],
-  include: WITH_ATTEMPTS,
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the delivery, the same at each attempt.' }),
     endpointId: t.exposeID('endpointId', { description: 'The id of the endpoint.' }),
@@ -219,7 +201,7 @@ export const DeliveryRef = builder.prismaObject('Delivery', {
     attempts: t.field({
       type: [AttemptRef],
       description: 'The attempts, oldest first.',
-      resolve: ({ attempts }) => attempts,
+      resolve: ({ id }, _args, ctx) => attemptsOf(ctx, id),
     }),
     nextAttemptAt: t.field({
       type: 'DateTime',

@@ -9,21 +9,23 @@ import * as webhooks from './webhooks.ts'
 const ENDPOINT_ID = 'The id of the endpoint.'
 
 builder.queryField('webhookEndpoint', (t) =>
-  t.field({
+  t.prismaField({
     type: WebhookEndpointRef,
     access: 'manage_webhooks',
     description: 'Returns a webhook endpoint.',
     args: { id: t.arg.id({ required: true, description: ENDPOINT_ID }) },
-    resolve: (_root, args, ctx) => webhooks.getWebhookEndpoint(ctx, args),
+    // It always has all: the same row serves other fields of the request.
+    resolve: (_query, _root, args, ctx) => webhooks.getWebhookEndpoint(ctx, args),
   }),
 )
 
 builder.queryField('webhookEndpoints', (t) =>
-  t.connection({
+  t.prismaPage({
     type: WebhookEndpointRef,
+    list: 'webhooks',
     access: 'manage_webhooks',
     description: 'Returns the webhook endpoints of the tenant, newest first.',
-    resolve: (_root, args, ctx) => webhooks.listWebhookEndpoints(ctx, args),
+    resolve: (query, ctx) => webhooks.listWebhookEndpoints(ctx, query),
   }),
 )
 
@@ -86,7 +88,11 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
+      webhookEndpoint: t.prismaField({
+        type: WebhookEndpointRef,
+        description: 'The endpoint.',
+        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
+      }),
       secret: t.string({ ...shownOnce('secret'), description: `Its signing secret. ${SHOWN_ONCE}` }),
       standardSecret: t.string({
         ...shownOnce('standardSecret'),
@@ -121,7 +127,11 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
+      webhookEndpoint: t.prismaField({
+        type: WebhookEndpointRef,
+        description: 'The endpoint.',
+        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
+      }),
     }),
   },
 )
@@ -136,9 +146,10 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.expose('webhookEndpoint', {
+      webhookEndpoint: t.prismaField({
         type: WebhookEndpointRef,
         description: 'The endpoint as it was.',
+        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
       }),
       deletedWebhookEndpointId: t.id({
         description: 'The id of the endpoint.',

@@ -1,7 +1,8 @@
 import type { EventType } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
-import type { EndpointState } from '../../generated/prisma/enums.ts'
+import { type Sql, statement, type TxSql } from '../../core/sql.ts'
+import type { WebhookEndpoint } from '../../generated/prisma/client.ts'
+import { endpointWhere } from './endpoint.ts'
 
 const INSERT_TEST = statement(
   'insert_test_delivery',
@@ -35,11 +36,7 @@ const COPY = statement(
 export const copyDelivery = (sql: Sql, tenantId: Id, endpointId: Id, id: Id, copyId: Id): Promise<unknown> =>
   sql(COPY, [tenantId, endpointId, id, copyId])
 
-interface Replayed {
-  state: EndpointState
-  eventTypes: string[]
-  discussionIds: Id[]
-}
+type Replayed = Pick<WebhookEndpoint, 'state' | 'eventTypes' | 'discussionIds'>
 
 // The later of two replays waits, and sees what the first has queued. The endpoint itself is not
 // locked: its deliveries continue, and it can be deleted, which removes the replay too. No writer
@@ -48,15 +45,12 @@ const LOCK_REPLAY = {
   ...statement('lock_replay', `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`),
   locks: false,
 }
-const FIND_REPLAYED = statement(
-  'find_replayed_endpoint',
-  `SELECT state::text, event_types AS "eventTypes", discussion_ids::text[] AS "discussionIds" FROM webhook_endpoints WHERE tenant_id = $1 AND id = $2`,
-)
 
 /** An endpoint, locked against other replays until the transaction ends. */
-export async function lockForReplay(sql: Sql, tenantId: Id, endpointId: Id): Promise<Replayed | undefined> {
+export async function lockForReplay(sql: TxSql, tenantId: Id, endpointId: Id): Promise<Replayed | null> {
   await sql(LOCK_REPLAY, [`replay:${tenantId}:${endpointId}`])
-  return (await sql<Replayed>(FIND_REPLAYED, [tenantId, endpointId]))[0]
+  const select = { state: true, eventTypes: true, discussionIds: true } as const
+  return sql.prisma.webhookEndpoint.findUnique({ where: endpointWhere(tenantId, endpointId), select })
 }
 
 // EXCEPT hashes or sorts, whatever the planner's estimates: a nested loop over two long lists

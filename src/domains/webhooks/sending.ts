@@ -5,8 +5,9 @@ import { WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { validate } from '../../core/validate.ts'
+import type { Delivery } from '../../generated/prisma/client.ts'
 import { lock, requireVerified, TARGET, tellWorkers } from './change.ts'
-import { type Delivery, findDeliveryIn, readBodies, requireEventType } from './deliveries.ts'
+import { findDeliveryIn, readBodies, requireEventType } from './deliveries.ts'
 import { exampleEvent } from './example.ts'
 import { eventTypesSchema } from './input.ts'
 import * as queue from './sending-sql.ts'
@@ -100,8 +101,8 @@ export async function replayWebhookEvents(ctx: Ctx, input: ReplayInput): Promise
   if (input.to != null && to < from) throw invalid('/to', 'too_small', 'must not be before from')
   const given = input.eventTypes == null ? null : validate(eventTypesSchema, input).eventTypes
   const queuedCount = await ctx.app.db.transaction(async (sql) => {
-    const endpoint = isId(id) ? await queue.lockForReplay(sql, tenant.id, id) : undefined
-    if (endpoint === undefined) throw new ServiceError('not_found')
+    const endpoint = isId(id) ? await queue.lockForReplay(sql, tenant.id, id) : null
+    if (endpoint === null) throw new ServiceError('not_found')
     requireVerified(endpoint)
     const wanted = given ?? endpoint.eventTypes
     const eventTypes = WEBHOOK_EVENT_TYPES.filter((type) => wanted.includes('*') || wanted.includes(type))

@@ -2,7 +2,6 @@ import type { EventType } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { type CommentState, commentState } from '../../core/withdrawal.ts'
-import type { Attempt } from '../../generated/prisma/client.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
 
 const LOCK = statement(
@@ -82,20 +81,6 @@ export const listDeliveryIds = async (
   const rows = await sql<{ id: Id }>(LIST[status], [tenantId, endpointId, ids.gte, ids.lt, from, to, eventType, limit])
   return rows.map(({ id }) => id)
 }
-
-// Prisma names the tenant once for each delivery: without statistics PostgreSQL reads all attempts
-// of the tenant.
-const ATTEMPTS = statement(
-  'attempts_of_deliveries',
-  `SELECT a.tenant_id AS "tenantId", a.delivery_id AS "deliveryId", a.n, a.at, a.duration_ms AS "durationMs",
-     a.status_code AS "statusCode", a.error, a.response_snippet AS "responseSnippet"
-   FROM unnest($2::uuid[]) AS k (key)
-   CROSS JOIN LATERAL (SELECT * FROM attempts WHERE tenant_id = $1 AND delivery_id = k.key ORDER BY n) a`,
-)
-
-/** The attempts of deliveries, first ones first. */
-export const selectAttempts = (sql: Sql, tenantId: Id, deliveryIds: readonly Id[]): Promise<Attempt[]> =>
-  sql<Attempt>(ATTEMPTS, [tenantId, deliveryIds])
 
 /** An event of the log: its JSON is text, so that its bytes do not change. */
 export interface EventRow {

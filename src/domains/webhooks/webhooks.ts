@@ -1,6 +1,6 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import type { PageQuery } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
@@ -9,6 +9,7 @@ import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings, type WebhookPolicy } from '../../core/tenant-settings.ts'
 import { counted } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
+import type { Prisma, WebhookEndpoint as EndpointRow } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { challenged, changeEndpoint, lock, newHandshake, recordChange, TARGET, tellWorkers } from './change.ts'
 import { auditForm, endpointWhere, type WebhookEndpoint, withSecrets } from './endpoint.ts'
@@ -98,18 +99,11 @@ const loadEndpoint = perRequest<Id, WebhookEndpoint | null>(async (ctx, ids) => 
 })
 
 /** The tenant's endpoints, newest first. */
-export async function listWebhookEndpoints(ctx: Ctx, args: PageArgs): Promise<Page<WebhookEndpoint>> {
-  const { tenant } = requireCaller(ctx)
-  const size = pageSize(args)
-  const after = idInCursor('webhooks', args.after)
-  const endpoints = await ctx.app.prisma.webhookEndpoint.findMany({
-    where: { tenantId: tenant.id, ...(after === null ? {} : { id: { lt: after } }) },
-    orderBy: { id: 'desc' },
-    take: size + 1,
-    include: withSecrets(),
-  })
-  return pageOf(endpoints, size, args, ({ id }) => encodeCursor('webhooks', id))
-}
+export const listWebhookEndpoints = (
+  ctx: Ctx,
+  { where, ...query }: PageQuery & Pick<Prisma.WebhookEndpointFindManyArgs, 'include'>,
+): Promise<EndpointRow[]> =>
+  ctx.app.prisma.webhookEndpoint.findMany({ ...query, where: { ...where, tenantId: requireCaller(ctx).tenant.id } })
 
 /**
  * Changes the given fields. Another URL resets verification, failures and circuit: deliveries wait
