@@ -5,46 +5,13 @@ import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } 
 import { invalid } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { isCut, type Sql } from '../../core/sql.ts'
+import { isCut } from '../../core/sql.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
-import {
-  AUDIT_ACTOR_KINDS,
-  type AuditActorKind,
-  type AuditFilter,
-  type AuditRow,
-  type StoredAuditRow,
-  listAuditLog,
-  readAuditStates,
-  selectAuditEntries,
-} from './sql.ts'
-
-/**
- * The actor of an entry, with its present label or e-mail; null if it was deleted, or never had
- * one.
- */
-export interface AuditActor {
-  kind: AuditActorKind
-  id: Id | null
-  label: string | null
-  email: string | null
-}
-
-/**
- * One audited action. `before` and `after` are the target's public form, or its changed fields,
- * without secrets.
- */
-export interface AuditEntry {
-  id: Id
-  action: string
-  actor: AuditActor
-  targetType: string
-  targetId: string | null
-  before: unknown
-  after: unknown
-  at: Date
-  importId: Id | null
-}
+import type { AuditEntry } from '../../generated/prisma/client.ts'
+import { findApiKey } from '../keys/keys.ts'
+import { findAdminEmail } from '../tenants/admins.ts'
+import { AUDIT_ACTOR_KINDS, type AuditFilter, type AuditRow, listAuditLog } from './sql.ts'
 
 interface ListAuditEntries extends PageArgs {
   action?: string | null | undefined
@@ -64,27 +31,36 @@ export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promis
   const filter = { action, ...actorFilter(args.actor), from: args.from ?? null, to: args.to ?? null }
   const before = idInCursor('audit-log', args.after)
   const found = await listAuditLog(ctx.app.late.query, tenant.id, filter, before, size + 1)
-  const rows = ctx.app.late.mayBeLate ? await withPresentStates(ctx.app.db.query, tenant.id, found) : found
-  return pageOf(rows.map(toEntry), size, args, ({ id }) => encodeCursor('audit-log', id), isCut(rows))
+  const rows = ctx.app.late.mayBeLate ? await withPresentStates(ctx, found) : found
+  return pageOf(rows, size, args, ({ id }) => encodeCursor('audit-log', id), isCut(rows))
 }
 
 /** An entry; null if there is none. One statement serves all entries of a request. */
 export const findAuditEntry = (ctx: Ctx, id: Id): Promise<AuditEntry | null> => loadEntry(ctx, id)
 
 const loadEntry = perRequest<Id, AuditEntry | null>(async (ctx, ids) => {
-  const rows = await selectAuditEntries(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(ids)])
-  const byId = new Map(rows.map((row) => [row.id, toEntry(row)]))
+  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
+  const byId = new Map((await ctx.app.prisma.auditEntry.findMany({ where })).map((row) => [row.id, row]))
   return ids.map((id) => byId.get(id) ?? null)
 })
 
 /** A replica may still have states from before an erasure. */
-async function withPresentStates(sql: Sql, tenantId: Id, rows: readonly AuditRow[]): Promise<AuditRow[]> {
-  const stateful = rows.filter(({ before, after }) => before !== null || after !== null)
-  if (stateful.length === 0) return [...rows]
-  const ids = stateful.map(({ id }) => id)
-  const states = new Map((await readAuditStates(sql, tenantId, ids)).map((state) => [state.id, state]))
+async function withPresentStates(ctx: Ctx, rows: readonly AuditRow[]): Promise<AuditRow[]> {
+  const ids = rows.filter(({ before, after }) => before !== null || after !== null).map(({ id }) => id)
+  if (ids.length === 0) return [...rows]
+  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: ids } }
+  const present = await ctx.app.prisma.auditEntry.findMany({ where, select: { id: true, before: true, after: true } })
+  const states = new Map(present.map((state) => [state.id, state]))
   return rows.map((row) => ({ ...row, ...(states.get(row.id) ?? { before: null, after: null }) }))
 }
+
+/** The present label of an entry's key; null if it was deleted, or another actor did it. */
+export const labelOf = async (ctx: Ctx, { actorKind, actorId }: AuditEntry): Promise<string | null> =>
+  actorKind === 'key' && actorId !== null ? ((await findApiKey(ctx, actorId))?.label ?? null) : null
+
+/** The present e-mail address of its admin; null likewise. */
+export const emailOf = async (ctx: Ctx, { actorKind, actorId }: AuditEntry): Promise<string | null> =>
+  actorKind === 'admin' && actorId !== null ? findAdminEmail(ctx, actorId) : null
 
 function actorFilter(actor: string | null | undefined): Pick<AuditFilter, 'actorId' | 'actorKind'> {
   if (actor == null) return { actorId: null, actorKind: null }
@@ -96,9 +72,4 @@ function actorFilter(actor: string | null | undefined): Pick<AuditFilter, 'actor
     'not_allowed',
     `must be the id of a key or an admin, or one of ${AUDIT_ACTOR_KINDS.join(', ')}`,
   )
-}
-
-function toEntry(row: StoredAuditRow & Partial<AuditRow>): AuditEntry {
-  const { actorKind, actorId, actorLabel, actorEmail, bytesRead: _, ...entry } = row
-  return { ...entry, actor: { kind: actorKind, id: actorId, label: actorLabel, email: actorEmail } }
 }

@@ -3,7 +3,9 @@ import { builder } from '../../schema/builder.ts'
 import { namedInRest } from '../../schema/in-rest.ts'
 import { NodeRef } from '../../schema/node.ts'
 import { shapedBy } from '../../schema/shape.ts'
-import { actionSchema, type AuditActor, type AuditEntry, listAuditEntries } from './audit.ts'
+import type { AuditEntry } from '../../generated/prisma/client.ts'
+import { actionSchema, emailOf, labelOf, listAuditEntries } from './audit.ts'
+import type { AuditActorKind } from './sql.ts'
 
 const ACTIONS = Object.entries(AUDIT_ACTIONS)
   .map(([kind, verbs]) => verbs.map((verb) => `\`${kind}.${verb}\``).join(', '))
@@ -18,21 +20,33 @@ const AuditActorKindEnum = builder.enumType('AuditActorKind', {
   },
 })
 
-const AuditActorRef = builder.objectRef<AuditActor>('AuditActor').implement({
+const AuditActorRef = builder.objectRef<AuditEntry>('AuditActor').implement({
   description: 'Who did something.',
   fields: (t) => ({
-    kind: t.expose('kind', { type: AuditActorKindEnum, description: 'The kind of actor.' }),
-    actorId: t.exposeID('id', {
+    kind: t.field({
+      type: AuditActorKindEnum,
+      description: 'The kind of actor.',
+      resolve: ({ actorKind }) => actorKind as AuditActorKind,
+    }),
+    actorId: t.exposeID('actorId', {
       nullable: true,
       description: 'The id of the key or admin; null for the service itself.',
       extensions: namedInRest('id'),
     }),
-    label: t.exposeString('label', { nullable: true, description: 'The label of the key.' }),
-    email: t.exposeString('email', { nullable: true, description: 'The e-mail address of the admin.' }),
+    label: t.string({
+      nullable: true,
+      description: 'The label of the key.',
+      resolve: (entry, _args, ctx) => labelOf(ctx, entry),
+    }),
+    email: t.string({
+      nullable: true,
+      description: 'The e-mail address of the admin.',
+      resolve: (entry, _args, ctx) => emailOf(ctx, entry),
+    }),
   }),
 })
 
-const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry').implement({
+const AuditEntryRef = builder.prismaObject('AuditEntry', {
   description: 'One write by a key, an admin or the service itself. Writes on behalf of readers are not logged.',
   interfaces: [NodeRef],
   fields: (t) => ({
@@ -40,7 +54,7 @@ const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry').implement({
     action: t.exposeString('action', {
       description: 'The action as `<target type>.<verb>`, for example `api_key.create`.',
     }),
-    actor: t.expose('actor', { type: AuditActorRef, description: 'Who did it.' }),
+    actor: t.field({ type: AuditActorRef, description: 'Who did it.', resolve: (entry) => entry }),
     targetType: t.exposeString('targetType', { description: 'The type of the target.' }),
     targetId: t.exposeString('targetId', { nullable: true, description: 'The id of the target.' }),
     before: t.expose('before', {

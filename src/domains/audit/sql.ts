@@ -1,26 +1,9 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { anyId, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
+import type { AuditEntry } from '../../generated/prisma/client.ts'
 
 /** With whether the list was cut. */
-export type AuditRow = StoredAuditRow & Measured
-
-export interface StoredAuditRow {
-  id: Id
-  action: string
-  actorKind: AuditActorKind
-  actorId: Id | null
-  /** The API key's label. */
-  actorLabel: string | null
-  /** The admin's e-mail address. */
-  actorEmail: string | null
-  targetType: string
-  targetId: string | null
-  before: unknown
-  after: unknown
-  at: Date
-  /** The import that brought the entry; null if none did. */
-  importId: Id | null
-}
+export type AuditRow = AuditEntry & Measured
 
 /** The kinds of actors in the audit log. */
 export const AUDIT_ACTOR_KINDS = ['key', 'admin', 'system'] as const
@@ -37,38 +20,20 @@ export interface AuditFilter {
   to: Date | null
 }
 
-const COLUMNS = `l.id, l.action, l.actor_kind AS "actorKind", l.actor_id AS "actorId", k.label AS "actorLabel",
-       a.email AS "actorEmail", l.target_type AS "targetType", l.target_id AS "targetId", l.before, l.after, l.at,
-       l.import_id AS "importId"`
+const COLUMNS = `l.tenant_id AS "tenantId", l.id, l.action, l.actor_kind AS "actorKind", l.actor_id AS "actorId",
+       l.target_type AS "targetType", l.target_id AS "targetId", l.before, l.after, l.at, l.import_id AS "importId"`
 
-const ACTORS = `LEFT JOIN api_keys k ON l.actor_kind = 'key' AND k.tenant_id = l.tenant_id AND k.id = l.actor_id
-     LEFT JOIN admins a ON l.actor_kind = 'admin' AND a.tenant_id = l.tenant_id AND a.id = l.actor_id`
-
-const BY_IDS = statement(
-  'audit_entries_by_ids',
-  `SELECT ${COLUMNS} FROM audit_log l ${ACTORS} WHERE l.tenant_id = $1 AND l.id = ANY($2::uuid[])`,
-)
-
-/** The entries with these ids, in no order; unknown ids are left out. */
-export const selectAuditEntries = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<StoredAuditRow[]> =>
-  sql<StoredAuditRow>(BY_IDS, [tenantId, ids])
-
-// A statement for each indexed filter: a common statement would get a plan without an index. A
+// In SQL, because PostgreSQL measures rows that may be long. A statement for each indexed filter: a common statement would get a plan without an index. A
 // filter is a range of one value, and the first key of its order: with `=`, PostgreSQL may walk
 // through the whole log, expecting to meet the value soon.
 const list = (name: '' | '_by_action' | '_by_actor', order: string, condition: string) =>
   statement(
     `list_audit_log${name}`,
     upToBytes(
-      `SELECT ${COLUMNS}
-     FROM (
-       SELECT * FROM audit_log l
+      `SELECT ${COLUMNS} FROM audit_log l
        WHERE l.tenant_id = $1 AND l.id < $2 AND ${condition}
          AND ($6::timestamptz IS NULL OR l.at >= $6) AND ($7::timestamptz IS NULL OR l.at < $7)
-       ORDER BY ${order} LIMIT $8
-     ) l
-     ${ACTORS}
-     ORDER BY l.id DESC`,
+       ORDER BY ${order} LIMIT $8`,
       "octet_length(coalesce(before::text, '')) + octet_length(coalesce(after::text, ''))",
     ),
   )
@@ -95,14 +60,3 @@ export function listAuditLog(
   const plan = action !== null ? LIST_BY_ACTION : actorId !== null ? LIST_BY_ACTOR : LIST
   return sql<AuditRow>(plan, [tenantId, before ?? LAST_ID, action, actorId, actorKind, from, to, limit])
 }
-
-type AuditStates = Pick<AuditRow, 'id' | 'before' | 'after'>
-
-const STATES = statement(
-  'read_audit_states',
-  'SELECT id, before, after FROM audit_log WHERE tenant_id = $1 AND id = ANY($2::uuid[])',
-)
-
-/** The stored `before` and `after` of these entries, in no order. */
-export const readAuditStates = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<AuditStates[]> =>
-  sql<AuditStates>(STATES, [tenantId, ids])
