@@ -15,16 +15,29 @@ import { readSettings } from '../../src/core/settings.ts'
 import { type Around, type Prisma, readNow, type TxSql } from '../../src/core/sql.ts'
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import type { Database } from '../../src/data/database.ts'
-import { openExportFile } from '../../src/domains/exports/exports.ts'
+import { findAuditEntry, listAuditEntries } from '../../src/domains/audit/audit.ts'
+import { moveAlias } from '../../src/domains/discussions/aliases.ts'
+import { openExportFile, withdrawExports } from '../../src/domains/exports/exports.ts'
 import { documentIdOf, findDocument } from '../../src/domains/documents/documents.ts'
 import { followKeySet } from '../../src/domains/readers/key-sets.ts'
 import { findApiKey } from '../../src/domains/keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/merges/merged.ts'
+import { endMerge, findReaderId, setBan } from '../../src/domains/merges/sql.ts'
 import { adoptSettings } from '../../src/domains/settings/settings.ts'
+import { findAdminEmail } from '../../src/domains/tenants/admins.ts'
 import * as tenants from '../../src/domains/tenants/bootstrap.ts'
 import { listTenants } from '../../src/domains/tenants/tenants.ts'
 import { listImports } from '../../src/domains/transfer/imports.ts'
+import {
+  findFirstImport,
+  findUnfinished,
+  findWaiting,
+  moveReaderItems,
+  refuseReaderName,
+} from '../../src/domains/transfer/imports-sql.ts'
+import { endUndo, findUndoable, noteRemoved } from '../../src/domains/transfer/undo-sql.ts'
 import { adoptEndpoint } from '../../src/domains/webhooks/adopt.ts'
+import { lockForReplay } from '../../src/domains/webhooks/sending-sql.ts'
 import { Prisma as Generated } from '../../src/generated/prisma/client.ts'
 import { type Cost, explainingIn } from './costs.ts'
 import { bodyOf, KID, type World } from './scale-world.ts'
@@ -155,6 +168,24 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   },
   'a merge that was': ({ rest, w }) => rest('GET /readers/:readerId/merge', { params: { readerId: w.id('alias', 4) } }),
 
+  'the name of a reader to merge': async ({ sql, w }) => {
+    const names = [w.id('reader', 4), 'reader-4', 'nobody']
+    for (const name of names) await findReaderId(sql.prisma, w.id('tenant'), name)
+  },
+  'a ban that moves with a merge': ({ sql, w }) =>
+    setBan(sql, w.id('tenant'), w.id('reader', 0), {
+      bannedAt: w.now,
+      bannedUntil: null,
+      banReason: null,
+      shadowBanned: false,
+    }),
+  'the end of a merge': ({ sql, w }) =>
+    endMerge(sql, w.id('tenant'), { id: w.id('alias', w.readers), externalId: 'a former name' }, newId()),
+  'a former external id': ({ sql, w }) =>
+    moveAlias(sql, w.id('tenant'), { id: w.id('discussion', 0), from: 'earlier', to: 'former' }),
+  'an endpoint to replay to': ({ sql, w }) => lockForReplay(sql, w.id('tenant'), endpoint(w)),
+
+  'exports to withdraw': ({ sql, w }) => withdrawExports(sql, w.id('tenant')),
   'a page of exports': page('GET /exports'),
   'a later page of exports': ({ rest, w }) => rest('GET /exports', { query: after('exports', w.id('export', 2)) }),
   'an export': ({ rest, w }) => rest('GET /exports/:id', { params: { id: w.id('export', 1) } }),
@@ -172,6 +203,30 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'a later page of imports': ({ rest, w }) => rest('GET /imports', { query: after('imports', w.id('import', 1)) }),
   'an import': ({ rest, w }) => rest('GET /imports/:id', { params: { id: w.id('import', 0) } }),
   'all imports': ({ app, w }) => listImports(app, w.id('tenant')),
+
+  'the imports that an undo and an import read': async ({ app, sql, w }) => {
+    const [tenant, id] = [w.id('tenant'), w.id('import', 0)]
+    await findFirstImport(sql.prisma, tenant)
+    await findUnfinished(sql.prisma, tenant, 'jsonl', 'file')
+    await findWaiting(sql.prisma, tenant, id, w.id('waiting', 0))
+    await findUndoable(app, tenant, id)
+  },
+  'an undo': async ({ app, sql, w }) => {
+    const found = await findUndoable(app, w.id('tenant'), w.id('import', 0))
+    if (found === null) throw new Error('there is no import')
+    await noteRemoved(sql, w.id('tenant'), found.id, { readers: 1, comments: 1 })
+    await endUndo(sql, w.id('tenant'), found, w.now)
+  },
+  'a reader who moves in imports': ({ sql, w }) =>
+    moveReaderItems(sql, w.id('tenant'), w.id('reader', 0), w.id('reader', 1)),
+  'a reader whom imports refuse': ({ sql, w }) => refuseReaderName(sql, w.id('tenant'), 'reader-7'),
+
+  'a page of the audit log': page('GET /audit-log'),
+  'the audit log of a replica': ({ ctx, app }) =>
+    listAuditEntries({ ...ctx, app: { ...app, late: { ...app.late, mayBeLate: true } } }, { first: 100 }),
+  'entries of the audit log by their ids': ({ ctx, w }) =>
+    Promise.all(w.ids('audit', 50).map((id) => findAuditEntry(ctx, id))),
+  'the admins of entries': ({ ctx, w }) => findAdminEmail(ctx, w.id('admin', 0)),
 
   settings: plain('GET /settings'),
   'a change of the settings': ({ rest }) => rest('PATCH /settings', { body: { editWindowSeconds: 7 } }),
@@ -231,8 +286,6 @@ const ENDS: Readonly<Record<string, RegExp>> = {
 /** Calls of Prisma that nothing here makes, and why. */
 export const NOT_ASKED: Readonly<Record<string, string>> = {
   'cli/cli.ts apiKey.findMany': 'lists all keys of a tenant, for an operator',
-  'cli/cli.ts identitySecret.findMany': 'lists all identity secrets of a tenant, for an operator',
-  'cli/cli.ts classifierSecret.findMany': 'lists all classifier secrets of a tenant, for an operator',
 }
 
 const WALKS = "walks through the endpoint's deliveries, newest first, until a page is full"

@@ -12,17 +12,7 @@ export const aliasesOf = (tenantId: string, externalIds: string): string =>
     WHERE tenant_id = ${tenantId} AND external_id = ANY(${externalIds}::text[]) AND expires_at > now())`
 
 /** How long a former external id leads to its discussion. */
-const ALIAS_DAYS = 365
-
-const FORGET = statement('forget_alias', 'DELETE FROM discussion_aliases WHERE tenant_id = $1 AND external_id = $2')
-
-const KEEP = statement(
-  'keep_alias',
-  `INSERT INTO discussion_aliases (tenant_id, discussion_id, external_id, expires_at)
-   VALUES ($1, $2, $3, now() + make_interval(days => ${ALIAS_DAYS}))
-   ON CONFLICT (tenant_id, external_id) DO UPDATE
-   SET discussion_id = excluded.discussion_id, expires_at = excluded.expires_at`,
-)
+const ALIAS_MS = 365 * 86_400_000
 
 /**
  * Makes the former external id of a discussion lead to it, and frees the new one. Call it after the
@@ -33,8 +23,14 @@ export async function moveAlias(
   tenantId: Id,
   { id, from, to }: { id: Id; from: string; to: string },
 ): Promise<void> {
-  await sql(FORGET, [tenantId, to])
-  await sql(KEEP, [tenantId, id, from])
+  const { discussionAlias } = sql.prisma
+  await discussionAlias.deleteMany({ where: { tenantId, externalId: to } })
+  const alias = { discussionId: id, expiresAt: new Date(Date.now() + ALIAS_MS) }
+  await discussionAlias.upsert({
+    where: { tenantId_externalId: { tenantId, externalId: from } },
+    create: { tenantId, externalId: from, ...alias },
+    update: alias,
+  })
 }
 
 const DELETE_EXPIRED = statement(

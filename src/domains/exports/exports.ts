@@ -1,10 +1,10 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireAdmin, requireCaller } from '../../core/context.ts'
-import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import type { PageQuery } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { TxSql } from '../../core/sql.ts'
 import type { TenantExport } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 
@@ -47,17 +47,8 @@ const loadExport = perRequest<Id, TenantExport | null>(async (ctx, ids) => {
 })
 
 /** The tenant's exports, newest first. */
-export async function listExports(ctx: Ctx, args: PageArgs): Promise<Page<TenantExport>> {
-  const { tenant } = requireCaller(ctx)
-  const size = pageSize(args)
-  const after = idInCursor('exports', args.after)
-  const rows = await ctx.app.prisma.tenantExport.findMany({
-    where: { tenantId: tenant.id, ...(after === null ? {} : { id: { lt: after } }) },
-    orderBy: { id: 'desc' },
-    take: size + 1,
-  })
-  return pageOf(rows, size, args, ({ id }) => encodeCursor('exports', id))
-}
+export const listExports = (ctx: Ctx, { where, ...query }: PageQuery): Promise<TenantExport[]> =>
+  ctx.app.prisma.tenantExport.findMany({ ...query, where: { ...where, tenantId: requireCaller(ctx).tenant.id } })
 
 /** Deletes an export and its file. Throws `not_found`. */
 export async function deleteExport(ctx: Ctx, { id }: { id: string }): Promise<Id> {
@@ -72,24 +63,14 @@ export async function deleteExport(ctx: Ctx, { id }: { id: string }): Promise<Id
   return id
 }
 
-const RESTART = statement(
-  'restart_exports',
-  'UPDATE tenant_exports SET erasures = erasures + 1 WHERE tenant_id = $1 AND expires_at IS NULL',
-)
-
-const DELETE_MADE = statement(
-  'delete_made_exports',
-  'DELETE FROM tenant_exports WHERE tenant_id = $1 AND completed_at IS NOT NULL',
-)
-
 /**
  * At the end of a reader's erasure, removes the files that were made before it, and keeps files
  * that are being made from being given out. The second statement sees a file that was completed
  * while the first one waited for it.
  */
-export async function withdrawExports(sql: Sql, tenantId: Id): Promise<void> {
-  await sql(RESTART, [tenantId])
-  await sql(DELETE_MADE, [tenantId])
+export async function withdrawExports({ prisma: { tenantExport } }: TxSql, tenantId: Id): Promise<void> {
+  await tenantExport.updateMany({ where: { tenantId, expiresAt: null }, data: { erasures: { increment: 1 } } })
+  await tenantExport.deleteMany({ where: { tenantId, completedAt: { not: null } } })
 }
 
 /** The file of a completed export: JSON Lines, compressed with gzip. */

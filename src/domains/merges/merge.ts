@@ -56,7 +56,7 @@ export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderR
 export async function mergeReaderOf(root: App, tenantId: Id, from: string, into: string): Promise<ReaderRecord> {
   const app = ofTenant(root, tenantId)
   const idOf = async (name: string, who: string): Promise<Id> => {
-    const id = (await sql.findReaderId(app.db.query, tenantId, name)) ?? name
+    const id = (await sql.findReaderId(app.prisma, tenantId, name)) ?? name
     if (isId(id)) return id
     throw new ServiceError('not_found', { detail: `There is no reader ${name}, ${who}.` })
   }
@@ -94,7 +94,7 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
   const { stays, names, ended } = await app.db.transaction(async (tx) => {
     const rows = await sql.lockReaders(tx, tenantId, [readerId, intoId])
     const find = (id: Id): sql.LockedReader | undefined => rows.find((row) => row.id === id)
-    const mergeOf = (id: Id): Promise<sql.Merge | undefined> => sql.findMerge(tx, tenantId, id)
+    const mergeOf = (id: Id): Promise<sql.Merge | null> => sql.findMerge(tx.prisma, tenantId, id)
     const where = { tenantId_id: { tenantId, id: intoId } }
     const into = find(intoId)
     if (!isHere(into)) throw noTarget(await mergeOf(intoId))
@@ -128,14 +128,14 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
   return stays
 }
 
-const noReader = (merge?: sql.Merge): ServiceError =>
+const noReader = (merge: sql.Merge | null = null): ServiceError =>
   new ServiceError('not_found', {
-    detail: merge === undefined ? 'There is no such reader.' : `The reader was merged into ${merge.intoId} before.`,
+    detail: merge === null ? 'There is no such reader.' : `The reader was merged into ${merge.intoId} before.`,
   })
-const noTarget = (merge?: sql.Merge): ServiceError =>
+const noTarget = (merge: sql.Merge | null = null): ServiceError =>
   new ServiceError('not_found', {
     detail:
-      merge === undefined
+      merge === null
         ? 'There is no reader to merge into.'
         : `The reader to merge into was merged into ${merge.intoId} before.`,
   })
@@ -165,7 +165,7 @@ const endOf = ({ bannedUntil }: sql.StoredBan): number => bannedUntil?.getTime()
 async function goOn(app: App, tenantId: Id, readerId: Id, signal?: AbortSignal): Promise<void> {
   try {
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const merge = await sql.findMerge(app.db.query, tenantId, readerId)
+      const merge = await sql.findMerge(app.prisma, tenantId, readerId)
       // Another call was faster, or the erasure of the target has taken it over.
       if (merge?.mergingAt == null) return
       if (await moveAll(beginMoving(app, tenantId, readerId, signal), merge.intoId)) return
@@ -188,7 +188,7 @@ async function moveAll(merging: Merging, intoId: Id): Promise<boolean> {
   const externalId = await app.db.transaction(async (tx) => {
     const rows = await sql.lockReaders(tx, tenantId, [readerId, intoId])
     const from = rows.find(({ id }) => id === readerId)
-    const merge = await sql.findMerge(tx, tenantId, readerId)
+    const merge = await sql.findMerge(tx.prisma, tenantId, readerId)
     if (from === undefined || merge?.mergingAt == null || merge.intoId !== intoId) return null
     if (await hasRows(tx, tenantId, readerId)) return null
     // Again: an import under way may have found the reader just before the merge began.

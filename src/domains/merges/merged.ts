@@ -2,7 +2,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Prisma, type Sql, statement } from '../../core/sql.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
 import { seesRecords } from '../readers/records.ts'
 
@@ -13,24 +13,22 @@ export interface FormerReader {
   mergedAt: Date
 }
 
-const MERGED = statement(
-  'readers_merged_into',
-  `SELECT m.reader_id AS id, r.external_id AS "externalId", m.created_at AS "mergedAt"
-   FROM reader_merges m JOIN readers r ON r.tenant_id = m.tenant_id AND r.id = m.alias_id
-   WHERE m.tenant_id = $1 AND m.into_id = $2 ORDER BY m.created_at, m.reader_id`,
-)
-
 /** The readers who were merged into a reader, first ones first. */
-export const listFormerReaders = (sql: Sql, tenantId: Id, readerId: Id): Promise<FormerReader[]> =>
-  sql<FormerReader>(MERGED, [tenantId, readerId])
+export const listFormerReaders = async (prisma: Prisma, tenantId: Id, readerId: Id): Promise<FormerReader[]> =>
+  (await findFormer(prisma, tenantId, [readerId])).get(readerId) ?? []
 
 /** The same, for lists of readers; null for callers who do not see readers' records. */
 export const formerReadersOf = async (ctx: Ctx, readerId: Id): Promise<FormerReader[] | null> =>
   seesRecords(ctx) ? loadFormer(ctx, readerId) : null
 
 const loadFormer = perRequest<Id, FormerReader[]>(async (ctx, ids) => {
-  const merges = await ctx.app.prisma.readerMerge.findMany({
-    where: { tenantId: requireCaller(ctx).tenant.id, intoId: { in: [...new Set(ids)] } },
+  const former = await findFormer(ctx.app.prisma, requireCaller(ctx).tenant.id, [...new Set(ids)])
+  return ids.map((id) => former.get(id) ?? [])
+})
+
+async function findFormer({ readerMerge }: Prisma, tenantId: Id, ids: Id[]): Promise<Map<Id, FormerReader[]>> {
+  const merges = await readerMerge.findMany({
+    where: { tenantId, intoId: { in: ids } },
     select: { intoId: true, readerId: true, createdAt: true, alias: { select: { externalId: true } } },
     orderBy: [{ createdAt: 'asc' }, { readerId: 'asc' }],
   })
@@ -38,8 +36,8 @@ const loadFormer = perRequest<Id, FormerReader[]>(async (ctx, ids) => {
   for (const { intoId, readerId: id, createdAt: mergedAt, alias } of merges) {
     former.get(intoId)?.push({ id, externalId: alias.externalId, mergedAt })
   }
-  return ids.map((id) => former.get(id) ?? [])
-})
+  return former
+}
 
 /** The state of a reader who was merged into another one. */
 export interface ReaderMerge {

@@ -4,6 +4,7 @@ import { eachOf, statement } from '../../core/sql.ts'
 import { takeReactionsBack, takeReportsBack } from '../privacy/erase-reactions-and-reports.ts'
 import { beginWork, type ReaderWork, workThrough } from '../privacy/erase-batches.ts'
 import type { Reader } from '../readers/readers.ts'
+import { touchPages } from '../tenants/tenants.ts'
 import { rewriteEvent } from './rewrite.ts'
 import { lockTarget, touchMerge } from './sql.ts'
 
@@ -44,8 +45,8 @@ export function beginMoving(app: App, tenantId: Id, readerId: Id, signal: AbortS
       rewriteEvent(event, readerId, target()) ?? (event.isToThem ? { ...event, hasLostRecipient: false } : null),
     end: async (sql, eventIds) => {
       if (eventIds.length > 0) await sql(MOVE_RECIPIENT, [tenantId, readerId, target().id, eventIds])
-      // Last, because refreshes of profiles in the tenant wait for this row.
-      await sql(COUNT_PROFILE_CHANGE, [tenantId])
+      // From here on, pages show another author.
+      await touchPages(sql, tenantId)
     },
     touch: (now) => touchMerge(app.db.query, tenantId, readerId, now),
   })
@@ -153,10 +154,4 @@ const MOVE_RECIPIENT = statement(
   'move_recipient',
   `UPDATE events SET recipient_id = $3
    WHERE ${eachOf('events', '$4::uuid[]', 'tenant_id = $1 AND recipient_id = $2 AND id = k.key')}`,
-)
-
-// From here on, pages show another author.
-const COUNT_PROFILE_CHANGE = statement(
-  'count_profile_change',
-  'UPDATE tenants SET profile_version = profile_version + 1 WHERE id = $1',
 )

@@ -1,6 +1,8 @@
-import { type Id, isId } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Id, isId, newId } from '../../core/ids.ts'
+import { type Prisma, type Sql, statement, type TxSql } from '../../core/sql.ts'
+import type { ReaderMerge } from '../../generated/prisma/client.ts'
 import type { Reader } from '../readers/readers.ts'
+import { deleteReader } from '../readers/records.ts'
 
 export interface LockedReader extends StoredBan {
   id: Id
@@ -30,36 +32,25 @@ const LOCK = statement(
 export const lockReaders = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<LockedReader[]> =>
   sql<LockedReader>(LOCK, [tenantId, ids])
 
-const FIND_READER = statement(
-  'find_reader_to_merge',
-  `SELECT id FROM (
-     SELECT id, 1 AS n FROM readers WHERE tenant_id = $1 AND id = $3 AND erasing_at IS NULL
-     UNION ALL
-     SELECT id, 2 FROM readers WHERE tenant_id = $1 AND external_id = $2 AND erasing_at IS NULL
-     UNION ALL
-     SELECT m.reader_id, 3 FROM readers r JOIN reader_merges m ON m.tenant_id = r.tenant_id AND m.alias_id = r.id
-     WHERE r.tenant_id = $1 AND r.external_id = $2
-   ) found ORDER BY n LIMIT 1`,
-)
-
 /** The reader with this id, or else with this external id, including merged readers. */
-export const findReaderId = async (sql: Sql, tenantId: Id, name: string): Promise<Id | undefined> =>
-  (await sql<{ id: Id }>(FIND_READER, [tenantId, name, isId(name) ? name : null]))[0]?.id
-
-export interface Merge {
-  intoId: Id
-  /** Null once the merge is done. */
-  mergingAt: Date | null
+export async function findReaderId({ reader, readerMerge }: Prisma, tenantId: Id, name: string): Promise<Id | null> {
+  const here = { tenantId, erasingAt: null }
+  const find = (where: { id: Id } | { externalId: string }) =>
+    reader.findFirst({ where: { ...here, ...where }, select: { id: true } })
+  const found = (isId(name) ? await find({ id: name }) : null) ?? (await find({ externalId: name }))
+  if (found !== null) return found.id
+  const select = { readerId: true } as const
+  return (await readerMerge.findFirst({ where: { tenantId, alias: { externalId: name } }, select }))?.readerId ?? null
 }
 
-const FIND = statement(
-  'find_reader_merge',
-  `SELECT into_id AS "intoId", merging_at AS "mergingAt" FROM reader_merges WHERE tenant_id = $1 AND reader_id = $2`,
-)
+export type Merge = Pick<ReaderMerge, 'intoId' | 'mergingAt'>
 
-/** The target of a reader's merge, done or under way. */
-export const findMerge = async (sql: Sql, tenantId: Id, readerId: Id): Promise<Merge | undefined> =>
-  (await sql<Merge>(FIND, [tenantId, readerId]))[0]
+/** The target of a reader's merge, which is done if `mergingAt` is null; null without one. */
+export const findMerge = ({ readerMerge }: Prisma, tenantId: Id, readerId: Id): Promise<Merge | null> =>
+  readerMerge.findUnique({
+    where: { tenantId_readerId: { tenantId, readerId } },
+    select: { intoId: true, mergingAt: true },
+  })
 
 // `infinity`, so that no worker, not even of an older release, takes it for an erasure to
 // continue.
@@ -81,14 +72,11 @@ const BEGIN = statement(
 export const beginMerge = async (sql: Sql, tenantId: Id, readerId: Id, intoId: Id, now: Date): Promise<void> =>
   void (await sql(BEGIN, [tenantId, readerId, intoId, now]))
 
-const SET_BAN = statement(
-  'set_merged_ban',
-  `UPDATE readers SET banned_at = $3, banned_until = $4, ban_reason = $5, shadow_banned = $6
-   WHERE tenant_id = $1 AND id = $2`,
-)
-
-export const setBan = async (sql: Sql, tenantId: Id, readerId: Id, ban: StoredBan): Promise<void> =>
-  void (await sql(SET_BAN, [tenantId, readerId, ban.bannedAt, ban.bannedUntil, ban.banReason, ban.shadowBanned]))
+export const setBan = async ({ prisma }: TxSql, tenantId: Id, readerId: Id, ban: StoredBan): Promise<void> => {
+  const { bannedAt, bannedUntil, banReason, shadowBanned } = ban
+  const data = { bannedAt, bannedUntil, banReason, shadowBanned }
+  await prisma.reader.updateMany({ where: { tenantId, id: readerId }, data })
+}
 
 // KEY SHARE: no erasure or further merge of the target can begin before this transaction ends.
 const TARGET = statement(
@@ -131,11 +119,6 @@ export const takeUpMerge = async (
 ): Promise<{ tenantId: Id; readerId: Id } | undefined> =>
   (await sql<{ tenantId: Id; readerId: Id }>(TAKE_UP, [now, before]))[0]
 
-const RENAME = statement(
-  'free_merged_name',
-  `UPDATE readers SET external_id = 'merged:' || gen_random_uuid() WHERE tenant_id = $1 AND id = $2 RETURNING tenant_id AS "tenantId"`,
-)
-
 // A new row: foreign keys to the reader's own row must fail, because a write that found the reader
 // before the merge may end long after it.
 const KEEP_NAME = statement(
@@ -147,14 +130,17 @@ const KEEP_NAME = statement(
    UPDATE reader_merges SET alias_id = $3, merging_at = NULL WHERE tenant_id = $1 AND reader_id = $2`,
 )
 
-const REMOVE = statement('remove_merged_reader', 'DELETE FROM readers WHERE tenant_id = $1 AND id = $2')
-
 /**
  * Deletes the reader, to whom no row refers any more. A hidden row keeps the external id, so that
  * no new reader gets it. The reader's row is locked.
  */
-export async function endMerge(sql: Sql, tenantId: Id, { id, externalId }: LockedReader, aliasId: Id): Promise<void> {
-  await sql(RENAME, [tenantId, id])
+export async function endMerge(
+  sql: TxSql,
+  tenantId: Id,
+  { id, externalId }: Pick<LockedReader, 'id' | 'externalId'>,
+  aliasId: Id,
+): Promise<void> {
+  await sql.prisma.reader.updateMany({ where: { tenantId, id }, data: { externalId: `merged:${newId()}` } })
   await sql(KEEP_NAME, [tenantId, id, aliasId, externalId])
-  await sql(REMOVE, [tenantId, id])
+  await deleteReader(sql, tenantId, id)
 }

@@ -4,13 +4,14 @@ import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { ofTenant } from '../../core/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import type { Sql } from '../../core/sql.ts'
+import type { Sql, TxSql } from '../../core/sql.ts'
 import { forgetInAnalytics } from '../analytics/fold.ts'
 import { announceEnd, endTokensOfReader } from '../client-tokens/ended.ts'
 import { withdrawExports } from '../exports/exports.ts'
 import { forgetInAnswers } from '../idempotency/idempotency.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { dissolveMerges, listFormerReaders } from '../merges/merged.ts'
+import { deleteReader } from '../readers/records.ts'
 import { forgetInImports, refuseInImports } from '../transfer/imports.ts'
 import { beginWork, pause, type ReaderWork } from './erase-batches.ts'
 import { eraseComments, type Erasure } from './erase-comments.ts'
@@ -34,7 +35,7 @@ const STEPS: readonly ((erasure: Erasure) => Promise<boolean>)[] = [
  * Steps of the transaction that deletes the reader's row, when no one can write for the reader any
  * more.
  */
-const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<void>)[] = [
+const LAST_STEPS: readonly ((sql: TxSql, tenantId: Id, readerId: Id) => Promise<void>)[] = [
   (tx, tenantId, readerId) => forgetInAnswers(tx, tenantId, [readerId]),
   // Again: an import under way may have found the reader just before the erasure began.
   forgetInImports,
@@ -149,7 +150,7 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
   const { externalId, readerIds, ended } = await ctx.app.db.transaction(async (tx) => {
     const reader = isId(readerId) ? await sql.lockReaderToErase(tx, tenant.id, readerId) : undefined
     if (reader === undefined) throw new ServiceError('not_found', { detail: 'There is no such reader.' })
-    const former = await listFormerReaders(tx, tenant.id, readerId)
+    const former = await listFormerReaders(tx.prisma, tenant.id, readerId)
     const merged = await dissolveMerges(tx, tenant.id, readerId)
     const rest = merged.filter(({ isUnderWay }) => isUnderWay).map((each) => each.readerId)
     const now = new Date()
@@ -175,7 +176,7 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
  * is interrupted, the next call goes on.
  */
 async function forgetFormer(app: App, tenantId: Id, readerId: Id): Promise<void> {
-  for (const { id } of await listFormerReaders(app.db.query, tenantId, readerId))
+  for (const { id } of await listFormerReaders(app.prisma, tenantId, readerId))
     while (await sql.forgetInAuditLog(app.db.query, tenantId, id)) continue
 }
 
@@ -196,7 +197,7 @@ function removeReader({ app, tenantId, readerId }: Erasure): Promise<boolean> {
     // Again: an import may have brought entries since.
     if (await sql.forgetInAuditLog(tx, tenantId, readerId)) return false
     for (const step of LAST_STEPS) await step(tx, tenantId, readerId)
-    await sql.deleteReader(tx, tenantId, readerId)
+    await deleteReader(tx, tenantId, readerId)
     return true
   })
 }

@@ -51,7 +51,7 @@ function readAll(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
     await readOneInstant(sql)
     const reader = await getReaderIn(sql, ctx, readerId)
     const written = await exportWritten(sql, tenant.id, readerId)
-    const formerReaders = await listFormerReaders(sql, tenant.id, readerId)
+    const formerReaders = await listFormerReaders(sql.prisma, tenant.id, readerId)
     const ids = [readerId, ...formerReaders.map(({ id }) => id)]
     const onReader = await rows.exportAuditEntries(sql, tenant.id, 'reader', ids)
     return {

@@ -77,11 +77,6 @@ const HAS_TRACES = statement(
 export const hasTraces = async (sql: Sql, tenantId: Id, readerId: Id): Promise<boolean> =>
   (await sql<{ found: boolean }>(HAS_TRACES, [tenantId, readerId]))[0]?.found === true
 
-const DELETE = statement('delete_reader', 'DELETE FROM readers WHERE tenant_id = $1 AND id = $2')
-
-export const deleteReader = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
-  void (await sql(DELETE, [tenantId, readerId]))
-
 const FORGET_AUDIT = statement(
   'forget_reader_in_audit_log',
   `UPDATE audit_log SET before = NULL, after = NULL WHERE tenant_id = $1 AND id = ANY(ARRAY(

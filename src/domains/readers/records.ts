@@ -118,6 +118,10 @@ export async function lockReaderIn(sql: TxSql, ctx: Ctx, id: Id): Promise<Reader
   return getReaderIn(sql, ctx, id)
 }
 
+/** Deletes a reader's row, to which no other refers. It is locked. */
+export const deleteReader = async ({ prisma }: TxSql, tenantId: Id, id: Id): Promise<void> =>
+  void (await prisma.reader.deleteMany({ where: { tenantId, id } }))
+
 /** A reader's ban in force; null without one. */
 export const banOf = (row: ReaderRecord): Ban | null =>
   row.bannedAt !== null && isBanned(row, new Date())

@@ -17,6 +17,14 @@ const LOCK_TENANT = statement('lock_tenant', 'SELECT id, slug, settings FROM ten
 export const lockTenantRow = async (sql: Sql, id: Id): Promise<TenantRow | undefined> =>
   (await sql<TenantRow>(LOCK_TENANT, [id]))[0]
 
+const COUNT_PROFILE_CHANGE = statement(
+  'count_profile_change',
+  'UPDATE tenants SET profile_version = profile_version + 1 WHERE id = $1',
+)
+
+/** The row is locked until the transaction ends. */
+export const countProfileChangeIn = (sql: Sql, id: Id): Promise<unknown> => sql(COUNT_PROFILE_CHANGE, [id])
+
 const SOME_TENANT = statement('some_tenant', 'SELECT id FROM tenants LIMIT 1')
 
 /** In SQL, because every start needs it, and the first query of Prisma costs a process 56 MB. */

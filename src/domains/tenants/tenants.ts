@@ -4,7 +4,7 @@ import type { Id } from '../../core/ids.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/tenant-settings.ts'
-import { findTenant, lockTenantRow, type TenantRow } from './sql.ts'
+import { countProfileChangeIn, findTenant, lockTenantRow, type TenantRow } from './sql.ts'
 
 const tenants = perApp((app) => {
   const cache = createReadCache<Tenant | null>({
@@ -38,6 +38,12 @@ export async function lockTenant(sql: Sql, tenantId: Id): Promise<TenantRow> {
   if (row === undefined) throw new ServiceError('not_found')
   return row
 }
+
+/**
+ * Tells cached pages that they may be stale. Last in a transaction, because it locks one row for
+ * the whole tenant.
+ */
+export const touchPages = countProfileChangeIn
 
 /** All tenants, oldest first. For operators only. */
 export const listTenants = async ({ prisma }: App) =>

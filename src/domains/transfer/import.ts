@@ -136,7 +136,7 @@ async function begin(
   const source = file.as ?? file.source
   const fileName = basename(file.path)
   const now = new Date()
-  const unfinished = await sql.findUnfinished(app.db.query, tenantId, source, fileName)
+  const unfinished = await sql.findUnfinished(app.prisma, tenantId, source, fileName)
   const importId = unfinished?.id ?? newId()
   const startedAt = unfinished?.startedAt ?? now
   return {
@@ -151,7 +151,7 @@ async function begin(
     changed: { ...NO_FINDINGS, ...unfinished?.changed },
     pages: new Map(),
     file,
-    isNew: unfinished === undefined,
+    isNew: unfinished === null,
     salt: await saltOf(app, tenantId, importId),
     rules: rulesOf(file, settings, now),
     watching,
@@ -167,7 +167,7 @@ async function begin(
  * permanent.
  */
 export const saltOf = async (app: App, tenantId: Id, importId: Id): Promise<string> =>
-  (await sql.findFirstImport(app.db.query, tenantId)) ?? importId
+  (await sql.findFirstImport(app.prisma, tenantId)) ?? importId
 
 export const rulesOf = (file: ImportFile, settings: Rules['settings'], now: Date): Rules => ({
   source: file.as ?? file.source,

@@ -1,5 +1,5 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Prisma, type Sql, statement, type TxSql } from '../../core/sql.ts'
 import type { ReadItem } from './imported.ts'
 import { type Key, keyOf } from './keys.ts'
 import type { ImportFindings, TableUses, TransferCounts } from './report.ts'
@@ -32,26 +32,23 @@ export interface ImportRow {
   startedAt: Date
 }
 
-const FIRST = statement('first_import', 'SELECT id FROM imports WHERE tenant_id = $1 ORDER BY id LIMIT 1')
-
 /** The tenant's oldest import; undefined if it has none. */
-export const findFirstImport = async (sql: Sql, tenantId: Id): Promise<Id | undefined> =>
-  (await sql<{ id: Id }>(FIRST, [tenantId]))[0]?.id
+export const findFirstImport = async (prisma: Prisma, tenantId: Id): Promise<Id | undefined> =>
+  (await prisma.import.findFirst({ where: { tenantId }, orderBy: { id: 'asc' }, select: { id: true } }))?.id
 
-const UNFINISHED = statement(
-  'unfinished_import',
-  `SELECT id, source, file_name AS "fileName", counts, changed, started_at AS "startedAt" FROM imports
-   WHERE tenant_id = $1 AND source = $2 AND file_name = $3 AND finished_at IS NULL AND undone_at IS NULL
-   ORDER BY id DESC LIMIT 1`,
-)
-
-/** The interrupted import of this file. */
-export const findUnfinished = async (
-  sql: Sql,
+/** The interrupted import of this file; null if there is none. */
+export async function findUnfinished(
+  prisma: Prisma,
   tenantId: Id,
   source: string,
   fileName: string,
-): Promise<ImportRow | undefined> => (await sql<ImportRow>(UNFINISHED, [tenantId, source, fileName]))[0]
+): Promise<ImportRow | null> {
+  const found = await prisma.import.findFirst({
+    where: { tenantId, source, fileName, finishedAt: null, undoneAt: null },
+    orderBy: { id: 'desc' },
+  })
+  return found as ImportRow | null
+}
 
 const BEGIN = statement(
   'begin_import',
@@ -228,13 +225,11 @@ const PATH = statement(
 export const selectPathUp = (sql: Sql, tenantId: Id, importId: Id): Promise<WaitingLink[]> =>
   sql<WaitingLink>(PATH, [tenantId, importId])
 
-const BY_KEY = statement(
-  'waiting_import_item',
-  'SELECT key, place, item FROM import_waiting WHERE tenant_id = $1 AND import_id = $2 AND key = $3',
-)
-
-export const findWaiting = async (sql: Sql, tenantId: Id, importId: Id, key: Key): Promise<WaitedItem | undefined> =>
-  (await sql<WaitedItem>(BY_KEY, [tenantId, importId, key]))[0]
+/** Null if it waits no longer. */
+export async function findWaiting(prisma: Prisma, tenantId: Id, importId: Id, key: Key): Promise<WaitedItem | null> {
+  const where = { tenantId_key_importId: { tenantId, key, importId } }
+  return (await prisma.waitingImport.findUnique({ where })) as WaitedItem | null
+}
 
 const DONE = statement(
   'delete_waiting_items',
@@ -263,26 +258,11 @@ const FORGET = statement(
 export const forgetReaderItems = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
   void (await sql(FORGET, [tenantId, readerId]))
 
-const MOVE = statement(
-  'move_reader_in_imports',
-  `UPDATE import_items SET item_id = $3, made = false WHERE tenant_id = $1 AND item_id = $2 AND kind = 'reader'`,
-)
-
 /** Makes the items of one reader those of another. */
-export const moveReaderItems = async (sql: Sql, tenantId: Id, readerId: Id, intoId: Id): Promise<void> =>
-  void (await sql(MOVE, [tenantId, readerId, intoId]))
-
-const UNDER_WAY = statement(
-  'imports_under_way',
-  'SELECT id FROM imports WHERE tenant_id = $1 AND finished_at IS NULL AND undone_at IS NULL',
-)
-
-const REFUSE = statement(
-  'refuse_reader_in_imports',
-  `INSERT INTO import_items (tenant_id, import_id, key, kind, item_id, made)
-   SELECT $1, import_id, key, 'name', NULL, false FROM unnest($2::uuid[], $3::uuid[]) AS t (import_id, key)
-   ON CONFLICT DO NOTHING`,
-)
+export const moveReaderItems = async ({ prisma }: TxSql, tenantId: Id, readerId: Id, intoId: Id): Promise<void> => {
+  const where = { tenantId, itemId: readerId, kind: 'reader' }
+  await prisma.importItem.updateMany({ where, data: { itemId: intoId, made: false } })
+}
 
 /** A key for an external id within one import. The import's id keeps it from being guessed. */
 const nameKey = (importId: Id, externalId: string): Key => keyOf(importId, 'name', externalId)
@@ -291,9 +271,17 @@ const nameKey = (importId: Id, externalId: string): Key => keyOf(importId, 'name
  * Makes unfinished imports refuse a reader whom their files may bring later. The tenant's row is
  * locked, so that no import begins meanwhile.
  */
-export async function refuseReaderName(sql: Sql, tenantId: Id, externalId: string): Promise<void> {
-  const ids = (await sql<{ id: Id }>(UNDER_WAY, [tenantId])).map(({ id }) => id)
-  if (ids.length > 0) await sql(REFUSE, [tenantId, ids, ids.map((id) => nameKey(id, externalId))])
+export async function refuseReaderName({ prisma }: TxSql, tenantId: Id, externalId: string): Promise<void> {
+  const where = { tenantId, finishedAt: null, undoneAt: null }
+  const underWay = await prisma.import.findMany({ where, select: { id: true } })
+  const data = underWay.map(({ id }) => ({
+    tenantId,
+    importId: id,
+    key: nameKey(id, externalId),
+    kind: 'name',
+    made: false,
+  }))
+  if (data.length > 0) await prisma.importItem.createMany({ data, skipDuplicates: true })
 }
 
 /** Those of these external ids whose readers were erased during the import. */

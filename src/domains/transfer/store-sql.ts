@@ -86,10 +86,3 @@ const NOTE_HUNG = statement(
  */
 export const noteHung = (sql: Sql, tenantId: Id, importId: Id, hung: ReadonlyMap<Key, Date | null>): Promise<unknown> =>
   sql(NOTE_HUNG, [tenantId, importId, [...hung.keys()], [...hung.values()]])
-
-// Tells cached pages that they may be stale. Last in a transaction, because it locks one row for
-// the whole tenant.
-const TOUCH = statement('import_touch_pages', 'UPDATE tenants SET profile_version = profile_version + 1 WHERE id = $1')
-
-/** Invalidates the tenant's cached pages. */
-export const touchPages = (sql: Sql, tenantId: Id): Promise<unknown> => sql(TOUCH, [tenantId])

@@ -3,13 +3,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
+import { touchPages } from '../tenants/tenants.ts'
 import type { ImportedItem } from './imported.ts'
 import { findProgress, type ImportProgress, noteProgress } from './imports-sql.ts'
 import type { Key } from './keys.ts'
 import { mayPass, patiently } from './retry.ts'
 import { addCounts, addFindings, type ImportFinding, type ImportFindings, type TransferCounts } from './report.ts'
 import type { Known } from './sort-out.ts'
-import { findItems, touchPages } from './store-sql.ts'
+import { findItems } from './store-sql.ts'
 
 /** An import under way, and its progress. */
 export interface Work {

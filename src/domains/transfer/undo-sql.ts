@@ -1,28 +1,15 @@
+import type { App } from '../../core/context.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, statement, type TxSql } from '../../core/sql.ts'
+import type { Import } from '../../generated/prisma/client.ts'
 import { inView } from '../comments/comment.ts'
 import type { Key } from './keys.ts'
-
-export interface UndoableImport {
-  id: Id
-  startedAt: Date
-  undoneAt: Date | null
-  removed: Partial<Removed>
-}
 
 /** The numbers that an undo has removed. */
 export interface Removed {
   readers: number
   comments: number
 }
-
-const FIND = statement(
-  'find_import',
-  'SELECT id, started_at AS "startedAt", undone_at AS "undoneAt", removed FROM imports WHERE tenant_id = $1 AND id = $2',
-)
-
-export const findImport = async (sql: Sql, tenantId: Id, id: Id): Promise<UndoableImport | undefined> =>
-  (await sql<UndoableImport>(FIND, [tenantId, id]))[0]
 
 const MADE = statement(
   'made_import_items',
@@ -213,19 +200,18 @@ const FORGET_NAMES = statement(
 export const forgetNames = (sql: Sql, tenantId: Id, importId: Id): Promise<unknown> =>
   sql(FORGET_NAMES, [tenantId, importId])
 
-const NOTE_REMOVED = statement(
-  'note_removed_by_undo',
-  'UPDATE imports SET removed = $3::jsonb WHERE tenant_id = $1 AND id = $2',
-)
+const importWhere = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantId, id } })
+
+/** Null if there is no such import. */
+export const findUndoable = ({ prisma }: App, tenantId: Id, id: Id): Promise<Import | null> =>
+  prisma.import.findUnique({ where: importWhere(tenantId, id) })
 
 /** Stores an undo's progress, in the transaction that makes it. */
-export const noteRemoved = (sql: Sql, tenantId: Id, importId: Id, removed: Removed): Promise<unknown> =>
-  sql(NOTE_REMOVED, [tenantId, importId, JSON.stringify(removed)])
+export const noteRemoved = ({ prisma }: TxSql, tenantId: Id, importId: Id, removed: Removed): Promise<unknown> =>
+  prisma.import.update({ where: importWhere(tenantId, importId), data: { removed: { ...removed } } })
 
-const END = statement(
-  'undo_import',
-  'UPDATE imports SET undone_at = $3, finished_at = coalesce(finished_at, $3) WHERE tenant_id = $1 AND id = $2',
-)
-
-export const endUndo = (sql: Sql, tenantId: Id, importId: Id, now: Date): Promise<unknown> =>
-  sql(END, [tenantId, importId, now])
+export const endUndo = ({ prisma }: TxSql, tenantId: Id, { id, finishedAt }: Import, now: Date): Promise<unknown> =>
+  prisma.import.update({
+    where: importWhere(tenantId, id),
+    data: { undoneAt: now, finishedAt: finishedAt ?? now },
+  })

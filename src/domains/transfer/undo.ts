@@ -6,9 +6,9 @@ import { ofTenant } from '../../core/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { foldTenant } from '../analytics/fold.ts'
+import { touchPages } from '../tenants/tenants.ts'
 import { holdingImports } from './import.ts'
 import type { Key } from './keys.ts'
-import { touchPages } from './store-sql.ts'
 import { addReplies, lockDiscussions } from './store-threads-sql.ts'
 import * as sql from './undo-sql.ts'
 
@@ -40,9 +40,10 @@ const BATCH = 500
  */
 export function undoImport(app: App, tenantId: Id, importId: Id): Promise<Undone | null> {
   return holdingImports(app, tenantId, async (signal) => {
-    const found = isId(importId) ? await sql.findImport(app.db.query, tenantId, importId) : undefined
-    if (found === undefined) return null
-    const removed = { readers: 0, comments: 0, ...found.removed }
+    const found = isId(importId) ? await sql.findUndoable(app, tenantId, importId) : null
+    if (found === null) return null
+    const { readers = 0, comments = 0 } = found.removed as Partial<sql.Removed>
+    const removed = { readers, comments }
     const pace = new Pace(app.db, signal)
     const undoing = { app: ofTenant(app, tenantId), tenantId, importId, startedAt: found.startedAt, removed, pace }
     await pace.keep(async () => {
@@ -54,12 +55,11 @@ export function undoImport(app: App, tenantId: Id, importId: Id): Promise<Undone
     const stays = await countStays(undoing)
     const undone = { id: importId, removed: undoing.removed, stays }
     // A repeated undo may find more to remove, but usually finds nothing.
-    const { readers = 0, comments = 0 } = found.removed
     const isMore = removed.readers > readers || removed.comments > comments
     if (found.undoneAt !== null && !isMore) return undone
     await app.db.transaction(async (tx) => {
       await sql.forgetNames(tx, tenantId, importId)
-      await sql.endUndo(tx, tenantId, importId, new Date())
+      await sql.endUndo(tx, tenantId, found, new Date())
       const after = { removed: undone.removed, stays }
       const target = { targetType: 'import', targetId: importId }
       await recordAuditOfImport(tx, undoing, { action: 'import.undo', ...target, after })

@@ -102,8 +102,8 @@ async function refuseWaited(run: Run, items: readonly sql.WaitedItem[], { rows, 
 async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
   const { app, tenantId, importId } = run
   const found = topOf(await sql.selectPathUp(app.db.query, tenantId, importId))
-  const item = found === null ? undefined : await sql.findWaiting(app.db.query, tenantId, importId, found.key)
-  if (found === null || item === undefined) return false
+  const item = found === null ? null : await sql.findWaiting(app.prisma, tenantId, importId, found.key)
+  if (found === null || item === null) return false
   const reason = moveReason('circle', run.maxDepth)
   const atTop: Storing = ({ rows, changes }) => ({
     rows: rows.map((row) => (row.kind === 'comment' ? { ...row, parentKey: null } : row)),
