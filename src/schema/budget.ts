@@ -114,7 +114,8 @@ export async function takeNodes(
 class BudgetPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(resolve: Resolver<Types>, config: PothosOutputFieldConfig<Types>): Resolver<Types> {
     const { type } = config
-    if (type.kind !== 'Object' && !isMeasured(config.extensions ?? {})) return resolve
+    const isOfObjects = type.kind === 'Object' || (type.kind === 'List' && type.type.kind === 'Object')
+    if (!isOfObjects && !isMeasured(config.extensions ?? {})) return resolve
     if (type.kind === 'Object' && isConnectionName(this.builder.configStore.getTypeConfig(type.ref).name)) {
       return async (source, args, ctx, info) => {
         const page = (await resolve(source, args, ctx, info)) as Page<unknown> | null

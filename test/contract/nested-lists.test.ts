@@ -99,6 +99,63 @@ test.each(['webhookEndpoint', 'reader'])('many aliases of %s cost one statement'
   expect(counts).toEqual(field === 'reader' ? [0, 1] : [1, 0])
 })
 
+/** What a query asks the database of some tables, Prisma's statements too. */
+async function statementsOn(
+  tables: RegExp,
+  query: string,
+): Promise<{ data: Record<string, never>; statements: string[] }> {
+  const sent = vi.spyOn(pg.Client.prototype, 'query')
+  try {
+    const { data } = (await service.graphql(query)).json
+    const texts = sent.mock.calls.map(([asked]) => (asked as unknown as { text: string }).text)
+    return { data, statements: texts.filter((text) => tables.test(text)) }
+  } finally {
+    sent.mockRestore()
+  }
+}
+
+describe('the secrets and headers of endpoints', () => {
+  const PARTS = 'secrets { kid } headers { name }'
+  const asked = (query: string) => statementsOn(/^SELECT.*\bwebhook_\w+/, query)
+  const ids: string[] = []
+
+  beforeAll(async () => {
+    for (const name of ['one', 'two']) {
+      const body = { url: `https://${name}.example.com/`, headers: [{ name: 'x-a', value: 'b' }] }
+      ids.push((await service.call('POST', '/webhooks', { body })).json.id)
+    }
+  })
+
+  test('are read with a page where they are asked for, and only there', async () => {
+    const page = (parts: string, n: number): string => `{ webhookEndpoints(first: ${n}) { nodes { id ${parts} } } }`
+    expect((await asked(page('', 2))).statements).toHaveLength(1)
+    expect((await asked(page(PARTS, 1))).statements).toHaveLength(3)
+    const { data, statements } = await asked(page(PARTS, 2))
+    expect(statements).toHaveLength(3)
+    const nodes = ids
+      .toReversed()
+      .map((id) => ({ id, secrets: [{ kid: expect.any(String) }], headers: [{ name: 'x-a' }] }))
+    expect(data.webhookEndpoints).toEqual({ nodes })
+  })
+
+  test('by id, and under many aliases, are read once', async () => {
+    const list = ids.map((id) => `"${id}"`).join(', ')
+    const aliases = 'a: secrets { kid } b: secrets { createdAt }'
+    const found = await asked(`{ nodes(ids: [${list}]) { ... on WebhookEndpoint { ${aliases} headers { name } } } }`)
+    expect(found.statements.filter((text) => !text.includes('UNION ALL'))).toHaveLength(3)
+    expect(found.data.nodes).toHaveLength(2)
+    const one = await asked(`{ webhookEndpoint(id: "${ids[0]}") { ${aliases} headers { name } } }`)
+    expect(one.statements).toHaveLength(3)
+  })
+
+  test('in the answer to a deletion are those that were', async () => {
+    const input = `input: { id: "${ids[0]}" }`
+    const { data } = await asked(`mutation { deleteWebhookEndpoint(${input}) { webhookEndpoint { id ${PARTS} } } }`)
+    const was = { id: ids[0], secrets: [{ kid: expect.any(String) }], headers: [{ name: 'x-a' }] }
+    expect(data.deleteWebhookEndpoint).toEqual({ webhookEndpoint: was })
+  })
+})
+
 describe('deliveries', () => {
   let endpointId: string
   const ids: string[] = []
@@ -117,17 +174,7 @@ describe('deliveries', () => {
     await service.app.db.query(unnamed(ADD_ATTEMPTS), [ids])
   })
 
-  /** What a query asks the database, Prisma's statements too. */
-  async function statementsOf(query: string): Promise<{ data: Record<string, never>; statements: string[] }> {
-    const sent = vi.spyOn(pg.Client.prototype, 'query')
-    try {
-      const { data } = (await service.graphql(query)).json
-      const texts = sent.mock.calls.map(([asked]) => (asked as unknown as { text: string }).text)
-      return { data, statements: texts.filter((text) => /\b(deliveries|attempts|events)\b/.test(text)) }
-    } finally {
-      sent.mockRestore()
-    }
-  }
+  const statementsOf = (query: string) => statementsOn(/\b(deliveries|attempts|events)\b/, query)
 
   test('cost one statement, and their attempts another, however many there are', async () => {
     const list = (first: number): string =>
@@ -141,7 +188,7 @@ describe('deliveries', () => {
   test('by id, under many aliases, cost one more for the bodies', async () => {
     const aliases = ids.map((id, n) => `a${n}: webhookDelivery(id: "${endpointId}", deliveryId: "${id}") { id body }`)
     const { data, statements } = await statementsOf(`{ ${aliases.join(' ')} }`)
-    expect(statements).toHaveLength(3)
+    expect(statements).toHaveLength(2)
     const found = Object.values<{ id: string; body: string }>(data)
     expect(found.map(({ id }) => id)).toEqual(ids)
     const bodies = found.map(({ body }) => JSON.parse(body).data.comment?.body)
