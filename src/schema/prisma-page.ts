@@ -21,7 +21,7 @@ declare global {
       /** As `prismaConnection`, with our cursors and pages (docs/decisions/0009). */
       prismaPage<Model extends PrismaModelTypes, Shape extends { id: string }>(
         options: PrismaPageOptions<Types, Model, Shape>,
-      ): FieldRef<Types, unknown>
+      ): FieldRef<Types>
     }
   }
 }

@@ -41,6 +41,7 @@ import { lockForReplay } from '../../src/domains/webhooks/sending-sql.ts'
 import { Prisma as Generated } from '../../src/generated/prisma/client.ts'
 import { type Cost, explainingIn } from './costs.ts'
 import { bodyOf, KID, type World } from './scale-world.ts'
+import { unnamed } from './sql.ts'
 
 /** A statement that Prisma has sent. */
 export interface PrismaQuery {
@@ -219,7 +220,10 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   },
   'a reader who moves in imports': ({ sql, w }) =>
     moveReaderItems(sql, w.id('tenant'), w.id('reader', 0), w.id('reader', 1)),
-  'a reader whom imports refuse': ({ sql, w }) => refuseReaderName(sql, w.id('tenant'), 'reader-7'),
+  'a reader whom imports refuse': async ({ sql, w }) => {
+    await sql(unnamed('UPDATE imports SET finished_at = NULL WHERE tenant_id = $1'), [w.id('tenant')])
+    await refuseReaderName(sql, w.id('tenant'), 'reader-7')
+  },
 
   'a page of the audit log': page('GET /audit-log'),
   'the audit log of a replica': ({ ctx, app }) =>

@@ -81,9 +81,7 @@ const CHOICES: readonly Said[] = [
     hours('domains/readers/key-set.ts', 'KEPT_MS'),
   ],
   ['It opens a stream for {} s', defaults.ticket.connectSeconds],
-  ['secrets expire {} h after their rotation', hours('domains/webhooks/rotation.ts', 'OVERLAP_MS')],
-  ['secrets expire {} h after their rotation', hours('domains/readers/identity-secrets.ts', 'OVERLAP_MS')],
-  ['secrets expire {} h after their rotation', hours('domains/classifier/secrets.ts', 'OVERLAP_MS')],
+  ['secrets expire {} h after their rotation', hours('core/secrets.ts', 'OVERLAP_MS')],
   [
     'at most {} times the bytes of `body` ({} bytes are always allowed), and at most {}.',
     constant(MARKDOWN, 'MAX_GROWTH'),

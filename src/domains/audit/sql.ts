@@ -23,9 +23,10 @@ export interface AuditFilter {
 const COLUMNS = `l.tenant_id AS "tenantId", l.id, l.action, l.actor_kind AS "actorKind", l.actor_id AS "actorId",
        l.target_type AS "targetType", l.target_id AS "targetId", l.before, l.after, l.at, l.import_id AS "importId"`
 
-// In SQL, because PostgreSQL measures rows that may be long. A statement for each indexed filter: a common statement would get a plan without an index. A
-// filter is a range of one value, and the first key of its order: with `=`, PostgreSQL may walk
-// through the whole log, expecting to meet the value soon.
+// In SQL, because PostgreSQL measures rows that may be long. A statement for each indexed filter:
+// a common statement would get a plan without an index. A filter is a range of one value, and the
+// first key of its order: with `=`, PostgreSQL may walk through the whole log, expecting to meet
+// the value soon.
 const list = (name: '' | '_by_action' | '_by_actor', order: string, condition: string) =>
   statement(
     `list_audit_log${name}`,

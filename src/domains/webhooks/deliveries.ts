@@ -85,7 +85,9 @@ const loadDelivery = perRequest<Id, Delivery | null>(async (ctx, ids) => {
 export const findDeliveryIn = ({ prisma }: TxSql, tenantId: Id, endpointId: Id, id: Id): Promise<Delivery | null> =>
   prisma.delivery.findUnique({ where: { tenantId_id: { tenantId, id }, endpointId } })
 
-/** The attempts of a delivery, first ones first. One statement serves all deliveries of a request. */
+/**
+ * The attempts of a delivery, first ones first. One statement serves all deliveries of a request.
+ */
 export const attemptsOf = (ctx: Ctx, deliveryId: Id): Promise<Attempt[]> => loadAttempts(ctx, deliveryId)
 
 // No relation: Prisma would name the tenant once for each delivery, and without statistics
