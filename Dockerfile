@@ -17,7 +17,7 @@ LABEL org.opencontainers.image.title="Engagement Service" \
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /service /service
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin engagement \
- && install -d -o engagement -g engagement -m 700 /data \
+ && install -d -o engagement -g engagement -m 700 /data /service/dist/.compile-cache \
  && ln -s /service/dist/bin.js /usr/local/bin/engagement-service
 # A worker answers health checks where an api does.
 ENV NODE_ENV=production \

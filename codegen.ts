@@ -29,7 +29,7 @@ import { writeFormatted, writeOrCheck } from './src/api/reference/write.ts'
 import { REST_DOCUMENTS } from './src/api/rest/routes.ts'
 import { AUDIT_ACTIONS } from './src/core/audit.ts'
 import { item } from './src/domains/transfer/item.ts'
-import { describeStatements } from './src/statements.ts'
+import { describeStatements } from './src/build/statements.ts'
 
 const root = import.meta.dirname
 // What the console runs with. The types of the rows need a database.

@@ -50,12 +50,7 @@ const ROOMS = {
   'serve.ts': { imports: ['core', 'data', 'processes', 'live', 'operations', 'api/http', 'worker', 'app.ts'] },
   'main.ts': { imports: ['core', 'data', 'processes', 'serve.ts'] },
   'bin.ts': { imports: ['cli', 'main.ts'] },
-  'load.ts': { imports: ['core'] },
-  'keep-code.ts': { imports: ['load.ts'] },
-  'warm-up.ts': { imports: ['load.ts'] },
-  'build.ts': { imports: ['core', 'data', 'load.ts'] },
-  'build.mjs': { imports: ['build.ts', '../dist/build.js'] },
-  'statements.ts': { imports: ['core', 'data'] },
+  build: { imports: ['core', 'data', '../dist/build.js'] },
   'vite.config.ts': { imports: [] },
 }
 

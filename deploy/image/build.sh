@@ -27,5 +27,3 @@ cp package-lock.json .npmrc "$tree"
 # "Optional" are the peers of Prisma's client: its own tools, and the compiler.
 npm prune --prefix "$tree" --omit=dev --omit=optional --offline --ignore-scripts --no-audit --no-fund --silent
 node deploy/image/prune.mjs "$tree"
-# The code that V8 compiles, by which a start takes two thirds of the CPU. Another Node compiles as it starts.
-node "$tree/dist/warm-up.js"

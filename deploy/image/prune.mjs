@@ -28,7 +28,7 @@ filesBelow(modules)
 // Prisma's client brings each of its query compilers four times, for five databases. The service
 // names the one that it loads.
 const service = filesBelow(join(root, 'dist/chunks'))
-  .filter((file) => file.endsWith('.cjs'))
+  .filter((file) => file.endsWith('.js'))
   .map((file) => readFileSync(file, 'utf8'))
   .join()
 const runtime = join(modules, '@prisma/client/runtime')

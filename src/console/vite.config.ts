@@ -12,7 +12,7 @@ export default defineConfig({
   html: { cspNonce: '{nonce}' },
   build: {
     outDir: join(import.meta.dirname, '../../dist/console'),
-    // src/build.ts keeps the files of the previous build, which open pages may still request.
+    // src/build/build.ts keeps the files of the previous build, which open pages may still request.
     emptyOutDir: false,
     manifest: 'manifest.json',
     assetsInlineLimit: 0,

@@ -56,7 +56,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
       expect(files).toContain(name)
     }
     expect(files.filter((name) => /^src.*\.|^test|\.env|\.data|stamp|tsbuildinfo|packages\//.test(name))).toEqual([
-      'src/build.mjs',
+      'src/build/build.mjs',
     ])
     const { stdout } = runIn(folder, join(tree, 'dist/bin.js'), ['help'])
     expect(stdout).toMatch(/^Usage: engagement-service <command>/)

@@ -6,7 +6,7 @@ import type { Value } from '../../src/core/sql.ts'
 import { arrayTypes } from '../../src/data/arrays.ts'
 import type { Database } from '../../src/data/database.ts'
 import { PARAMETERS } from '../../src/generated/statements.ts'
-import { loadStatements } from '../../src/statements.ts'
+import { loadStatements } from '../../src/build/statements.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 

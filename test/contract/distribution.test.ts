@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import type { Database } from '../../src/data/database.ts'
-import { loadStatements } from '../../src/statements.ts'
+import { loadStatements } from '../../src/build/statements.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 

@@ -60,7 +60,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function describeIfDue(): Promise<void> {
   const file = join(ROOT, 'src/generated/statements.ts')
   if (existsSync(file) && madeAt(file) > Math.max(...statementFiles().map(madeAt))) return
-  const { describeStatements } = await import('../../src/statements.ts')
+  const { describeStatements } = await import('../../src/build/statements.ts')
   writeFileSync(file, await describeStatements())
 }
 

@@ -30,7 +30,7 @@ const REFUSED = {
   'worker/a.ts': "export * from '../domains/webhooks/graphql-types.ts'",
   'clients/backend/a.ts': "export * from '../receiver/verify.ts'",
   'clients/browser/a.ts': "import 'node:fs'",
-  'load.ts': "export * from './app.ts'",
+  'build/a.ts': "export * from '../app.ts'",
   'new.ts': "export * from './app.ts'",
   'new/a.ts': "import 'node:fs'",
 }

@@ -1,8 +1,7 @@
 // Brings dist/ up to date. A step runs only if its inputs have changed, because each start waits
 // for this.
-import { execFile, fork } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import {
   existsSync,
   mkdirSync,
@@ -16,11 +15,8 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 
-import type { OutputOptions } from 'rolldown'
-
-import { ROOT as root } from './core/root.ts'
-import { packTemplate, readTemplate, templateFile } from './data/template.ts'
-import { codeStamp } from './load.ts'
+import { ROOT as root } from '../core/root.ts'
+import { packTemplate, readTemplate, templateFile } from '../data/template.ts'
 
 /** A build step, which runs if the digest of its inputs differs from the one in its stamp. */
 interface Step {
@@ -35,28 +31,17 @@ if (!existsSync(join(root, 'src/main.ts'))) process.exit()
 /** A production install has no compilers. */
 const hasTools = existsSync(join(root, 'node_modules/tsx'))
 
-/** The programs, each a file of `dist`. */
-const PROGRAMS = ['bin', 'main', 'cli/guard', 'cli/cli', 'cli/health', 'data/embedded-child']
-/** Their names in `dist`, where these differ: a command is started by its guard. */
-const NAMES: Readonly<Record<string, string>> = { 'cli/guard': 'cli/cli', 'cli/cli': 'cli/command' }
-/** Files that load them, a thread of theirs, and `npm run build` for a production install. */
-const HELPERS = Object.fromEntries(
-  ['build', 'load', 'keep-code', 'warm-up', 'data/unpack'].map((name) => [name, `src/${name}.ts`]),
-)
-
-/** Code in packages that runs at each start, but is not needed here. */
-const SKIPPED = [
-  // A test for Cloudflare, which on Node 20 loads fetch.
-  { module: /[\\/]pg[\\/]lib[\\/]stream\.js$/, code: "typeof Response === 'function'", instead: 'false' },
-  // HTTP/2 of got, which is not used, but creates a TLS context with all certificates of Node.
-  {
-    module: /[\\/]http2-wrapper[\\/]source[\\/]utils[\\/]js-stream-socket\.js$/,
-    code: '(new tls.TLSSocket(new stream.PassThrough()))._handle._parentWrap.constructor',
-    instead: 'undefined',
-  },
-]
-/** Entries that no module has matched yet. */
-const unmet = new Set(SKIPPED)
+/** The programs: files of `dist`, and of `src`. A command is started by its guard. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  bin: 'bin',
+  main: 'main',
+  'cli/cli': 'cli/guard',
+  'cli/command': 'cli/cli',
+  'cli/health': 'cli/health',
+  'data/embedded-child': 'data/embedded-child',
+}
+/** `npm run build` for a production install, what each program runs first, and a thread. */
+const HELPERS = { build: 'build/build', 'compile-cache': 'core/compile-cache', 'data/unpack': 'data/unpack' }
 
 const files = (folder: string): string[] =>
   existsSync(join(root, folder))
@@ -141,12 +126,6 @@ await Promise.all([
   ),
 ])
 
-// A start is faster with compiled code. If this fails, it reports why, and starts compile instead.
-if (hasTools && !existsSync(codeStamp)) {
-  console.error('Compiling the service …')
-  await once(fork(join(root, 'dist/warm-up.js')), 'exit')
-}
-
 async function buildFromDocuments(): Promise<void> {
   // It loads the schema, which needs the database client.
   await runDue({
@@ -188,44 +167,34 @@ async function buildFromDocuments(): Promise<void> {
  * run check` checks the types.
  */
 async function buildService(): Promise<void> {
-  const programs = Object.fromEntries(PROGRAMS.map((path) => [basename(path), `src/${path}.ts`]))
-  const names = { entryFileNames: 'chunks/[name].cjs', chunkFileNames: 'chunks/[name].cjs' }
-  const output = [
-    ...(await bundleService(programs, { format: 'cjs', ...names })),
-    ...(await bundleService(HELPERS, { format: 'esm', chunkFileNames: 'chunks/[name].js' })),
+  const chunkOf = (program: string): string => `chunks/${basename(program)}`
+  const input = [
+    ...Object.entries(HELPERS),
+    ...Object.entries(PROGRAMS).map(([program, source]) => [chunkOf(program), source] as const),
   ]
-  for (const { code } of unmet) throw new Error(`SKIPPED of src/build.ts: no module has \`${code}\``)
-  for (const path of PROGRAMS) {
-    const name = NAMES[path] ?? path
-    mkdirSync(dirname(join(root, `dist/${name}`)), { recursive: true })
-    const up = relative(dirname(path), 'load.js')
-    const text = `#!/usr/bin/env node\nimport { load } from '${up.startsWith('.') ? up : `./${up}`}'\n\nload('${basename(path)}')\n`
-    writeFileSync(join(root, `dist/${name}.js`), text)
-    output.push(`${name}.js`)
+  const output = await bundleService(Object.fromEntries(input.map(([name, source]) => [name, `src/${source}.ts`])))
+  for (const program of Object.keys(PROGRAMS)) {
+    const up = program.includes('/') ? '..' : '.'
+    // What is imported dynamically is compiled after the cache has been opened.
+    const text = `#!/usr/bin/env node\nimport '${up}/compile-cache.js'\n\nawait import('${up}/${chunkOf(program)}.js')\n`
+    mkdirSync(dirname(join(root, `dist/${program}`)), { recursive: true })
+    writeFileSync(join(root, `dist/${program}.js`), text)
+    output.push(`${program}.js`)
   }
-  // Files of an older build must not be run.
+  // Files of an older build must not be run, and Node never removes what it has compiled of them.
   const kept = new Set(output.map((fileName) => `dist/${fileName}`))
-  for (const name of files('dist').filter((each) => /\.(c?js|d\.ts)(\.map)?$|\.code$|\/\.compiled-/.test(each))) {
+  for (const name of files('dist').filter((each) => /\.(js|d\.ts)(\.map)?$|\/chunks\//.test(each))) {
     const isOther = /^dist\/(clients|console|widget|packages)\//.test(name)
     if (!isOther && !kept.has(name)) rmSync(join(root, name), { force: true })
   }
-}
-
-/** The code of a module without its skipped parts. */
-function withoutSkipped(code: string, id: string): string {
-  for (const skipped of SKIPPED) {
-    if (!skipped.module.test(id) || !code.includes(skipped.code)) continue
-    unmet.delete(skipped)
-    code = code.replace(skipped.code, skipped.instead)
-  }
-  return code
+  rmSync(join(root, 'dist/.compile-cache'), { recursive: true, force: true })
 }
 
 function escaped(character: string): string {
   return `\\u{${character.codePointAt(0)?.toString(16)}}`
 }
 
-async function bundleService(input: Record<string, string>, options: OutputOptions): Promise<string[]> {
+async function bundleService(input: Record<string, string>): Promise<string[]> {
   const { rolldown } = await import('rolldown')
   const build = await rolldown({
     cwd: root,
@@ -243,15 +212,8 @@ async function bundleService(input: Record<string, string>, options: OutputOptio
         name: 'packages',
         transform: {
           filter: { id: /node_modules/ },
-          handler: (code, id) => ({ code: withoutSkipped(code, id), map: { mappings: '' } }),
+          handler: (code) => ({ code, map: { mappings: '' } }),
         },
-      },
-      {
-        name: 'import-esm',
-        // Scripts of node:vm have no import(), so src/load.ts passes one in. No source map,
-        // because lines do not change.
-        renderChunk: (code, { fileName }) =>
-          fileName.endsWith('.cjs') ? { code: code.replaceAll(/\bimport(?=\(")/g, 'importEsm'), map: null } : null,
       },
       {
         name: 'ascii',
@@ -267,7 +229,7 @@ async function bundleService(input: Record<string, string>, options: OutputOptio
     // V8 stores pure ASCII text in half of the memory.
     charset: 'ascii',
     comments: { legal: true, annotation: false, jsdoc: false },
-    ...options,
+    chunkFileNames: 'chunks/[name].js',
   })
   await build.close()
   return output.map(({ fileName }) => fileName)

@@ -4,17 +4,19 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 
-import { registeredStatements, type Statement } from './core/sql.ts'
-import { poolOn } from './data/embedded-session.ts'
-import { migrate } from './data/migrate.ts'
-import { migrationAdapter } from './data/pool.ts'
+import { ROOT } from '../core/root.ts'
+import { registeredStatements, type Statement } from '../core/sql.ts'
+import { poolOn } from '../data/embedded-session.ts'
+import { migrate } from '../data/migrate.ts'
+import { migrationAdapter } from '../data/pool.ts'
 
 /** All statements of the service; loads every module that registers one. */
 export async function loadStatements(): Promise<Statement[]> {
-  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' }).filter(
-    (name) => name.endsWith('.ts') && readFileSync(join(import.meta.dirname, name), 'utf8').includes('statement('),
+  const folder = join(ROOT, 'src')
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith('.ts') && readFileSync(join(folder, name), 'utf8').includes('statement('),
   )
-  await Promise.all(files.map((name) => import(join(import.meta.dirname, name))))
+  await Promise.all(files.map((name) => import(join(folder, name))))
   return registeredStatements()
 }
 
