@@ -1,6 +1,3 @@
-import { maxAliasesRule } from '@escape.tech/graphql-armor-max-aliases'
-import { maxDepthRule } from '@escape.tech/graphql-armor-max-depth'
-import { maxDirectivesRule } from '@escape.tech/graphql-armor-max-directives'
 import {
   type DocumentNode,
   GraphQLError,
@@ -16,6 +13,7 @@ import {
 } from 'graphql'
 
 import { invalid, ServiceError } from '../core/errors.ts'
+import { foldOperation, type Selecting } from './document-fold.ts'
 
 // Twice the depth of the deepest operation of REST (9). Introspection, as by GraphiQL, is not
 // counted.
@@ -38,35 +36,42 @@ export function refusal(code: string, message: string): GraphQLError {
   return new GraphQLError(originalError.message, { originalError })
 }
 
-/** Makes rules of GraphQL Armor report our refusals, instead of throwing through the validation. */
-const refuse = (code: string, message: string) => ({
-  propagateOnRejection: false,
-  onReject: [(context: ValidationContext | null) => context?.reportError(refusal(code, message))],
-})
+/** The figures of an operation that have limits; those of a fragment count at each spread. */
+interface Counts {
+  depth: number
+  aliases: number
+  directives: number
+}
 
-const LIMITS: readonly ValidationRule[] = [
-  maxDepthRule({
-    n: MAX_DEPTH,
-    flattenFragments: true,
-    ...refuse('too_deep', `must be at most ${MAX_DEPTH} levels deep`),
-  }),
-  maxAliasesRule({ n: MAX_ALIASES, ...refuse('too_many_aliases', `must have at most ${MAX_ALIASES} aliases`) }),
-  maxDirectivesRule({
-    n: MAX_DIRECTIVES,
-    ...refuse('too_many_directives', `must have at most ${MAX_DIRECTIVES} directives`),
-  }),
-  maxIntrospections,
-]
-
-/** The library's rules do not count introspection at all, for the sake of GraphiQL. */
-function maxIntrospections(context: ValidationContext): ReturnType<ValidationRule> {
-  let count = 0
+function countsOf(node: Selecting, inside: readonly Counts[]): Counts {
+  const sum = (name: keyof Counts): number => inside.reduce((total, counts) => total + counts[name], 0)
+  const isField = node.kind === Kind.FIELD
+  const hasAlias = isField && node.alias !== undefined && node.name.value !== '__typename'
+  const below = Math.max(0, ...inside.map(({ depth }) => depth))
+  const isIntrospection = isField && node.name.value === '__schema'
   return {
+    depth: isIntrospection ? 0 : below + (isField ? 1 : 0),
+    aliases: sum('aliases') + (hasAlias ? 1 : 0),
+    directives: sum('directives') + (node.directives?.length ?? 0),
+  }
+}
+
+function limits(context: ValidationContext): ReturnType<ValidationRule> {
+  let introspections = 0
+  const report = (code: string, message: string): void => context.reportError(refusal(code, message))
+  return {
+    OperationDefinition(operation) {
+      const counts = foldOperation(context.getSchema(), context.getDocument(), operation, countsOf)
+      if (counts.depth > MAX_DEPTH) report('too_deep', `must be at most ${MAX_DEPTH} levels deep`)
+      if (counts.aliases > MAX_ALIASES) report('too_many_aliases', `must have at most ${MAX_ALIASES} aliases`)
+      if (counts.directives > MAX_DIRECTIVES) {
+        report('too_many_directives', `must have at most ${MAX_DIRECTIVES} directives`)
+      }
+    },
     Field({ name }) {
       if (name.value !== '__schema' && name.value !== '__type') return
-      if (++count !== MAX_INTROSPECTIONS + 1) return
-      const message = `must ask at most ${MAX_INTROSPECTIONS} times for the schema`
-      context.reportError(refusal('too_many_introspections', message))
+      if (++introspections !== MAX_INTROSPECTIONS + 1) return
+      report('too_many_introspections', `must ask at most ${MAX_INTROSPECTIONS} times for the schema`)
     },
   }
 }
@@ -102,7 +107,7 @@ export function documentErrors(
   document: DocumentNode,
   { introspection }: { introspection: boolean },
 ): readonly GraphQLError[] {
-  const over = validate(schema, document, LIMITS, { maxErrors: MAX_ERRORS })
+  const over = validate(schema, document, [limits], { maxErrors: MAX_ERRORS })
   if (over.length > 0) return over
   const rules = introspection ? RULES : [...RULES, NoSchemaIntrospectionCustomRule]
   return validate(schema, document, rules, { maxErrors: MAX_ERRORS, hideSuggestions: !introspection }).map(

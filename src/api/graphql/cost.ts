@@ -1,21 +1,19 @@
-import { costLimitRule } from '@escape.tech/graphql-armor-cost-limit'
 import {
-  type ArgumentNode,
   type DefinitionNode,
   type DocumentNode,
+  type FieldNode,
   getOperationAST,
   type GraphQLError,
   type GraphQLSchema,
   Kind,
+  type OperationDefinitionNode,
   OperationTypeNode,
-  TypeInfo,
-  validate,
-  visit,
-  visitWithTypeInfo,
+  type ValueNode,
 } from 'graphql'
 
 import { DEFAULT_PAGE, MAX_PAGE } from '../../core/cursor.ts'
 import { MAX_REPRESENTATIONS } from '../../domains/federation/entities.ts'
+import { type AnyField, foldOperation } from '../../schema/document-fold.ts'
 import { refusal } from '../../schema/document-rules.ts'
 
 /**
@@ -73,62 +71,50 @@ export function costOf(
   return { requested: costWith(schema, { ...document, definitions }, variables), limit: limitOf(document) }
 }
 
-/** The cost of the dearest operation of a document. */
-function costWith(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null): number {
-  let cost = 0
-  const rule = costLimitRule({
-    maxCost: Number.MAX_SAFE_INTEGER,
-    objectCost: 1,
-    scalarCost: 1,
-    depthCostFactor: 1,
-    flattenFragments: true,
-    onAccept: [(_context, { n }) => (cost = Math.max(cost, n))],
-  })
-  validate(schema, withSizes(schema, document, variables), [rule])
-  return cost
-}
-
 /**
- * The document with the size of each page, and of each list of ids, as a number. The rule reads
- * only numbers, and would count a page as one value if its size is a variable or the default. Null
+ * The cost of the dearest operation of a document: one for each value, a list's times its size. Null
  * as variables: the largest possible sizes; larger ones are refused by their list.
  */
-function withSizes(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null): DocumentNode {
-  const types = new TypeInfo(schema)
-  const defaults = new Map<string, ArgumentNode['value']>()
-  const sizeOf = (value: ArgumentNode['value'] | undefined): number => {
+function costWith(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null): number {
+  const operations = document.definitions.filter((each) => each.kind === Kind.OPERATION_DEFINITION)
+  const costs = operations.map((operation) => {
+    const sizeOf = sizesWith(operation, variables)
+    return foldOperation<number>(schema, document, operation, (node, inside, field) => {
+      const sum = inside.reduce((total, cost) => total + cost, 0)
+      if (node.kind === Kind.OPERATION_DEFINITION) return sum
+      if (node.kind !== Kind.FIELD || inside.length === 0) return 1 + sum
+      // Introspection, as by GraphiQL, has a limit of its own.
+      return node.name.value === '__schema' ? 0 : (1 + sum) * sizeOf(node, field)
+    })
+  })
+  return Math.max(0, ...costs)
+}
+
+/** How many objects a field answers: at least one, and the size of a page or of a list of ids. */
+function sizesWith(
+  { variableDefinitions = [] }: OperationDefinitionNode,
+  variables: Variables | null,
+): (node: FieldNode, field: AnyField | undefined) => number {
+  const defaults = new Map(variableDefinitions.map(({ variable, defaultValue }) => [variable.name.value, defaultValue]))
+  const pageOf = (value: ValueNode | undefined): number => {
     if (value === undefined || value.kind === Kind.NULL) return DEFAULT_PAGE
     if (value.kind === Kind.INT) return Number(value.value)
     if (value.kind !== Kind.VARIABLE || variables === null) return MAX_PAGE
     const given = variables[value.name.value]
-    if (given === undefined) return sizeOf(defaults.get(value.name.value))
+    if (given === undefined) return pageOf(defaults.get(value.name.value))
     return typeof given === 'number' ? given : given === null ? DEFAULT_PAGE : MAX_PAGE
   }
-  const lengthOf = (value: ArgumentNode['value'] | undefined, most: number): number => {
+  const lengthOf = (value: ValueNode | undefined, most: number): number => {
     if (value?.kind === Kind.LIST) return value.values.length
     if (value?.kind !== Kind.VARIABLE) return 1
     const given = variables?.[value.name.value]
     return Array.isArray(given) ? given.length : most
   }
-  return visit(
-    document,
-    visitWithTypeInfo(types, {
-      VariableDefinition({ variable, defaultValue }) {
-        if (defaultValue !== undefined) defaults.set(variable.name.value, defaultValue)
-      },
-      Field(node) {
-        const counted = types.getFieldDef()?.args.find(({ name }) => Object.hasOwn(SIZES, name))?.name
-        const most = SIZES[counted ?? '']
-        if (counted === undefined || most === undefined) return undefined
-        const given = node.arguments?.find(({ name }) => name.value === counted)?.value
-        const entries = counted === 'first' ? sizeOf(given) : lengthOf(given, most)
-        const size: ArgumentNode = {
-          kind: Kind.ARGUMENT,
-          name: { kind: Kind.NAME, value: 'first' },
-          value: { kind: Kind.INT, value: String(Math.min(most, entries)) },
-        }
-        return { ...node, arguments: [size] }
-      },
-    }),
-  )
+  return (node, field) => {
+    const counted = field?.args.find(({ name }) => Object.hasOwn(SIZES, name))?.name
+    const most = SIZES[counted ?? '']
+    if (most === undefined) return 1
+    const value = node.arguments?.find(({ name }) => name.value === counted)?.value
+    return Math.max(1, Math.min(most, counted === 'first' ? pageOf(value) : lengthOf(value, most)))
+  }
 }
