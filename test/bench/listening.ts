@@ -55,7 +55,7 @@ export interface Listeners {
 }
 
 /** Silence of this long means that everything has arrived. */
-const QUIET_MS = sized(1000, 200)
+const QUIET_MS = sized(1000, 500)
 /** The longest wait for the first data. */
 const PATIENCE_MS = 30_000
 

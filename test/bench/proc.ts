@@ -16,9 +16,9 @@ export function cpuMsOf(pid: number): number {
 
 /**
  * The same with threads that have ended, from the kernel's table: 100 ticks a second of user and
- * system time.
+ * system time. One tick at least, so that it can be divided by.
  */
-export const allCpuMsOf = (pid: number): number => ticksOf(pid, 11) * 10
+export const allCpuMsOf = (pid: number): number => Math.max(ticksOf(pid, 11), 1) * 10
 
 /** The same of all children of a process that have ended. */
 export const childrenCpuMs = (pid = process.pid): number => ticksOf(pid, 13) * 10

@@ -73,25 +73,24 @@ export async function startBenchService(
     },
     main,
   )
-  await ready(child)
-  // The bench measures the service, not its limits.
-  await call({ port, apiKey }, 'PATCH', '/settings', { rateLimit: { perSecond: 100_000, burst: 1_000_000 } })
-  return {
-    pid: child.pid ?? 0,
-    databaseUrl,
-    port,
-    apiKey,
-    signer: { tenant: 'demo', secret },
-    keys,
-    cpuMs: () => cpuMsOf(child.pid ?? 0),
-    close: async () => {
-      try {
-        await end(child)
-      } finally {
-        await database?.close()
-      }
-    },
+  const close = async (): Promise<void> => {
+    try {
+      await end(child)
+    } finally {
+      await database?.close()
+    }
   }
+  try {
+    await ready(child)
+    // The bench measures the service, not its limits.
+    await call({ port, apiKey }, 'PATCH', '/settings', { rateLimit: { perSecond: 100_000, burst: 1_000_000 } })
+  } catch (error) {
+    await close().catch(() => 'it has ended')
+    throw error
+  }
+  const { pid = 0 } = child
+  const signer = { tenant: 'demo', secret }
+  return { pid, databaseUrl, port, apiKey, signer, keys, cpuMs: () => cpuMsOf(pid), close }
 }
 
 type Address = Pick<BenchService, 'port' | 'apiKey'>
