@@ -105,7 +105,7 @@ export interface NamedDiscussions {
   readonly externalIds: readonly string[]
 }
 
-/** A verified assertion: on which reader's behalf the call is made (docs/reference/choices.md). */
+/** A verified assertion: for which reader the call is made (docs/reference/choices/identity.md). */
 export interface Identity {
   /** `sub`: the tenant's own id of the reader. */
   readonly externalId: string

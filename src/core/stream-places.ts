@@ -17,9 +17,9 @@ export interface PlaceRequest {
 }
 
 /**
- * The places of open streams, counted over all processes (docs/reference/choices.md). Nothing here
- * throws or rejects, nor waits longer than half a second: a process that cannot reach the others
- * uses its own count and the last counts that it got of theirs.
+ * The places of open streams, counted over all processes (docs/reference/choices/streams.md).
+ * Nothing here throws or rejects, nor waits longer than half a second: a process that cannot reach
+ * the others uses its own count and the last counts that it got of theirs.
  */
 export interface StreamPlaces {
   /**

@@ -26,8 +26,8 @@ export interface BrowserUse {
 
 /**
  * Counts a stream against the caps of the process and its tenant, and against those of browsers if
- * one opens it (docs/reference/choices.md). Call the result when the stream is over, and check
- * whether it was ended meanwhile. Throws `too_many_streams`, `unavailable`.
+ * one opens it (docs/reference/choices/streams.md). Call the result when the stream is over, and
+ * check whether it was ended meanwhile. Throws `too_many_streams`, `unavailable`.
  */
 export async function admitStream(
   app: App,

@@ -26,7 +26,7 @@ export const lifetimeMs = (seconds: number, chance: number): number => seconds *
 /**
  * Answers a browser that comes too often, or while the service cannot serve. EventSource gives up
  * for good at any status but 200, so it gets 200, a time to wait, and the end of the stream
- * (docs/reference/choices.md).
+ * (docs/reference/choices/streams.md).
  */
 export function refuseConnection(
   response: ServerResponse,

@@ -17,7 +17,7 @@ import { Sessions } from './sessions.ts'
 import { type Credential, readLiveCredentials } from './credentials.ts'
 import { Topic } from './topic.ts'
 
-/** How far back a stream may replay (docs/reference/choices.md; a tenant setting). */
+/** How far back a stream may replay (docs/reference/choices/streams.md; a tenant setting). */
 export interface ReplayWindow {
   replayHours: number
   replayEvents: number

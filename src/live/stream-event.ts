@@ -2,7 +2,7 @@ import type { EventActor, EventType } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
 import type { Frame } from './frames.ts'
 
-/** An event in the form of every interface (docs/reference/choices.md), parsed from its JSON. */
+/** An event in the form of every interface (docs/reference/events.md), parsed from its JSON. */
 export interface StreamEvent {
   id: Id
   type: EventType

@@ -117,7 +117,7 @@ export const firstConnectionBy = (ticket: TicketClaims, tenant: Tenant): Date =>
   new Date(ticket.mintedAt + tenant.settings.ticket.connectSeconds * 1000)
 
 /**
- * Checks a ticket's age (docs/reference/choices.md): a browser's own reconnect, which has
+ * Checks a ticket's age (docs/reference/choices/streams.md): a browser's own reconnect, which has
  * `Last-Event-ID`, is allowed later than a first connection. Throws `expired_ticket`.
  */
 export function checkTicketAge(

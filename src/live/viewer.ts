@@ -16,7 +16,7 @@ export function viewerOf(actor: Actor): StreamViewer {
   return { kind: hasCapability(actor, 'moderate_content') ? 'moderator' : 'tenant' }
 }
 
-/** Whether an event is for this viewer (docs/reference/choices.md). */
+/** Whether an event is for this viewer (docs/reference/choices/streams.md). */
 export function isVisible({ audience, recipientId }: Pick<News, 'audience' | 'recipientId'>, viewer: StreamViewer) {
   if (viewer.kind !== 'public') return audience !== 'own'
   const isRecipient = recipientId !== null && recipientId === viewer.readerId

@@ -30,7 +30,7 @@ const MAX_ERRORS = 10
 /** graphql-js quotes names of the document, and one name can have 250 000 characters. */
 const MAX_MESSAGE = 500
 
-/** The refusal of a document, in the form of all refusals (docs/reference/choices.md). */
+/** The refusal of a document, in the form of all refusals (docs/reference/choices/graphql.md). */
 export function refusal(code: string, message: string): GraphQLError {
   const originalError = invalid('/query', code, message)
   return new GraphQLError(originalError.message, { originalError })

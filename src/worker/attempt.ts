@@ -48,7 +48,7 @@ export async function attemptDelivery(
 /**
  * Milliseconds to wait after failed attempt `n` (1-based); null when none is left. `chance` in [0,
  * 1). 1 s × 2^(n−1) by default, plus up to 50 % jitter; days without jitter
- * (docs/reference/choices.md).
+ * (docs/reference/choices/webhooks.md).
  */
 export function retryDelayMs(n: number, policy: WebhookPolicy, chance: number): number | null {
   if (policy.schedule === 'days') return DAYS_MS[n - 1] ?? null

@@ -12,12 +12,12 @@ import { countByTenant, startTask, type Task } from './tasks.ts'
 const MAX_IN_FLIGHT = 512
 /** The most handshakes of one tenant, whose endpoints may hang. */
 const MAX_PER_TENANT = 64
-/** How long an endpoint may take to answer (docs/reference/choices.md). */
+/** How long an endpoint may take to answer (docs/reference/choices/webhooks.md). */
 const TIMEOUT_MS = 30_000
 // Longer than the handshake can take, so that no second worker begins it.
 const LEASE_MS = 40_000
 
-/** Makes the ownership handshakes that are due (docs/reference/choices.md). */
+/** Makes the ownership handshakes that are due (docs/reference/choices/webhooks.md). */
 export const startHandshakes = (app: App, outbound: Outbound): Task =>
   startTask<Handshake>(app, {
     name: 'handshakes',

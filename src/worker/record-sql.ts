@@ -127,8 +127,8 @@ const RECORD = statement(
 
 /**
  * Records outcomes, in the order of their ends, and their effects on endpoints: failures are
- * counted, circuits open and close, endpoints are disabled (docs/reference/choices.md). Outcomes
- * whose lease is no longer held change nothing.
+ * counted, circuits open and close, endpoints are disabled (docs/reference/choices/webhooks.md).
+ * Outcomes whose lease is no longer held change nothing.
  */
 export async function recordAttempts(sql: Sql, outcomes: readonly Outcome[]): Promise<Recorded> {
   const [tenants, ids, leaseIds] = keyColumns(outcomes.map(({ lease }) => lease))

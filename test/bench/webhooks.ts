@@ -25,7 +25,7 @@ import { isSmallest, sized } from './size.ts'
 
 const TENANTS = 4
 const ENDPOINTS = sized(32, 8)
-/** A worker has at most 8 attempts under way at an endpoint (docs/reference/choices.md). */
+/** A worker makes 8 attempts at once at an endpoint (docs/reference/choices/webhooks.md). */
 const CONCURRENCY = ENDPOINTS * 8
 const EVENTS_A_ROUND = sized(300, 5)
 const DELIVERIES = EVENTS_A_ROUND * ENDPOINTS

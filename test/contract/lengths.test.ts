@@ -40,7 +40,7 @@ const readerId = async () => (await post('lengths', { body: 'Another' })()).json
 
 /**
  * Every length that the service counts in characters: its maximum, the pointer of the refusal, and
- * a request with such a text (docs/reference/choices.md).
+ * a request with such a text (docs/reference/choices/requests.md).
  */
 const LENGTHS: readonly [
   what: string,

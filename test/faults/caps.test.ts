@@ -13,7 +13,7 @@ const REDIS_URL = process.env.REDIS_URL ?? ''
 const hasRedis = onServer && REDIS_URL !== ''
 
 const WAIT = { timeout: 20_000, interval: 50 }
-/** The places of a killed process are free again after 45 s (docs/reference/choices.md). */
+/** The places of a killed process are free again after 45 s (docs/reference/choices/streams.md). */
 const BACK = { timeout: 60_000, interval: 500 }
 /**
  * Far above what a busy machine needs, far below what a request that waited for Redis would take.

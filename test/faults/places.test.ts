@@ -65,7 +65,8 @@ const commandsOf = (faultWeight: number) =>
   )
 
 /**
- * The rule of docs/reference/choices.md: whether there is room beside the streams that are open.
+ * The rule of docs/reference/choices/streams.md: whether there is room beside the streams that are
+ * open.
  */
 const hasRoom = (held: readonly Held[], tenantId: Id, quotas: readonly Quota[]): boolean => {
   const ofTenant = held.filter((one) => one.tenantId === tenantId)

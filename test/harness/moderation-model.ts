@@ -1,6 +1,6 @@
 /**
  * A model of one discussion, without a database: the states of comments, and what each command must
- * change (docs/reference/choices.md, moderation).
+ * change (docs/reference/choices/moderation.md, moderation).
  */
 
 export const READERS = ['ann', 'bob'] as const

@@ -12,7 +12,7 @@ export interface Finding {
   line: number
 }
 
-/** What our schema does otherwise. `because` is a sentence of docs/reference/choices.md. */
+/** What our schema does otherwise. `because` is a sentence of docs/reference/choices/graphql.md. */
 interface Exception {
   rules: readonly string[]
   /** Of which messages; all of the rules without it. */

@@ -36,92 +36,93 @@ const LIMITS = 'guides/graphql/limits.md'
 
 type Said = readonly [text: string, ...numbers: number[]]
 
-/** What docs/reference/choices.md says, with `{}` for each number, and the numbers. */
-const CHOICES: readonly Said[] = [
-  ['The largest body has {} KiB', kib('api/http/server.ts', 'MAX_BODY_BYTES')],
-  ['JSON is nested {} levels deep', constant('core/json-depth.ts', 'MAX_JSON_DEPTH')],
-  ['Of the wrong values in a request, the first {} are', constant('core/errors.ts', 'MAX_FIELD_ERRORS')],
-  ['The lists of an answer take {} MB', constant('core/cursor.ts', 'MAX_ANSWER_BYTES') / 1e6],
-  [
-    'for each {} events or {} KiB that it replays',
-    constant('live/browser-limits.ts', 'EVENTS_PER_TOKEN'),
-    kib('live/browser-limits.ts', 'BYTES_PER_TOKEN'),
+/** What the pages of docs/reference/choices say, with `{}` for each number, and the numbers. */
+const CHOICES: Readonly<Record<string, readonly Said[]>> = {
+  requests: [
+    ['The largest body has {} KiB', kib('api/http/server.ts', 'MAX_BODY_BYTES')],
+    ['JSON is nested {} levels deep', constant('core/json-depth.ts', 'MAX_JSON_DEPTH')],
+    ['Of the wrong values in a request, the first {} are', constant('core/errors.ts', 'MAX_FIELD_ERRORS')],
+    ['The lists of an answer take {} MB', constant('core/cursor.ts', 'MAX_ANSWER_BYTES') / 1e6],
+    [
+      'for each {} events or {} KiB that it replays',
+      constant('live/browser-limits.ts', 'EVENTS_PER_TOKEN'),
+      kib('live/browser-limits.ts', 'BYTES_PER_TOKEN'),
+    ],
+    ['makes it come back in {} s', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
+    ['waits for a token of the address ({} a second', environment.UNAUTHENTICATED_RATE_PER_SECOND],
+    ['as many again over {} minutes', constant('domains/tenants/login-limits.ts', 'WINDOW_SECONDS') / 60],
+    [
+      'must be there within {} s, the whole request within {} s',
+      environment.HEADERS_TIMEOUT_SECONDS,
+      environment.REQUEST_TIMEOUT_SECONDS,
+    ],
+    ['part of an answer unread for {} min', environment.RESPONSE_TIMEOUT_SECONDS / 60],
+    ['HTTP/2 has {} requests at once', constant('api/http/server.ts', 'MAX_CONCURRENT')],
+    ['A connection without a request ends after {} s', seconds('api/http/timeouts.ts', 'KEEP_ALIVE_MS')],
   ],
-  ['makes it come back in {} s', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
-  ['waits for a token of the address ({} a second', environment.UNAUTHENTICATED_RATE_PER_SECOND],
-  ['as many again over {} minutes', constant('domains/tenants/login-limits.ts', 'WINDOW_SECONDS') / 60],
-  [
-    'must be there within {} s, the whole request within {} s',
-    environment.HEADERS_TIMEOUT_SECONDS,
-    environment.REQUEST_TIMEOUT_SECONDS,
+  identity: [
+    [
+      'fetches the keys of `identity.jwksUrl` every {} min. Where that fails it uses them for {} h more',
+      minutes('domains/readers/key-sets.ts', 'REFRESH_MS'),
+      hours('domains/readers/key-set.ts', 'KEPT_MS'),
+    ],
+    ['It opens a stream for {} s', defaults.ticket.connectSeconds],
+    ['secrets expire {} h after their rotation', hours('core/secrets.ts', 'OVERLAP_MS')],
   ],
-  ['part of an answer unread for {} min', environment.RESPONSE_TIMEOUT_SECONDS / 60],
-  ['HTTP/2 has {} requests at once', constant('api/http/server.ts', 'MAX_CONCURRENT')],
-  ['A connection without a request ends after {} s', seconds('api/http/timeouts.ts', 'KEEP_ALIVE_MS')],
-  [
-    'at most {} tokens, {} levels, {} aliases, {} directives and two introspection',
-    constant('schema/document-size.ts', 'MAX_TOKENS'),
-    constant(DOCUMENT, 'MAX_DEPTH'),
-    constant(DOCUMENT, 'MAX_ALIASES'),
-    constant(DOCUMENT, 'MAX_DIRECTIVES'),
+  comments: [
+    [
+      'at most {} times the bytes of `body` ({} bytes are always allowed), and at most {}.',
+      constant(MARKDOWN, 'MAX_GROWTH'),
+      constant(MARKDOWN, 'FLOOR_BYTES'),
+      constant(MARKDOWN, 'MAX_HTML_BYTES'),
+    ],
+    ['From {} characters on, rendering', constant('domains/comments/markdown-bounds.ts', 'BASE_WORK')],
+    ['A long text (over {} characters', constant(MARKDOWN, 'SHORT_LENGTH')],
+    ['A page of {} KiB or more is sent as gzip', kib('api/http/page-cache.ts', 'MIN_GZIP_BYTES')],
   ],
-  ['asks for at most {} values', constant('api/graphql/cost.ts', 'MAX_COST')],
-  ['a subscription for at most {} with each event', constant('api/graphql/cost.ts', 'MAX_EVENT_COST')],
-  [
-    'All comments of one request have {} characters together',
-    constant('domains/comments/comments.ts', 'MAX_BODY_LENGTH'),
+  moderation: [
+    [
+      "reader's own, of {} characters or more, among their last {} comments of {} hours",
+      constant('domains/comments/normalize.ts', 'MIN_DIGESTED'),
+      constant(HISTORY, 'LATEST'),
+      constant(HISTORY, 'HOURS'),
+    ],
+    ['with {} waiting, the next is 503', constant('core/shared-writer.ts', 'MAX_IN_TURN')],
+    ["among the reader's last {}", constant(HISTORY, 'APPROVED_AMONG')],
+    ['`commentCounts` over the newest {}', constant('domains/comments/by-reader.ts', 'COUNTED_COMMENTS')],
+    ['no answer with a verdict comes in {} s', seconds('worker/classifier.ts', 'TIMEOUT_MS')],
   ],
-  [
-    'variables of a subscription have {} characters',
-    constant('api/graphql-sse/event-stream.ts', 'MAX_SUBSCRIPTION_LENGTH'),
+  streams: [
+    ['others gather for {} ms', constant('live/pause.ts', 'MIN_MS')],
+    ['at once, a crash after {} s', seconds('data/redis-places.ts', 'LEASE_MS')],
+    ['takes more than {} ms to answer', constant('data/redis-places.ts', 'PATIENCE_MS')],
+    ['after {} s over a cap or a rate', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
+    ['at most {} streams open at once (`stream.maxStreamsPerTicket`)', defaults.stream.maxStreamsPerTicket],
+    ['of one address {} (`stream.maxStreamsPerAddress`)', defaults.stream.maxStreamsPerAddress],
+    ['checked once more after {} s', seconds('live/caps.ts', 'SECOND_LOOK_MS')],
+    ['covers the first {} comments of each queue', constant('core/sql.ts', 'COUNT_LIMIT')],
   ],
-  [
-    'fetches the keys of `identity.jwksUrl` every {} min. Where that fails it uses them for {} h more',
-    minutes('domains/readers/key-sets.ts', 'REFRESH_MS'),
-    hours('domains/readers/key-set.ts', 'KEPT_MS'),
+  webhooks: [
+    ['at most {} endpoints (`webhookEndpoints`)', defaults.webhookEndpoints],
+    ['`deliveriesHeld`, counted up to {}.', constant('domains/webhooks/deliveries.ts', 'HELD_LIMIT')],
+    ['clear its deliveries, {} at a time', constant('worker/chores.ts', 'CLEARING_BATCH')],
+    ['attempt within {} s after its event', constant('worker/lease-sql.ts', 'LIVE_SECONDS')],
+    ['twice as many every {} s', constant('worker/policy-sql.ts', 'RAMP_STEP_SECONDS')],
+    ['queues at most {} events', constant('domains/webhooks/sending.ts', 'MAX_REPLAYED')],
+    ['They go out at {} a second', 1000 / constant('domains/webhooks/sending.ts', 'PACE_MS')],
+    ['A worker has {} attempts under way', constant('worker/deliveries.ts', 'MAX_IN_FLIGHT')],
+    [
+      'Handshakes: {} at most, {} of them',
+      constant(HANDSHAKES, 'MAX_IN_FLIGHT'),
+      constant(HANDSHAKES, 'MAX_PER_TENANT'),
+    ],
   ],
-  ['It opens a stream for {} s', defaults.ticket.connectSeconds],
-  ['secrets expire {} h after their rotation', hours('core/secrets.ts', 'OVERLAP_MS')],
-  [
-    'at most {} times the bytes of `body` ({} bytes are always allowed), and at most {}.',
-    constant(MARKDOWN, 'MAX_GROWTH'),
-    constant(MARKDOWN, 'FLOOR_BYTES'),
-    constant(MARKDOWN, 'MAX_HTML_BYTES'),
+  readers: [
+    ['deliveries are counted up to {}, which', constant('core/sql.ts', 'COUNT_LIMIT')],
+    ['each of at most {} rows of one discussion, archived', constant('domains/merges/move.ts', 'MAX_ROWS')],
+    ['each of at most {} rows of one discussion. -', constant('domains/privacy/erase.ts', 'MAX_ROWS')],
   ],
-  ['From {} characters on, rendering', constant('domains/comments/markdown-bounds.ts', 'BASE_WORK')],
-  ['A long text (over {} characters', constant(MARKDOWN, 'SHORT_LENGTH')],
-  ['A page of {} KiB or more is sent as gzip', kib('api/http/page-cache.ts', 'MIN_GZIP_BYTES')],
-  [
-    "reader's own, of {} characters or more, among their last {} comments of {} hours",
-    constant('domains/comments/normalize.ts', 'MIN_DIGESTED'),
-    constant(HISTORY, 'LATEST'),
-    constant(HISTORY, 'HOURS'),
-  ],
-  ['with {} waiting, the next is 503', constant('core/shared-writer.ts', 'MAX_IN_TURN')],
-  ["among the reader's last {}", constant(HISTORY, 'APPROVED_AMONG')],
-  ['`commentCounts` over the newest {}', constant('domains/comments/by-reader.ts', 'COUNTED_COMMENTS')],
-  ['no answer with a verdict comes in {} s', seconds('worker/classifier.ts', 'TIMEOUT_MS')],
-  ['others gather for {} ms', constant('live/pause.ts', 'MIN_MS')],
-  ['at once, a crash after {} s', seconds('data/redis-places.ts', 'LEASE_MS')],
-  ['takes more than {} ms to answer', constant('data/redis-places.ts', 'PATIENCE_MS')],
-  ['after {} s over a cap or a rate', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
-  ['at most {} streams open at once (`stream.maxStreamsPerTicket`)', defaults.stream.maxStreamsPerTicket],
-  ['of one address {} (`stream.maxStreamsPerAddress`)', defaults.stream.maxStreamsPerAddress],
-  ['checked once more after {} s', seconds('live/caps.ts', 'SECOND_LOOK_MS')],
-  ['covers the first {} comments of each queue', constant('core/sql.ts', 'COUNT_LIMIT')],
-  ['at most {} endpoints (`webhookEndpoints`)', defaults.webhookEndpoints],
-  ['`deliveriesHeld`, counted up to {}.', constant('domains/webhooks/deliveries.ts', 'HELD_LIMIT')],
-  ['clear its deliveries, {} at a time', constant('worker/chores.ts', 'CLEARING_BATCH')],
-  ['attempt within {} s after its event', constant('worker/lease-sql.ts', 'LIVE_SECONDS')],
-  ['twice as many every {} s', constant('worker/policy-sql.ts', 'RAMP_STEP_SECONDS')],
-  ['queues at most {} events', constant('domains/webhooks/sending.ts', 'MAX_REPLAYED')],
-  ['They go out at {} a second', 1000 / constant('domains/webhooks/sending.ts', 'PACE_MS')],
-  ['A worker has {} attempts under way', constant('worker/deliveries.ts', 'MAX_IN_FLIGHT')],
-  ['Handshakes: {} at most, {} of them', constant(HANDSHAKES, 'MAX_IN_FLIGHT'), constant(HANDSHAKES, 'MAX_PER_TENANT')],
-  ['deliveries are counted up to {}, which', constant('core/sql.ts', 'COUNT_LIMIT')],
-  ['each of at most {} rows of one discussion, archived', constant('domains/merges/move.ts', 'MAX_ROWS')],
-  ['each of at most {} rows of one discussion. -', constant('domains/privacy/erase.ts', 'MAX_ROWS')],
-]
+}
 
 /** What other pages say, by their paths below `docs`. */
 const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
@@ -144,12 +145,6 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
   ],
   [LIMITS, 'asks for at most {} values', constant('api/graphql/cost.ts', 'MAX_COST')],
   [LIMITS, 'asks for at most {} values with each event', constant('api/graphql/cost.ts', 'MAX_EVENT_COST')],
-  [
-    LIMITS,
-    'at most {} KiB, and JSON is nested {} levels deep',
-    kib('api/http/server.ts', 'MAX_BODY_BYTES'),
-    constant('core/json-depth.ts', 'MAX_JSON_DEPTH'),
-  ],
   [
     LIMITS,
     'a subscription have {} characters together',
@@ -188,7 +183,9 @@ const pages = readPages().map(({ path, text }) => [path, text.replace(/\s+/g, ' 
 const texts = new Map(pages)
 
 const said = [
-  ...CHOICES.map(([text, ...numbers]) => ['reference/choices.md', text, numbers] as const),
+  ...Object.entries(CHOICES).flatMap(([page, texts]) =>
+    texts.map(([text, ...numbers]) => [`reference/choices/${page}.md`, text, numbers] as const),
+  ),
   ...ELSEWHERE.map(([page, text, ...numbers]) => [page, text, numbers] as const),
 ]
 

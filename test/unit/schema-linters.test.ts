@@ -31,6 +31,6 @@ describe.skipIf(!hasLinters)(`schema.graphql has no finding of${skipped}`, () =>
 })
 
 test('each exception is a sentence of the choices', () => {
-  const choices = readFileSync(join(ROOT, 'docs/reference/choices.md'), 'utf8').replace(/\s+/g, ' ')
+  const choices = readFileSync(join(ROOT, 'docs/reference/choices/graphql.md'), 'utf8').replace(/\s+/g, ' ')
   for (const { because } of EXCEPTIONS) expect(choices).toContain(because)
 })

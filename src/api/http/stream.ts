@@ -44,7 +44,7 @@ interface Opener {
   headers: Headers
 }
 
-/** Mounts `GET /stream/{discussionId}` (docs/reference/choices.md). */
+/** Mounts `GET /stream/{discussionId}` (docs/reference/choices/streams.md). */
 export function registerStream(server: FastifyInstance, app: App): void {
   // From the first stream on, this process reports its streams to the others.
   presenceOf(app)

@@ -144,7 +144,7 @@ function eventsPage(schema: GraphQLSchema): string {
       `### ${code(name)}`,
       dataOf(schema, name),
     ]),
-    'A `Comment`, `Discussion` and `Reader` have the fields of the REST answers. Replays leave out texts that were withdrawn since: [limits and choices](choices.md#events-and-streams) has the rules.',
+    'A `Comment`, `Discussion` and `Reader` have the fields of the REST answers. Replays leave out texts that were withdrawn since: [limits and choices](choices/streams.md#replays) has the rules.',
     '## Events of the stream itself',
     ...framing.flatMap(([name, { summary = '' }]) => [`### ${code(name)}`, summary, example(name)]),
     '## Webhooks',

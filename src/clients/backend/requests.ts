@@ -51,7 +51,7 @@ export function requireBackend(caller: string, backend: unknown): void {
   throw new TypeError(`${caller}: its argument must be what createBackend returns`)
 }
 
-/** As the service has it (docs/reference/choices.md). */
+/** As the service has it (docs/reference/choices/requests.md). */
 export const MAX_BODY_BYTES = 256 * 1024
 
 /**

@@ -125,7 +125,8 @@ const CLOSED = 2
 
 /**
  * Follows a discussion from a page: each event once and in order, across restarts of the service,
- * expired tickets, lost networks, and sleeping pages or machines (docs/reference/choices.md).
+ * expired tickets, lost networks, and sleeping pages or machines
+ * (docs/reference/choices/streams.md).
  */
 export function openDiscussionStream(options: StreamOptions): DiscussionStream {
   const { ticket, onEvent, onReload, onState, onError = console.warn } = options

@@ -9,7 +9,7 @@ import { type DerivedKey, deriveKeys, seal, unseal } from '../../core/seals.ts'
 import type { Sql } from '../../core/sql.ts'
 import * as sql from './sql.ts'
 
-/** As docs/reference/choices.md has it, "Idempotency". */
+/** As docs/reference/choices/requests.md has it, "Idempotency". */
 const KEPT_MS = 24 * 3_600_000
 const RETRY_SECONDS = 1
 const KEY = /^[\x21-\x7e]{1,255}$/

@@ -38,8 +38,8 @@ const verified = perApp(
 )
 
 /**
- * The reader in an assertion (docs/reference/choices.md). `rawBody` has the request body's bytes.
- * Throws `invalid_identity`, `expired_identity`.
+ * The reader in an assertion (docs/reference/choices/identity.md). `rawBody` has the request body's
+ * bytes. Throws `invalid_identity`, `expired_identity`.
  */
 export async function verifyIdentity(app: App, tenant: Tenant, token: string, rawBody: Uint8Array): Promise<Identity> {
   if (token.length > MAX_TOKEN_LENGTH)

@@ -20,7 +20,7 @@ export interface StreamTicketInput {
 
 /**
  * A credential for one browser's stream, with everything that the browser needs to open it
- * (docs/reference/choices.md).
+ * (docs/reference/choices/streams.md).
  */
 export interface StreamTicket {
   ticket: string

@@ -18,7 +18,7 @@ export const tellWorkers = (app: App): void => app.bus.publish(CHANNELS.work, ''
 
 /**
  * Makes a handshake due. Its new challenge, 64 hex characters, replaces the one of a handshake
- * under way (docs/reference/choices.md).
+ * under way (docs/reference/choices/webhooks.md).
  */
 export const newHandshake = (now: Date) => ({ challenge: randomHex(32), verificationDueAt: now })
 

@@ -10,7 +10,7 @@ const MAX_URL_LENGTH = 2048
 
 /**
  * The URL of a tenant's webhook, classifier or key set, which workers call
- * (docs/reference/choices.md).
+ * (docs/reference/choices/webhooks.md).
  */
 export function outboundUrl(settings: UrlSettings): z.ZodType<string> {
   return atMost(MAX_URL_LENGTH, z.string()).superRefine((text, issues) => {
