@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -19,15 +19,19 @@ import { typeErrorsOf } from '../harness/type-check.ts'
 const COMPILED = ['js', 'ts', 'tsx']
 const LANGUAGES = [...COMPILED, 'python', 'go']
 
-/** `stream:2` is the second block of a programming language in docs/guides/stream.md. */
+/**
+ * `stream:2` is the second block of a programming language in docs/guides/stream.md, `../../README:1`
+ * the first one in the README.
+ */
 const blocks: ReadonlyMap<string, { language: string; content: string }> = new Map(
   readPages()
-    .filter(({ path }) => path.startsWith('docs/guides/'))
+    .filter(({ path }) => path === 'README.md' || path.startsWith('docs/guides/'))
     .flatMap((page) =>
       page.blocks
         .filter(({ language }) => LANGUAGES.includes(language))
         .map(
-          (block, index) => [`${page.path.slice('docs/guides/'.length, -'.md'.length)}:${index + 1}`, block] as const,
+          (block, index) =>
+            [`${relative('docs/guides', page.path).slice(0, -'.md'.length)}:${index + 1}`, block] as const,
         ),
     ),
 )
@@ -39,7 +43,7 @@ test('every program of the guides is run, or has a reason why not', () => {
 test('those in JavaScript and TypeScript match the types of the clients', () => {
   const scripts = [...blocks].filter(([, { language }]) => COMPILED.includes(language))
   const files = scripts.map(([name, { language, content }]) => [
-    `${name.replace(/[/:]/g, '-')}.${language}`,
+    `${name.replace(/[./:]+/g, '-')}.${language}`,
     // Only annotations tell the compiler which framework's request it is, and what was asked for.
     `${content
       .replace('reader: (req)', 'reader: (/** @type {import("express").Request} */ req)')

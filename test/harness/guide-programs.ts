@@ -37,6 +37,8 @@ const badge = { toggleAttribute: () => undefined }`
  * blocks in a programming language. Null is not run.
  */
 export const PROGRAMS: Readonly<Record<string, Program | null>> = {
+  // That of backend:1, shorter.
+  '../../README:1': null,
   'backend:1': {
     before: `const app = express()
 const articles = new Map([['article-1', {}]])

@@ -20,19 +20,24 @@ table { display: block; overflow-x: auto; border-collapse: collapse }
 th, td { padding: 0.25rem 0.75rem; border: 1px solid #8886; text-align: start; vertical-align: top }
 nav a { margin-inline-end: 1rem }`
 
-const HEADERS = {
+const sourceOf = (style: string): string => `'sha256-${createHash('sha256').update(style).digest('base64')}'`
+
+/** Headers of a page or a drawing that has this style sheet and no script. */
+const headersFor = (style: string) => ({
   'content-security-policy': [
     "default-src 'none'",
     // Allows the pages' images, and the icon.
     "img-src 'self' data:",
-    `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+    `style-src ${sourceOf(style)}`,
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; '),
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
-}
+})
+
+const HEADERS = headersFor(STYLE)
 
 /**
  * `GET /docs/guides/`, `/docs/reference/errors` and so on: the pages of `docs`, if the service has
@@ -55,7 +60,7 @@ export function registerGuides(server: FastifyInstance): void {
 function readPages(): Map<string, Asset> {
   if (!existsSync(FOLDER)) return new Map()
   const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) =>
-    /\.(md|json|png)$/.test(name),
+    /\.(md|json|png|svg)$/.test(name),
   )
   return new Map(names.map((name) => [addressOf(name), assetOfFile(name)]))
 }
@@ -63,7 +68,13 @@ function readPages(): Map<string, Asset> {
 function assetOfFile(name: string): Asset {
   const bytes = readFileSync(join(FOLDER, name))
   if (name.endsWith('.json')) return assetOf('application/json', bytes, HEADERS)
+  if (name.endsWith('.svg')) return assetOfDrawing(bytes)
   return name.endsWith('.png') ? assetOf('image/png', bytes, HEADERS) : render(name, bytes.toString())
+}
+
+function assetOfDrawing(bytes: Buffer): Asset {
+  const [, style = ''] = /<style>([^]*?)<\/style>/.exec(bytes.toString()) ?? []
+  return assetOf('image/svg+xml', bytes, headersFor(style))
 }
 
 /**
