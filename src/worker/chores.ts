@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type App, perApp } from '../core/context.ts'
 import type { Sql } from '../core/sql.ts'
 import { renewStatistics } from '../core/statistics.ts'
-import { type CodeBackfills, continueBackfills } from '../data/backfills.ts'
+import { type CodeBackfill, type CodeBackfills, continueBackfills } from '../data/backfills.ts'
 import { readMigrations } from '../data/migration-files.ts'
 import { foldWaiting } from '../domains/analytics/fold.ts'
 import { renderAgain } from '../domains/comments/render-again.ts'
@@ -68,13 +68,11 @@ function deleteOldRows(): Chore['work'] {
 /** Their files are read at the first turn, which no start waits for. */
 const migrationsOf = perApp(() => readMigrations())
 
+/** For a migration of another renderer. An upgrade of a fleet takes minutes. */
+export const RENDER_AGAIN: CodeBackfill = { run: renderAgain, settleSeconds: 3600 }
+
 /** Backfills that take more than SQL, by the names of their migrations. */
-export const CODE_BACKFILLS: CodeBackfills = {
-  // The change after it renders all comments again.
-  '20261126110000_render_again': { run: async () => ({ last: null, changed: 0 }), settleSeconds: 0 },
-  // An upgrade of a fleet takes minutes.
-  '20261126203600_render_cjk_emphasis': { run: renderAgain, settleSeconds: 3600 },
-}
+export const CODE_BACKFILLS: CodeBackfills = {}
 
 /** What every worker looks after by itself, any number of them side by side. */
 const chores = (): readonly Chore[] => [

@@ -62,7 +62,7 @@ async function costsIn({ world, database: { db } }: Filled, mode: PlanMode): Pro
   const costs = new Map<string, Cost>()
   for (const asked of await statements()) {
     if (mode === 'generic' && asked.isPlannedEachTime === true) continue
-    await explaining(db, asked, { mode }, async ({ explain }) => {
+    await explaining(db, asked, mode, async ({ explain }) => {
       costs.set(asked.name, await explain(paramsOf(asked.name, world)))
     }).catch((cause: Error) => {
       throw new Error(`${asked.name}: ${cause.message}`, { cause })

@@ -3,8 +3,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import type { Comment, StreamEvent } from '../../src/clients/browser/stream.ts'
 import { ThreadState, TOP } from '../../src/clients/widget/state.ts'
-import { completeBackfill } from '../../src/data/backfills.ts'
-import { readMigrations } from '../../src/data/migration-files.ts'
 import { effort, forTime } from '../harness/effort.ts'
 import { byGraphql, byRest, reachableBy, type ReadPage } from '../harness/reachable.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -268,34 +266,4 @@ test('what the widget makes of the events is what a new page shows', { timeout: 
     fc.constantFrom('newest' as const, 'oldest' as const),
   )
   await fc.assert(fc.asyncProperty(history, hold), { numRuns: effort(160) })
-})
-
-/** Counts as the release before did: of tombstones, only those of deleted comments were in view. */
-const COUNT_AS_BEFORE = unnamed(
-  `UPDATE comments c SET reply_count = (
-     SELECT count(*) FROM comments r WHERE r.tenant_id = c.tenant_id AND r.parent_id = c.id
-       AND (r.status = 'approved' OR r.status = 'deleted' AND r.reply_count > 0)
-   ) WHERE discussion_id = $1 AND depth = $2`,
-)
-const PROFILE_VERSION = unnamed('SELECT profile_version AS version FROM tenants WHERE id = $1')
-
-test('the backfill counts the replies that the release before left out', { timeout: 60_000 }, async () => {
-  const thread = new Thread()
-  await thread.begin()
-  const run = (kind: Step['kind'], target = 0) => thread.run({ kind, reader: 'ann', target })
-  for (const kind of ['create', 'reply', 'reply', 'reply'] as const) await run(kind)
-  for (const target of [1, 2]) await run('reject', target)
-  const everything = await thread.check()
-  expect(sorted(everything).map(({ status }) => status)).toEqual(['approved', 'withheld', 'withheld', 'approved'])
-  const { query } = service.app.db
-  for (const depth of [3, 2, 1, 0]) await query(COUNT_AS_BEFORE, [thread.id, depth])
-  const version = async () => (await query<{ version: number }>(PROFILE_VERSION, [service.tenant.id]))[0]?.version ?? 0
-  const before = await version()
-  await expect(thread.check()).rejects.toThrow('expected')
-  const migration = readMigrations().find(({ name }) => name.endsWith('_reply_counts'))
-  if (migration === undefined) throw new Error('there is no migration reply_counts')
-  await completeBackfill(service.app.db, migration)
-  // Pages that were kept are outdated.
-  expect(await version()).toBeGreaterThan(before)
-  expect(sorted(await thread.check())).toEqual(sorted(everything))
 })

@@ -30,22 +30,15 @@ export interface Explained {
   sql: Sql
 }
 
-interface Planned {
-  mode: PlanMode
-  /** Indexes that the plan must do without. */
-  without?: readonly string[]
-}
-
 /** Prepares a statement in a transaction that is rolled back after `work`. */
 export async function explaining(
   db: Db,
   asked: Pick<Statement, 'text'>,
-  { mode, without = [] }: Planned,
+  mode: PlanMode,
   work: (explained: Explained) => Promise<void>,
 ): Promise<void> {
   await db
     .transaction(async (sql) => {
-      if (without.length > 0) await sql(unnamed(`DROP INDEX ${without.join()}`))
       await explainingIn(sql, asked, mode, work)
       throw ROLLED_BACK
     })

@@ -50,5 +50,12 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS comments_language ON comments (tenant_id
   ),
 ]
 
+/** A release that renders Markdown differently. Workers render the comments again, if there are any. */
+export const RENDERER: Migration = parseMigration(
+  '29990301000000_renderer',
+  `INSERT INTO backfills (name, completed_at) VALUES
+     ('29990301000000_renderer', CASE WHEN EXISTS (SELECT FROM comments) THEN NULL ELSE CURRENT_TIMESTAMP END);`,
+)
+
 /** The release after this one. */
 export const NEXT_RELEASE: readonly Migration[] = [...readMigrations(), ...LANGUAGES]

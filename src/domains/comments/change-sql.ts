@@ -81,11 +81,9 @@ export const addToCommentCount = async (
   by: 1 | -1,
 ): Promise<void> => void (await sql(COUNT, [tenantId, discussionId, by, createdAt]))
 
-// Not below 0: the release before counted no tombstones of pending and rejected comments, until a
-// backfill has counted them.
 const REPLIES = statement(
   'count_replies',
-  `UPDATE comments SET reply_count = greatest(0, reply_count + $3) WHERE tenant_id = $1 AND id = $2
+  `UPDATE comments SET reply_count = reply_count + $3 WHERE tenant_id = $1 AND id = $2
    RETURNING parent_id AS "parentId", status::text, reply_count AS "replyCount"`,
 )
 

@@ -15,15 +15,60 @@ CREATE TYPE analytics_interval AS ENUM ('hour', 'day');
 
 -- Functions of generated columns. These columns are stored: a function that changes needs a new column.
 
--- How many reactions a comment has, from its counts by type.
-CREATE FUNCTION reaction_total(counts jsonb) RETURNS integer LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT coalesce(sum(value::integer), 0)::integer FROM jsonb_each_text(counts)
+-- How many reactions a comment has, from its counts by type. Of an SQL function PostgreSQL would read the body in each
+-- statement that writes a comment, to see whether it can take its place; of this one once in a session.
+CREATE FUNCTION reaction_total(counts jsonb) RETURNS integer LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+  RETURN (SELECT coalesce(sum(value::integer), 0) FROM jsonb_each_text(counts));
+END $$;
+
+-- A text in the normal form NFKD without case, whatever the locale of the database: to lower(), a Turkish one makes of I
+-- another letter than i, and C knows no letters but those of ASCII. So the letters are listed: each that Unicode's simple
+-- folding changes. The forms of the Turkish i are one letter, those of the Greek sigma as well. Each letter of a text is
+-- sought in the whole list, so the long list of rare letters waits until a text has one of theirs.
+CREATE FUNCTION search_case(said text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+  folded text := lower(said COLLATE "C");
+BEGIN
+  IF octet_length(folded) = char_length(folded) THEN
+    RETURN folded;
+  END IF;
+  folded := translate(folded,
+      'ÆÐØÞĐĦıŁŊŒŦΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςЂЄЅІЈЉЊЋЏАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ',
+      'æðøþđħiłŋœŧαβγδεζηθικλμνξοπρστυφχψωσђєѕіјљњћџабвгдежзиклмнопрстуфхцчшщъыьэюя');
+  IF folded ~ '[\u0181-\u024E\u0370-\u037F\u03CF-\u03FF\u0460-\u0556\u10A0-\u10CD\u13A0-\u13F5\u1C80-\u1CBF\u1E9E\u1EFA-\u1EFE\u2132\u2183\u2C00-\u2CF2\uA640-\uA69A\uA722-\uA7F5\U00010400-\U00010427\U000104B0-\U000104D3\U00010570-\U00010595\U00010C80-\U00010CB2\U00010D50-\U00010D65\U000118A0-\U000118BF\U00016E40-\U00016E5F\U00016EA0-\U00016EB8\U0001E900-\U0001E921]' THEN
+    folded := translate(folded,
+      'ƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƢƤƦƧƩƬƮƱƲƳƵƷƸƼǤǶǷȜȠȢȤȺȻȽȾɁɃɄɅɆɈɊɌɎͰͲͶͿϏϘϚϜϞϠϢϤϦϨϪϬϮϷϺϽϾϿѠѢѤѦѨѪѬѮѰѲѴѸѺѼ'
+      'ѾҀҊҌҎҐҒҔҖҘҚҜҞҠҢҤҦҨҪҬҮҰҲҴҶҸҺҼҾӀӃӅӇӉӋӍӔӘӠӨӶӺӼӾԀԂԄԆԈԊԌԎԐԒԔԖԘԚԜԞԠԢԤԦԨԪԬԮԱԲԳԴԵԶԷԸԹԺԻԼԽԾԿՀՁՂՃՄՅՆ'
+      'ՇՈՉՊՋՌՍՎՏՐՑՒՓՔՕՖႠႡႢႣႤႥႦႧႨႩႪႫႬႭႮႯႰႱႲႳႴႵႶႷႸႹႺႻႼႽႾႿჀჁჂჃჄჅჇჍᎠᎡᎢᎣᎤᎥᎦᎧᎨᎩᎪᎫᎬᎭᎮᎯᎰᎱᎲᎳᎴᎵᎶᎷᎸᎹᎺᎻᎼᎽᎾᎿᏀᏁ'
+      'ᏂᏃᏄᏅᏆᏇᏈᏉᏊᏋᏌᏍᏎᏏᏐᏑᏒᏓᏔᏕᏖᏗᏘᏙᏚᏛᏜᏝᏞᏟᏠᏡᏢᏣᏤᏥᏦᏧᏨᏩᏪᏫᏬᏭᏮᏯᏰᏱᏲᏳᏴᏵᲀᲁᲂᲃᲄᲅᲆᲇᲈᲉᲐᲑᲒᲓᲔᲕᲖᲗᲘᲙᲚᲛᲜᲝᲞᲟᲠᲡᲢᲣᲤᲥᲦᲧᲨᲩᲪᲫ'
+      'ᲬᲭᲮᲯᲰᲱᲲᲳᲴᲵᲶᲷᲸᲹᲺᲽᲾᲿẞỺỼỾℲↃⰀⰁⰂⰃⰄⰅⰆⰇⰈⰉⰊⰋⰌⰍⰎⰏⰐⰑⰒⰓⰔⰕⰖⰗⰘⰙⰚⰛⰜⰝⰞⰟⰠⰡⰢⰣⰤⰥⰦⰧⰨⰩⰪⰫⰬⰭⰮⰯⱠⱢⱣⱤⱧⱩⱫⱭⱮⱯⱰⱲⱵⱾⱿⲀⲂⲄ'
+      'ⲆⲈⲊⲌⲎⲐⲒⲔⲖⲘⲚⲜⲞⲠⲢⲤⲦⲨⲪⲬⲮⲰⲲⲴⲶⲸⲺⲼⲾⳀⳂⳄⳆⳈⳊⳌⳎⳐⳒⳔⳖⳘⳚⳜⳞⳠⳢⳫⳭⳲꙀꙂꙄꙆꙈꙊꙌꙎꙐꙒꙔꙖꙘꙚꙜꙞꙠꙢꙤꙦꙨꙪꙬꚀꚂꚄꚆꚈꚊꚌꚎꚐꚒꚔꚖꚘꚚꜢꜤꜦ'
+      'ꜨꜪꜬꜮꜲꜴꜶꜸꜺꜼꜾꝀꝂꝄꝆꝈꝊꝌꝎꝐꝒꝔꝖꝘꝚꝜꝞꝠꝢꝤꝦꝨꝪꝬꝮꝹꝻꝽꝾꞀꞂꞄꞆꞋꞍꞐꞒꞖꞘꞚꞜꞞꞠꞢꞤꞦꞨꞪꞫꞬꞭꞮꞰꞱꞲꞳꞴꞶꞸꞺꞼꞾꟀꟂꟄꟅꟆꟇꟉꟋꟌ꟎Ꟑ꟒꟔ꟖꟘꟚꟜꟵ'
+      '𐐀𐐁𐐂𐐃𐐄𐐅𐐆𐐇𐐈𐐉𐐊𐐋𐐌𐐍𐐎𐐏𐐐𐐑𐐒𐐓𐐔𐐕𐐖𐐗𐐘𐐙𐐚𐐛𐐜𐐝𐐞𐐟𐐠𐐡𐐢𐐣𐐤𐐥𐐦𐐧𐒰𐒱𐒲𐒳𐒴𐒵𐒶𐒷𐒸𐒹𐒺𐒻𐒼𐒽𐒾𐒿𐓀𐓁𐓂𐓃𐓄𐓅𐓆𐓇𐓈𐓉𐓊𐓋𐓌𐓍𐓎𐓏𐓐𐓑𐓒𐓓𐕰𐕱𐕲𐕳𐕴𐕵𐕶𐕷𐕸𐕹𐕺𐕼𐕽𐕾'
+      '𐕿𐖀𐖁𐖂𐖃𐖄𐖅𐖆𐖇𐖈𐖉𐖊𐖌𐖍𐖎𐖏𐖐𐖑𐖒𐖔𐖕𐲀𐲁𐲂𐲃𐲄𐲅𐲆𐲇𐲈𐲉𐲊𐲋𐲌𐲍𐲎𐲏𐲐𐲑𐲒𐲓𐲔𐲕𐲖𐲗𐲘𐲙𐲚𐲛𐲜𐲝𐲞𐲟𐲠𐲡𐲢𐲣𐲤𐲥𐲦𐲧𐲨𐲩𐲪𐲫𐲬𐲭𐲮𐲯𐲰𐲱𐲲𐵐𐵑𐵒𐵓𐵔𐵕𐵖𐵗𐵘𐵙𐵚𐵛𐵜𐵝𐵞𐵟𐵠𐵡'
+      '𐵢𐵣𐵤𐵥𑢠𑢡𑢢𑢣𑢤𑢥𑢦𑢧𑢨𑢩𑢪𑢫𑢬𑢭𑢮𑢯𑢰𑢱𑢲𑢳𑢴𑢵𑢶𑢷𑢸𑢹𑢺𑢻𑢼𑢽𑢾𑢿𖹀𖹁𖹂𖹃𖹄𖹅𖹆𖹇𖹈𖹉𖹊𖹋𖹌𖹍𖹎𖹏𖹐𖹑𖹒𖹓𖹔𖹕𖹖𖹗𖹘𖹙𖹚𖹛𖹜𖹝𖹞𖹟𖺠𖺡𖺢𖺣𖺤𖺥𖺦𖺧𖺨𖺩𖺪𖺫𖺬𖺭𖺮𖺯𖺰𖺱𖺲𖺳𖺴𖺵'
+      '𖺶𖺷𖺸𞤀𞤁𞤂𞤃𞤄𞤅𞤆𞤇𞤈𞤉𞤊𞤋𞤌𞤍𞤎𞤏𞤐𞤑𞤒𞤓𞤔𞤕𞤖𞤗𞤘𞤙𞤚𞤛𞤜𞤝𞤞𞤟𞤠𞤡',
+      'ɓƃƅɔƈɖɗƌǝəɛƒɠɣɩɨƙɯɲɵƣƥʀƨʃƭʈʊʋƴƶʒƹƽǥƕƿȝƞȣȥⱥȼƚⱦɂƀʉʌɇɉɋɍɏͱͳͷϳϗϙϛϝϟϡϣϥϧϩϫϭϯϸϻͻͼͽѡѣѥѧѩѫѭѯѱѳѵѹѻѽ'
+      'ѿҁҋҍҏґғҕҗҙқҝҟҡңҥҧҩҫҭүұҳҵҷҹһҽҿӏӄӆӈӊӌӎӕәӡөӷӻӽӿԁԃԅԇԉԋԍԏԑԓԕԗԙԛԝԟԡԣԥԧԩԫԭԯաբգդեզէըթժիլխծկհձղճմյն'
+      'շոչպջռսվտրցւփքօֆⴀⴁⴂⴃⴄⴅⴆⴇⴈⴉⴊⴋⴌⴍⴎⴏⴐⴑⴒⴓⴔⴕⴖⴗⴘⴙⴚⴛⴜⴝⴞⴟⴠⴡⴢⴣⴤⴥⴧⴭꭰꭱꭲꭳꭴꭵꭶꭷꭸꭹꭺꭻꭼꭽꭾꭿꮀꮁꮂꮃꮄꮅꮆꮇꮈꮉꮊꮋꮌꮍꮎꮏꮐꮑ'
+      'ꮒꮓꮔꮕꮖꮗꮘꮙꮚꮛꮜꮝꮞꮟꮠꮡꮢꮣꮤꮥꮦꮧꮨꮩꮪꮫꮬꮭꮮꮯꮰꮱꮲꮳꮴꮵꮶꮷꮸꮹꮺꮻꮼꮽꮾꮿᏸᏹᏺᏻᏼᏽвдосттъѣꙋᲊაბგდევზთიკლმნოპჟრსტუფქღყშჩცძ'
+      'წჭხჯჰჱჲჳჴჵჶჷჸჹჺჽჾჿßỻỽỿⅎↄⰰⰱⰲⰳⰴⰵⰶⰷⰸⰹⰺⰻⰼⰽⰾⰿⱀⱁⱂⱃⱄⱅⱆⱇⱈⱉⱊⱋⱌⱍⱎⱏⱐⱑⱒⱓⱔⱕⱖⱗⱘⱙⱚⱛⱜⱝⱞⱟⱡɫᵽɽⱨⱪⱬɑɱɐɒⱳⱶȿɀⲁⲃⲅ'
+      'ⲇⲉⲋⲍⲏⲑⲓⲕⲗⲙⲛⲝⲟⲡⲣⲥⲧⲩⲫⲭⲯⲱⲳⲵⲷⲹⲻⲽⲿⳁⳃⳅⳇⳉⳋⳍⳏⳑⳓⳕⳗⳙⳛⳝⳟⳡⳣⳬⳮⳳꙁꙃꙅꙇꙉꙋꙍꙏꙑꙓꙕꙗꙙꙛꙝꙟꙡꙣꙥꙧꙩꙫꙭꚁꚃꚅꚇꚉꚋꚍꚏꚑꚓꚕꚗꚙꚛꜣꜥꜧ'
+      'ꜩꜫꜭꜯꜳꜵꜷꜹꜻꜽꜿꝁꝃꝅꝇꝉꝋꝍꝏꝑꝓꝕꝗꝙꝛꝝꝟꝡꝣꝥꝧꝩꝫꝭꝯꝺꝼᵹꝿꞁꞃꞅꞇꞌɥꞑꞓꞗꞙꞛꞝꞟꞡꞣꞥꞧꞩɦɜɡɬɪʞʇʝꭓꞵꞷꞹꞻꞽꞿꟁꟃꞔʂᶎꟈꟊɤꟍ꟏ꟑꟓꟕꟗꟙꟛƛꟶ'
+      '𐐨𐐩𐐪𐐫𐐬𐐭𐐮𐐯𐐰𐐱𐐲𐐳𐐴𐐵𐐶𐐷𐐸𐐹𐐺𐐻𐐼𐐽𐐾𐐿𐑀𐑁𐑂𐑃𐑄𐑅𐑆𐑇𐑈𐑉𐑊𐑋𐑌𐑍𐑎𐑏𐓘𐓙𐓚𐓛𐓜𐓝𐓞𐓟𐓠𐓡𐓢𐓣𐓤𐓥𐓦𐓧𐓨𐓩𐓪𐓫𐓬𐓭𐓮𐓯𐓰𐓱𐓲𐓳𐓴𐓵𐓶𐓷𐓸𐓹𐓺𐓻𐖗𐖘𐖙𐖚𐖛𐖜𐖝𐖞𐖟𐖠𐖡𐖣𐖤𐖥'
+      '𐖦𐖧𐖨𐖩𐖪𐖫𐖬𐖭𐖮𐖯𐖰𐖱𐖳𐖴𐖵𐖶𐖷𐖸𐖹𐖻𐖼𐳀𐳁𐳂𐳃𐳄𐳅𐳆𐳇𐳈𐳉𐳊𐳋𐳌𐳍𐳎𐳏𐳐𐳑𐳒𐳓𐳔𐳕𐳖𐳗𐳘𐳙𐳚𐳛𐳜𐳝𐳞𐳟𐳠𐳡𐳢𐳣𐳤𐳥𐳦𐳧𐳨𐳩𐳪𐳫𐳬𐳭𐳮𐳯𐳰𐳱𐳲𐵰𐵱𐵲𐵳𐵴𐵵𐵶𐵷𐵸𐵹𐵺𐵻𐵼𐵽𐵾𐵿𐶀𐶁'
+      '𐶂𐶃𐶄𐶅𑣀𑣁𑣂𑣃𑣄𑣅𑣆𑣇𑣈𑣉𑣊𑣋𑣌𑣍𑣎𑣏𑣐𑣑𑣒𑣓𑣔𑣕𑣖𑣗𑣘𑣙𑣚𑣛𑣜𑣝𑣞𑣟𖹠𖹡𖹢𖹣𖹤𖹥𖹦𖹧𖹨𖹩𖹪𖹫𖹬𖹭𖹮𖹯𖹰𖹱𖹲𖹳𖹴𖹵𖹶𖹷𖹸𖹹𖹺𖹻𖹼𖹽𖹾𖹿𖺻𖺼𖺽𖺾𖺿𖻀𖻁𖻂𖻃𖻄𖻅𖻆𖻇𖻈𖻉𖻊𖻋𖻌𖻍𖻎𖻏𖻐'
+      '𖻑𖻒𖻓𞤢𞤣𞤤𞤥𞤦𞤧𞤨𞤩𞤪𞤫𞤬𞤭𞤮𞤯𞤰𞤱𞤲𞤳𞤴𞤵𞤶𞤷𞤸𞤹𞤺𞤻𞤼𞤽𞤾𞤿𞥀𞥁𞥂𞥃');
+  END IF;
+  RETURN folded;
+END
 $$;
 
 -- A text as it is compared: without case and accents, compatible forms as one. Punctuation stays.
 CREATE FUNCTION search_fold(said text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-  RETURN lower(regexp_replace(normalize(coalesce(said, ''), NFKD), '[\u0300-\u036F]+', '', 'g'));
+  RETURN search_case(regexp_replace(normalize(coalesce(said, ''), NFKD), '[\u0300-\u036F]+', '', 'g'));
 END
 $$;
 
@@ -145,6 +190,32 @@ CREATE TABLE readers (
   FOREIGN KEY (tenant_id) REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE
 );
 
+CREATE TABLE reader_merges (
+  tenant_id uuid NOT NULL,
+  reader_id uuid NOT NULL,
+  into_id uuid NOT NULL,
+  alias_id uuid NOT NULL,
+  merging_at timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  PRIMARY KEY (tenant_id, reader_id),
+  FOREIGN KEY (tenant_id, into_id) REFERENCES readers (tenant_id, id),
+  FOREIGN KEY (tenant_id, alias_id) REFERENCES readers (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
+);
+
+CREATE TABLE client_tokens (
+  tenant_id uuid NOT NULL,
+  id uuid NOT NULL,
+  digest bytea NOT NULL,
+  minter_id uuid NOT NULL,
+  reader_id uuid,
+  discussion_ids uuid[] NOT NULL DEFAULT '{}',
+  external_ids text[] NOT NULL DEFAULT '{}',
+  expires_at timestamptz(3) NOT NULL,
+  PRIMARY KEY (tenant_id, id),
+  FOREIGN KEY (tenant_id) REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE,
+  FOREIGN KEY (tenant_id, reader_id) REFERENCES readers (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
+);
+
 -- Rows whose counters change all the time keep room for their next version on their page (HOT updates).
 CREATE TABLE discussions (
   tenant_id uuid NOT NULL,
@@ -166,8 +237,17 @@ CREATE TABLE discussions (
   PRIMARY KEY (tenant_id, id),
   FOREIGN KEY (tenant_id) REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE,
   CONSTRAINT discussions_counts CHECK (comment_count >= 0 AND seq >= 0),
-  CONSTRAINT discussions_external_id CHECK (char_length(external_id) BETWEEN 1 AND 255)
+  CONSTRAINT discussions_external_id_512 CHECK (char_length(external_id) BETWEEN 1 AND 512)
 ) WITH (fillfactor = 60);
+
+CREATE TABLE discussion_aliases (
+  tenant_id uuid NOT NULL,
+  external_id text NOT NULL,
+  discussion_id uuid NOT NULL,
+  expires_at timestamptz(3) NOT NULL,
+  PRIMARY KEY (tenant_id, external_id),
+  FOREIGN KEY (tenant_id, discussion_id) REFERENCES discussions (tenant_id, id) ON DELETE CASCADE
+);
 
 CREATE TABLE comments (
   tenant_id uuid NOT NULL,
@@ -216,6 +296,22 @@ CREATE TABLE classifier_requests (
   FOREIGN KEY (tenant_id, comment_id) REFERENCES comments (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
 );
 
+CREATE TABLE documents (
+  tenant_id uuid NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+  id text NOT NULL,
+  body text NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  PRIMARY KEY (tenant_id, id)
+);
+
+CREATE TABLE document_aliases (
+  tenant_id uuid NOT NULL,
+  alias text NOT NULL,
+  document_id text NOT NULL,
+  PRIMARY KEY (tenant_id, alias),
+  FOREIGN KEY (tenant_id, document_id) REFERENCES documents (tenant_id, id) ON DELETE CASCADE
+);
+
 CREATE TABLE classifier_secrets (
   tenant_id uuid NOT NULL,
   kid text NOT NULL,
@@ -248,6 +344,17 @@ CREATE TABLE reactions (
   FOREIGN KEY (tenant_id, reader_id) REFERENCES readers (tenant_id, id)
 );
 
+CREATE TABLE shadow_reactions (
+  tenant_id uuid NOT NULL,
+  comment_id uuid NOT NULL,
+  reader_id uuid NOT NULL,
+  type text,
+  updated_at timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  PRIMARY KEY (tenant_id, comment_id, reader_id),
+  FOREIGN KEY (tenant_id, comment_id) REFERENCES comments (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE,
+  FOREIGN KEY (tenant_id, reader_id) REFERENCES readers (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
+);
+
 CREATE TABLE reports (
   tenant_id uuid NOT NULL,
   comment_id uuid NOT NULL,
@@ -273,11 +380,19 @@ CREATE TABLE events (
   occurred_at timestamptz(3) NOT NULL,
   actor json NOT NULL,
   data json NOT NULL,
+  -- The trace of the write, where it was sampled: its deliveries are linked to it.
+  trace text,
   PRIMARY KEY (tenant_id, discussion_id, seq),
   FOREIGN KEY (tenant_id, discussion_id) REFERENCES discussions (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE,
   CONSTRAINT events_seq CHECK (seq >= 1),
-  CONSTRAINT events_audience CHECK (audience IN ('public', 'tenant', 'recipient')),
-  CONSTRAINT events_recipient CHECK ((audience = 'recipient') = (recipient_id IS NOT NULL))
+  -- `own` events go to streams of their recipient alone. The recipient of a `public` event does not get it: they get an
+  -- `own` event in its place. After an erasure the recipient is null.
+  CONSTRAINT events_audience_of CHECK (CASE audience
+    WHEN 'public' THEN true
+    WHEN 'tenant' THEN recipient_id IS NULL
+    WHEN 'recipient' THEN recipient_id IS NOT NULL
+    WHEN 'own' THEN true
+    ELSE false END)
 );
 
 CREATE UNLOGGED TABLE stream_processes (
@@ -313,6 +428,8 @@ CREATE TABLE webhook_endpoints (
   last_verification_error text,
   created_at timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
   updated_at timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  paused_until timestamptz(3),
+  discussion_ids uuid[] NOT NULL DEFAULT '{}',
   PRIMARY KEY (tenant_id, id),
   FOREIGN KEY (tenant_id) REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE,
   CONSTRAINT webhook_endpoints_failures CHECK (consecutive_failures >= 0),
@@ -334,6 +451,15 @@ CREATE TABLE webhook_secrets (
   created_at timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
   expires_at timestamptz(3),
   PRIMARY KEY (tenant_id, endpoint_id, kid),
+  FOREIGN KEY (tenant_id, endpoint_id) REFERENCES webhook_endpoints (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
+);
+
+CREATE TABLE webhook_headers (
+  tenant_id uuid NOT NULL,
+  endpoint_id uuid NOT NULL,
+  name text NOT NULL,
+  sealed bytea NOT NULL,
+  PRIMARY KEY (tenant_id, endpoint_id, name),
   FOREIGN KEY (tenant_id, endpoint_id) REFERENCES webhook_endpoints (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
 );
 
@@ -384,6 +510,7 @@ CREATE TABLE audit_log (
   before jsonb,
   after jsonb,
   at timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  import_id uuid,
   PRIMARY KEY (tenant_id, id),
   FOREIGN KEY (tenant_id) REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE
 );
@@ -401,6 +528,27 @@ CREATE TABLE idempotency_records (
   PRIMARY KEY (tenant_id, key_digest),
   FOREIGN KEY (tenant_id) REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE,
   CONSTRAINT idempotency_records_status CHECK (status BETWEEN 200 AND 499 AND status <> 429)
+);
+
+CREATE TABLE tenant_exports (
+  tenant_id uuid NOT NULL REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE,
+  id uuid NOT NULL,
+  erasures integer NOT NULL DEFAULT 0,
+  bytes bigint,
+  error text,
+  created_at timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  completed_at timestamptz(3),
+  expires_at timestamptz(3),
+  PRIMARY KEY (tenant_id, id)
+);
+
+CREATE TABLE tenant_export_pieces (
+  tenant_id uuid NOT NULL,
+  export_id uuid NOT NULL,
+  n integer NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (tenant_id, export_id, n),
+  FOREIGN KEY (tenant_id, export_id) REFERENCES tenant_exports (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
 );
 
 -- Deltas come and go: their dead rows are cleared away long before a fifth of the table is dead.
@@ -431,8 +579,7 @@ CREATE TABLE analytics_buckets (
   deliveries_held integer NOT NULL DEFAULT 0,
   deliveries_cancelled integer NOT NULL DEFAULT 0,
   active_readers integer NOT NULL DEFAULT 0,
-  PRIMARY KEY (tenant_id, interval, at),
-  FOREIGN KEY (tenant_id) REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE
+  PRIMARY KEY (tenant_id, interval, at)
 ) WITH (fillfactor = 70);
 
 CREATE TABLE analytics_activity (
@@ -442,8 +589,7 @@ CREATE TABLE analytics_activity (
   reader_id uuid NOT NULL,
   actions integer NOT NULL,
   comments_approved integer NOT NULL,
-  PRIMARY KEY (tenant_id, interval, at, reader_id),
-  FOREIGN KEY (tenant_id) REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE
+  PRIMARY KEY (tenant_id, interval, at, reader_id)
 ) WITH (fillfactor = 85);
 
 CREATE TABLE analytics_discussions (
@@ -451,8 +597,51 @@ CREATE TABLE analytics_discussions (
   at timestamptz(3) NOT NULL,
   discussion_id uuid NOT NULL,
   comments_approved integer NOT NULL,
-  PRIMARY KEY (tenant_id, at, discussion_id),
+  PRIMARY KEY (tenant_id, at, discussion_id)
+);
+
+CREATE TABLE imports (
+  tenant_id uuid NOT NULL,
+  id uuid NOT NULL,
+  source text NOT NULL,
+  file_name text NOT NULL,
+  counts jsonb NOT NULL DEFAULT '{}',
+  refused jsonb NOT NULL DEFAULT '{}',
+  changed jsonb NOT NULL DEFAULT '{}',
+  removed jsonb NOT NULL DEFAULT '{}',
+  started_at timestamptz(3) NOT NULL,
+  finished_at timestamptz(3),
+  undone_at timestamptz(3),
+  tables jsonb,
+  PRIMARY KEY (tenant_id, id),
   FOREIGN KEY (tenant_id) REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE
+);
+
+CREATE TABLE import_items (
+  tenant_id uuid NOT NULL,
+  key uuid NOT NULL,
+  kind text NOT NULL,
+  item_id uuid,
+  import_id uuid NOT NULL,
+  made boolean NOT NULL,
+  touched boolean NOT NULL DEFAULT false,
+  latest_at timestamptz(3),
+  PRIMARY KEY (tenant_id, key),
+  FOREIGN KEY (tenant_id, import_id) REFERENCES imports (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE,
+  CONSTRAINT import_items_kind CHECK (kind IN ('reader', 'discussion', 'comment', 'name')),
+  CONSTRAINT import_items_item CHECK (item_id IS NOT NULL OR kind IN ('reader', 'name'))
+);
+
+CREATE TABLE import_waiting (
+  tenant_id uuid NOT NULL,
+  import_id uuid NOT NULL,
+  key uuid NOT NULL,
+  comment_key uuid,
+  reader_key uuid,
+  place text NOT NULL,
+  item jsonb NOT NULL,
+  PRIMARY KEY (tenant_id, key, import_id),
+  FOREIGN KEY (tenant_id, import_id) REFERENCES imports (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
 );
 
 CREATE TABLE backfills (
@@ -461,7 +650,9 @@ CREATE TABLE backfills (
   changed bigint NOT NULL DEFAULT 0,
   changed_in_pass bigint NOT NULL DEFAULT 0,
   updated_at timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-  completed_at timestamptz(3)
+  completed_at timestamptz(3),
+  passes integer NOT NULL DEFAULT 0,
+  created_at timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP
 );
 
 -- Functions
@@ -482,6 +673,29 @@ BEGIN
     WHERE tenant_id = tenant AND endpoint_id = endpoint AND status = 'delivering' AND next_attempt_at > now());
 END
 $$;
+
+-- Whether a delivery of a discussion is under way at an endpoint, over all workers. Volatile on purpose, as
+-- attempts_in_flight is: it sees what was committed until the endpoint was locked.
+CREATE FUNCTION is_in_flight(tenant uuid, endpoint uuid, discussion uuid) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  RETURN EXISTS (SELECT 1 FROM deliveries
+    WHERE tenant_id = tenant AND endpoint_id = endpoint AND status = 'delivering' AND next_attempt_at > now()
+      AND discussion_id = discussion);
+END
+$$;
+
+-- After the row, not before it: a write that waited for the discussion that gave the id up, in the unique index of
+-- external ids, began before that discussion's alias was committed. Each statement of this function sees it.
+CREATE FUNCTION discussions_refuse_alias() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM FROM discussion_aliases
+    WHERE tenant_id = NEW.tenant_id AND external_id = NEW.external_id AND discussion_id <> NEW.id AND expires_at > now();
+  IF FOUND THEN
+    RAISE unique_violation USING MESSAGE = 'the external id leads to another discussion',
+      TABLE = 'discussion_aliases', CONSTRAINT = 'discussion_aliases_pkey';
+  END IF;
+  RETURN NULL;
+END $$;
 
 -- The smallest UUIDv7 of an instant: ids from then on are not below it.
 CREATE FUNCTION first_id(at timestamptz) RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -565,6 +779,18 @@ BEGIN
   RETURN NULL;
 END $$;
 
+-- A fold writes several rows for each delta, all of one tenant: it locks the tenant once, where a foreign key looks the
+-- tenant up for each row. What the key did with the rows of a tenant that goes, this does. It waits for a fold under
+-- way, also of a release that does not lock the tenant. The next fold removes the deltas.
+CREATE FUNCTION analytics_remove_tenant() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('analytics ' || OLD.id, 0));
+  DELETE FROM analytics_activity WHERE tenant_id = OLD.id;
+  DELETE FROM analytics_discussions WHERE tenant_id = OLD.id;
+  DELETE FROM analytics_buckets WHERE tenant_id = OLD.id;
+  RETURN NULL;
+END $$;
+
 -- Triggers
 
 CREATE TRIGGER analytics_comments_created AFTER INSERT ON comments
@@ -603,6 +829,11 @@ CREATE TRIGGER analytics_deliveries_moved AFTER UPDATE OF status, created_at ON 
       IS DISTINCT FROM (CASE NEW.status WHEN 'delivering' THEN 'pending' ELSE NEW.status END, NEW.created_at))
   EXECUTE FUNCTION analytics_count_deliveries();
 
+CREATE TRIGGER tenants_gone AFTER DELETE ON tenants FOR EACH ROW EXECUTE FUNCTION analytics_remove_tenant();
+
+CREATE TRIGGER discussions_no_alias AFTER INSERT OR UPDATE OF external_id ON discussions
+  FOR EACH ROW EXECUTE FUNCTION discussions_refuse_alias();
+
 -- Indexes
 
 CREATE UNIQUE INDEX tenants_slug_key ON tenants (slug);
@@ -611,11 +842,19 @@ CREATE UNIQUE INDEX admins_email_key ON admins (email);
 
 CREATE UNIQUE INDEX api_keys_digest_key ON api_keys (digest);
 
+CREATE UNIQUE INDEX client_tokens_digest_key ON client_tokens (digest);
+CREATE INDEX client_tokens_tenant_id_expires_at_idx ON client_tokens (tenant_id, expires_at);
+CREATE INDEX client_tokens_of_reader ON client_tokens (tenant_id, reader_id, expires_at) WHERE reader_id IS NOT NULL;
+
 CREATE INDEX identity_key_sets_due_at_idx ON identity_key_sets (due_at);
 
 CREATE UNIQUE INDEX readers_tenant_id_external_id_key ON readers (tenant_id, external_id);
 CREATE INDEX readers_erasing ON readers (erasing_at) WHERE erasing_at IS NOT NULL;
 CREATE INDEX readers_search ON readers USING GIN (search);
+
+CREATE UNIQUE INDEX reader_merges_tenant_id_alias_id_key ON reader_merges (tenant_id, alias_id);
+CREATE INDEX reader_merges_tenant_id_into_id_idx ON reader_merges (tenant_id, into_id);
+CREATE INDEX reader_merges_under_way ON reader_merges (merging_at) WHERE merging_at IS NOT NULL;
 
 CREATE INDEX discussions_tenant_id_active_at_id_idx ON discussions (tenant_id, active_at, id);
 CREATE UNIQUE INDEX discussions_tenant_id_external_id_key ON discussions (tenant_id, external_id);
@@ -623,14 +862,15 @@ CREATE INDEX discussions_to_close ON discussions (tenant_id, created_at)
   WHERE auto_closed_at IS NULL AND state <> 'archived';
 CREATE INDEX discussions_search ON discussions USING GIN (search);
 
-CREATE INDEX comments_in_view ON comments (tenant_id, discussion_id, parent_id, id)
-  WHERE status IN ('approved', 'deleted');
+CREATE INDEX discussion_aliases_tenant_id_discussion_id_idx ON discussion_aliases (tenant_id, discussion_id);
+CREATE INDEX discussion_aliases_expires_at_idx ON discussion_aliases (expires_at);
+
+CREATE INDEX comments_shown ON comments (tenant_id, discussion_id, parent_id, pinned_at NULLS FIRST, id)
+  WHERE status = 'approved' OR reply_count > 0;
+CREATE INDEX comments_shown_top ON comments (tenant_id, discussion_id, parent_id, reaction_count, reply_count, id)
+  WHERE status = 'approved' OR reply_count > 0;
 CREATE INDEX comments_to_moderate ON comments (tenant_id, status, id) WHERE status IN ('pending', 'rejected');
 CREATE INDEX comments_tenant_id_author_id_id_idx ON comments (tenant_id, author_id, id);
-CREATE INDEX comments_pinned ON comments (tenant_id, discussion_id, parent_id, pinned_at, id)
-  WHERE pinned_at IS NOT NULL;
-CREATE INDEX comments_top ON comments (tenant_id, discussion_id, parent_id, reaction_count, reply_count, id)
-  WHERE status IN ('approved', 'deleted') AND (status = 'approved' OR reply_count > 0);
 CREATE INDEX comments_reported ON comments (tenant_id, id) WHERE report_count > reports_answered OR flagged;
 CREATE INDEX comments_replies ON comments (tenant_id, parent_id) WHERE parent_id IS NOT NULL;
 CREATE INDEX comments_to_moderate_of_discussion ON comments (tenant_id, discussion_id, status, id)
@@ -640,10 +880,15 @@ CREATE INDEX comments_reported_of_discussion ON comments (tenant_id, discussion_
 
 CREATE INDEX classifier_requests_tenant_id_due_at_idx ON classifier_requests (tenant_id, due_at);
 
-CREATE INDEX reactions_tenant_id_reader_id_idx ON reactions (tenant_id, reader_id);
+CREATE INDEX document_aliases_tenant_id_document_id_idx ON document_aliases (tenant_id, document_id);
+
+CREATE INDEX reactions_tenant_id_reader_id_comment_id_idx ON reactions (tenant_id, reader_id, comment_id);
 CREATE INDEX reactions_held ON reactions (tenant_id, comment_id, type, updated_at, reader_id) WHERE type IS NOT NULL;
 
-CREATE INDEX reports_tenant_id_reader_id_idx ON reports (tenant_id, reader_id);
+CREATE INDEX shadow_reactions_tenant_id_reader_id_idx ON shadow_reactions (tenant_id, reader_id);
+
+CREATE INDEX reports_tenant_id_reader_id_comment_id_idx ON reports (tenant_id, reader_id, comment_id);
+CREATE INDEX reports_by_time ON reports (tenant_id, comment_id, created_at, reader_id);
 
 CREATE INDEX events_tenant_id_occurred_at_idx ON events (tenant_id, occurred_at);
 CREATE INDEX events_to_recipient ON events (tenant_id, recipient_id, id) WHERE recipient_id IS NOT NULL;
@@ -656,14 +901,25 @@ CREATE INDEX deliveries_tenant_id_endpoint_id_id_idx ON deliveries (tenant_id, e
 CREATE INDEX deliveries_tenant_id_event_id_idx ON deliveries (tenant_id, event_id);
 CREATE INDEX deliveries_due ON deliveries (tenant_id, endpoint_id, is_replay, next_attempt_at)
   WHERE status IN ('pending', 'delivering');
+CREATE INDEX deliveries_in_order ON deliveries (tenant_id, endpoint_id, discussion_id, seq, id)
+  WHERE status IN ('pending', 'delivering', 'held');
 CREATE INDEX deliveries_in_flight ON deliveries (tenant_id, endpoint_id, next_attempt_at) WHERE status = 'delivering';
 CREATE INDEX deliveries_held ON deliveries (tenant_id, endpoint_id, id) WHERE status = 'held';
+CREATE INDEX deliveries_failed ON deliveries (tenant_id, endpoint_id, id) WHERE status = 'failed';
 
 CREATE INDEX audit_log_tenant_id_action_id_idx ON audit_log (tenant_id, action, id);
 CREATE INDEX audit_log_tenant_id_actor_id_id_idx ON audit_log (tenant_id, actor_id, id);
 CREATE INDEX audit_log_tenant_id_target_id_id_idx ON audit_log (tenant_id, target_id, id);
+CREATE INDEX audit_log_of_readers ON audit_log (tenant_id, target_id, id)
+  WHERE target_type = 'reader' AND (before IS NOT NULL OR after IS NOT NULL);
 
 CREATE INDEX idempotency_records_expires_at_idx ON idempotency_records (expires_at);
 CREATE INDEX idempotency_records_mentions_idx ON idempotency_records USING GIN (mentions);
 
-CREATE INDEX analytics_activity_tenant_id_reader_id_idx ON analytics_activity (tenant_id, reader_id);
+CREATE INDEX tenant_exports_waiting ON tenant_exports (id) WHERE expires_at IS NULL;
+
+CREATE INDEX import_items_readers ON import_items (tenant_id, item_id) WHERE kind = 'reader';
+CREATE INDEX import_items_touched ON import_items (tenant_id, item_id) WHERE touched;
+CREATE INDEX import_items_names ON import_items (tenant_id, import_id) WHERE kind = 'name';
+CREATE INDEX import_waiting_comments ON import_waiting (tenant_id, comment_key, import_id);
+CREATE INDEX import_waiting_readers ON import_waiting (tenant_id, reader_key);

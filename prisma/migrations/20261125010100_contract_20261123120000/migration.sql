@@ -1,1 +1,0 @@
-ALTER TABLE analytics_activity DROP CONSTRAINT analytics_activity_tenant_id_fkey;

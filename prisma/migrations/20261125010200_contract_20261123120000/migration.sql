@@ -1,1 +1,0 @@
-ALTER TABLE analytics_discussions DROP CONSTRAINT analytics_discussions_tenant_id_fkey;

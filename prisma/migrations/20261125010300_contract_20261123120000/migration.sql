@@ -1,1 +1,0 @@
-ALTER TABLE analytics_buckets DROP CONSTRAINT analytics_buckets_tenant_id_fkey;

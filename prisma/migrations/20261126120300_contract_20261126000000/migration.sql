@@ -1,2 +1,0 @@
--- concurrently
-DROP INDEX CONCURRENTLY IF EXISTS comments_in_view;

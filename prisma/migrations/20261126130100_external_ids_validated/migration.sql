@@ -1,1 +1,0 @@
-ALTER TABLE discussions VALIDATE CONSTRAINT discussions_external_id_512;

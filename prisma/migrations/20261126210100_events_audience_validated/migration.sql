@@ -1,1 +1,0 @@
-ALTER TABLE events VALIDATE CONSTRAINT events_audience_of;
