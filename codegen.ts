@@ -1,8 +1,10 @@
 // schema → schema.graphql (committed: the contract in a diff) and typed documents of the console.
 // The table of the settings, from which the console makes its form, has the form of
-// `SettingsTable`. The console's filter of the audit log comes from the list of actions. `--check`
-// does not write schema.graphql, and fails where it is not the code's; the documents, which git
-// ignores, it writes.
+// `SettingsTable`. The console's filter of the audit log comes from the list of actions, its choice
+// of events from their table. `--check` does not write schema.graphql, and fails where it is not
+// the code's; the documents, which git ignores, it writes.
+import './src/api/reference/plain-errors.ts'
+
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -28,6 +30,7 @@ import { settingsTable } from './src/api/reference/settings.ts'
 import { writeFormatted, writeOrCheck } from './src/api/reference/write.ts'
 import { REST_DOCUMENTS } from './src/api/rest/routes.ts'
 import { AUDIT_ACTIONS } from './src/core/audit.ts'
+import { EVENTS } from './src/core/events.ts'
 import { item } from './src/domains/transfer/item.ts'
 import { describeStatements } from './src/build/statements.ts'
 
@@ -53,7 +56,14 @@ if (!isForBuild) {
 await writeConsoleDocuments()
 writeFileSync(join(root, 'src/generated/settings.json'), JSON.stringify(settings, null, 2))
 writeFileSync(join(root, 'src/generated/audit-actions.json'), JSON.stringify(AUDIT_ACTIONS, null, 2))
+writeFileSync(join(root, 'src/generated/event-labels.json'), JSON.stringify(eventLabels(), null, 2))
 if (!isForBuild) writeFileSync(join(root, 'src/generated/statements.ts'), await describeStatements())
+
+/** What the console calls the events of webhooks, by type. */
+function eventLabels(): Record<string, string> {
+  const labelled = Object.entries(EVENTS).flatMap(([type, row]) => (row.webhook ? [[type, row.label] as const] : []))
+  return Object.fromEntries(labelled)
+}
 
 /** The JSON Schema of an item of the JSON Lines form (docs/guides/moving.md). */
 async function writeTransferSchema(name: string): Promise<void> {

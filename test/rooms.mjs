@@ -37,7 +37,14 @@ const ROOMS = {
   },
 
   worker: { imports: ['core', 'operations', 'data/backfills.ts', 'data/migration-files.ts'], not: [API, DRIVERS] },
-  console: { imports: ['generated/console.ts', 'generated/settings.json', 'generated/audit-actions.json'] },
+  console: {
+    imports: [
+      'generated/console.ts',
+      'generated/settings.json',
+      'generated/audit-actions.json',
+      'generated/event-labels.json',
+    ],
+  },
   'clients/backend': { imports: [], not: [/^(?!node:)/] },
   'clients/receiver': { imports: [], not: [/^(?!node:)/] },
   'clients/browser': { imports: [], types: ['clients/receiver/events.ts'], not: [NO_PACKAGE] },

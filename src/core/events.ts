@@ -1,26 +1,90 @@
 import type { Id } from './ids.ts'
 
-/** Every event type: whether webhooks can subscribe to it, and the GraphQL type of its data. */
+type EventRow = { data: string; help: string } & ({ webhook: true; label: string } | { webhook: false })
+
+/**
+ * Every event type: whether webhooks can subscribe to it, the GraphQL type of its data, when it is
+ * written (in the reference and in GraphQL), and the console's label of those for webhooks.
+ */
 export const EVENTS = {
-  comment_created: { webhook: true, data: 'CommentEventData' },
-  comment_edited: { webhook: true, data: 'CommentEventData' },
-  comment_deleted: { webhook: true, data: 'CommentEventData' },
-  comment_approved: { webhook: true, data: 'CommentEventData' },
-  comment_rejected: { webhook: true, data: 'CommentEventData' },
-  comment_pinned: { webhook: true, data: 'CommentEventData' },
-  comment_unpinned: { webhook: true, data: 'CommentEventData' },
-  reaction_toggled: { webhook: true, data: 'ReactionEventData' },
-  discussion_locked: { webhook: true, data: 'DiscussionEventData' },
-  discussion_unlocked: { webhook: true, data: 'DiscussionEventData' },
-  discussion_archived: { webhook: true, data: 'DiscussionEventData' },
-  notification_reply: { webhook: false, data: 'ReplyNotificationData' },
-} as const satisfies Record<string, { webhook: boolean; data: string }>
+  comment_created: {
+    webhook: true,
+    data: 'CommentEventData',
+    help: 'A comment was posted. `data.comment.status` says whether it waits for a moderator.',
+    label: 'A comment is posted',
+  },
+  comment_edited: {
+    webhook: true,
+    data: 'CommentEventData',
+    help: 'The author has changed the text. If the actor is the system and there is no body, reports have hidden the comment.',
+    label: 'Its author changes it',
+  },
+  comment_deleted: {
+    webhook: true,
+    data: 'CommentEventData',
+    help: 'The author, a moderator or an erasure has deleted the comment.',
+    label: 'By its author, a moderator or an erasure',
+  },
+  comment_approved: {
+    webhook: true,
+    data: 'CommentEventData',
+    help: "A moderator or the tenant's classifier has approved the comment.",
+    label: 'It is public now',
+  },
+  comment_rejected: {
+    webhook: true,
+    data: 'CommentEventData',
+    help: "A moderator or the tenant's classifier has rejected the comment.",
+    label: 'It is no longer public',
+  },
+  comment_pinned: {
+    webhook: true,
+    data: 'CommentEventData',
+    help: 'A moderator has pinned the comment.',
+    label: 'It is pinned',
+  },
+  comment_unpinned: {
+    webhook: true,
+    data: 'CommentEventData',
+    help: 'A moderator has removed the pin.',
+    label: 'It is no longer pinned',
+  },
+  reaction_toggled: {
+    webhook: true,
+    data: 'ReactionEventData',
+    help: 'A reader has set, changed or removed a reaction.',
+    label: 'Set, replaced or removed',
+  },
+  discussion_locked: {
+    webhook: true,
+    data: 'DiscussionEventData',
+    help: 'The discussion takes no more comments of readers.',
+    label: 'Readers can no longer write',
+  },
+  discussion_unlocked: {
+    webhook: true,
+    data: 'DiscussionEventData',
+    help: 'The discussion takes comments of readers again.',
+    label: 'Readers can write again',
+  },
+  discussion_archived: {
+    webhook: true,
+    data: 'DiscussionEventData',
+    help: 'The discussion is archived, which is final.',
+    label: 'Archived, which is final',
+  },
+  notification_reply: {
+    webhook: false,
+    data: 'ReplyNotificationData',
+    help: "A reader's comment was answered. Only this reader's tickets and API keys get the event.",
+  },
+} as const satisfies Record<string, EventRow>
 
 export type EventType = keyof typeof EVENTS
 
 export const EVENT_TYPES = Object.keys(EVENTS) as EventType[]
 
-/** The eleven event types that a webhook endpoint can subscribe to; `*` subscribes to all. */
+/** The event types that a webhook endpoint can subscribe to; `*` subscribes to all. */
 export const WEBHOOK_EVENT_TYPES = EVENT_TYPES.filter((type) => EVENTS[type].webhook)
 
 /**

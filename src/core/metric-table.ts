@@ -1,4 +1,4 @@
-import { ERRORS } from './errors.ts'
+import { ERRORS } from './error-table.ts'
 import { UNCAUGHT } from './uncaught.ts'
 
 /** Durations of requests and statements. */

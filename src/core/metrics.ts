@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 import { type App, perApp } from './context.ts'
-import type { ErrorCode } from './errors.ts'
+import type { ErrorCode } from './error-table.ts'
 import { type Metric, METRICS } from './metric-table.ts'
 
 /** The metrics of this process, whatever its roles. */

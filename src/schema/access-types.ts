@@ -1,7 +1,7 @@
 import type { FieldNullability, InputFieldMap, SchemaTypes, TypeParam } from '@pothos/core'
 
 import type { Access } from '../core/context.ts'
-import type { ErrorCode } from '../core/errors.ts'
+import type { ErrorCode } from '../core/error-table.ts'
 import type { ClientAccess } from './access.ts'
 
 // The parameters must be those of the declarations that these merge with.

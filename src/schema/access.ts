@@ -2,7 +2,8 @@ import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTyp
 import type { GraphQLFieldResolver } from 'graphql'
 
 import { type Access, type Ctx, requireAccess } from '../core/context.ts'
-import { type ErrorCode, ServiceError } from '../core/errors.ts'
+import type { ErrorCode } from '../core/error-table.ts'
+import { ServiceError } from '../core/errors.ts'
 
 /**
  * The extension with a root field's `access` in the built schema, for REST, OpenAPI and generated

@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { print } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { ERRORS } from '../../src/core/errors.ts'
+import { ERRORS } from '../../src/core/error-table.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { newId } from '../../src/core/ids.ts'
 import { projectionOf } from '../../src/api/rest/handler.ts'

@@ -2,7 +2,7 @@ import { print } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { CAPABILITIES, type Capability } from '../../src/core/context.ts'
-import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
+import { ERRORS, type ErrorCode } from '../../src/core/error-table.ts'
 import { newId } from '../../src/core/ids.ts'
 import { refusalIn } from '../harness/refusal.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'

@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect } from 'vitest'
 
-import type { ErrorCode } from '../../src/core/errors.ts'
+import type { ErrorCode } from '../../src/core/error-table.ts'
 import type { Schema } from '../../src/api/reference/json-schema.ts'
 import { API_BASE } from '../../src/schema/route.ts'
 import type { DescribedRoute } from './routes.ts'

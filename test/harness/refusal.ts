@@ -1,4 +1,5 @@
-import type { ErrorCode, FieldError } from '../../src/core/errors.ts'
+import type { ErrorCode } from '../../src/core/error-table.ts'
+import type { FieldError } from '../../src/core/errors.ts'
 
 interface Refusal {
   status: number

@@ -1,7 +1,6 @@
 import type { GraphQLSchema } from 'graphql'
 
 import { EVENT_TYPES, EVENTS, type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
-import { EVENT_HELP } from '../../core/event-help.ts'
 import { eventPayload } from './event-payloads.ts'
 import { createComponents, type Schema, withoutNull } from './json-schema.ts'
 
@@ -61,7 +60,7 @@ export function withEventNames(module: string): string {
 }
 
 const dataOf = (types: readonly EventType[]): string =>
-  `{\n${types.map((type) => `${comment(EVENT_HELP[type])}${type}: ${nameOf(EVENTS[type].data)}`).join('\n')}\n}`
+  `{\n${types.map((type) => `${comment(EVENTS[type].help)}${type}: ${nameOf(EVENTS[type].data)}`).join('\n')}\n}`
 
 function declaration(name: string, type: Schema, schemas: Schemas): string {
   const about = comment(type.description)

@@ -1,13 +1,11 @@
 import { type GraphQLSchema, isObjectType, Kind, visit } from 'graphql'
 
-import { ERRORS, type ErrorCode } from '../../core/errors.ts'
-import { EVENT_HELP } from '../../core/event-help.ts'
+import { ERRORS, type ErrorCode } from '../../core/error-table.ts'
 import { EVENT_TYPES, EVENTS } from '../../core/events.ts'
 import { readSettings } from '../../core/settings.ts'
 import { eventDocument } from '../rest/routes.ts'
 import { asyncApiDocument } from './asyncapi.ts'
 import { environmentPage } from './environment.ts'
-import { ERROR_HELP } from './error-help.ts'
 import { graphqlPage } from './graphql.ts'
 import { code, page, table } from './markdown.ts'
 import { metricsPage } from './metrics.ts'
@@ -73,13 +71,13 @@ function textBounds({ maxLength, pattern, format }: Record<string, unknown>): st
 function errorsPage(schema: GraphQLSchema): string {
   const answered = routesByError(schema)
   const most = Math.max(...[...answered.values()].map((routes) => routes.length))
-  return page('Errors', '`src/core/errors.ts` and `src/api/reference/error-help.ts`', [
+  return page('Errors', '`src/core/error-table.ts`', [
     'Every error is a problem document (RFC 9457), in GraphQL an error whose `message` is the `detail` and whose `extensions` have `code`, `status`, `requestId`, `errors` and `retryAfterSeconds`. A request at `/graphql` that is refused before it runs, such as one with a wrong key, gets such an error too. At `/graphql/stream`, whose clients read problem documents, only if its `Accept` prefers `application/graphql-response+json`. Programs go by `code`, which is stable; `title` and `detail` may change. `requestId` is the `X-Request-Id` of the answer, which the log has too.',
     `\`\`\`json\n${JSON.stringify(openApi(schema).components.examples.validation_failed?.value, null, 2)}\n\`\`\``,
     ...(Object.keys(ERRORS) as ErrorCode[]).flatMap((name) => [
       `## ${code(name)}`,
       `**${ERRORS[name].status}** ${ERRORS[name].title}.`,
-      ERROR_HELP[name],
+      ERRORS[name].help,
       whereOf(answered.get(name) ?? [], most),
     ]),
   ])
@@ -91,7 +89,8 @@ const FEW = 12
 function whereOf(routes: readonly string[], most: number): string {
   if (routes.length === 0) return 'Answered before a route is found.'
   if (routes.length === most) return 'Answered by every route.'
-  return `Answered by ${routes.length > FEW ? `${routes.length} of ${most} routes` : routes.map(code).join(', ')}.`
+  // Their number would change with every route.
+  return `Answered by ${routes.length > FEW ? 'many routes' : routes.map(code).join(', ')}.`
 }
 
 interface Described {
@@ -128,15 +127,15 @@ function eventsPage(schema: GraphQLSchema): string {
     ([name, { summary }]) => summary !== undefined && name !== 'verification',
   )
   const { properties = {} } = messages.verification?.headers ?? {}
-  return page('Events', '`src/core/events.ts`, `src/core/event-help.ts` and the GraphQL schema', [
+  return page('Events', '`src/core/events.ts` and the GraphQL schema', [
     'One event has one JSON, on the stream and in webhooks; GraphQL subscriptions have the same events, with the comment as it is now. `seq` counts 1, 2, 3, … per discussion without a hole, in commit order. `GET /api/v1/asyncapi.json` describes all of it for programs.',
     example('comment_created'),
     '## Types',
     table(
       ['Type', 'Webhooks', 'Data', 'When'],
       EVENT_TYPES.map((type) => {
-        const { webhook, data } = EVENTS[type]
-        return [code(type), webhook ? 'yes' : 'no', `[${code(data)}](#${data.toLowerCase()})`, EVENT_HELP[type]]
+        const { webhook, data, help } = EVENTS[type]
+        return [code(type), webhook ? 'yes' : 'no', `[${code(data)}](#${data.toLowerCase()})`, help]
       }),
     ),
     '## Data',

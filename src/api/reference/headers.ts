@@ -1,4 +1,4 @@
-import { type ErrorCode, ERRORS } from '../../core/errors.ts'
+import { type ErrorCode, ERRORS } from '../../core/error-table.ts'
 
 const number = (description: string) => ({ description, schema: { type: 'integer' }, example: 1 })
 const text = (description: string, example: string) => ({ description, schema: { type: 'string' }, example })

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../core/errors.ts'
+import type { ErrorCode } from '../../core/error-table.ts'
 import { API_BASE } from '../../schema/route.ts'
 import { refusalHeaders } from './headers.ts'
 import type { Components } from './json-schema.ts'

@@ -1,8 +1,7 @@
 import type { GraphQLSchema } from 'graphql'
 
-import { WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
+import { EVENTS, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import type { Settings } from '../../core/settings.ts'
-import { EVENT_HELP } from '../../core/event-help.ts'
 import { eventPayload, HANDSHAKE } from './event-payloads.ts'
 import type { Components, Schema } from './json-schema.ts'
 import { deliveryHeaders, VERIFYING } from './signatures.ts'
@@ -11,7 +10,7 @@ import { deliveryHeaders, VERIFYING } from './signatures.ts'
 export function webhookItems(schema: GraphQLSchema, settings: Settings, components: Components) {
   const events = WEBHOOK_EVENT_TYPES.map((type) => {
     const { payload, example } = eventPayload(schema, type, components)
-    const description = `${EVENT_HELP[type]}\n\n${VERIFYING}`
+    const description = `${EVENTS[type].help}\n\n${VERIFYING}`
     return [type, webhookItem(settings, type, { description, payload, example, responses: TAKEN })] as const
   })
   const { summary: description, payload, example } = HANDSHAKE

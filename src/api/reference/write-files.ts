@@ -1,5 +1,7 @@
 // Writes the generated files that are committed, beside the schema: pages of docs, and the
 // clients' types of events. With `--check` it fails if a file differs.
+import './plain-errors.ts'
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

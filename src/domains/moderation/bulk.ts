@@ -1,7 +1,8 @@
 import { z } from 'zod'
 
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { type ErrorCode, ServiceError } from '../../core/errors.ts'
+import type { ErrorCode } from '../../core/error-table.ts'
+import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { validate } from '../../core/validate.ts'

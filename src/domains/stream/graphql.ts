@@ -1,5 +1,4 @@
 import type { Ctx } from '../../core/context.ts'
-import { EVENT_HELP } from '../../core/event-help.ts'
 import { EVENT_TYPES, type EventActor } from '../../core/events.ts'
 import { builder } from '../../schema/builder.ts'
 import { ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
@@ -82,7 +81,7 @@ builder.objectField(DiscussionRef, 'presence', (t) =>
 
 const EventTypeEnum = builder.enumType('EventType', {
   description: 'The type of an event.',
-  values: Object.fromEntries(EVENT_TYPES.map((value) => [value, { value, description: EVENT_HELP[value] }])),
+  values: Object.fromEntries(EVENT_TYPES.map((value) => [value, { value, description: EVENTS[value].help }])),
 })
 
 const ActorKindEnum = builder.enumType('EventActorKind', {

@@ -1,24 +1,10 @@
 import { Checkbox, SimpleGrid, Stack } from '@mantine/core'
 import type { ReactNode } from 'react'
 
-import type { EventType } from '../../../generated/console.ts'
+import LABELS from '../../../generated/event-labels.json' with { type: 'json' }
 
-/** Every event that webhooks can subscribe to, and when it happens. */
-const WHEN: Readonly<Record<Exclude<EventType, 'notification_reply'>, string>> = {
-  comment_created: 'A comment is posted',
-  comment_edited: 'Its author changes it',
-  comment_deleted: 'By its author, a moderator or an erasure',
-  comment_approved: 'It is public now',
-  comment_rejected: 'It is no longer public',
-  comment_pinned: 'It is pinned',
-  comment_unpinned: 'It is no longer pinned',
-  reaction_toggled: 'Set, replaced or removed',
-  discussion_locked: 'Readers can no longer write',
-  discussion_unlocked: 'Readers can write again',
-  discussion_archived: 'Archived, which is final',
-}
-
-export const EVENT_TYPES: readonly string[] = Object.keys(WHEN)
+/** Every event that webhooks can subscribe to. */
+export const EVENT_TYPES: readonly string[] = Object.keys(LABELS)
 
 export const ALL = '*'
 
@@ -44,8 +30,8 @@ export function EventTypes({
       <Stack gap="xs" mt="xs">
         <Checkbox value={ALL} label="* (all events)" description="Including types that later releases add" />
         <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="xs">
-          {Object.entries(WHEN).map(([type, when]) => (
-            <Checkbox key={type} value={type} label={type} description={when} />
+          {Object.entries(LABELS).map(([type, label]) => (
+            <Checkbox key={type} value={type} label={type} description={label} />
           ))}
         </SimpleGrid>
       </Stack>
