@@ -89,8 +89,9 @@ const FEW = 12
 function whereOf(routes: readonly string[], most: number): string {
   if (routes.length === 0) return 'Answered before a route is found.'
   if (routes.length === most) return 'Answered by every route.'
-  // Their number would change with every route.
-  return `Answered by ${routes.length > FEW ? 'many routes' : routes.map(code).join(', ')}.`
+  // No number, which would change with every route.
+  if (routes.length > FEW) return `Answered by ${routes.length > 0.75 * most ? 'most' : 'many'} routes.`
+  return `Answered by ${routes.map(code).join(', ')}.`
 }
 
 interface Described {
