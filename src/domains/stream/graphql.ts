@@ -1,5 +1,5 @@
 import type { Ctx } from '../../core/context.ts'
-import { EVENT_TYPES, type EventActor } from '../../core/events.ts'
+import { EVENT_TYPES, type EventActor, EVENTS } from '../../core/events.ts'
 import { builder } from '../../schema/builder.ts'
 import { ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
 import { asksOnlyFor } from '../../schema/plan.ts'
