@@ -11,7 +11,7 @@ import { type Task, withinMs } from './tasks.ts'
 
 /** The most attempts under way in one worker. */
 const MAX_IN_FLIGHT = 1024
-/** Attempts under way at one endpoint at most: it may be slow (docs/reference/choices/webhooks.md). */
+/** Attempts at one endpoint, which may be slow, at most (docs/reference/choices/webhooks.md). */
 const MAX_PER_ENDPOINT = 8
 
 /**

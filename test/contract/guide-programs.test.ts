@@ -20,8 +20,8 @@ const COMPILED = ['js', 'ts', 'tsx']
 const LANGUAGES = [...COMPILED, 'python', 'go']
 
 /**
- * `stream:2` is the second block of a programming language in docs/guides/stream.md, `../../README:1`
- * the first one in the README.
+ * `stream:2` is the second block of a programming language in docs/guides/stream.md,
+ * `../../README:1` the first one in the README.
  */
 const blocks: ReadonlyMap<string, { language: string; content: string }> = new Map(
   readPages()

@@ -50,7 +50,7 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS comments_language ON comments (tenant_id
   ),
 ]
 
-/** A release that renders Markdown differently. Workers render the comments again, if there are any. */
+/** A release with another renderer: workers render the comments again, if there are any. */
 export const RENDERER: Migration = parseMigration(
   '29990301000000_renderer',
   `INSERT INTO backfills (name, completed_at) VALUES

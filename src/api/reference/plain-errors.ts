@@ -1,5 +1,5 @@
-// The first import of each program of `npm run generate`. An error that says what is missing is shown
-// by its message alone: its stack leads into the generator, not to what was forgotten.
+// The first import of each program of `npm run generate`. An error that says what is missing is
+// shown by its message alone: its stack leads into the generator, not to what was forgotten.
 
 const BUGS = [TypeError, ReferenceError, RangeError, SyntaxError]
 
