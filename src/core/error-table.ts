@@ -1,6 +1,6 @@
 /**
- * Every error that a caller can meet: code → HTTP status and public text, and `help`, which says when
- * a caller gets it and what to do (docs/reference/errors.md).
+ * Every error that a caller can meet: code → HTTP status, public text, and help that says when a
+ * caller gets it and what to do (docs/reference/errors.md).
  */
 export const ERRORS = {
   malformed_json: {
