@@ -177,7 +177,7 @@ test('no page reads a whole level that has grown since it was planned, or what i
       expect(json.errors).toBeUndefined()
     }
   }
-  const expectCosts = async (limit: number, then: Statement, max: number): Promise<void> => {
+  const expectCosts = async (limit: number, then: typeof grow, max: number): Promise<void> => {
     const costs = await costsOf(READS, () => readPages(limit), then)
     expect([...costs.keys()].toSorted()).toEqual(READS.toSorted())
     for (const [name, { grown, plan }] of costs) expect(grown, `${name}\n${plan}`).toBeLessThan(max)
