@@ -17,6 +17,6 @@ const commits = git(
   '--format=%h %s',
   tag === '' ? 'HEAD' : `${tag}..HEAD`,
 )
-const long = commits.split('\n').filter((line) => [...line.slice(line.indexOf(' ') + 1)].length > MAX_LENGTH)
+const long = commits.split('\n').filter((line) => line.slice(line.indexOf(' ') + 1).length > MAX_LENGTH)
 for (const line of long) console.error(`The subject has more than ${MAX_LENGTH} characters: ${line}`)
 process.exit(long.length === 0 ? 0 : 1)

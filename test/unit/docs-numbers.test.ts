@@ -183,8 +183,8 @@ const pages = readPages().map(({ path, text }) => [path, text.replace(/\s+/g, ' 
 const texts = new Map(pages)
 
 const said = [
-  ...Object.entries(CHOICES).flatMap(([page, texts]) =>
-    texts.map(([text, ...numbers]) => [`reference/choices/${page}.md`, text, numbers] as const),
+  ...Object.entries(CHOICES).flatMap(([page, rules]) =>
+    rules.map(([text, ...numbers]) => [`reference/choices/${page}.md`, text, numbers] as const),
   ),
   ...ELSEWHERE.map(([page, text, ...numbers]) => [page, text, numbers] as const),
 ]
