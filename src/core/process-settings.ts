@@ -211,12 +211,10 @@ export const environmentSchema = z.object({
     description: 'Whether a browser gets GraphiQL at `/graphql`.',
     unset: '`false` with `NODE_ENV=production`, else `true`',
   }),
-  GRAPHQL_INTROSPECTION: flag
-    .optional()
-    .meta({
-      description: 'Whether callers may query the schema. Without it, errors suggest no names.',
-      unset: 'as `GRAPHIQL`',
-    }),
+  GRAPHQL_INTROSPECTION: flag.optional().meta({
+    description: 'Whether callers may query the schema. Without it, errors suggest no names.',
+    unset: 'as `GRAPHIQL`',
+  }),
 
   PAGE_CACHE_MB: z.coerce
     .number()
