@@ -87,10 +87,12 @@ function variablesOfOneOf(context: ValidationContext): ReturnType<ValidationRule
     OperationDefinition(operation) {
       const { variableDefinitions = [] } = operation
       for (const { node, parentType } of context.getRecursiveVariableUsages(operation)) {
-        if (!isNonNullType(parentType) || !isInputObjectType(parentType.ofType) || !parentType.ofType.isOneOf) continue
-        const definition = variableDefinitions.find(({ variable }) => variable.name.value === node.name.value)
+        const input = isNonNullType(parentType) ? parentType.ofType : undefined
+        if (!isInputObjectType(input) || !input.isOneOf) continue
+        const name = node.name.value
+        const definition = variableDefinitions.find(({ variable }) => variable.name.value === name)
         if (definition === undefined || definition.type.kind === Kind.NON_NULL_TYPE) continue
-        const message = `Variable "$${node.name.value}" must be non-nullable to be used for OneOf Input Object "${parentType.ofType.name}".`
+        const message = `Variable "$${name}" must be non-nullable to be used for OneOf Input Object "${input.name}".`
         context.reportError(new GraphQLError(message, { nodes: [definition, node] }))
       }
     },
