@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader'
 
-import { type Ctx, ofRequest } from './context.ts'
+import { type Ctx, ofRequest, requireCaller } from './context.ts'
+import type { Id } from './ids.ts'
 
 /**
  * Joins what the fields of one request ask for: all keys that are asked for with the same arguments
@@ -23,3 +24,19 @@ export function perRequest<Key, Value, Args extends readonly unknown[] = []>(
     return loader.load(key)
   }
 }
+
+/** Some rows of the caller's tenant: what Prisma looks for. */
+interface SomeRows {
+  tenantId: Id
+  id: { in: Id[] }
+}
+
+/** A row of the caller's tenant by its id; null if there is none. `find` reads those of a request. */
+export const rowPerRequest = <Row extends { id: Id }>(
+  find: (ctx: Ctx, where: SomeRows) => Promise<readonly Row[]>,
+): ((ctx: Ctx, id: Id) => Promise<Row | null>) =>
+  perRequest(async (ctx, ids) => {
+    const rows = await find(ctx, { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } })
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    return ids.map((id) => byId.get(id) ?? null)
+  })

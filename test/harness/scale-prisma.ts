@@ -24,7 +24,7 @@ import { findApiKey } from '../../src/domains/keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/merges/merged.ts'
 import { endMerge, findReaderId, setBan } from '../../src/domains/merges/sql.ts'
 import { adoptSettings } from '../../src/domains/settings/settings.ts'
-import { findAdminEmail } from '../../src/domains/tenants/admins.ts'
+import { findAdminOf } from '../../src/domains/tenants/admins.ts'
 import * as tenants from '../../src/domains/tenants/bootstrap.ts'
 import { listTenants } from '../../src/domains/tenants/tenants.ts'
 import { listImports } from '../../src/domains/transfer/imports.ts'
@@ -230,7 +230,9 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     listAuditEntries({ ...ctx, app: { ...app, late: { ...app.late, mayBeLate: true } } }, { first: 100 }),
   'entries of the audit log by their ids': ({ ctx, w }) =>
     Promise.all(w.ids('audit', 50).map((id) => findAuditEntry(ctx, id))),
-  'the admins of entries': ({ ctx, w }) => findAdminEmail(ctx, w.id('admin', 0)),
+  'the admins of entries': ({ ctx, w }) => findAdminOf(ctx, w.id('admin', 0)),
+
+  'the readers with most comments': ({ rest, w }) => rest('GET /analytics/top', { query: SPAN(w) }),
 
   settings: plain('GET /settings'),
   'a change of the settings': ({ rest }) => rest('PATCH /settings', { body: { editWindowSeconds: 7 } }),

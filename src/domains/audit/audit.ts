@@ -3,14 +3,14 @@ import { z } from 'zod'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { invalid } from '../../core/errors.ts'
-import { type Id, isId } from '../../core/ids.ts'
-import { perRequest } from '../../core/per-request.ts'
+import { isId } from '../../core/ids.ts'
+import { rowPerRequest } from '../../core/per-request.ts'
 import { isCut } from '../../core/sql.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { AuditEntry } from '../../generated/prisma/client.ts'
 import { findApiKey } from '../keys/keys.ts'
-import { findAdminEmail } from '../tenants/admins.ts'
+import { findAdminOf } from '../tenants/admins.ts'
 import { AUDIT_ACTOR_KINDS, type AuditFilter, type AuditRow, listAuditLog } from './sql.ts'
 
 interface ListAuditEntries extends PageArgs {
@@ -36,13 +36,7 @@ export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promis
 }
 
 /** An entry; null if there is none. One statement serves all entries of a request. */
-export const findAuditEntry = (ctx: Ctx, id: Id): Promise<AuditEntry | null> => loadEntry(ctx, id)
-
-const loadEntry = perRequest<Id, AuditEntry | null>(async (ctx, ids) => {
-  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
-  const byId = new Map((await ctx.app.prisma.auditEntry.findMany({ where })).map((row) => [row.id, row]))
-  return ids.map((id) => byId.get(id) ?? null)
-})
+export const findAuditEntry = rowPerRequest<AuditEntry>((ctx, where) => ctx.app.prisma.auditEntry.findMany({ where }))
 
 /** A replica may still have states from before an erasure. */
 async function withPresentStates(ctx: Ctx, rows: readonly AuditRow[]): Promise<AuditRow[]> {
@@ -60,7 +54,7 @@ export const labelOf = async (ctx: Ctx, { actorKind, actorId }: AuditEntry): Pro
 
 /** The present e-mail address of its admin; null likewise. */
 export const emailOf = async (ctx: Ctx, { actorKind, actorId }: AuditEntry): Promise<string | null> =>
-  actorKind === 'admin' && actorId !== null ? findAdminEmail(ctx, actorId) : null
+  actorKind === 'admin' && actorId !== null ? ((await findAdminOf(ctx, actorId))?.email ?? null) : null
 
 function actorFilter(actor: string | null | undefined): Pick<AuditFilter, 'actorId' | 'actorKind'> {
   if (actor == null) return { actorId: null, actorKind: null }

@@ -3,7 +3,7 @@ import { type Ctx, requireAdmin, requireCaller } from '../../core/context.ts'
 import type { PageQuery } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import { perRequest } from '../../core/per-request.ts'
+import { rowPerRequest } from '../../core/per-request.ts'
 import type { TxSql } from '../../core/sql.ts'
 import type { TenantExport } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
@@ -38,13 +38,7 @@ export async function getExport(ctx: Ctx, { id }: { id: string }): Promise<Tenan
 }
 
 /** The same; null if there is none. One statement serves all exports of a request. */
-export const findExport = (ctx: Ctx, id: Id): Promise<TenantExport | null> => loadExport(ctx, id)
-
-const loadExport = perRequest<Id, TenantExport | null>(async (ctx, ids) => {
-  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
-  const byId = new Map((await ctx.app.prisma.tenantExport.findMany({ where })).map((row) => [row.id, row]))
-  return ids.map((id) => byId.get(id) ?? null)
-})
+export const findExport = rowPerRequest<TenantExport>((ctx, where) => ctx.app.prisma.tenantExport.findMany({ where }))
 
 /** The tenant's exports, newest first. */
 export const listExports = (ctx: Ctx, { where, ...query }: PageQuery): Promise<TenantExport[]> =>

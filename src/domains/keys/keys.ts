@@ -17,7 +17,7 @@ import { newRawKey, sha256, sha256Hex } from '../../core/crypto.ts'
 import type { PageQuery } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import { perRequest } from '../../core/per-request.ts'
+import { rowPerRequest } from '../../core/per-request.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/tenant-settings.ts'
@@ -222,13 +222,7 @@ export async function revokeKeyOf(
 }
 
 /** One of the tenant's keys; null if there is none. One statement serves all keys of a request. */
-export const findApiKey = (ctx: Ctx, id: Id): Promise<ApiKey | null> => loadApiKey(ctx, id)
-
-const loadApiKey = perRequest<Id, ApiKey | null>(async (ctx, ids) => {
-  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
-  const byId = new Map((await ctx.app.prisma.apiKey.findMany({ where })).map((row) => [row.id, row]))
-  return ids.map((id) => byId.get(id) ?? null)
-})
+export const findApiKey = rowPerRequest<ApiKey>((ctx, where) => ctx.app.prisma.apiKey.findMany({ where }))
 
 /** The tenant's keys, newest first, including revoked and expired ones. */
 export const listApiKeys = (ctx: Ctx, { where, ...query }: PageQuery): Promise<ApiKey[]> =>

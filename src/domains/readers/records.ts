@@ -5,7 +5,7 @@ import { type Capability, type Ctx, hasCapability, requireCaller } from '../../c
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, LAST_ID } from '../../core/ids.ts'
-import { perRequest } from '../../core/per-request.ts'
+import { rowPerRequest } from '../../core/per-request.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import { searchSchema } from '../../core/search.ts'
 import type { TxSql } from '../../core/sql.ts'
@@ -84,13 +84,9 @@ export async function getReader(ctx: Ctx, id: Id): Promise<ReaderRecord> {
 }
 
 /** The same; null if there is none. */
-export const findReader = (ctx: Ctx, id: Id): Promise<ReaderRecord | null> => loadReader(ctx, id)
-
-const loadReader = perRequest<Id, ReaderRecord | null>(async (ctx, ids) => {
-  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] }, ...FOUND }
-  const byId = new Map((await ctx.app.prisma.reader.findMany({ where })).map((reader) => [reader.id, reader]))
-  return ids.map((id) => byId.get(id) ?? null)
-})
+export const findReader = rowPerRequest<ReaderRecord>((ctx, where) =>
+  ctx.app.prisma.reader.findMany({ where: { ...where, ...FOUND } }),
+)
 
 /** The ids of the readers with these external ids, those that there are, merged ones followed. */
 export async function findReaderIds(ctx: Ctx, externalIds: readonly string[]): Promise<ReadonlyMap<string, Id>> {

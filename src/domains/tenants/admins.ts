@@ -5,7 +5,7 @@ import { type Actor, type App, type Ctx, perApp, requireAdmin, requireCaller, ty
 import { deriveKey } from '../../core/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import { perRequest } from '../../core/per-request.ts'
+import { rowPerRequest } from '../../core/per-request.ts'
 import { createReadCache } from '../../core/read-cache.ts'
 import type { Admin } from '../../generated/prisma/client.ts'
 import { findAdmin } from './sql.ts'
@@ -109,12 +109,7 @@ export function findMe(ctx: Ctx): SignedInAdmin {
   return { id, email, tenant: { id: tenant.id, slug: tenant.slug }, expiresAt }
 }
 
-/** An admin's e-mail address; null if there is none. One statement serves all of a request. */
-export const findAdminEmail = (ctx: Ctx, id: Id): Promise<string | null> => loadEmail(ctx, id)
-
-const loadEmail = perRequest<Id, string | null>(async (ctx, ids) => {
-  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
-  const found = await ctx.app.prisma.admin.findMany({ where, select: { id: true, email: true } })
-  const emails = new Map(found.map(({ id, email }) => [id, email]))
-  return ids.map((id) => emails.get(id) ?? null)
-})
+/** An admin's id and e-mail address; null if there is none. One statement serves all of a request. */
+export const findAdminOf = rowPerRequest<Pick<Admin, 'id' | 'email'>>((ctx, where) =>
+  ctx.app.prisma.admin.findMany({ where, select: { id: true, email: true } }),
+)

@@ -2,7 +2,7 @@ import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import type { PageQuery } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import { perRequest } from '../../core/per-request.ts'
+import { rowPerRequest } from '../../core/per-request.ts'
 import type { Import } from '../../generated/prisma/client.ts'
 import { forgetReaderItems, moveReaderItems, refuseReaderName } from './imports-sql.ts'
 
@@ -27,14 +27,9 @@ export async function getImport(ctx: Ctx, { id }: { id: string }): Promise<Impor
 }
 
 /** The same; null if there is none. One statement serves all imports of a request. */
-export const findImport = (ctx: Ctx, id: Id): Promise<Import | null> => loadImport(ctx, id)
-
-const loadImport = perRequest<Id, Import | null>(async (ctx, ids) => {
-  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
-  const rows = await ctx.app.prisma.import.findMany({ where })
-  const byId = new Map(rows.map((row) => [row.id, withFindings(row)]))
-  return ids.map((id) => byId.get(id) ?? null)
-})
+export const findImport = rowPerRequest<Import>(async (ctx, where) =>
+  (await ctx.app.prisma.import.findMany({ where })).map(withFindings),
+)
 
 const withFindings = <Row extends Pick<Import, 'refused' | 'changed'>>(row: Row): Row => ({
   ...row,

@@ -5,7 +5,7 @@ import { invalid, ServiceError } from '../../core/errors.ts'
 import { type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import { FIRST_ID, firstIdAt, type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { withOwnHeaders } from '../../core/own-headers.ts'
-import { perRequest } from '../../core/per-request.ts'
+import { perRequest, rowPerRequest } from '../../core/per-request.ts'
 import type { Sql, TxSql } from '../../core/sql.ts'
 import type { Attempt, Delivery } from '../../generated/prisma/client.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
@@ -75,11 +75,7 @@ export async function findDelivery(ctx: Ctx, id: Id): Promise<Delivery | null> {
   return (await findWebhookEndpoint(ctx, found.endpointId)) === null ? null : found
 }
 
-const loadDelivery = perRequest<Id, Delivery | null>(async (ctx, ids) => {
-  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
-  const byId = new Map((await ctx.app.prisma.delivery.findMany({ where })).map((row) => [row.id, row]))
-  return ids.map((id) => byId.get(id) ?? null)
-})
+const loadDelivery = rowPerRequest<Delivery>((ctx, where) => ctx.app.prisma.delivery.findMany({ where }))
 
 /** The same within a transaction, which may have just written it; null if there is none. */
 export const findDeliveryIn = ({ prisma }: TxSql, tenantId: Id, endpointId: Id, id: Id): Promise<Delivery | null> =>

@@ -3,7 +3,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { PageQuery } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import { perRequest } from '../../core/per-request.ts'
+import { rowPerRequest } from '../../core/per-request.ts'
 import { newSigningSecret, sealSecret, shownOf } from '../../core/signing-secrets.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings, type WebhookPolicy } from '../../core/tenant-settings.ts'
@@ -89,14 +89,9 @@ export async function getWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<
 }
 
 /** The same; null if there is none. */
-export const findWebhookEndpoint = (ctx: Ctx, id: Id): Promise<WebhookEndpoint | null> => loadEndpoint(ctx, id)
-
-const loadEndpoint = perRequest<Id, WebhookEndpoint | null>(async (ctx, ids) => {
-  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
-  const found = await ctx.app.prisma.webhookEndpoint.findMany({ where, include: withSecrets() })
-  const byId = new Map(found.map((endpoint) => [endpoint.id, endpoint]))
-  return ids.map((id) => byId.get(id) ?? null)
-})
+export const findWebhookEndpoint = rowPerRequest<WebhookEndpoint>((ctx, where) =>
+  ctx.app.prisma.webhookEndpoint.findMany({ where, include: withSecrets() }),
+)
 
 /** The tenant's endpoints, newest first. */
 export const listWebhookEndpoints = (
