@@ -148,10 +148,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     ofReader,
   ),
   ...all('lock_merge_target touch_reader_merge begin_erasure', ofAlias),
-  ...all(
-    'lock_readers_to_merge analytics_top_profiles tenant_export_former_readers forget_imported_readers',
-    ofReaders,
-  ),
+  ...all('lock_readers_to_merge tenant_export_former_readers forget_imported_readers', ofReaders),
   ...all(
     `analytics_lock analytics_try_lock count_profile_change find_key_set find_tenant
      import_try_lock lock_tenant tenant_export_count
@@ -170,7 +167,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all('complete_export fail_export take_export', ofExport),
   ...all('doubled_reactions doubled_reports make_room_for_reactions make_room_for_reports', moved),
   ...all('move_reactions move_shadow_reactions move_reports drop_shadow_reactions', movedAway),
-  ...all('import_discussions_by_name rehearse_discussions', named),
+  ...all('import_discussions_by_name', named),
   ...all('import_readers_by_name rehearse_readers', called),
   ...all('release_leases', leases),
   ...all(

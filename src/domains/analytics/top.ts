@@ -104,17 +104,14 @@ const READERS = statement(
   PLANNED,
 )
 
-const PROFILES = statement(
-  'analytics_top_profiles',
-  `SELECT id, external_id AS "externalId", name, avatar_url AS "avatarUrl", profile_url AS "profileUrl"
-   FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[])`,
-)
+const PROFILE = { id: true, externalId: true, name: true, avatarUrl: true, profileUrl: true } as const
 
 /** Profiles are read from the primary: a replica may still have those of erased readers. */
 async function selectTopReaders(app: App, tenantId: Id, { from, to }: Period, limit: number): Promise<TopReader[]> {
   const top = await app.late.query<{ subject: Id; comments: number }>(READERS, [tenantId, from, to, limit])
   const ids = top.map(({ subject }) => subject)
-  const readers = ids.length === 0 ? [] : await app.db.query<Reader>(PROFILES, [tenantId, ids])
+  const where = { tenantId, id: { in: ids } }
+  const readers = ids.length === 0 ? [] : await app.prisma.reader.findMany({ where, select: PROFILE })
   const byId = new Map(readers.map((reader) => [reader.id, reader]))
   return top.flatMap(({ subject, comments }) => {
     const reader = byId.get(subject)

@@ -1,37 +1,27 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { aliasesOf } from '../discussions/aliases.ts'
 import type { PairKind } from './imported.ts'
+import { findDiscussions, type FoundByName } from './store-named-sql.ts'
 
-export interface Named {
-  id: Id
-  externalId: string
-}
-
-const NAMED = {
-  reader: statement(
-    'rehearse_readers',
-    `SELECT id, external_id AS "externalId" FROM readers
-     WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))`,
-  ),
-  discussion: statement(
-    'rehearse_discussions',
-    `SELECT id, external_id AS "externalId" FROM discussions
-     WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))
-     UNION ALL
-     SELECT discussion_id, external_id FROM ${aliasesOf('$1', '$2')} a`,
-  ),
-}
+const READERS = statement(
+  'rehearse_readers',
+  `SELECT id, external_id AS "externalId" FROM readers
+   WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))`,
+)
 
 /** The readers or discussions with one of these external ids or ids. Locks nothing. */
-export const findNamed = async (
+export async function findNamed(
   sql: Sql,
   tenantId: Id,
-  kind: keyof typeof NAMED,
+  kind: 'reader' | 'discussion',
   names: readonly string[],
   ids: readonly Id[],
-): Promise<Named[]> =>
-  names.length + ids.length === 0 ? [] : sql<Named>(NAMED[kind], [tenantId, [...names], [...ids]])
+): Promise<FoundByName[]> {
+  if (names.length + ids.length === 0) return []
+  return kind === 'discussion'
+    ? findDiscussions(sql, tenantId, names, ids)
+    : sql<FoundByName>(READERS, [tenantId, names, ids])
+}
 
 export interface Standing {
   id: Id
