@@ -1,8 +1,8 @@
-// schema → schema.graphql (committed: the contract in a diff) and typed documents of the console.
-// The table of the settings, from which the console makes its form, has the form of
+// schema → schema.graphql and rest.graphql (committed: the contract in a diff) and typed documents
+// of the console. The table of the settings, from which the console makes its form, has the form of
 // `SettingsTable`. The console's filter of the audit log comes from the list of actions, its choice
-// of events from their table. `--check` does not write schema.graphql, and fails where it is not
-// the code's; the documents, which git ignores, it writes.
+// of events from their table. `--check` writes neither of the first two, and fails where they are
+// not the code's; the documents, which git ignores, it writes.
 import './src/api/reference/plain-errors.ts'
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ import { z } from 'zod'
 import { schema } from './src/api/graphql/schema.ts'
 import { settingsTable } from './src/api/reference/settings.ts'
 import { writeFormatted, writeOrCheck } from './src/api/reference/write.ts'
-import { REST_DOCUMENTS } from './src/api/rest/routes.ts'
+import { REST_DOCUMENTS, ROUTES } from './src/api/rest/routes.ts'
 import { AUDIT_ACTIONS } from './src/core/audit.ts'
 import { EVENTS } from './src/core/events.ts'
 import { item } from './src/domains/transfer/item.ts'
@@ -50,6 +50,7 @@ const settings = settingsTable(schema)
 
 if (!isForBuild) {
   writeOrCheck(schemaFile, text)
+  writeOrCheck(join(root, 'rest.graphql'), restFields())
   await writeTransferSchema('docs/reference/transfer.schema.json')
   await writeClientDocuments('src/clients/graphql')
 }
@@ -63,6 +64,14 @@ if (!isForBuild) writeFileSync(join(root, 'src/generated/statements.ts'), await 
 function eventLabels(): Record<string, string> {
   const labelled = Object.entries(EVENTS).flatMap(([type, row]) => (row.webhook ? [[type, row.label] as const] : []))
   return Object.fromEntries(labelled)
+}
+
+/** What REST shows of each type, in the order of its keys, so that a diff shows what changes. */
+function restFields(): string {
+  const definitions = ROUTES.flatMap(({ document }) => document.definitions)
+  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+  const lines = new Set(fragments.map((fragment) => print(fragment).replaceAll(/\s+/g, ' ')))
+  return `# What REST shows of each type, in this order. \`npm run generate\` writes this.\n${[...lines].sort().join('\n')}\n`
 }
 
 /** The JSON Schema of an item of the JSON Lines form (docs/guides/moving.md). */
