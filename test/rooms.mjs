@@ -83,7 +83,7 @@ function refusalOf(from, source, isType) {
     return isRefused ? `${room} does not use ${source}.` : null
   }
   const path = join(from, '..', source).replaceAll(sep, '/')
-  const [domain, other] = [from, path].map((each) => /^domains\/(\w+)\//.exec(each)?.[1])
+  const [domain, other] = [from, path].map((each) => /^domains\/([\w-]+)\//.exec(each)?.[1])
   if (domain !== undefined && other !== undefined && domain !== other && SQL_FILE.test(path)) {
     return "A domain's statements are its own: call an operation of it."
   }

@@ -70,7 +70,7 @@ const DELETE_ANALYTICS = statement(
      ${deletion('analytics_activity', `interval = 'day' AND ${before(ANALYTICS_DAYS)}`, 'at', NO_IMPORT)}
    ),
    pages AS (
-     ${deletion('analytics_discussions', before(ANALYTICS_DAYS), 'at', NO_IMPORT)}
+     ${deletion('analytics_discussions', `${before(ANALYTICS_DAYS)} AND ${anyId('discussion_id')}`, 'at', NO_IMPORT)}
    )
    SELECT greatest((SELECT count(*) FROM hours), (SELECT count(*) FROM days), (SELECT count(*) FROM pages))::int AS count`,
 )

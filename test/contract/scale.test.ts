@@ -57,11 +57,12 @@ const WITHOUT_AUTOVACUUM = unnamed(`DO $$ DECLARE t regclass; BEGIN
     EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = false)', t);
   END LOOP; END $$`)
 
-/** What each statement costs, by its name. */
-async function costsIn({ world, database: { db } }: Filled, mode: PlanMode): Promise<Map<string, Cost>> {
+/** What each statement costs, or only the one of a name, by their names. */
+async function costsIn({ world, database: { db } }: Filled, mode: PlanMode, name?: string): Promise<Map<string, Cost>> {
   const costs = new Map<string, Cost>()
   for (const asked of await statements()) {
     if (mode === 'generic' && asked.isPlannedEachTime === true) continue
+    if (name !== undefined && asked.name !== name) continue
     await explaining(db, asked, mode, async ({ explain }) => {
       costs.set(asked.name, await explain(paramsOf(asked.name, world)))
     }).catch((cause: Error) => {
@@ -115,16 +116,20 @@ describe.skipIf(!onServer)('statements at a tenth and at all of many comments (s
   }
 
   /** The statements that read more in the larger one. */
-  async function growing(matches: Matches): Promise<string[]> {
+  async function growing(matches: Matches, hasStatistics = false): Promise<string[]> {
     const [small, large] = filled(matches)
     const found: string[] = []
     for (const mode of MODES) {
       const [before, after] = [await costsIn(small, mode), await costsIn(large, mode)]
-      for (const [name, { blocks, plan }] of after) {
+      for (const [name, cost] of after) {
         const { blocks: few = NaN, plan: planOfFew = '' } = before.get(name) ?? {}
         const enough = ENOUGH + ENOUGH_A_ROW * (keysOf(name, small.world) + rowsOf(planOfFew))
-        if (blocks <= Math.max(2 * few, enough) || name in GROWS) continue
-        found.push(`${name}, ${mode} plan: ${few} and ${blocks} blocks\n${plan}`)
+        const isEnough = ({ blocks }: Cost): boolean => blocks <= Math.max(2 * few, enough)
+        if (isEnough(cost) || name in GROWS) continue
+        // It may read what others left that were rolled back. VACUUM is a kind of statistics.
+        if (hasStatistics) await large.database.db.query(unnamed('VACUUM'))
+        const again = (await costsIn(large, mode, name)).get(name) ?? cost
+        if (!isEnough(again)) found.push(`${name}, ${mode} plan: ${few} and ${again.blocks} blocks\n${again.plan}`)
       }
     }
     return found
@@ -150,7 +155,7 @@ describe.skipIf(!onServer)('statements at a tenth and at all of many comments (s
     'read at most twice as much, with %s matches, with fresh statistics',
     async (matches) => {
       for (const { database } of worlds.get(matches) ?? []) await database.db.query(unnamed('VACUUM ANALYZE'))
-      expect(await growing(matches)).toEqual([])
+      expect(await growing(matches, true)).toEqual([])
     },
     TIMEOUT,
   )

@@ -383,6 +383,7 @@ export const GROWS: Readonly<Record<string, string>> = {
   export_reports_received: WHOLE,
   finish_import: ONCE,
   analytics_fold_reader: WHOLE,
+  forget_comment_texts: 'reads all reports of its comments: each may have a note',
   forget_idempotency_bodies: WHOLE,
   forget_import_names: ONCE,
   forget_imported_readers: ONCE,

@@ -24,6 +24,7 @@ const REFUSED = {
   'domains/transfer/sources/b.ts': "export * from '../../comments/list-sql.ts'",
   'domains/transfer/sources/d.ts': "export * from '../own-sql.ts'",
   'domains/readers/a.ts': "import type { FastifyRequest } from 'fastify'\nexport type A = FastifyRequest",
+  'domains/client-tokens/a.ts': "export * from '../discussions/discussions.ts'\nimport '../discussions/sql.ts'",
   'domains/readers/b.ts': "export * from '../comments/graphql.ts'",
   'domains/readers/graphql.ts': "export * from './rest.ts'",
   'domains/readers/rest.ts': "export * from './readers.ts'",

@@ -2,8 +2,9 @@ import { type Ctx, type NamedDiscussions, ofRequest, requireCaller } from '../..
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { countOfUnknown, type DiscussionName, findDiscussionId, findDiscussionIds } from '../discussions/discussions.ts'
-import type { DiscussionCount } from '../discussions/sql.ts'
 import { findDiscussionOfComment } from './sql.ts'
+
+type DiscussionCount = ReturnType<typeof countOfUnknown>
 
 // A token that names discussions sees no others: they are as unknown to it as another tenant's.
 

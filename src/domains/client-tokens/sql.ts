@@ -78,7 +78,8 @@ export const countTokensOfReader = async (sql: Sql, tenantId: Id, readerId: Id, 
 const COUNT = statement(
   'count_client_tokens',
   `SELECT count(*)::int AS count, min(expires_at) AS "firstEnd"
-   FROM (SELECT expires_at FROM client_tokens WHERE tenant_id = $1 AND expires_at > $2
+   FROM (SELECT expires_at FROM client_tokens
+     WHERE tenant_id = $1 AND expires_at > $2 AND expires_at < 'infinity'
      ORDER BY expires_at LIMIT $3) live`,
 )
 

@@ -16,7 +16,7 @@ import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { counted, externalIdSchema } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import { credentialOf } from '../../live/credentials.ts'
-import { selectDiscussions } from '../discussions/sql.ts'
+import { findDiscussion } from '../discussions/discussions.ts'
 import { ensureReader } from '../readers/readers.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import * as sql from './sql.ts'
@@ -154,10 +154,9 @@ export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput)
 }
 
 /** Throws `not_found`, as a ticket for an unknown discussion does. */
-async function requireDiscussions({ app, caller }: Ctx, ids: readonly Id[]): Promise<void> {
-  if (ids.length === 0 || caller === null) return
-  const found = ids.every(isId) ? await selectDiscussions(app.db.query, caller.tenant.id, ids) : []
-  if (found.length < ids.length) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+async function requireDiscussions(ctx: Ctx, ids: readonly Id[]): Promise<void> {
+  const found = ids.every(isId) ? await Promise.all(ids.map((id) => findDiscussion(ctx, id))) : [null]
+  if (found.includes(null)) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
 }
 
 function insertForReader({ app, caller }: Ctx, readerId: Id, row: sql.NewToken): Promise<void> {

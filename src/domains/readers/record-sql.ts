@@ -28,9 +28,11 @@ export const findReaderCalled = async (sql: Sql, tenantId: Id, externalId: strin
 
 const IDS = statement(
   'reader_ids_by_external_id',
-  `SELECT coalesce(m.into_id, r.id) AS id, r.external_id AS "externalId" FROM readers r
-   LEFT JOIN reader_merges m ON m.tenant_id = r.tenant_id AND m.alias_id = r.id
-   WHERE r.tenant_id = $1 AND r.external_id = ANY($2::text[])`,
+  `SELECT coalesce(m.into_id, r.id) AS id, r.external_id AS "externalId"
+   FROM (SELECT DISTINCT unnest($2::text[]) AS external_id) k CROSS JOIN LATERAL (
+     SELECT id, external_id FROM readers WHERE tenant_id = $1 AND external_id = k.external_id LIMIT 1) r
+   LEFT JOIN LATERAL (
+     SELECT into_id FROM reader_merges WHERE tenant_id = $1 AND alias_id = r.id LIMIT 1) m ON true`,
 )
 
 /** The readers with these external ids, or those into whom they were merged. */

@@ -4,7 +4,7 @@ import { recordAudit } from '../../core/audit.ts'
 import { type Capability, type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { type Id, isId, LAST_ID } from '../../core/ids.ts'
+import { FIRST_ID, type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import { searchSchema } from '../../core/search.ts'
@@ -57,9 +57,9 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
       ? await ctx.app.prisma.reader.findMany({
           where: {
             tenantId: tenant.id,
-            id: { lt: before },
             erasingAt: null,
-            ...(externalId !== null && { externalId }),
+            // The least id says nothing, but that the list is read in the order of its index.
+            ...(externalId === null ? { id: { gte: FIRST_ID, lt: before } } : { externalId, id: { lt: before } }),
           },
           orderBy: { id: 'desc' },
           take: size + 1,

@@ -1,5 +1,5 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { type Prisma, type Sql, statement, type TxSql } from '../../core/sql.ts'
+import { eachOf, type Prisma, type Sql, statement, type TxSql } from '../../core/sql.ts'
 import type { ReadItem } from './imported.ts'
 import { type Key, keyOf } from './keys.ts'
 import type { ImportFindings, TableUses, TransferCounts } from './report.ts'
@@ -185,7 +185,9 @@ export const selectWaitingRoots = (
 const BELOW = statement(
   'waiting_import_items_below',
   `WITH RECURSIVE below AS (
-     SELECT key, place, item FROM import_waiting WHERE tenant_id = $1 AND import_id = $2 AND comment_key = ANY($3::uuid[])
+     SELECT w.* FROM unnest($3::uuid[]) AS k (key) CROSS JOIN LATERAL (
+       SELECT key, place, item FROM import_waiting
+       WHERE tenant_id = $1 AND import_id = $2 AND comment_key = k.key OFFSET 0) w
      UNION ALL
      SELECT w.* FROM below b CROSS JOIN LATERAL (
        SELECT key, place, item FROM import_waiting
@@ -233,7 +235,9 @@ export async function findWaiting(prisma: Prisma, tenantId: Id, importId: Id, ke
 
 const DONE = statement(
   'delete_waiting_items',
-  'DELETE FROM import_waiting WHERE tenant_id = $1 AND import_id = $2 AND key = ANY($3::uuid[])',
+  // Nothing but the import itself writes what waits for it.
+  `DELETE FROM import_waiting
+   WHERE ${eachOf('import_waiting', '$3::uuid[]', 'tenant_id = $1 AND import_id = $2 AND key = k.key')}`,
 )
 
 export const deleteWaiting = async (sql: Sql, tenantId: Id, importId: Id, keys: readonly Key[]): Promise<void> => {

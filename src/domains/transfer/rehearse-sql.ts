@@ -33,7 +33,7 @@ export interface Standing {
 const STANDING = statement(
   'rehearse_comments',
   `SELECT c.id, c.depth, d.external_id AS page FROM comments c
-   JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
+   CROSS JOIN LATERAL (SELECT external_id FROM discussions WHERE tenant_id = $1 AND id = c.discussion_id LIMIT 1) d
    WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
 )
 

@@ -30,23 +30,27 @@ export async function listDeliveries(ctx: Ctx, args: ListArgs): Promise<Page<Del
   await getWebhookEndpoint(ctx, { id })
   const ids = idsBetween(from, to, after)
   const filter = { endpointId: id, eventType, from, to, ids }
-  const where =
+  const rows =
     status !== null && isRare(status)
-      ? { id: { in: await listDeliveryIds(ctx.app.db.query, tenant.id, status, filter, size + 1) } }
-      : {
-          endpointId: id,
-          ...(status !== null && { status }),
-          ...(eventType !== null && { eventType }),
-          createdAt: { ...(from !== null && { gte: from }), ...(to !== null && { lt: to }) },
-          id: ids,
-        }
-  const rows = await ctx.app.prisma.delivery.findMany({
-    where: { tenantId: tenant.id, ...where },
-    orderBy: { id: 'desc' },
-    take: size + 1,
-  })
+      ? await inOrder(ctx, await listDeliveryIds(ctx.app.db.query, tenant.id, status, filter, size + 1))
+      : await ctx.app.prisma.delivery.findMany({
+          where: {
+            tenantId: tenant.id,
+            endpointId: id,
+            ...(status !== null && { status }),
+            ...(eventType !== null && { eventType }),
+            createdAt: { ...(from !== null && { gte: from }), ...(to !== null && { lt: to }) },
+            id: ids,
+          },
+          orderBy: { id: 'desc' },
+          take: size + 1,
+        })
   return pageOf(rows, size, args, (delivery) => encodeCursor('deliveries', delivery.id))
 }
+
+/** Asked for in an order, PostgreSQL would read the whole list in that order to find them. */
+const inOrder = async (ctx: Ctx, ids: readonly Id[]): Promise<Delivery[]> =>
+  (await Promise.all(ids.map((id) => loadDelivery(ctx, id)))).filter((found) => found !== null)
 
 /**
  * Ids and rows are equally old, except for clock differences and long transactions: this bounds the
