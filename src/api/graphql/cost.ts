@@ -72,8 +72,8 @@ export function costOf(
 }
 
 /**
- * The cost of the dearest operation of a document: one for each value, a list's times its size. Null
- * as variables: the largest possible sizes; larger ones are refused by their list.
+ * The cost of the dearest operation of a document: one for each value, a list's times its size.
+ * Null as variables: the largest possible sizes; larger ones are refused by their list.
  */
 function costWith(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null): number {
   const operations = document.definitions.filter((each) => each.kind === Kind.OPERATION_DEFINITION)
