@@ -19,7 +19,7 @@ const namedIn = (folder: string): Record<string, string> => {
   return { ...dependencies, ...devDependencies }
 }
 
-describe.each(['.', 'examples'])('dependencies of %s', (folder) => {
+describe.each(['.', 'examples', 'test/ci'])('dependencies of %s', (folder) => {
   const { packages } = read(join(folder, 'package-lock.json'), lockSchema)
 
   test.each(Object.entries(namedIn(folder)))('%s is pinned to %s, the version of the lock file', (name, version) => {
