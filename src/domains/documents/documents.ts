@@ -1,11 +1,10 @@
-import { type AuditRecord, recordAudit } from '../../core/audit.ts'
+import { recordAudit, type Recorder, recorderFor } from '../../core/audit.ts'
 import { type App, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { sha256Hex } from '../../core/crypto.ts'
 import { badCursor, decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { type FieldError, ServiceError, validationFailed } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
-import type { TxSql } from '../../core/sql.ts'
 import { pointer } from '../../core/validate.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { type ManifestEntry, readManifest } from './manifest.ts'
@@ -51,8 +50,7 @@ const toDocument = ({ id, aliases, body, createdAt }: Row): KnownDocument => ({
  */
 export function addDocuments(ctx: Ctx, manifest: unknown, check: CheckDocument): Promise<KnownDocument[]> {
   const { tenant } = requireCaller(ctx)
-  const record = (sql: TxSql, entry: AuditRecord): Promise<void> => recordAudit(sql, ctx, entry)
-  return addDocumentsOf(ctx.app, tenant.id, readManifest(manifest), check, record)
+  return addDocumentsOf(ctx.app, tenant.id, readManifest(manifest), check, recorderFor(ctx))
 }
 
 /** The same for any actor of the tenant. `record` writes the audit entry in its transaction. */
@@ -61,7 +59,7 @@ export async function addDocumentsOf(
   tenantId: Id,
   entries: readonly ManifestEntry[],
   check: CheckDocument,
-  record: (sql: TxSql, entry: AuditRecord) => Promise<void>,
+  record: Recorder,
 ): Promise<KnownDocument[]> {
   requireSound(entries, check)
   const named = entries.map(({ id, body }) => ({ alias: id, documentId: documentIdOf(body), body }))
