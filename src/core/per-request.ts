@@ -31,7 +31,9 @@ interface SomeRows {
   id: { in: Id[] }
 }
 
-/** A row of the caller's tenant by its id; null if there is none. `find` reads those of a request. */
+/**
+ * A row of the caller's tenant by its id; null if there is none. `find` reads those of a request.
+ */
 export const rowPerRequest = <Row extends { id: Id }>(
   find: (ctx: Ctx, where: SomeRows) => Promise<readonly Row[]>,
 ): ((ctx: Ctx, id: Id) => Promise<Row | null>) =>

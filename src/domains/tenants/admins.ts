@@ -109,7 +109,9 @@ export function findMe(ctx: Ctx): SignedInAdmin {
   return { id, email, tenant: { id: tenant.id, slug: tenant.slug }, expiresAt }
 }
 
-/** An admin's id and e-mail address; null if there is none. One statement serves all of a request. */
+/**
+ * An admin's id and e-mail address; null if there is none. One statement serves all of a request.
+ */
 export const findAdminOf = rowPerRequest<Pick<Admin, 'id' | 'email'>>((ctx, where) =>
   ctx.app.prisma.admin.findMany({ where, select: { id: true, email: true } }),
 )
