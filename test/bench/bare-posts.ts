@@ -49,15 +49,13 @@ export async function openBare(
   const one = async (): Promise<void> => {
     const id = newId()
     const authorId = authorIds[n % READERS] ?? ''
-    const author = { id: authorId, externalId: authorId, name: 'Reader', avatarUrl: null, profileUrl: null }
-    const actor = JSON.stringify({ kind: 'reader', readerId: authorId, externalId: authorId })
+    const actor = { kind: 'reader', readerId: authorId, externalId: authorId } as const
     const discussionId = discussions[(n++ * 7919) % discussionCount] ?? ''
     const body = `${BODY} (${n})`
     const bodyHtml = `<p>${body}</p>\n`
     const text = { body, bodyHtml }
-    const comment = JSON.stringify({ id, discussionId, parentId: null, depth: -1, author, ...text, status: 'approved' })
-    const ids = { tenantId, discussionId, parentId: null, id, authorId, createdEventId: newId(), replyEventId: newId() }
-    const rest = { flags: false, asks: false, maxDepth: 10, actor, comment, trace: null }
+    const ids = { tenantId, discussionId, parentId: null, id, authorId, createdEventId: newId(), replyEventId: null }
+    const rest = { flags: false, asks: false, maxDepth: 10, actor, trace: null }
     await insertPatiently(db.query, { ...ids, ...judgeText(body, bodyHtml, tenantSettings({})), ...text, ...rest })
   }
   return {

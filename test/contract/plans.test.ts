@@ -13,7 +13,6 @@ import { lockReadersOfItems } from '../../src/domains/transfer/store-sql.ts'
 import { selectFacts } from '../../src/domains/transfer/store-threads-sql.ts'
 import { discussionsOf, removeReaders } from '../../src/domains/transfer/undo-sql.ts'
 import { explaining, type PlanMode } from '../harness/costs.ts'
-import { onServer } from '../harness/database.ts'
 import { loadStatements } from '../../src/build/statements.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -87,12 +86,7 @@ async function costsOfStatement(
   return costs
 }
 
-const WRITES = [
-  'create_unlocked_comment',
-  'create_unlocked_plain_comments',
-  'create_unlocked_comments',
-  'write_unlocked_reactions',
-] as const
+const WRITES = ['create_comment', 'create_comments', 'write_unlocked_reactions'] as const
 
 const WHOLE_TABLE = /Seq Scan on (comments|discussions|readers|reactions)/
 
@@ -109,9 +103,7 @@ test('no write reads a whole table, or costs more in a discussion that has grown
     const headers = await service.as('ann')
     await service.call('POST', `/comments/${parentId}/reactions`, { body: { type: 'like' }, headers })
   })
-  // On the embedded database's one connection comments come one after the other.
-  const expected = WRITES.filter((name) => onServer || name !== 'create_unlocked_plain_comments')
-  expect([...costs.keys()].toSorted()).toEqual(expected.toSorted())
+  expect([...costs.keys()].toSorted()).toEqual(WRITES.toSorted())
   for (const [name, { now, grown, plan }] of costs) {
     expect(grown, name).toBeLessThan(now + 60)
     expect(plan, name).not.toMatch(WHOLE_TABLE)

@@ -83,7 +83,7 @@ describe('traces at a collector', () => {
       },
       resource: { 'service.name': 'engagement-service', 'deployment.environment.name': 'test' },
     })
-    await vi.waitFor(() => expect(childrenOf(request)).toContain('create_unlocked_comment'))
+    await vi.waitFor(() => expect(childrenOf(request)).toContain('create_comment'))
     if (service.databaseUrl !== null) {
       await vi.waitFor(() =>
         expect(childrenOf(request)).toEqual(expect.arrayContaining(['publish discussion', 'publish work'])),

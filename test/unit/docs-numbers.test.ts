@@ -133,7 +133,7 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
   [
     'guides/moving.md',
     'more than {} characters as Markdown',
-    constant('domains/comments/comments.ts', 'MAX_BODY_LENGTH'),
+    constant('domains/comments/fields.ts', 'MAX_BODY_LENGTH'),
   ],
   [
     LIMITS,
@@ -150,7 +150,7 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
     'a subscription have {} characters together',
     constant('api/graphql-sse/event-stream.ts', 'MAX_SUBSCRIPTION_LENGTH'),
   ],
-  [LIMITS, 'one request have {} characters', constant('domains/comments/comments.ts', 'MAX_BODY_LENGTH')],
+  [LIMITS, 'one request have {} characters', constant('domains/comments/fields.ts', 'MAX_BODY_LENGTH')],
   [LIMITS, '`rateLimit.burst` | {} a second, {} at once', defaults.rateLimit.perSecond, defaults.rateLimit.burst],
   [LIMITS, '`clientToken.burst` | {} a second, {} at once', defaults.clientToken.perSecond, defaults.clientToken.burst],
   [

@@ -12,6 +12,7 @@ import {
 
 import type { App } from '../../core/context.ts'
 import { sha256 } from '../../core/crypto.ts'
+import { SHOWN_COLUMNS } from '../../domains/comments/fields.ts'
 import { check } from './prepare.ts'
 import { schema } from './schema.ts'
 
@@ -46,26 +47,7 @@ const FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   CommentConnection: new Set(['edges', 'nodes', 'pageInfo', 'totalCount']),
   CommentEdge: new Set(['cursor', 'node']),
   PageInfo: new Set(['hasNextPage', 'hasPreviousPage', 'startCursor', 'endCursor']),
-  Comment: new Set([
-    'id',
-    'discussionId',
-    'parentId',
-    'depth',
-    'author',
-    'body',
-    'bodyHtml',
-    'status',
-    'pinnedAt',
-    'editedAt',
-    'deletedAt',
-    'revision',
-    'replyCount',
-    'reactionCounts',
-    'reactionGroups',
-    'viewerReaction',
-    'createdAt',
-    'replies',
-  ]),
+  Comment: new Set([...SHOWN_COLUMNS, 'author', 'reactionGroups', 'viewerReaction', 'replies']),
   ReactionGroup: new Set(['type', 'count', 'viewerHasReacted']),
   Reader: new Set(['id', 'externalId', 'name', 'avatarUrl', 'profileUrl']),
 }

@@ -1,109 +1,82 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { Reader } from '../readers/readers.ts'
+import {
+  type Column,
+  COLUMNS,
+  FIELDS,
+  JSON_FIELDS,
+  type InJson,
+  type NamesOf,
+  SHOWN_COLUMNS,
+  type ShownColumn,
+  type Stored,
+} from './fields.ts'
 
 /** A comment's state in an answer. Only the public gets `withheld`: pending or rejected. */
 export type ShownStatus = CommentStatus | 'withheld'
 
+type Shown = { [Name in ShownColumn]: InJson<Stored[Name]> }
+
 /** A comment as everybody gets it: REST, GraphQL, streams and webhooks. Times are RFC 3339. */
-export interface Comment {
-  id: Id
-  discussionId: Id
-  parentId: Id | null
-  depth: number
+export interface Comment extends Omit<Shown, 'status'> {
   author: Reader | null
-  body: string | null
-  bodyHtml: string | null
   status: ShownStatus
-  pinnedAt: string | null
-  editedAt: string | null
-  deletedAt: string | null
-  revision: number
-  replyCount: number
-  reactionCounts: Record<string, number>
   /**
    * Absent where it is still to be looked up; null in events, which are the same for all viewers.
    */
   viewerReaction?: string | null
-  createdAt: string
 }
 
-/** Strings of a comment that are no text of its author. */
-type NoText =
-  | 'id'
-  | 'discussionId'
-  | 'parentId'
-  | 'pinnedAt'
-  | 'editedAt'
-  | 'deletedAt'
-  | 'viewerReaction'
-  | 'createdAt'
-
-type StringField = { [Name in keyof Comment]-?: string extends Comment[Name] ? Name : never }[keyof Comment]
-
-/**
- * The text of a comment. A string must be in `NO_TEXT`, or in `NoText`: else it would stay in what
- * is told of a comment without its text, and after an erasure.
- */
-export type CommentText = Record<Exclude<StringField, NoText>, string | null>
+/** The text of a comment. */
+export type CommentText = Pick<Shown, NamesOf<{ isText: true }>>
 
 const WITHOUT_TEXT: Record<keyof CommentText, null> = NO_TEXT
 
-/** Instants are texts in the JSON, dates in a row. */
-type Instant = 'pinnedAt' | 'editedAt' | 'deletedAt'
-
 /** A comment's row, with its author's profile. */
-export interface CommentRow extends Omit<Comment, 'author' | 'status' | 'viewerReaction' | 'createdAt' | Instant> {
-  authorId: Id | null
+export interface CommentRow extends Pick<Stored, ShownColumn | 'authorId'> {
   authorExternalId: string | null
   authorName: string | null
   authorAvatarUrl: string | null
   authorProfileUrl: string | null
-  status: CommentStatus
   /** Only the author's ban in shadow holds it: to them it is approved. */
   inShadow: boolean
-  pinnedAt: Date | null
-  editedAt: Date | null
-  deletedAt: Date | null
-  createdAt: Date
 }
 
 /** SQL: whether only its author's ban in shadow holds a row of `comments`. */
 export const inShadow = (comment: string): string =>
   `(${comment}.status = 'pending' AND ${comment}.hold_reason IS NOT DISTINCT FROM 'shadow_ban')`
 
-const COLUMNS = {
-  id: 'c.id',
-  discussionId: 'c.discussion_id',
-  parentId: 'c.parent_id',
-  depth: 'c.depth',
-  authorId: 'c.author_id',
+const BESIDE = {
   authorExternalId: 'r.external_id',
   authorName: 'r.name',
   authorAvatarUrl: 'r.avatar_url',
   authorProfileUrl: 'r.profile_url',
-  body: 'c.body',
-  bodyHtml: 'c.body_html',
-  status: 'c.status::text',
   inShadow: inShadow('c'),
-  pinnedAt: 'c.pinned_at',
-  editedAt: 'c.edited_at',
-  deletedAt: 'c.deleted_at',
-  revision: 'c.revision',
-  replyCount: 'c.reply_count',
-  reactionCounts: 'c.reaction_counts',
-  createdAt: 'c.created_at',
-} satisfies Record<keyof CommentRow, string>
+} satisfies Record<Exclude<keyof CommentRow, Column>, string>
 
-/** SQL: these columns of `comments c` and its author `readers r`, named as in CommentRow. */
-export const columnsOf = (names: readonly (keyof CommentRow)[]): string =>
-  names.map((name) => `${COLUMNS[name]} AS "${name}"`).join(', ')
+/** SQL: a column of `comments c`, as the driver reads it: an enum as text. */
+const storedIn = (name: Column): string =>
+  `c.${toSnakeCase(name)}${FIELDS[name].type === 'comment_status' ? '::text' : ''}`
 
-export const COMMENT_FIELDS = Object.keys(COLUMNS) as (keyof CommentRow)[]
+const SQL_OF = {
+  ...(Object.fromEntries(COLUMNS.map((name) => [name, storedIn(name)])) as Record<Column, string>),
+  ...BESIDE,
+}
 
-export const COMMENT_COLUMNS = columnsOf(COMMENT_FIELDS)
+/** SQL: these columns of `comments c` and its author `readers r`, under these names. */
+export const columnsOf = (names: readonly (keyof typeof SQL_OF)[]): string =>
+  names.map((name) => `${SQL_OF[name]} AS "${name}"`).join(', ')
+
+const FIELDS_OF_ROW: readonly (keyof CommentRow)[] = [
+  ...SHOWN_COLUMNS,
+  'authorId',
+  ...(Object.keys(BESIDE) as (keyof typeof BESIDE)[]),
+]
+
+export const COMMENT_COLUMNS = columnsOf(FIELDS_OF_ROW)
 
 /** The bytes of a row's long texts; the other columns are short. */
 export const COMMENT_BYTES = `octet_length(coalesce(body, '')) + octet_length(coalesce("bodyHtml", ''))`
@@ -142,24 +115,20 @@ export const toAuthorsComment = (row: CommentRow): Comment =>
 
 export const toPublicComment = (row: CommentRow): Comment => publicForm(toComment(row))
 
+const OF_ROW = JSON_FIELDS.filter((name) => name !== 'viewerReaction')
+
+/** The fields that a comment may lack. */
+export const NULLS = Object.fromEntries(
+  SHOWN_COLUMNS.filter((name) => 'isNullable' in FIELDS[name]).map((name) => [name, null]),
+) as Record<Extract<ShownColumn, NamesOf<{ isNullable: true }>>, null>
+
 export function toComment(row: CommentRow): Comment {
-  const comment: Comment = {
-    id: row.id,
-    discussionId: row.discussionId,
-    parentId: row.parentId,
-    depth: row.depth,
-    author: authorOf(row),
-    body: row.body,
-    bodyHtml: row.bodyHtml,
-    status: row.status,
-    pinnedAt: row.pinnedAt?.toISOString() ?? null,
-    editedAt: row.editedAt?.toISOString() ?? null,
-    deletedAt: row.deletedAt?.toISOString() ?? null,
-    revision: row.revision,
-    replyCount: row.replyCount,
-    reactionCounts: row.reactionCounts,
-    createdAt: row.createdAt.toISOString(),
+  const json: Partial<Record<keyof Comment, unknown>> = {}
+  for (const name of OF_ROW) {
+    const value = name === 'author' ? authorOf(row) : row[name]
+    json[name] = value instanceof Date ? value.toISOString() : value
   }
+  const comment = json as Comment
   return row.status === 'deleted' ? { ...comment, author: null, ...WITHOUT_TEXT } : comment
 }
 

@@ -5,7 +5,6 @@ import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/shared-reads.ts'
-import { atMost, noNul, trimMarkdown } from '../../core/texts.ts'
 import {
   type Comment,
   type CommentRow,
@@ -19,15 +18,6 @@ import { authorsComment, seenByViewer, shadowIn } from './shadow.ts'
 
 /** The number of reactions of each type. */
 export const reactionCountsSchema = z.record(z.string(), z.int().min(1))
-
-export const MAX_BODY_LENGTH = 10_000
-
-export const bodySchema = noNul(atMost(MAX_BODY_LENGTH, z.string().overwrite(trimMarkdown).min(1)))
-
-/** A reader's input for a new comment, beside its place. */
-export const newCommentSchema = z.object({
-  body: bodySchema.describe('Markdown, 1 to 10 000 characters after trimming.'),
-})
 
 /** One comment. Throws `not_found`, also if the caller may not see it. */
 export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {

@@ -1,46 +1,23 @@
-import type { Audience } from '../../core/events.ts'
+import type { Audience, EventActor } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
 import type { IfLocked } from '../../core/shared-writer.ts'
 import { type Param, type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
 import { banIn } from '../readers/bans.ts'
+import { inShadow } from './comment.ts'
+import { type Field, FIELDS, GIVEN, JSON_FIELDS, type NamesOf, type Stored } from './fields.ts'
 import { approvedComments, repeatsText, repetitionsSince } from './history-sql.ts'
-import { type CommentRow, inShadow } from './comment.ts'
 import type { HoldPolicy, Judgement } from './rules.ts'
 
-/** A placeholder for the depth in a new comment's JSON: only the statement knows the depth. */
-export const UNKNOWN_DEPTH = -1
-
-/**
- * Where the statement inserts the depth. Text in the JSON cannot contain it, because its quotes are
- * escaped.
- */
-const DEPTH_SLOT = `"depth":${UNKNOWN_DEPTH}`
-
-/** What the JSON of a comment to create says of its status, until the statement has decided. */
-const STATUS_SLOT = '"status":"approved"'
-
-/** Fields that a new comment gets from the defaults of its columns. */
-type Default = 'pinnedAt' | 'editedAt' | 'deletedAt' | 'revision' | 'replyCount' | 'reactionCounts'
-type OfReader = 'authorExternalId' | 'authorName' | 'authorAvatarUrl' | 'authorProfileUrl'
-/** Fields that the statement decides. */
-type Decided = 'depth' | 'status' | 'inShadow' | 'createdAt'
-type Given = Pick<CommentRow, Exclude<keyof CommentRow, Default | OfReader | Decided>>
-
-/** One comment to create. Arrays of these, column by column, are the statement's parameters. */
-export interface CreateRow extends Judgement, HoldPolicy, Given {
+/** One comment to create. */
+export interface CreateRow extends Pick<Stored, NamesOf<{ by: 'caller' }>>, Judgement, HoldPolicy {
   tenantId: Id
   authorId: Id
-  body: string
-  bodyHtml: string
   maxDepth: number
   createdEventId: Id
   /** Null for a comment at the top level. */
   replyEventId: Id | null
-  /** The event's actor, as JSON. */
-  actor: string
-  /** The comment, JSON text, with UNKNOWN_DEPTH and the status `approved`. */
-  comment: string
+  actor: EventActor
   /** The request's trace; null if it has none. */
   trace: string | null
 }
@@ -60,9 +37,6 @@ export type CreateOutcome =
 
 export interface CreateResult {
   outcome: CreateOutcome
-  depth: number
-  /** The outcome of the rules and the author's history. */
-  status: 'approved' | 'pending'
   /** Only the author's ban in shadow holds it: the answer says that it is approved. */
   inShadow: boolean
   /** Whether it is in a moderation queue. */
@@ -84,36 +58,30 @@ export interface CreateResult {
   deliveries: number
 }
 
-/** The given columns of a new comment, with their types. Its JSON has the same values. */
-const GIVEN = {
-  tenantId: 'uuid',
-  discussionId: 'uuid',
-  parentId: 'uuid',
-  id: 'uuid',
-  authorId: 'uuid',
-  body: 'text',
-  bodyHtml: 'text',
-  textDigest: 'bigint',
-} as const satisfies Record<keyof Given | 'tenantId' | 'textDigest', string>
-
-/** Further parameters of the statement. */
+/** What the statements take beside the given columns of a comment. */
 const BESIDE = {
+  tenantId: 'uuid',
   repeats: 'bool',
+  approvedBelow: 'int',
   reason: 'text',
   flags: 'bool',
-  createdEventId: 'uuid',
-  actor: 'text',
-  comment: 'text',
-  trace: 'text',
-  approvedBelow: 'int',
   asks: 'bool',
   maxDepth: 'int',
+  createdEventId: 'uuid',
   replyEventId: 'uuid',
-} as const satisfies Record<Exclude<keyof CreateRow, keyof typeof GIVEN>, string>
+  actor: 'json',
+  trace: 'text',
+} as const satisfies Record<Exclude<keyof CreateRow, (typeof GIVEN)[number]>, string>
+
+const TYPES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(GIVEN.map((name) => [name, FIELDS[name].type])),
+  ...BESIDE,
+}
+const INPUT = Object.keys(TYPES) as (keyof CreateRow)[]
 
 /**
- * Fields that need not be passed if none of the comments is a reply, of a tenant with a classifier,
- * or judged by its author's number of comments; with the SQL for their value then.
+ * What a plain comment has of these: no reply, of a tenant with neither a classifier nor a rule for
+ * first comments.
  */
 const PLAIN: Partial<Record<keyof CreateRow, string>> = {
   parentId: 'NULL::uuid',
@@ -122,159 +90,226 @@ const PLAIN: Partial<Record<keyof CreateRow, string>> = {
   maxDepth: '0',
   replyEventId: 'NULL::uuid',
 }
+const OF_ONE = INPUT.filter((name) => PLAIN[name] === undefined)
 
 const isPlain = ({ parentId, approvedBelow, asks }: CreateRow): boolean =>
   parentId === null && approvedBelow === 0 && !asks
 
-const ALL = Object.entries({ ...GIVEN, ...BESIDE }) as [keyof CreateRow, string][]
-const INPUT = { plain: ALL.filter(([field]) => PLAIN[field] === undefined), any: ALL }
+// Parts of both statements.
 
-const COLUMNS = Object.keys(GIVEN) as (keyof typeof GIVEN)[]
+/** SQL: locks the discussion of a row of input. */
+const discussion = (waits: string): string => `
+  SELECT * FROM (
+    SELECT tenant_id, id, state, seq FROM discussions
+    WHERE ${waits} AND tenant_id = i.tenant_id AND id = i.discussion_id FOR NO KEY UPDATE
+  ) waiting
+  UNION ALL
+  SELECT * FROM (
+    SELECT tenant_id, id, state, seq FROM discussions
+    WHERE NOT ${waits} AND tenant_id = i.tenant_id AND id = i.discussion_id FOR NO KEY UPDATE SKIP LOCKED
+  ) skipping LIMIT 1`
 
-/**
- * Always true. Makes PostgreSQL expect one row, whose discussion or parent it looks up by key. It
- * expects ten rows of an array, for which it would read a table of some thousand rows.
- */
-const FEW = 'n BETWEEN 1 AND 1000000'
+/** SQL: the outcome for a comment whose discussion could not be locked. */
+const notLocked = (waits: string): string => `coalesce((
+  SELECT 'busy' FROM discussions WHERE NOT ${waits} AND tenant_id = i.tenant_id AND id = i.discussion_id), 'not_found')`
 
-interface Shape {
-  /** Follows the locking clause. */
-  ifLocked: '' | 'SKIP LOCKED'
-  /** The outcome of a comment whose discussion could not be locked. */
-  otherwise: (tenant: string, discussion: string) => string
-  /** Whether all comments are plain: `PLAIN`. */
-  arePlain: boolean
-  /** Whether it creates one comment, whose fields are the parameters. */
-  isOne: boolean
-}
+/** SQL: the author `a` of a row of input. */
+const AUTHOR = `LEFT JOIN LATERAL (
+    SELECT r.id, author, ${banIn('r', '$2::timestamptz')} AS ban FROM readers r
+    CROSS JOIN LATERAL (
+      SELECT r.id, r.external_id AS "externalId", r.name, r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl"
+    ) author
+    WHERE r.tenant_id = i.tenant_id AND r.id = i.author_id AND r.erasing_at IS NULL LIMIT 1
+  ) a ON true`
 
-/**
- * Creates any number of comments in one statement, which is one transaction: rules, comments,
- * counters, numbers, events, deliveries. Discussions are locked in the order of their ids and
- * before comments, so that two batches never deadlock. A refused row has its own outcome and does
- * not affect the others.
- *
- * Its plan must be good while PostgreSQL has no statistics of the tables. `IS NOT DISTINCT FROM`
- * keeps it from searching for a parent among all comments of the discussion, which took 0.7 s a
- * statement in a new, busy one. LATERAL keeps it from reading all discussions or readers. Each part
- * of a plan costs time even if it finds nothing: the parts that plain comments do not need are left
- * out, and a single comment is not an array. The input is in subselects, which hide the arrays'
- * lengths: otherwise PostgreSQL would estimate a plan for that length to be cheaper, and plan each
- * execution again. OFFSET 0 keeps a part from being merged into the next one, which would compute
- * it several times.
- */
-const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, arePlain, isOne }: Shape) => {
-  const unlessPlain = (sql: string): string => (arePlain ? '' : sql)
-  const ofMany = (sql: string): string => (isOne ? '' : sql)
-  const input = arePlain ? INPUT.plain : INPUT.any
-  const [now, repetitionsFrom] = [`$${input.length + 1}::timestamptz`, `$${input.length + 2}::uuid`]
-  const ofOne = Object.fromEntries(input.map(([field, type], index) => [field, `$${index + 1}::${type}`]))
-  /** A field of the row in `from`, or a parameter if there is only one row. */
-  const given = (field: keyof CreateRow, from?: string): string =>
-    (arePlain ? PLAIN[field] : undefined) ??
-    (isOne ? ofOne[field] : undefined) ??
-    (from === undefined ? toSnakeCase(field) : `${from}.${toSnakeCase(field)}`)
-  const [tenant, discussion] = [given('tenantId', 'i'), given('discussionId', 'i')]
-  return statement(
-    name,
-    `WITH ${ofMany(`input AS (
-     SELECT * FROM unnest(${input.map(([, type], index) => `(SELECT $${index + 1}::${type}[])`).join(', ')}) WITH ORDINALITY
-     AS t (${input.map(([field]) => toSnakeCase(field)).join(', ')}, n)
-   ),`)}
-   locked AS MATERIALIZED (
-     ${ofMany(`SELECT l.* FROM (SELECT DISTINCT tenant_id, discussion_id FROM input ORDER BY 1, 2) i
-     CROSS JOIN LATERAL (`)}
-       SELECT d.tenant_id, d.id, d.state, d.seq FROM discussions d
-       WHERE d.tenant_id = ${tenant} AND d.id = ${discussion} FOR NO KEY UPDATE OF d ${ifLocked}
-     ${ofMany(') l')}
-   ),${unlessPlain(`
-   parents AS MATERIALIZED (
-     SELECT p.tenant_id, p.id, p.discussion_id, p.depth, p.author_id, p.status = 'approved' AS is_open FROM locked l
-     JOIN input i ON i.tenant_id = l.tenant_id AND i.discussion_id = l.id
-     JOIN comments p ON p.tenant_id = i.tenant_id AND p.id = i.parent_id
-     WHERE p.discussion_id IS NOT DISTINCT FROM i.discussion_id
-       AND (p.status IS NOT DISTINCT FROM 'approved' OR (p.author_id = i.author_id AND ${inShadow('p')}))
-     FOR NO KEY UPDATE OF p
-   ),`)}
-   judged AS (
-     SELECT i.*, l.seq AS last_seq, a.ban IS NOT DISTINCT FROM 'shadow' AS in_shadow,
-       ${arePlain ? '0 AS depth' : 'coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id, pr.external_id AS recipient_external_id'},
-       CASE
-         WHEN l.id IS NULL THEN ${otherwise(tenant, discussion)}
-         WHEN a.id IS NULL THEN 'unavailable'
-         WHEN l.state = 'archived' THEN 'discussion_archived'
-         WHEN l.state = 'locked' THEN 'discussion_locked'
-         WHEN a.ban = 'open' THEN 'reader_banned'
-         ${unlessPlain(`WHEN i.parent_id IS NOT NULL AND (p.id IS NULL OR NOT (p.is_open OR a.ban IS NOT DISTINCT FROM 'shadow'))
-           THEN 'parent_not_found'
-         WHEN p.depth + 1 > i.max_depth THEN 'too_deep'`)}
-         ELSE 'created'
-       END AS outcome
-     FROM ${isOne ? '(SELECT 1::bigint AS n)' : 'input'} i
-     LEFT JOIN LATERAL (
-       SELECT id, ${banIn('readers', now)} AS ban FROM readers
-       WHERE tenant_id = ${tenant} AND id = ${given('authorId', 'i')} AND erasing_at IS NULL LIMIT 1
-     ) a ON true
-     LEFT JOIN locked l ON ${isOne ? 'true' : 'l.tenant_id = i.tenant_id AND l.id = i.discussion_id'}${unlessPlain(`
-     LEFT JOIN (SELECT DISTINCT * FROM parents) p
-       ON p.tenant_id = i.tenant_id AND p.id = i.parent_id AND p.discussion_id = i.discussion_id
-     LEFT JOIN readers pr ON pr.tenant_id = p.tenant_id AND pr.id = p.author_id`)}
-     OFFSET 0
-   ),
+/** SQL: the rules' decision on each row of `judged`. OFFSET 0 has the verdict computed once. */
+const decided = (since: string): string => `
    ruled AS (
      SELECT *, outcome = 'created' AS is_created, CASE
        WHEN outcome <> 'created' THEN NULL
-       WHEN ${given('repeats', 'judged')} AND ${given('textDigest', 'judged')} IS NOT NULL
-         AND ${repeatsText(given('tenantId', 'judged'), given('authorId', 'judged'), given('textDigest', 'judged'), repetitionsFrom)}
+       WHEN repeats AND text_digest IS NOT NULL
+         AND ${repeatsText('judged.tenant_id', 'judged.author_id', 'judged.text_digest', since)}
        THEN 'repeated_text'
-       WHEN ${given('approvedBelow', 'judged')} > 0
-         AND ${approvedComments(given('tenantId', 'judged'), given('authorId', 'judged'), given('approvedBelow', 'judged'))} < ${given('approvedBelow', 'judged')}
+       WHEN approved_below > 0
+         AND ${approvedComments('judged.tenant_id', 'judged.author_id', 'judged.approved_below')} < approved_below
        THEN 'first_comments'
-       ELSE ${given('reason', 'judged')}
+       ELSE reason
      END AS verdict
      FROM judged OFFSET 0
    ),
    decided AS (
-     SELECT *, CASE WHEN in_shadow OR ${given('asks')} OR (verdict IS NOT NULL AND NOT ${given('flags')})
-         THEN 'pending' ELSE 'approved' END AS status,
-       CASE WHEN in_shadow AND (verdict IS NULL OR ${given('flags')}) THEN 'shadow_ban'
-         ELSE coalesce(verdict, CASE WHEN ${given('asks')} THEN 'classifier' END) END AS hold_reason,
-       verdict IS NOT NULL AND ${given('flags')} AND NOT in_shadow AS flagged,
-       is_created AND ${given('asks')} AND NOT in_shadow AND (verdict IS NULL OR ${given('flags')}) AS is_asked
+     SELECT *, CASE WHEN in_shadow OR asks OR (verdict IS NOT NULL AND NOT flags) THEN 'pending' ELSE 'approved' END AS status,
+       CASE WHEN in_shadow AND (verdict IS NULL OR flags) THEN 'shadow_ban'
+         ELSE coalesce(verdict, CASE WHEN asks THEN 'classifier' END) END AS hold_reason,
+       verdict IS NOT NULL AND flags AND NOT in_shadow AS flagged,
+       is_created AND asks AND NOT in_shadow AND (verdict IS NULL OR flags) AS is_asked,
+       to_char($2::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS created_at
      FROM ruled
+   )`
+
+/**
+ * SQL: the JSON of a new comment `d`. PostgreSQL writes a row without spaces, in the order of its
+ * columns: the bytes are those of `JSON.stringify`.
+ */
+const COMMENT = `SELECT ${JSON_FIELDS.map((name) => {
+  if (name === 'author') return 'd.author'
+  const field: Field = FIELDS[name]
+  const value = field.by === 'viewer' ? 'NULL' : field.by === 'default' ? field.initially : `d.${toSnakeCase(name)}`
+  return `${value} AS "${name}"`
+}).join(', ')}`
+
+const AUDIENCE = `CASE WHEN d.status = 'approved' THEN 'public' WHEN d.hold_reason = 'shadow_ban' THEN 'recipient' ELSE 'tenant' END`
+
+const COLUMNS = GIVEN.map(toSnakeCase).join(', ')
+
+const CREATED = `
+   created AS (
+     INSERT INTO comments (tenant_id, ${COLUMNS}, depth, status, hold_reason, flagged, first_approved_at, created_at)
+     SELECT tenant_id, ${COLUMNS}, depth, status::comment_status, hold_reason, flagged,
+       CASE WHEN status = 'approved' THEN $2::timestamptz END, $2
+     FROM numbered WHERE is_created
+   )`
+
+/** SQL: the events of the new comments. */
+const COMMENT_CREATED = `
+   SELECT n, tenant_id, discussion_id, seq, created_event_id AS event_id, 'comment_created' AS type, audience,
+     CASE WHEN audience = 'recipient' THEN author_id END AS recipient_id, actor, row_to_json(data) AS data, trace
+   FROM numbered CROSS JOIN LATERAL (SELECT comment) data WHERE is_created`
+
+const LOGGED = `
+   logged AS (
+     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data, trace)
+     SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, $2, actor, data, trace FROM happened
    ),
+   queued AS (${queueDeliveries('happened')})`
+
+const RESULT = `n.outcome, n.is_asked AS "isAsked", n.hold_reason IS NOT DISTINCT FROM 'shadow_ban' AS "inShadow",
+     n.is_created AND (n.status = 'pending' OR n.flagged) AS "isQueued", n.seq, n.audience,
+     CASE WHEN n.is_created THEN row_to_json(created)::text END AS data, (SELECT count(*) FROM queued) AS deliveries`
+
+/**
+ * Creates one plain comment. $1: whether to wait for a locked discussion; $2: now; $3: see
+ * `repeatsText`; then the comment. See `createMany`.
+ */
+const createOne = statement(
+  'create_comment',
+  `WITH input AS NOT MATERIALIZED (
+     SELECT 0 AS n, ${INPUT.map((name) => `${PLAIN[name] ?? `$${OF_ONE.indexOf(name) + 4}::${TYPES[name]}`} AS ${toSnakeCase(name)}`).join(', ')}
+   ),
+   locked AS MATERIALIZED (
+     SELECT d.* FROM input i CROSS JOIN LATERAL (${discussion('$1')}) d
+   ),
+   judged AS (
+     SELECT i.*, l.seq AS last_seq, a.author, a.ban IS NOT DISTINCT FROM 'shadow' AS in_shadow, 0 AS depth,
+       CASE
+         WHEN l.id IS NULL THEN ${notLocked('$1')}
+         WHEN a.id IS NULL THEN 'unavailable'
+         WHEN l.state = 'archived' THEN 'discussion_archived'
+         WHEN l.state = 'locked' THEN 'discussion_locked'
+         WHEN a.ban = 'open' THEN 'reader_banned'
+         ELSE 'created'
+       END AS outcome
+     FROM input i LEFT JOIN locked l ON true ${AUTHOR} OFFSET 0
+   ),${decided('$3::uuid')},
    numbered AS MATERIALIZED (
-     SELECT d.*, ${unlessPlain('s.notifies,')} ${filledIn(given('comment'))} AS filled,
-       CASE WHEN status = 'approved' THEN 'public' WHEN hold_reason = 'shadow_ban' THEN 'recipient' ELSE 'tenant' END AS audience,
-       CASE WHEN is_created THEN last_seq ${unlessPlain('- s.notifies')} + ${
-         isOne
-           ? '1'
-           : `sum(${arePlain ? '1' : '1 + s.notifies'})
-              FILTER (WHERE is_created) OVER (PARTITION BY tenant_id, discussion_id ORDER BY n)`
-       } END AS seq
-     FROM decided d${unlessPlain(`
-     CROSS JOIN LATERAL (
-       SELECT CASE WHEN is_created AND status = 'approved' AND recipient_id <> author_id THEN 1 ELSE 0 END AS notifies
-     ) s`)}
+     SELECT d.*, CASE WHEN is_created THEN row_to_json(comment) END AS comment, ${AUDIENCE} AS audience,
+       CASE WHEN is_created THEN last_seq + 1 END AS seq
+     FROM decided d CROSS JOIN LATERAL (${COMMENT}) comment
    ),
    bumped AS (
      UPDATE discussions d SET
-       seq = d.seq + s.events, comment_count = d.comment_count + s.approved, updated_at = ${now},
-       last_commented_at = CASE WHEN s.approved > 0 THEN greatest(d.last_commented_at, ${now}) ELSE d.last_commented_at END,
-       active_at = CASE WHEN s.approved > 0 THEN greatest(d.active_at, date_trunc('minute', ${now})) ELSE d.active_at END
-     FROM (
-       SELECT ${ofMany('tenant_id, discussion_id,')} ${arePlain ? 'count(*)' : 'sum(1 + notifies)'} AS events,
-         count(*) FILTER (WHERE status = 'approved') AS approved
-       FROM numbered WHERE is_created ${ofMany(`AND ${FEW} GROUP BY tenant_id, discussion_id`)}
-     ) s
-     WHERE d.tenant_id = ${given('tenantId', 's')} AND d.id = ${given('discussionId', 's')} AND s.events > 0
+       seq = d.seq + 1, comment_count = d.comment_count + CASE WHEN n.status = 'approved' THEN 1 ELSE 0 END, updated_at = $2,
+       last_commented_at = CASE WHEN n.status = 'approved' THEN greatest(d.last_commented_at, $2) ELSE d.last_commented_at END,
+       active_at = CASE WHEN n.status = 'approved' THEN greatest(d.active_at, date_trunc('minute', $2::timestamptz)) ELSE d.active_at END
+     FROM numbered n, input i
+     WHERE is_created AND d.tenant_id = i.tenant_id AND d.id = i.discussion_id
+   ),${CREATED},
+   happened AS NOT MATERIALIZED (${COMMENT_CREATED}),${LOGGED}
+   SELECT ${RESULT}, NULL AS "replyData", NULL::uuid AS "recipientId"
+   FROM numbered n CROSS JOIN LATERAL (SELECT n.comment) created`,
+)
+
+/**
+ * Always true. Makes PostgreSQL expect one row, whose discussion or parent it looks up by key. It
+ * expects a hundred rows of JSON, for which it would read a table of some thousand rows.
+ */
+const FEW = 'n BETWEEN 0 AND 1000000'
+
+/**
+ * Creates any number of comments in one statement, which is one transaction: rules, comments,
+ * counters, numbers, events, deliveries. $1: whether to wait for locked discussions; $2: now; $3:
+ * see `repeatsText`; $4: the comments, as JSON. Discussions are locked in the order of their ids
+ * and before comments, so that two batches never deadlock. A refused row has its own outcome and
+ * does not affect the others.
+ *
+ * Its plan must be good while PostgreSQL has no statistics of the tables. `IS NOT DISTINCT FROM`
+ * keeps it from searching for a parent among all comments of the discussion, which took 0.7 s a
+ * statement in a new, busy one. LATERAL keeps it from reading all discussions or readers. $1 and $3
+ * are in subselects, which hide their values: otherwise PostgreSQL would estimate a plan for these
+ * values to be cheaper, and plan each execution again.
+ */
+const createMany = statement(
+  'create_comments',
+  `WITH input AS (
+     SELECT * FROM json_to_recordset($4) AS i (n int, ${INPUT.map((name) => `${toSnakeCase(name)} ${TYPES[name]}`).join(', ')})
    ),
-   created AS (
-     INSERT INTO comments (${COLUMNS.map(toSnakeCase).join(', ')}, depth, status, hold_reason, flagged, first_approved_at, created_at)
-     SELECT ${COLUMNS.map((field) => given(field)).join(', ')}, depth, status::comment_status, hold_reason, flagged,
-       CASE WHEN status = 'approved' THEN ${now} END, ${now}
-     FROM numbered WHERE is_created
-   ),${unlessPlain(`
+   locked AS MATERIALIZED (
+     SELECT d.* FROM (SELECT DISTINCT tenant_id, discussion_id FROM input ORDER BY 1, 2) i
+     CROSS JOIN LATERAL (${discussion('(SELECT $1::bool)')}) d
+   ),
+   parents AS MATERIALIZED (
+     SELECT i.n, p.*, r.external_id FROM locked l
+     JOIN input i ON i.tenant_id = l.tenant_id AND i.discussion_id = l.id
+     CROSS JOIN LATERAL (
+       SELECT p.depth, p.author_id, p.status = 'approved' AS is_open FROM comments p
+       WHERE p.tenant_id = i.tenant_id AND p.id = i.parent_id
+         AND p.discussion_id IS NOT DISTINCT FROM i.discussion_id
+         AND (p.status IS NOT DISTINCT FROM 'approved' OR (p.author_id = i.author_id AND ${inShadow('p')}))
+       FOR NO KEY UPDATE
+     ) p
+     LEFT JOIN LATERAL (
+       SELECT external_id FROM readers WHERE tenant_id = i.tenant_id AND id = p.author_id LIMIT 1
+     ) r ON true
+   ),
+   judged AS (
+     SELECT i.*, l.seq AS last_seq, a.author, a.ban IS NOT DISTINCT FROM 'shadow' AS in_shadow,
+       coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id, p.external_id AS recipient_external_id,
+       CASE
+         WHEN l.id IS NULL THEN ${notLocked('(SELECT $1::bool)')}
+         WHEN a.id IS NULL THEN 'unavailable'
+         WHEN l.state = 'archived' THEN 'discussion_archived'
+         WHEN l.state = 'locked' THEN 'discussion_locked'
+         WHEN a.ban = 'open' THEN 'reader_banned'
+         WHEN i.parent_id IS NOT NULL AND (p.n IS NULL OR NOT (p.is_open OR a.ban IS NOT DISTINCT FROM 'shadow'))
+           THEN 'parent_not_found'
+         WHEN p.depth + 1 > i.max_depth THEN 'too_deep'
+         ELSE 'created'
+       END AS outcome
+     FROM input i
+     LEFT JOIN locked l ON l.tenant_id = i.tenant_id AND l.id = i.discussion_id
+     LEFT JOIN parents p ON p.n = i.n ${AUTHOR} OFFSET 0
+   ),${decided('(SELECT $3::uuid)')},
+   numbered AS MATERIALIZED (
+     SELECT d.*, s.notifies, CASE WHEN is_created THEN row_to_json(comment) END AS comment, ${AUDIENCE} AS audience,
+       CASE WHEN is_created THEN last_seq - s.notifies + sum(1 + s.notifies)
+         FILTER (WHERE is_created) OVER (PARTITION BY tenant_id, discussion_id ORDER BY n) END AS seq
+     FROM decided d
+     CROSS JOIN LATERAL (
+       SELECT CASE WHEN is_created AND d.status = 'approved' AND recipient_id <> author_id THEN 1 ELSE 0 END AS notifies
+     ) s
+     CROSS JOIN LATERAL (${COMMENT}) comment
+   ),
+   bumped AS (
+     UPDATE discussions d SET
+       seq = d.seq + s.events, comment_count = d.comment_count + s.approved, updated_at = $2,
+       last_commented_at = CASE WHEN s.approved > 0 THEN greatest(d.last_commented_at, $2) ELSE d.last_commented_at END,
+       active_at = CASE WHEN s.approved > 0 THEN greatest(d.active_at, date_trunc('minute', $2::timestamptz)) ELSE d.active_at END
+     FROM (
+       SELECT tenant_id, discussion_id, sum(1 + notifies) AS events, count(*) FILTER (WHERE status = 'approved') AS approved
+       FROM numbered WHERE is_created AND ${FEW} GROUP BY tenant_id, discussion_id
+     ) s
+     WHERE d.tenant_id = s.tenant_id AND d.id = s.discussion_id
+   ),${CREATED},
    asked AS (
      INSERT INTO classifier_requests (tenant_id, comment_id, revision, due_at)
      SELECT tenant_id, id, 1, now() FROM numbered WHERE is_asked
@@ -286,82 +321,47 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
        WHERE is_created AND parent_id IS NOT NULL AND status = 'approved' AND ${FEW} GROUP BY tenant_id, parent_id
      ) s
      WHERE p.tenant_id = s.tenant_id AND p.id = s.parent_id
-   ),`)}
-   happened AS ${arePlain ? 'NOT ' : ''}MATERIALIZED (
-     SELECT n, ${given('tenantId')} AS tenant_id, ${given('discussionId')} AS discussion_id, seq, ${given('createdEventId')} AS event_id,
-       'comment_created' AS type, audience, CASE WHEN audience = 'recipient' THEN ${given('authorId')} END AS recipient_id, ${given('actor')} AS actor,
-       ${CREATED_DATA} AS data, ${given('trace')} AS trace
-     FROM numbered WHERE is_created${unlessPlain(`
+   ),
+   happened AS MATERIALIZED (${COMMENT_CREATED}
      UNION ALL
      SELECT n, tenant_id, discussion_id, seq + 1, reply_event_id, 'notification_reply', 'recipient', recipient_id, actor,
-       '{"comment":' || filled || ',"parentCommentId":"' || parent_id || '","recipient":{"readerId":"' || recipient_id
-         || '","externalId":' || to_json(recipient_external_id) || '}}', trace
-     FROM numbered WHERE notifies = 1`)}
-   ),
-   logged AS (
-     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data, trace)
-     SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, ${now}, actor::json, data::json, trace FROM happened
-   ),
-   queued AS (${queueDeliveries('happened')})
-   SELECT c.outcome, c.depth, CASE WHEN is_created THEN c.status ELSE 'pending' END AS status, c.is_asked AS "isAsked",
-     c.hold_reason IS NOT DISTINCT FROM 'shadow_ban' AS "inShadow",
-     c.is_created AND (c.status = 'pending' OR c.flagged) AS "isQueued", c.seq, c.audience,
-     CASE WHEN is_created THEN ${CREATED_DATA} END AS data,
-     ${arePlain ? 'NULL AS "replyData", NULL::uuid AS "recipientId"' : 'r.data AS "replyData", r.recipient_id AS "recipientId"'},
-     (SELECT count(*) FROM queued) AS deliveries
-   FROM numbered c${unlessPlain(`
-   LEFT JOIN happened r ON r.n = c.n AND r.type = 'notification_reply'`)}
-   ${ofMany('ORDER BY c.n')}`,
-  )
-}
-
-/** SQL: the JSON of a comment with what only the statement knows of it. */
-const filledIn = (comment: string): string =>
-  `replace(replace(${comment}, '${DEPTH_SLOT}', '"depth":' || depth), '${STATUS_SLOT}', '"status":"' || status || '"')`
-
-/** SQL: the data of `comment_created`. */
-const CREATED_DATA = `'{"comment":' || filled || '}'`
-
-const WAIT = { ifLocked: '', otherwise: () => "'not_found'" } as const
-const SKIP = {
-  ifLocked: 'SKIP LOCKED',
-  otherwise: (tenant: string, discussion: string) =>
-    `coalesce((SELECT 'busy' FROM discussions d WHERE d.tenant_id = ${tenant} AND d.id = ${discussion}), 'not_found')`,
-} as const
-
-const CREATE = {
-  wait: {
-    one: createComments('create_comment', { ...WAIT, arePlain: true, isOne: true }),
-    plain: createComments('create_plain_comments', { ...WAIT, arePlain: true, isOne: false }),
-    any: createComments('create_comments', { ...WAIT, arePlain: false, isOne: false }),
-  },
-  skip: {
-    one: createComments('create_unlocked_comment', { ...SKIP, arePlain: true, isOne: true }),
-    plain: createComments('create_unlocked_plain_comments', { ...SKIP, arePlain: true, isOne: false }),
-    any: createComments('create_unlocked_comments', { ...SKIP, arePlain: false, isOne: false }),
-  },
-} as const
+       row_to_json(data), trace
+     FROM numbered
+     CROSS JOIN LATERAL (SELECT recipient_id AS "readerId", recipient_external_id AS "externalId") recipient
+     CROSS JOIN LATERAL (SELECT comment, parent_id AS "parentCommentId", recipient) data
+     WHERE notifies = 1
+   ),${LOGGED}
+   SELECT ${RESULT}, r.data::text AS "replyData", r.recipient_id AS "recipientId"
+   FROM numbered n CROSS JOIN LATERAL (SELECT n.comment) created
+   LEFT JOIN happened r ON r.n = n.n AND r.type = 'notification_reply'
+   ORDER BY n.n`,
+)
 
 /**
- * See `createComments`. With `skip`, comments in a locked discussion are `busy`, and delay no
- * others. The results are in the order of `rows`.
+ * See `createMany`. With `skip`, comments in a locked discussion are `busy`, and delay no others.
+ * The results are in the order of `rows`.
  */
-export const insertComments = (
+export function insertComments(
   sql: Sql,
   rows: readonly CreateRow[],
   now: Date,
   ifLocked: IfLocked,
-): Promise<CreateResult[]> => {
-  const shape = shapeOf(rows)
+): Promise<CreateResult[]> {
+  const common = [ifLocked === 'wait', now, repetitionsSince(now)]
   const [first] = rows
-  const input: Param[] =
-    shape === 'one'
-      ? INPUT.plain.map(([field]) => first?.[field] ?? null)
-      : INPUT[shape].map(([field]) => rows.map((row) => row[field]))
-  return sql<CreateResult>(CREATE[ifLocked][shape], [...input, now, repetitionsSince(now)])
+  return rows.length === 1 && first !== undefined && isPlain(first)
+    ? sql<CreateResult>(createOne, [...common, ...OF_ONE.map((name) => paramOf(first[name]))])
+    : sql<CreateResult>(createMany, [...common, JSON.stringify(rows.map(recordOf))])
 }
 
-function shapeOf(rows: readonly CreateRow[]): keyof typeof CREATE.wait {
-  if (!rows.every(isPlain)) return 'any'
-  return rows.length === 1 ? 'one' : 'plain'
+const paramOf = (value: CreateRow[keyof CreateRow]): Param =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+
+const RECORD = INPUT.map((name) => [name, toSnakeCase(name)] as const)
+
+/** A row by the names of its columns. */
+function recordOf(row: CreateRow, n: number): object {
+  const record: Record<string, unknown> = { n }
+  for (const [name, column] of RECORD) record[column] = row[name]
+  return record
 }

@@ -9,8 +9,8 @@ import { createDiscussion, type DiscussionName, findDiscussionId } from '../disc
 import { ReaderGone } from '../readers/gone.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
 import type { Comment } from './comment.ts'
-import { newCommentSchema } from './comments.ts'
-import { type CreateOutcome, UNKNOWN_DEPTH } from './create-sql.ts'
+import type { CreateOutcome } from './create-sql.ts'
+import { newCommentSchema } from './fields.ts'
 import { isCheapToRender } from './markdown.ts'
 import { foreseeOutcome } from './refusal-sql.ts'
 import { holdPolicy } from './rules.ts'
@@ -30,7 +30,7 @@ interface CreateComment extends z.infer<typeof newCommentSchema> {
  */
 export async function createComment(ctx: Ctx, input: CreateComment): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
-  const { body } = validate(newCommentSchema, input)
+  const given = validate(newCommentSchema, input)
   const parentId = input.parentId ?? null
   if (parentId !== null && !isId(parentId)) throw refusal('parent_not_found', tenant.settings)
   const { discussion } = input
@@ -39,12 +39,14 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
     externalId: discussion.externalId ?? '',
     parentId,
   }
-  if (place.discussionId === null || !isCheapToRender(body)) await refuseEarly(ctx, place)
+  if (place.discussionId === null || !isCheapToRender(given.body)) await refuseEarly(ctx, place)
   // Before the reader and the discussion are created, so that a refused text leaves nothing
   // stored.
-  const text = checkText(ctx, body)
+  const text = { ...given, ...checkText(ctx, given.body) }
   return asReader(ctx, (author) => postComment(ctx, place, text, author))
 }
+
+type CheckedInput = z.infer<typeof newCommentSchema> & CheckedText
 
 interface CommentTarget {
   /** Null for a page without a discussion. */
@@ -73,52 +75,26 @@ async function refuseEarly(ctx: Ctx, { discussionId, parentId }: CommentTarget):
 }
 
 /** Posts a checked comment. Throws ReaderGone, and the refusals of `createComment`. */
-async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedText, author: Reader): Promise<Comment> {
+async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, author: Reader): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
-  const { body, bodyHtml, judgement } = text
+  const { judgement, ...given } = text
   const { parentId, externalId } = place
   const discussionId =
     place.discussionId ?? (await createDiscussion(ctx, { externalId }, { isForReader: true })).discussion.id
-  const commentOf = (id: Id, createdAt: Date, depth: number, status: 'approved' | 'pending'): Comment => ({
-    id,
+  const { outcome, data, inShadow } = await writeComment(ctx.app, {
+    ...given,
+    ...judgement,
+    ...holdPolicy(tenant.settings),
+    tenantId: tenant.id,
     discussionId,
     parentId,
-    depth,
-    author,
-    body,
-    bodyHtml,
-    status,
-    pinnedAt: null,
-    editedAt: null,
-    deletedAt: null,
-    revision: 1,
-    replyCount: 0,
-    reactionCounts: {},
-    viewerReaction: null,
-    createdAt: createdAt.toISOString(),
+    authorId: author.id,
+    maxDepth: tenant.settings.maxDepth,
+    actor: { kind: 'reader', readerId: author.id, externalId: author.externalId },
   })
-  const policy = holdPolicy(tenant.settings)
-  const { result, id, createdAt } = await writeComment(ctx.app, {
-    row: {
-      tenantId: tenant.id,
-      discussionId,
-      parentId,
-      authorId: author.id,
-      body,
-      bodyHtml,
-      repeats: judgement.repeats,
-      approvedBelow: judgement.approvedBelow,
-      reason: judgement.reason,
-      textDigest: judgement.textDigest,
-      flags: policy.flags,
-      asks: policy.asks,
-      maxDepth: tenant.settings.maxDepth,
-      actor: JSON.stringify({ kind: 'reader', readerId: author.id, externalId: author.externalId }),
-    },
-    toJson: (newId, at) => JSON.stringify(commentOf(newId, at, UNKNOWN_DEPTH, 'approved')),
-  })
-  if (result.outcome !== 'created') throw refusal(result.outcome, tenant.settings)
-  return commentOf(id, createdAt, result.depth, result.inShadow ? 'approved' : result.status)
+  if (outcome !== 'created') throw refusal(outcome, tenant.settings)
+  const { comment } = JSON.parse(data ?? '') as { comment: Comment }
+  return inShadow ? { ...comment, status: 'approved' } : comment
 }
 
 function refusal(outcome: Exclude<CreateOutcome, 'created'>, { maxDepth }: TenantSettings): ServiceError {

@@ -20,6 +20,7 @@ import type { Comment } from './comment.ts'
 import * as comments from './comments.ts'
 import { parentOf } from './comments.ts'
 import { createComment } from './create.ts'
+import { bodySchema, FIELDS, JSON_FIELDS, newCommentSchema, type ShownColumn } from './fields.ts'
 import { cursorOf, listComments, listRepliesOf } from './list.ts'
 import { type CommentRevision, listRevisions } from './revisions.ts'
 
@@ -46,57 +47,46 @@ const CommentSortEnum = builder.enumType('CommentSort', {
   },
 })
 
+const TYPES = { uuid: 'ID', text: 'String', int: 'Int', timestamptz: 'DateTime', jsonb: 'JSON' } as const
+
+/** A field of comments, as the table of fields describes it. */
+export const storedField = <Name extends ShownColumn>(
+  t: PothosSchemaTypes.ObjectFieldBuilder<(typeof builder)['$inferSchemaTypes'], { [Each in Name]: unknown }>,
+  name: Name,
+) => {
+  const { type, help, ...field } = FIELDS[name]
+  return t.field({
+    type: type === 'comment_status' ? CommentStatusEnum : TYPES[type],
+    nullable: 'isNullable' in field,
+    description: help,
+    resolve: (parent) => parent[name] as never,
+  })
+}
+
 export const CommentRef = builder.objectRef<Comment>('Comment').implement({
   description: 'A comment of a reader.',
   interfaces: [NodeRef],
-  fields: (t) =>
-    ({
-      id: t.exposeID('id', { description: 'The id of the comment.' }),
-      discussionId: t.exposeID('discussionId', { description: 'The discussion that it belongs to.' }),
-      parentId: t.exposeID('parentId', {
-        nullable: true,
-        description: 'The comment that it replies to. Null at the top level.',
-      }),
-      depth: t.exposeInt('depth', { description: 'The number of comments above it. 0 at the top level.' }),
+  fields: (t) => {
+    const special = {
       author: t.expose('author', {
         type: ReaderRef,
         nullable: true,
         description: 'The author. Null for a tombstone and after the erasure of the reader.',
       }),
-      body: t.exposeString('body', { nullable: true, description: 'The text in Markdown. Null for a tombstone.' }),
-      bodyHtml: t.exposeString('bodyHtml', {
-        nullable: true,
-        description: 'The body as sanitised HTML, safe to insert into a page. Null for a tombstone.',
-      }),
-      status: t.expose('status', {
-        type: CommentStatusEnum,
-        description: 'The state of the comment. Only the text of an approved comment is public.',
-      }),
-      pinnedAt: t.expose('pinnedAt', { type: 'DateTime', nullable: true, description: 'When it was pinned.' }),
-      editedAt: t.expose('editedAt', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When it was last edited. Null for a tombstone.',
-      }),
-      deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
-      revision: t.exposeInt('revision', {
-        description: 'The version of the text: 1 when posted, one more with each edit. 1 for a tombstone.',
-      }),
-      replyCount: t.exposeInt('replyCount', {
-        description: 'The number of direct replies in view: approved ones, and tombstones with replies in view.',
-      }),
       reactionCounts: t.expose('reactionCounts', {
         type: 'JSON',
-        description: 'The number of reactions by type: `{type: n}`.',
+        description: FIELDS.reactionCounts.help,
         extensions: shapedBy(comments.reactionCountsSchema),
       }),
       viewerReaction: t.string({
         nullable: true,
-        description: 'The reaction of the asserted reader. Null without an identity.',
+        description: FIELDS.viewerReaction.help,
         resolve: (comment, _args, ctx) => reactionOfViewer(ctx, comment),
       }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
-    }) satisfies Record<keyof Comment, unknown>,
+    }
+    const isSpecial = (name: string): name is keyof typeof special => name in special
+    return Object.fromEntries(JSON_FIELDS.map((name) => [name, isSpecial(name) ? special[name] : storedField(t, name)]))
+  },
 })
 
 builder.objectField(listed(builder, CommentRef).connection, 'totalCount', (t) =>
@@ -244,7 +234,7 @@ export const besideComment = (
 builder.relayMutationField(
   'createComment',
   {
-    extensions: shapedBy(comments.newCommentSchema),
+    extensions: shapedBy(newCommentSchema),
     inputFields: (t) => ({
       discussion: t.field({
         type: DiscussionByInput,
@@ -252,7 +242,7 @@ builder.relayMutationField(
         description: 'The discussion to post in. The first comment on an external id creates it.',
       }),
       parentId: t.id({ description: 'The comment to reply to.' }),
-      ...inputFields(t, comments.newCommentSchema.shape),
+      ...inputFields(t, newCommentSchema.shape),
     }),
   },
   {
@@ -279,7 +269,7 @@ builder.relayMutationField(
 builder.relayMutationField(
   'updateComment',
   {
-    extensions: shapedBy(z.object({ body: comments.bodySchema })),
+    extensions: shapedBy(z.object({ body: bodySchema })),
     inputFields: (t) => ({
       commentId: t.id({ required: true, description: 'The comment.' }),
       body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),

@@ -1,7 +1,7 @@
 import { type Ctx, ofRequest, requireCaller } from '../../core/context.ts'
 import { invalid } from '../../core/errors.ts'
 import { charactersIn } from '../../core/texts.ts'
-import { MAX_BODY_LENGTH } from './comments.ts'
+import { MAX_BODY_LENGTH } from './fields.ts'
 import { isBlank, renderMarkdown } from './markdown.ts'
 import { type Judgement, judgeText } from './rules.ts'
 

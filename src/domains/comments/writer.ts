@@ -8,28 +8,22 @@ import { type CreateResult, type CreateRow, insertComments } from './create-sql.
 import { tellClassifiers, tellModerators } from './change.ts'
 
 /** A comment to create, before it has an id, a time and a number. */
-export interface CommentDraft {
-  row: Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'comment' | 'trace'>
-  /** `comment` of the row, made at the last moment. */
-  toJson: (id: string, createdAt: Date) => string
+type CommentDraft = Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'trace'>
+
+interface Waiting {
+  draft: CommentDraft
   /** The request's span, if it is traced. */
-  span?: Span | undefined
+  span: Span | undefined
 }
 
-export interface CreatedComment {
-  result: CreateResult
-  id: string
-  createdAt: Date
-}
-
-const write = sharedWriter<CommentDraft, CreatedComment>({
+const write = sharedWriter<Waiting, CreateResult>({
   name: 'comments',
   write: insertAll,
-  isBusy: ({ result }) => result.outcome === 'busy',
-  tenantOf: ({ row }) => row.tenantId,
-  placeOf: ({ row }) => row.discussionId,
+  isBusy: ({ outcome }) => outcome === 'busy',
+  tenantOf: ({ draft }) => draft.tenantId,
+  placeOf: ({ draft }) => draft.discussionId,
   // If repetitions are searched for, equal texts of one author are written one after the other.
-  turnOf: ({ row: { tenantId, authorId, repeats, textDigest } }) =>
+  turnOf: ({ draft: { tenantId, authorId, repeats, textDigest } }) =>
     !repeats || textDigest === null ? null : `${tenantId} ${authorId} ${textDigest}`,
   spanOf: ({ span }) => span,
 })
@@ -38,15 +32,15 @@ const write = sharedWriter<CommentDraft, CreatedComment>({
  * Writes a comment, together with others that arrive at the same time; alone if the request is one
  * transaction (`Scope`).
  */
-export const writeComment = (app: App, draft: Omit<CommentDraft, 'span'>): Promise<CreatedComment> =>
-  write(app, { ...draft, span: app.span })
+export const writeComment = (app: App, draft: CommentDraft): Promise<CreateResult> =>
+  write(app, { draft, span: app.span })
 
 /**
  * Writes comments in one statement and announces them. The results are in the order of `drafts`.
  */
-async function insertAll(app: App, drafts: readonly CommentDraft[], ifLocked: IfLocked): Promise<CreatedComment[]> {
+async function insertAll(app: App, drafts: readonly Waiting[], ifLocked: IfLocked): Promise<CreateResult[]> {
   const createdAt = new Date()
-  const rows = drafts.map((draft) => rowOf(draft, createdAt))
+  const rows = drafts.map(rowOf)
   const results = await insertComments(app.db.query, rows, createdAt, ifLocked)
   const written = rows.map((row, index) => {
     const result = results[index]
@@ -60,38 +54,20 @@ async function insertAll(app: App, drafts: readonly CommentDraft[], ifLocked: If
   if (results.some(({ isAsked }) => isAsked)) tellClassifiers(app)
   const queued = written.flatMap(({ row, result }) => (result.isQueued ? [row.tenantId] : []))
   for (const tenantId of new Set(queued)) tellModerators(app, tenantId)
-  return written.map(({ row, result }) => ({ result, id: row.id, createdAt }))
+  return results
 }
 
-// Rows and events are written out field by field: spreading several objects into another copies
-// them repeatedly, and took a tenth of all memory of a posted comment.
-function rowOf({ row, toJson, span }: CommentDraft, now: Date): CreateRow {
-  const id = newId()
-  return {
-    tenantId: row.tenantId,
-    discussionId: row.discussionId,
-    parentId: row.parentId,
-    id,
-    authorId: row.authorId,
-    body: row.body,
-    bodyHtml: row.bodyHtml,
-    textDigest: row.textDigest,
-    repeats: row.repeats,
-    reason: row.reason,
-    flags: row.flags,
-    createdEventId: newId(),
-    actor: row.actor,
-    comment: toJson(id, now),
-    trace: span?.traceparent ?? null,
-    approvedBelow: row.approvedBelow,
-    asks: row.asks,
-    maxDepth: row.maxDepth,
-    replyEventId: row.parentId === null ? null : newId(),
-  }
-}
+const rowOf = ({ draft, span }: Waiting): CreateRow => ({
+  ...draft,
+  id: newId(),
+  createdEventId: newId(),
+  replyEventId: draft.parentId === null ? null : newId(),
+  trace: span?.traceparent ?? null,
+})
 
 function eventsOf(row: CreateRow, result: CreateResult, occurredAt: Date): StoredEvent[] {
-  const { tenantId, discussionId, actor } = row
+  const { tenantId, discussionId } = row
+  const actor = JSON.stringify(row.actor)
   const { seq, audience, data, replyData, recipientId } = result
   if (seq === null || data === null) return []
   const created: StoredEvent = {

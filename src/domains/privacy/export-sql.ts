@@ -1,35 +1,27 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { COMMENT_FIELDS, type CommentRow, columnsOf } from '../comments/comment.ts'
+import { columnsOf } from '../comments/comment.ts'
+import { SHOWN_COLUMNS, type ShownColumn, type Stored } from '../comments/fields.ts'
 
 /**
- * Left out because `bodyHtml` is made from `body`, the author is the reader, and the rest belongs
- * to the thread.
+ * Left out because `bodyHtml` is made from `body`, and the rest belongs to the thread. The author
+ * is the reader.
  */
-const LEFT_OUT = [
-  'bodyHtml',
-  'authorId',
-  'authorExternalId',
-  'authorName',
-  'authorAvatarUrl',
-  'authorProfileUrl',
-  'depth',
-  'replyCount',
-  'inShadow',
-  'pinnedAt',
-] as const satisfies readonly (keyof CommentRow)[]
+const LEFT_OUT = ['bodyHtml', 'depth', 'replyCount', 'pinnedAt'] as const satisfies readonly ShownColumn[]
 
-type ExportedFields = Omit<CommentRow, (typeof LEFT_OUT)[number]>
+type ExportedField = Exclude<ShownColumn, (typeof LEFT_OUT)[number]>
 
-export interface ExportedCommentRow extends ExportedFields {
+export const EXPORTED_FIELDS = SHOWN_COLUMNS.filter(
+  (name): name is ExportedField => !LEFT_OUT.some((each) => each === name),
+)
+
+export interface ExportedCommentRow extends Pick<Stored, ExportedField> {
   discussionExternalId: string
 }
 
-const isExported = (name: string): boolean => !LEFT_OUT.some((each) => each === name)
-
 const COMMENTS = statement(
   'export_comments',
-  `SELECT ${columnsOf(COMMENT_FIELDS.filter(isExported))}, d.external_id AS "discussionExternalId"
+  `SELECT ${columnsOf(EXPORTED_FIELDS)}, d.external_id AS "discussionExternalId"
    FROM comments c JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
    WHERE c.tenant_id = $1 AND c.author_id = $2 AND c.id > $3 ORDER BY c.id LIMIT $4`,
 )

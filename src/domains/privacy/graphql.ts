@@ -1,16 +1,18 @@
 import { builder } from '../../schema/builder.ts'
 import { namedInRest } from '../../schema/in-rest.ts'
-import { CommentStatusEnum } from '../comments/graphql.ts'
+import { FIELDS } from '../comments/fields.ts'
+import { CommentStatusEnum, storedField } from '../comments/graphql.ts'
 import { FormerReaderRef } from '../merges/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import { eraseReader } from './erase.ts'
 import { type ExportedComment, exportReader, type ReaderExport } from './export.ts'
-import type {
-  ExportedAuditEntry,
-  ExportedNotification,
-  ExportedReaction,
-  ExportedReport,
-  ExportedRevision,
+import {
+  EXPORTED_FIELDS,
+  type ExportedAuditEntry,
+  type ExportedNotification,
+  type ExportedReaction,
+  type ExportedReport,
+  type ExportedRevision,
 } from './export-sql.ts'
 
 const RevisionRef = builder.objectRef<ExportedRevision>('ExportedRevision').implement({
@@ -26,10 +28,10 @@ const RevisionRef = builder.objectRef<ExportedRevision>('ExportedRevision').impl
 
 const CommentRef = builder.objectRef<ExportedComment>('ExportedComment').implement({
   description: 'A comment of the reader, in any state.',
-  fields: (t) =>
-    ({
-      commentId: t.exposeID('id', { description: 'The id of the comment.', extensions: namedInRest('id') }),
-      discussionId: t.exposeID('discussionId', { description: 'The discussion that it belongs to.' }),
+  fields: (t) => {
+    const named = {
+      commentId: t.exposeID('id', { description: FIELDS.id.help, extensions: namedInRest('id') }),
+      discussionId: storedField(t, 'discussionId'),
       discussionExternalId: t.exposeString('discussionExternalId', {
         description: "The tenant's own key for the page.",
       }),
@@ -45,10 +47,13 @@ const CommentRef = builder.objectRef<ExportedComment>('ExportedComment').impleme
       revision: t.exposeInt('revision', { description: 'The version of the text.' }),
       revisions: t.expose('revisions', { type: [RevisionRef], description: 'Former bodies, oldest first.' }),
       reactionCounts: t.expose('reactionCounts', { type: 'JSON', description: 'The number of reactions by type.' }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
+      createdAt: storedField(t, 'createdAt'),
       editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
-      deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
-    }) satisfies Record<Exclude<keyof ExportedComment, 'id'> | 'commentId', unknown>,
+      deletedAt: storedField(t, 'deletedAt'),
+    }
+    const others = EXPORTED_FIELDS.filter((name) => name !== 'id' && !(name in named))
+    return { ...named, ...Object.fromEntries(others.map((name) => [name, storedField(t, name)])) }
+  },
 })
 
 const ReactionRef = builder.objectRef<ExportedReaction>('ExportedReaction').implement({

@@ -11,7 +11,7 @@ import {
   webUrl,
 } from '../../core/texts.ts'
 import { check } from '../../core/validate.ts'
-import { MAX_BODY_LENGTH } from '../comments/comments.ts'
+import { carriedOf, MAX_BODY_LENGTH } from '../comments/fields.ts'
 import { isBlank, renderMarkdown } from '../comments/markdown.ts'
 import { digestOf, normalizeText } from '../comments/normalize.ts'
 import { REPORT_REASONS } from '../moderation/reports.ts'
@@ -182,6 +182,7 @@ function commentOf(item: CommentItem, checking: Checking): ImportedComment {
   const editedAt = item.editedAt === undefined ? (revisions.at(-1)?.replacedAt ?? null) : past('editedAt')
   // Field by field, because there are many of these: V8 copies a spread object slowly.
   return {
+    ...carriedOf(item),
     key,
     place,
     keptId,

@@ -1,7 +1,8 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { anyId, type Sql, statement } from '../../core/sql.ts'
-import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
-import type { HoldReason } from '../comments/rules.ts'
+import type { DiscussionState } from '../../generated/prisma/enums.ts'
+import { columnsOf } from '../comments/comment.ts'
+import { EXPORTED, type ExportedColumn, type Stored } from '../comments/fields.ts'
 import { IS_OF_IMPORT } from './own-sql.ts'
 
 const ANY_TIME = statement('tenant_export_patience', 'SET LOCAL idle_in_transaction_session_timeout = 0')
@@ -135,31 +136,14 @@ const DISCUSSIONS = statement(
 export const selectDiscussions = (sql: Sql, page: KeysetPage): Promise<TenantExportDiscussion[]> =>
   sql<TenantExportDiscussion>(DISCUSSIONS, paramsOf(page))
 
-export interface TenantExportComment {
-  id: Id
-  discussionId: Id
-  parentId: Id | null
-  authorId: Id | null
-  body: string | null
-  status: CommentStatus
-  createdAt: Date
-  editedAt: Date | null
-  deletedAt: Date | null
-  pinnedAt: Date | null
-  firstApprovedAt: Date | null
-  holdReason: HoldReason | null
-  flagged: boolean
-  revision: number
+export interface TenantExportComment extends Pick<Stored, ExportedColumn> {
   /** Whether its author is being erased: then it is exported as blank. */
   isErased: boolean
 }
 
 const COMMENTS = statement(
   'tenant_export_comments',
-  `SELECT c.id, c.discussion_id AS "discussionId", c.parent_id AS "parentId", c.author_id AS "authorId", c.body,
-     c.status::text, c.created_at AS "createdAt", c.edited_at AS "editedAt", c.deleted_at AS "deletedAt",
-     c.pinned_at AS "pinnedAt", c.first_approved_at AS "firstApprovedAt", c.hold_reason AS "holdReason", c.flagged,
-     c.revision, r.id IS NOT NULL AND NOT ${isHere('r')} AS "isErased"
+  `SELECT ${columnsOf(EXPORTED)}, r.id IS NOT NULL AND NOT ${isHere('r')} AS "isErased"
    FROM comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
    WHERE c.tenant_id = $1 AND c.id > $2 AND ${anyId('c.tenant_id', 'c.id')} ORDER BY c.id LIMIT $3`,
 )

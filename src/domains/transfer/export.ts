@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { App } from '../../core/context.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { readOneInstant, type Sql } from '../../core/sql.ts'
-import type { Comment } from '../comments/comment.ts'
+import { EXPORTED, type ExportedColumn } from '../comments/fields.ts'
 import * as rows from './export-sql.ts'
 import {
   type CommentItem,
@@ -226,38 +226,29 @@ async function withRevisions(
   return page.map((row) => commentItem(row, revisions.get(row.id) ?? []))
 }
 
-/** Fields of a comment that an import makes itself, or takes from other items. */
-type Made = 'author' | 'bodyHtml' | 'depth' | 'replyCount' | 'reactionCounts' | 'viewerReaction'
+/** An import would take a default in place of these. */
+const WITH_NULL: ReadonlySet<ExportedColumn> = new Set(['body', 'editedAt', 'firstApprovedAt'])
 
 function commentItem(row: rows.TenantExportComment, revisions: readonly rows.TenantExportRevision[]): CommentItem {
-  const { id, discussionId, parentId, authorId, body, status, holdReason, flagged, isErased } = row
+  const erased = { authorId: null, body: null, status: 'deleted' as const }
+  const comment = row.isErased ? { ...row, ...erased } : row
+  const stored: Partial<Record<ExportedColumn, unknown>> = {}
+  for (const name of EXPORTED) {
+    const value = comment[name]
+    const isLeftOut = value === false || (value === null && !WITH_NULL.has(name))
+    if (!isLeftOut) stored[name] = value instanceof Date ? value.toISOString() : value
+  }
   const createdAt = row.createdAt.toISOString()
-  // What is undefined is not in the line.
+  const replaced = revisions.map(({ body, replacedAt }, index) => ({
+    body,
+    createdAt: revisions[index - 1]?.replacedAt.toISOString() ?? createdAt,
+    replacedAt: replacedAt.toISOString(),
+  }))
   return {
-    kind: 'comment' as const,
-    id,
-    discussionId,
-    parentId: parentId ?? undefined,
-    authorId: isErased ? undefined : (authorId ?? undefined),
-    body: isErased ? null : body,
-    status: isErased ? 'deleted' : status,
-    createdAt,
-    editedAt: textOf(row.editedAt) ?? null,
-    deletedAt: textOf(row.deletedAt),
-    pinnedAt: textOf(row.pinnedAt),
-    firstApprovedAt: textOf(row.firstApprovedAt) ?? null,
-    holdReason: holdReason ?? undefined,
-    flagged: flagged || undefined,
-    revision: row.revision,
-    revisions:
-      revisions.length === 0
-        ? undefined
-        : revisions.map(({ body: before, replacedAt }, index) => ({
-            body: before,
-            createdAt: revisions[index - 1]?.replacedAt.toISOString() ?? createdAt,
-            replacedAt: replacedAt.toISOString(),
-          })),
-  } satisfies Record<keyof CommentItem | Exclude<keyof Comment, Made>, unknown>
+    kind: 'comment',
+    ...(stored as Omit<CommentItem, 'kind' | 'revisions'>),
+    ...(replaced.length > 0 && { revisions: replaced }),
+  }
 }
 
 const reactionItem = ({ createdAt, ...row }: rows.TenantExportShadowReaction): ReactionItem => ({

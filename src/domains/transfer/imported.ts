@@ -1,8 +1,9 @@
 import type { Id } from '../../core/ids.ts'
-import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
+import type { DiscussionState } from '../../generated/prisma/enums.ts'
+import type { Column, Stored } from '../comments/fields.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import type { ReportReason } from '../moderation/reports.ts'
-import type { AuditItem, CommentItem, EndpointItem, Item, SettingsItem } from './item.ts'
+import type { AuditItem, EndpointItem, Item, SettingsItem } from './item.ts'
 import type { Key } from './keys.ts'
 
 // Checked items of a file, as they are stored. Keys stand for the items that they refer to.
@@ -65,28 +66,20 @@ export interface ImportedRevision {
   replacedAt: Date
 }
 
-/** Of a new field of a comment's item the compiler asks here what becomes of it. */
-type OfItem = Record<Exclude<keyof CommentItem, 'discussionId' | 'parentId' | 'authorId'>, unknown>
+/** Columns of a comment that its place tells, and what hangs on it. */
+const PLACE_COLUMNS = ['discussionId', 'parentId', 'depth', 'authorId', 'replyCount', 'reactionCounts'] as const
 
-export interface ImportedComment extends Imported, OfItem {
+export type PlaceColumn = (typeof PLACE_COLUMNS)[number]
+
+export const isOfPlace = (name: Column): name is PlaceColumn => PLACE_COLUMNS.some((each) => each === name)
+
+export interface ImportedComment extends Imported, Omit<Stored, PlaceColumn> {
   kind: 'comment'
-  id: Id
   discussionKey: Key
   parentKey: Key | null
   authorKey: Key | null
-  body: string | null
-  bodyHtml: string | null
-  textDigest: string | null
-  status: CommentStatus
-  pinnedAt: Date | null
-  editedAt: Date | null
-  deletedAt: Date | null
-  firstApprovedAt: Date | null
   holdReason: HoldReason | null
-  flagged: boolean
-  revision: number
   revisions: ImportedRevision[]
-  createdAt: Date
 }
 
 interface OnComment extends Imported {

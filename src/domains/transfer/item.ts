@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { reachOf } from '../../core/validate.ts'
+import { carriedSchema } from '../comments/fields.ts'
 import { HOLD_REASONS } from '../comments/rules.ts'
 
 /**
@@ -155,6 +156,7 @@ export const commentItem = z.object({
     )
     .optional()
     .describe('The bodies that edits have replaced, oldest first, without the present one'),
+  ...carriedSchema.partial().shape,
 })
 
 /** One reader's reaction on one comment. */

@@ -1,8 +1,9 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
+import { COLUMNS, FIELDS, type Stored } from '../comments/fields.ts'
 import { arraysOf, type Columns, namesOf, rowsOf } from './columns-sql.ts'
-import type { Imported, ImportedComment } from './imported.ts'
+import { type ImportedComment, isOfPlace, type PlaceColumn } from './imported.ts'
 
 /** The facts about a comment that its replies need. */
 export interface CommentFacts {
@@ -36,48 +37,25 @@ export const lockDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Pro
 
 // Comments, reactions and reports, whose discussions are locked.
 
-export interface NewComment extends Omit<
-  ImportedComment,
-  keyof Imported | 'kind' | 'discussionKey' | 'parentKey' | 'authorKey' | 'revisions'
-> {
-  discussionId: Id
-  parentId: Id | null
-  depth: number
-  authorId: Id | null
-  replyCount: number
+/** A new comment: what the file says of it, in its place. */
+export interface NewComment extends Pick<Stored, Exclude<PlaceColumn, 'reactionCounts'>> {
+  row: ImportedComment
   /** JSON text. */
   reactionCounts: string
 }
 
-const COMMENT = {
-  id: 'uuid',
-  discussionId: 'uuid',
-  parentId: 'uuid',
-  depth: 'int',
-  authorId: 'uuid',
-  body: 'text',
-  bodyHtml: 'text',
-  textDigest: 'bigint',
-  status: 'comment_status',
-  pinnedAt: 'timestamptz',
-  editedAt: 'timestamptz',
-  deletedAt: 'timestamptz',
-  firstApprovedAt: 'timestamptz',
-  holdReason: 'text',
-  flagged: 'bool',
-  revision: 'int',
-  replyCount: 'int',
-  reactionCounts: 'jsonb',
-  createdAt: 'timestamptz',
-} as const satisfies Record<keyof NewComment, string>
+const COMMENT = Object.fromEntries(COLUMNS.map((name) => [name, FIELDS[name].type]))
 
 const INSERT_COMMENTS = statement(
   'import_comments',
   `INSERT INTO comments (tenant_id, ${namesOf(COMMENT)}) SELECT $1, ${namesOf(COMMENT)} FROM ${rowsOf(COMMENT, 2)}`,
 )
 
-export const insertImportedComments = (sql: Sql, tenantId: Id, rows: readonly NewComment[]): Promise<unknown> =>
-  sql(INSERT_COMMENTS, [tenantId, ...arraysOf(COMMENT, rows)])
+export const insertImportedComments = (sql: Sql, tenantId: Id, comments: readonly NewComment[]): Promise<unknown> =>
+  sql(INSERT_COMMENTS, [
+    tenantId,
+    ...COLUMNS.map((name) => comments.map((comment) => (isOfPlace(name) ? comment[name] : comment.row[name]))),
+  ])
 
 export interface NewRevision {
   commentId: Id

@@ -233,30 +233,10 @@ async function storeComments(
   ])
   const isReplied = sql.addReplies(tx, tenantId, countReplies(placed))
   const counts = countByType(reactions.filter(({ isOnNew }) => isOnNew))
-  // Field by field, because there are many of these: V8 copies a spread object slowly.
-  const comments = placed.map(({ row, id, discussionId, parentId, depth, authorId, replyCount }): sql.NewComment => {
-    const ofTypes = counts.get(id)
-    return {
-      id,
-      discussionId,
-      parentId,
-      depth,
-      authorId,
-      body: row.body,
-      bodyHtml: row.bodyHtml,
-      textDigest: row.textDigest,
-      status: row.status,
-      pinnedAt: row.pinnedAt,
-      editedAt: row.editedAt,
-      deletedAt: row.deletedAt,
-      firstApprovedAt: row.firstApprovedAt,
-      holdReason: row.holdReason,
-      flagged: row.flagged,
-      revision: row.revision,
-      replyCount,
-      reactionCounts: ofTypes === undefined ? '{}' : JSON.stringify(Object.fromEntries(ofTypes)),
-      createdAt: row.createdAt,
-    }
+  const comments = placed.map((comment): sql.NewComment => {
+    const { row, discussionId, parentId, depth, authorId, replyCount } = comment
+    const reactionCounts = JSON.stringify(Object.fromEntries(counts.get(comment.id) ?? []))
+    return { row, discussionId, parentId, depth, authorId, replyCount, reactionCounts }
   })
   const revisions = placed.flatMap(({ id, row }) =>
     row.revisions.map(({ body, replacedAt }, index) => {

@@ -1,7 +1,7 @@
 import { encodeEvent, type EventType } from '../../core/events.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
-import type { Comment } from '../comments/comment.ts'
+import { type Comment, NULLS } from '../comments/comment.ts'
 import type { Discussion } from '../discussions/discussions.ts'
 
 /** An invented event in the shape of real ones: its ids refer to nothing, and its `seq` is 0. */
@@ -50,7 +50,7 @@ const discussion = (type: EventType, id: Id, at: string): Discussion => ({
 })
 
 const comment = (type: EventType, at: string): Omit<Comment, 'id' | 'discussionId' | 'author'> => ({
-  parentId: null,
+  ...NULLS,
   depth: 0,
   body: 'An example of a comment.',
   bodyHtml: '<p>An example of a comment.</p>\n',

@@ -3,7 +3,7 @@ import { Parser } from 'htmlparser2'
 import type { Blockquote, Code, List, ListItem, Nodes, Parents, Root, RootContent } from 'mdast'
 
 import { charactersIn, hasAtMost } from '../../../core/texts.ts'
-import { MAX_BODY_LENGTH } from '../../comments/comments.ts'
+import { MAX_BODY_LENGTH } from '../../comments/fields.ts'
 import {
   addressOf,
   BREAK,

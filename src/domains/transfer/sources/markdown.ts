@@ -1,6 +1,6 @@
 import MarkdownIt from 'markdown-it'
 
-import { MAX_BODY_LENGTH } from '../../comments/comments.ts'
+import { MAX_BODY_LENGTH } from '../../comments/fields.ts'
 import { boundWork, TooMuchWork } from '../../comments/markdown-bounds.ts'
 import { htmlToMarkdown } from './html.ts'
 

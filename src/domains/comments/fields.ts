@@ -1,0 +1,205 @@
+import { z } from 'zod'
+
+import type { Id } from '../../core/ids.ts'
+import { atMost, noNul, trimMarkdown } from '../../core/texts.ts'
+import type { CommentStatus } from '../../generated/prisma/enums.ts'
+
+export const MAX_BODY_LENGTH = 10_000
+
+export const bodySchema = noNul(atMost(MAX_BODY_LENGTH, z.string().overwrite(trimMarkdown).min(1)))
+
+/** The types of columns, with their values in a row. */
+interface Values {
+  uuid: Id
+  text: string
+  int: number
+  bool: boolean
+  bigint: string
+  jsonb: Record<string, number>
+  timestamptz: Date
+  comment_status: CommentStatus
+}
+
+/** Who gives a field when a comment is posted. */
+type Giver =
+  /** A reader gives those with a schema, the service the others. */
+  | { by: 'caller'; schema?: z.ZodType }
+  /** The statement that creates the comment. */
+  | { by: 'statement' }
+  /** The column's default, here as SQL. */
+  | { by: 'default'; initially: string }
+  /** It is looked up for each viewer, and has no column. */
+  | { by: 'viewer' }
+
+/** A text that its author wrote is left out of tombstones, and erased with the author. */
+type Type = { type: 'text'; isText: boolean } | { type: Exclude<keyof Values, 'text'> }
+
+export type Field = Giver &
+  Type & {
+    isNullable?: true
+    /** The description in the API. A field without one is not shown. */
+    help?: string
+    /** Imports compute it, so exports leave it out. */
+    isComputed?: true
+  }
+
+/**
+ * The fields of a comment, in the order of its JSON, where `author` stands in the place of
+ * `authorId`. A column is named after its field: `pinned_at` after `pinnedAt`.
+ */
+export const FIELDS = {
+  id: { type: 'uuid', by: 'caller', help: 'The id of the comment.' },
+  discussionId: { type: 'uuid', by: 'caller', help: 'The discussion that it belongs to.' },
+  parentId: {
+    type: 'uuid',
+    isNullable: true,
+    by: 'caller',
+    help: 'The comment that it replies to. Null at the top level.',
+  },
+  depth: {
+    type: 'int',
+    by: 'statement',
+    isComputed: true,
+    help: 'The number of comments above it. 0 at the top level.',
+  },
+  authorId: { type: 'uuid', isNullable: true, by: 'caller' },
+  body: {
+    type: 'text',
+    isText: true,
+    isNullable: true,
+    by: 'caller',
+    schema: bodySchema.describe('Markdown, 1 to 10 000 characters after trimming.'),
+    help: 'The text in Markdown. Null for a tombstone.',
+  },
+  bodyHtml: {
+    type: 'text',
+    isText: true,
+    isNullable: true,
+    by: 'caller',
+    isComputed: true,
+    help: 'The body as sanitised HTML, safe to insert into a page. Null for a tombstone.',
+  },
+  status: {
+    type: 'comment_status',
+    by: 'statement',
+    help: 'The state of the comment. Only the text of an approved comment is public.',
+  },
+  pinnedAt: {
+    type: 'timestamptz',
+    isNullable: true,
+    by: 'default',
+    initially: 'NULL',
+    help: 'When it was pinned.',
+  },
+  editedAt: {
+    type: 'timestamptz',
+    isNullable: true,
+    by: 'default',
+    initially: 'NULL',
+    help: 'When it was last edited. Null for a tombstone.',
+  },
+  deletedAt: {
+    type: 'timestamptz',
+    isNullable: true,
+    by: 'default',
+    initially: 'NULL',
+    help: 'When it was deleted.',
+  },
+  revision: {
+    type: 'int',
+    by: 'default',
+    initially: '1',
+    help: 'The version of the text: 1 when posted, one more with each edit. 1 for a tombstone.',
+  },
+  replyCount: {
+    type: 'int',
+    by: 'default',
+    initially: '0',
+    isComputed: true,
+    help: 'The number of direct replies in view: approved ones, and tombstones with replies in view.',
+  },
+  reactionCounts: {
+    type: 'jsonb',
+    by: 'default',
+    initially: "'{}'::json",
+    isComputed: true,
+    help: 'The number of reactions by type: `{type: n}`.',
+  },
+  viewerReaction: {
+    type: 'text',
+    isText: false,
+    isNullable: true,
+    by: 'viewer',
+    help: 'The reaction of the asserted reader. Null without an identity.',
+  },
+  createdAt: { type: 'timestamptz', by: 'statement', help: 'When it was posted.' },
+  /** For finding repetitions; null for a short text. */
+  textDigest: { type: 'bigint', isNullable: true, by: 'caller', isComputed: true },
+  /** Null until it first came into view. */
+  firstApprovedAt: { type: 'timestamptz', isNullable: true, by: 'statement' },
+  /** Why it is held or was flagged. */
+  holdReason: { type: 'text', isText: false, isNullable: true, by: 'statement' },
+  /** In view, but in a moderation queue because of a rule. */
+  flagged: { type: 'bool', by: 'statement' },
+} as const satisfies Record<string, Field>
+
+export type Fields = typeof FIELDS
+
+export type NamesOf<Kind> = { [Name in keyof Fields]: Fields[Name] extends Kind ? Name : never }[keyof Fields]
+
+export type Column = Exclude<keyof Fields, NamesOf<{ by: 'viewer' }>>
+
+/** A field that the API shows as it is stored. */
+export type ShownColumn = Extract<NamesOf<{ help: string }>, Column>
+
+/** A row of `comments`. */
+export type Stored = {
+  [Name in Column]: Values[Fields[Name]['type']] | (Fields[Name] extends { isNullable: true } ? null : never)
+}
+
+/** The value of a row in JSON: times are RFC 3339. */
+export type InJson<Value> = Value extends Date ? string : Value
+
+const NAMES = Object.keys(FIELDS) as (keyof Fields)[]
+
+export const COLUMNS = NAMES.filter((name): name is Column => FIELDS[name].by !== 'viewer')
+
+export const SHOWN_COLUMNS = COLUMNS.filter((name): name is ShownColumn => 'help' in FIELDS[name])
+
+/** The fields of a comment's JSON, in their order. */
+export const JSON_FIELDS = NAMES.flatMap((name): (ShownColumn | 'author' | 'viewerReaction') | [] => {
+  if (name === 'authorId') return 'author'
+  return name === 'viewerReaction' ? name : (SHOWN_COLUMNS.find((shown) => shown === name) ?? [])
+})
+
+/** What the statements that create comments take. */
+export const GIVEN = NAMES.filter((name): name is NamesOf<{ by: 'caller' }> => FIELDS[name].by === 'caller')
+
+export type ExportedColumn = Exclude<Column, NamesOf<{ isComputed: true }>>
+
+/** What a tenant's export has of a comment. */
+export const EXPORTED = COLUMNS.filter((name): name is ExportedColumn => !('isComputed' in FIELDS[name]))
+
+type Schemas = { -readonly [Name in NamesOf<{ schema: z.ZodType }>]: Fields[Name]['schema'] }
+
+const SCHEMAS = Object.fromEntries(
+  GIVEN.flatMap((name) => {
+    const field: Field = FIELDS[name]
+    return field.by === 'caller' && field.schema !== undefined ? [[name, field.schema]] : []
+  }),
+) as unknown as Schemas
+
+/** A reader's input for a new comment, beside its place. */
+export const newCommentSchema = z.object(SCHEMAS)
+
+/** What a reader may give beside the text. Exports and imports carry it unchanged. */
+export const carriedSchema = newCommentSchema.omit({ body: true })
+
+// oxlint-disable-next-line typescript/no-generated-empty-object-type -- no field is like this yet
+type Carried = Omit<z.output<typeof newCommentSchema>, 'body'>
+
+const CARRIED = Object.keys(carriedSchema.shape) as (keyof Carried)[]
+
+/** The carried fields of an item; null where it has none. */
+export const carriedOf = (item: { readonly [Name in keyof Carried]?: Carried[Name] | undefined }): Carried =>
+  Object.fromEntries(CARRIED.map((name) => [name, item[name] ?? null]))
