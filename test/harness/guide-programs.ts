@@ -49,7 +49,10 @@ app.use((request, _response, next) => {
     after: LISTEN,
   },
   // Clients of GraphQL in a page. The compiler checks them, also those with a framework.
-  'graphql/README:1': { before: `${EXPRESS}\n${BACKEND}`, after: LISTEN },
+  'graphql/README:1': {
+    before: `${EXPRESS}\n${BACKEND}\nconst articles = new Map([['article-1', {}]])`,
+    after: LISTEN,
+  },
   'graphql/README:2': { before: TOKENS, after: 'console.log(JSON.stringify({ data, errors }))' },
   'graphql/subscriptions:1': {
     before: `${TOKENS}\nconst page = { id: process.env.ID, lastEventId: '0' }`,
@@ -60,6 +63,9 @@ app.use((request, _response, next) => {
   'graphql/apollo:2': null,
   'graphql/apollo:3': null,
   'graphql/apollo:4': null,
+  'graphql/apollo:5': null,
+  'graphql/apollo:6': null,
+  'graphql/errors:1': null,
   'graphql/urql:1': null,
   'graphql/urql:2': null,
   'graphql/urql:3': null,
@@ -67,6 +73,9 @@ app.use((request, _response, next) => {
   'graphql/relay:1': null,
   'graphql/relay:2': null,
   'graphql/relay:3': null,
+  'graphql/relay:4': null,
+  'graphql/relay:5': null,
+  'graphql/relay:6': null,
   'graphql/codegen:1': null,
   'stream:1': { before: `${EXPRESS}\nconst { BASE } = process.env`, after: LISTEN },
   'stream:2': { before: PAGE, after: '' },
@@ -145,8 +154,16 @@ declare module '*.graphql' {
   export type Comments_discussion$key = any
   export type CommentsCreateMutation = any
   export type CommentsEventsSubscription = any
+  export type CommentsLikeMutation = any
   export type CommentsPageQuery = any
   export type CommentsPaginationQuery = any
+  export type CommentsRepliesQuery = any
+}
+declare module '*/Comments' {
+  export const PAGE_QUERY: import('relay-runtime').GraphQLTaggedNode
+}
+declare module '@rolldown/plugin-babel' {
+  export default function babel(options: { plugins: string[] }): import('vite').Plugin
 }
 declare module 'expo/fetch' {
   export const fetch: typeof globalThis.fetch
