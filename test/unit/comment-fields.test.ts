@@ -1,32 +1,36 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { expect, test } from 'vitest'
 
-import { COLUMNS, SHOWN_COLUMNS, type ShownColumn } from '../../src/domains/comments/fields.ts'
+import { COLUMNS, newCommentSchema, SHOWN_COLUMNS, type ShownColumn } from '../../src/domains/comments/fields.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
 import { ROOT } from '../harness/markdown.ts'
 
-/** Fields of a comment that a client has no use for. */
-const WITHOUT: [client: string, readonly ShownColumn[]][] = [
-  ['src/console/pages/discussions', ['bodyHtml', 'deletedAt']],
-  ['src/clients/widget', ['deletedAt', 'discussionId', 'revision']],
+const WIDGET = ['comment-view', 'actions', 'actions-view', 'panel-view', 'state']
+
+/** The files of a client that show a comment, and the fields that it has no use for. */
+const CLIENTS: [client: string, files: readonly string[], without: readonly ShownColumn[]][] = [
+  ['console', ['src/console/pages/discussions/discussions.graphql'], ['bodyHtml', 'deletedAt', 'depth']],
+  ['widget', WIDGET.map((name) => `src/clients/widget/${name}.ts`), ['deletedAt', 'discussionId', 'revision']],
   // Apollo Client, urql, Relay: they show the HTML, and groups in place of the counts.
-  ['src/clients/graphql/page.graphql', ['body', 'reactionCounts', 'revision']],
+  ['graphql', ['src/clients/graphql/page.graphql'], ['body', 'reactionCounts', 'revision']],
 ]
 
-const sourceOf = (path: string): string =>
-  path.endsWith('.graphql')
-    ? readFileSync(join(ROOT, path), 'utf8')
-    : readdirSync(join(ROOT, path))
-        .filter((name) => /\.(tsx?|graphql)$/.test(name))
-        .map((name) => readFileSync(join(ROOT, path, name), 'utf8'))
-        .join('\n')
+const sourceOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
-test.each(WITHOUT)('%s shows each field of a comment; otherwise name it here', (path, without) => {
-  const source = sourceOf(path)
+test.each(CLIENTS)('the client %s shows each field of a comment; otherwise name it here', (_name, files, without) => {
+  const source = files.map(sourceOf).join('\n')
   const missing = SHOWN_COLUMNS.filter((name) => !new RegExp(`\\b${name}\\b`).test(source))
   expect(missing.toSorted()).toEqual(without)
+})
+
+test('REST takes each field that readers give', () => {
+  const operations = sourceOf('src/domains/comments/rest.ts').match(/mutation CreateComment\w*\([^)]*\)/g) ?? []
+  expect(operations).toHaveLength(2)
+  for (const operation of operations) {
+    for (const name of Object.keys(newCommentSchema.shape)) expect(operation).toContain(`$${name}:`)
+  }
 })
 
 /** What only lists and queues need. */

@@ -17,7 +17,7 @@ import { holdPolicy } from './rules.ts'
 import { type CheckedText, checkText } from './text.ts'
 import { writeComment } from './writer.ts'
 
-interface CreateComment extends z.infer<typeof newCommentSchema> {
+interface CreateComment extends z.input<typeof newCommentSchema> {
   discussion: DiscussionName
   parentId?: Id | null | undefined
 }

@@ -22,7 +22,10 @@ interface Values {
 
 /** Who gives a field when a comment is posted. */
 type Giver =
-  /** A reader gives those with a schema, the service the others. */
+  /**
+   * A reader gives those with a schema, the service the others. A schema of a field that may be
+   * left out is `….nullable().default(null)`.
+   */
   | { by: 'caller'; schema?: z.ZodType }
   /** The statement that creates the comment. */
   | { by: 'statement' }
@@ -198,8 +201,5 @@ export const carriedSchema = newCommentSchema.omit({ body: true })
 // oxlint-disable-next-line typescript/no-generated-empty-object-type -- no field is like this yet
 type Carried = Omit<z.output<typeof newCommentSchema>, 'body'>
 
-const CARRIED = Object.keys(carriedSchema.shape) as (keyof Carried)[]
-
 /** The carried fields of an item; null where it has none. */
-export const carriedOf = (item: { readonly [Name in keyof Carried]?: Carried[Name] | undefined }): Carried =>
-  Object.fromEntries(CARRIED.map((name) => [name, item[name] ?? null]))
+export const carriedOf = (item: object): Carried => carriedSchema.parse(item)

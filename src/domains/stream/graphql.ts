@@ -5,7 +5,7 @@ import { ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
 import { asksOnlyFor } from '../../schema/plan.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { ofDiscussion } from '../client-tokens/scope.ts'
-import { type Comment, publicForm } from '../comments/comment.ts'
+import { type Comment, NULLS, publicForm } from '../comments/comment.ts'
 import { reactionCountsSchema, readPresent } from '../comments/comments.ts'
 import { CommentRef } from '../comments/graphql.ts'
 import { type Discussion, loadDiscussion } from '../discussions/discussions.ts'
@@ -162,17 +162,12 @@ interface ReactionEventData {
 
 /** What is left to tell of a comment that was removed at the erasure of its author. */
 const erased = ({ commentId, discussionId, occurredAt }: ReactionEventData): Comment => ({
+  ...NULLS,
   id: commentId,
   discussionId,
-  parentId: null,
   depth: 0,
   author: null,
-  body: null,
-  bodyHtml: null,
   status: 'deleted',
-  pinnedAt: null,
-  editedAt: null,
-  deletedAt: null,
   revision: 1,
   replyCount: 0,
   reactionCounts: {},
