@@ -40,7 +40,7 @@ import {
 import { allSecrets, endSecretOf } from '../domains/tenants/secrets.ts'
 import { findTenantBySlug, listTenants, loadTenant } from '../domains/tenants/tenants.ts'
 import { ImportRunning } from '../domains/transfer/import.ts'
-import { listImports } from '../domains/transfer/imports.ts'
+import { listImports } from '../domains/imports/imports.ts'
 import { SourceError } from '../domains/transfer/item.ts'
 import { undoImport } from '../domains/transfer/undo.ts'
 import { revokeWebhookSecretOf } from '../domains/webhooks/rotation.ts'

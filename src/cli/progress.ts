@@ -5,7 +5,7 @@ import { isatty, WriteStream } from 'node:tty'
 import cliProgress from 'cli-progress'
 
 import type { ImportReport } from '../domains/transfer/import.ts'
-import type { ImportFinding } from '../domains/transfer/report.ts'
+import type { ImportFinding } from '../domains/imports/report.ts'
 import type { Progress, Watching } from '../domains/transfer/run.ts'
 
 /** Standard error, if it is a terminal: in the thread of a command Node does not say so. */

@@ -17,7 +17,7 @@ import {
   ImportRunning,
 } from '../../src/domains/transfer/import.ts'
 import { ImportStopped, type Progress } from '../../src/domains/transfer/run.ts'
-import { listImports } from '../../src/domains/transfer/imports.ts'
+import { listImports } from '../../src/domains/imports/imports.ts'
 import { type Item, SourceError } from '../../src/domains/transfer/item.ts'
 import { rehearseImport } from '../../src/domains/transfer/rehearse.ts'
 import { readAddresses, readAuthors } from '../../src/domains/transfer/csv.ts'

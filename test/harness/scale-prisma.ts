@@ -27,14 +27,9 @@ import { adoptSettings } from '../../src/domains/settings/settings.ts'
 import { findAdminOf } from '../../src/domains/tenants/admins.ts'
 import * as tenants from '../../src/domains/tenants/bootstrap.ts'
 import { listTenants } from '../../src/domains/tenants/tenants.ts'
-import { listImports } from '../../src/domains/transfer/imports.ts'
-import {
-  findFirstImport,
-  findUnfinished,
-  findWaiting,
-  moveReaderItems,
-  refuseReaderName,
-} from '../../src/domains/transfer/imports-sql.ts'
+import { listImports } from '../../src/domains/imports/imports.ts'
+import { moveReaderItems, refuseReaderName } from '../../src/domains/imports/sql.ts'
+import { findFirstImport, findUnfinished, findWaiting } from '../../src/domains/transfer/imports-sql.ts'
 import { endUndo, findUndoable, noteRemoved } from '../../src/domains/transfer/undo-sql.ts'
 import { adoptEndpoint } from '../../src/domains/webhooks/adopt.ts'
 import { lockForReplay } from '../../src/domains/webhooks/sending-sql.ts'

@@ -9,7 +9,7 @@ import { announceEnd, endTokensOfReader } from '../client-tokens/ended.ts'
 import { hasRows } from '../privacy/erase-batches.ts'
 import { isBanned } from '../readers/bans.ts'
 import { banOf } from '../readers/records.ts'
-import { moveReader as moveInImports } from '../transfer/imports.ts'
+import { moveReader as moveInImports } from '../imports/imports.ts'
 import { beginMoving, type Merging, STEPS, TargetChanged } from './move.ts'
 import * as sql from './sql.ts'
 

@@ -26,7 +26,7 @@ import {
   type ReportItem,
   unknownIn,
 } from './item.ts'
-import { idAt, type Key, keyOf } from './keys.ts'
+import { idAt, type Key, keyOf } from '../imports/keys.ts'
 import { identifyPage, type PageRules } from './pages.ts'
 import type {
   ImportedComment,

@@ -5,7 +5,7 @@ import { CsvError, parse } from 'csv-parse'
 
 import { SourceError } from './item.ts'
 import { keyOfAddress } from './pages.ts'
-import type { TableUse } from './report.ts'
+import type { TableUse } from '../imports/report.ts'
 import { troubleOfFile } from './sources/files.ts'
 
 /** The names that a heading may give the columns, in lower case; the first that matches counts. */

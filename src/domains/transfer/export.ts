@@ -13,7 +13,7 @@ import {
   type ReactionItem,
   type ReaderItem,
 } from './item.ts'
-import { addCounts, type TransferCounts } from './report.ts'
+import { addCounts, type TransferCounts } from '../imports/report.ts'
 
 /** Rows per read. */
 const PAGE = 500

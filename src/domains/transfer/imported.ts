@@ -4,7 +4,7 @@ import type { Column, Stored } from '../comments/fields.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import type { ReportReason } from '../moderation/reports.ts'
 import type { AuditItem, EndpointItem, Item, SettingsItem } from './item.ts'
-import type { Key } from './keys.ts'
+import type { Key } from '../imports/keys.ts'
 
 // Checked items of a file, as they are stored. Keys stand for the items that they refer to.
 

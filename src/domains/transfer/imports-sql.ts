@@ -1,8 +1,8 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { eachOf, type Prisma, type Sql, statement, type TxSql } from '../../core/sql.ts'
+import { eachOf, type Prisma, type Sql, statement } from '../../core/sql.ts'
 import type { ReadItem } from './imported.ts'
-import { type Key, keyOf } from './keys.ts'
-import type { ImportFindings, TableUses, TransferCounts } from './report.ts'
+import { type Key, nameKey } from '../imports/keys.ts'
+import type { ImportFindings, TableUses, TransferCounts } from '../imports/report.ts'
 import { findItems } from './store-sql.ts'
 
 const TRY_LOCK = statement(
@@ -242,50 +242,6 @@ const DONE = statement(
 
 export const deleteWaiting = async (sql: Sql, tenantId: Id, importId: Id, keys: readonly Key[]): Promise<void> => {
   if (keys.length > 0) await sql(DONE, [tenantId, importId, keys])
-}
-
-// Readers who were erased
-
-const FORGET = statement(
-  'forget_reader_in_imports',
-  `WITH gone AS (
-     UPDATE import_items SET item_id = NULL, made = false
-     WHERE tenant_id = $1 AND item_id = $2 AND kind = 'reader' RETURNING key
-   )
-   UPDATE import_waiting SET item = 'null' WHERE tenant_id = $1 AND reader_key IN (SELECT key FROM gone)`,
-)
-
-/**
- * Removes a reader from what imports remember. Their item stays, without an id, so that no import
- * brings them again. Their waiting items lose their text and keep only the place: they are refused.
- */
-export const forgetReaderItems = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
-  void (await sql(FORGET, [tenantId, readerId]))
-
-/** Makes the items of one reader those of another. */
-export const moveReaderItems = async ({ prisma }: TxSql, tenantId: Id, readerId: Id, intoId: Id): Promise<void> => {
-  const where = { tenantId, itemId: readerId, kind: 'reader' }
-  await prisma.importItem.updateMany({ where, data: { itemId: intoId, made: false } })
-}
-
-/** A key for an external id within one import. The import's id keeps it from being guessed. */
-const nameKey = (importId: Id, externalId: string): Key => keyOf(importId, 'name', externalId)
-
-/**
- * Makes unfinished imports refuse a reader whom their files may bring later. The tenant's row is
- * locked, so that no import begins meanwhile.
- */
-export async function refuseReaderName({ prisma }: TxSql, tenantId: Id, externalId: string): Promise<void> {
-  const where = { tenantId, finishedAt: null, undoneAt: null }
-  const underWay = await prisma.import.findMany({ where, select: { id: true } })
-  const data = underWay.map(({ id }) => ({
-    tenantId,
-    importId: id,
-    key: nameKey(id, externalId),
-    kind: 'name',
-    made: false,
-  }))
-  if (data.length > 0) await prisma.importItem.createMany({ data, skipDuplicates: true })
 }
 
 /** Those of these external ids whose readers were erased during the import. */

@@ -1,4 +1,4 @@
-import type { Key } from './keys.ts'
+import type { Key } from '../imports/keys.ts'
 
 const FIRST_ROOM = 1024
 

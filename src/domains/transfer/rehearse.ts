@@ -5,7 +5,7 @@ import type { Db, TxSql } from '../../core/sql.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { keysOf, WITHOUT_FORMER } from './former.ts'
 import { type ImportFile, rulesOf, saltOf, tableUsesOf } from './import.ts'
-import type { Key } from './keys.ts'
+import type { Key } from '../imports/keys.ts'
 import { storeOwn } from './own.ts'
 import { type ReadBatch, readBatches } from './read-batches.ts'
 import { findNamed, findPairs, findStanding } from './rehearse-sql.ts'
@@ -17,7 +17,7 @@ import {
   NO_FINDINGS,
   type TableUses,
   type TransferCounts,
-} from './report.ts'
+} from '../imports/report.ts'
 import {
   type ImportedComment,
   type ImportedDiscussion,

@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
-import type { Key } from './keys.ts'
-import type { ImportFinding } from './report.ts'
+import type { Key } from '../imports/keys.ts'
+import type { ImportFinding } from '../imports/report.ts'
 import type { ImportedComment, ImportedItem, ImportedReaction, ImportedReport } from './imported.ts'
 
 /** The rows of items: an id, or null for a reader who was erased. */

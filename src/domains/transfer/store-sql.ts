@@ -1,7 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { arraysOf, namesOf, rowsOf } from './columns-sql.ts'
-import type { Key } from './keys.ts'
+import type { Key } from '../imports/keys.ts'
 
 export interface KnownItem {
   key: Key

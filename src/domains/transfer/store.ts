@@ -6,9 +6,15 @@ import type { TxSql } from '../../core/sql.ts'
 import { touchPages } from '../tenants/tenants.ts'
 import type { ImportedItem } from './imported.ts'
 import { findProgress, type ImportProgress, noteProgress } from './imports-sql.ts'
-import type { Key } from './keys.ts'
+import type { Key } from '../imports/keys.ts'
 import { mayPass, patiently } from './retry.ts'
-import { addCounts, addFindings, type ImportFinding, type ImportFindings, type TransferCounts } from './report.ts'
+import {
+  addCounts,
+  addFindings,
+  type ImportFinding,
+  type ImportFindings,
+  type TransferCounts,
+} from '../imports/report.ts'
 import type { Known } from './sort-out.ts'
 import { findItems } from './store-sql.ts'
 

@@ -1,6 +1,6 @@
 import { MAX_DEPTH } from '../../core/tenant-settings.ts'
 import { KeyNumbers } from './key-numbers.ts'
-import { type Key, keyOf } from './keys.ts'
+import { type Key, keyOf } from '../imports/keys.ts'
 import { type ImportedComment, type ImportedReaction, type ImportedReport, pairKindOf } from './imported.ts'
 import type { Move } from './threads.ts'
 

@@ -1,7 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { MAX_DEPTH } from '../../core/tenant-settings.ts'
 import { isInView } from '../comments/comment.ts'
-import type { Key } from './keys.ts'
+import type { Key } from '../imports/keys.ts'
 import type { ImportedComment } from './imported.ts'
 import type { CommentFacts } from './store-threads-sql.ts'
 

@@ -3,13 +3,8 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement, type TxSql } from '../../core/sql.ts'
 import type { Import } from '../../generated/prisma/client.ts'
 import { inView } from '../comments/comment.ts'
-import type { Key } from './keys.ts'
-
-/** The numbers that an undo has removed. */
-export interface Removed {
-  readers: number
-  comments: number
-}
+import type { Key } from '../imports/keys.ts'
+import type { Removed } from '../imports/report.ts'
 
 const MADE = statement(
   'made_import_items',

@@ -8,15 +8,16 @@ import type { TxSql } from '../../core/sql.ts'
 import { foldTenant } from '../analytics/fold.ts'
 import { touchPages } from '../tenants/tenants.ts'
 import { holdingImports } from './import.ts'
-import type { Key } from './keys.ts'
+import type { Key } from '../imports/keys.ts'
 import { addReplies, lockDiscussions } from './store-threads-sql.ts'
+import type { Removed } from '../imports/report.ts'
 import * as sql from './undo-sql.ts'
 
 /** What an undo has removed, over all its runs, and what stays because it was touched since. */
 export interface Undone {
   id: Id
-  removed: sql.Removed
-  stays: sql.Removed
+  removed: Removed
+  stays: Removed
 }
 
 /** An undo under way, and its progress. */
@@ -25,7 +26,7 @@ interface Undoing {
   tenantId: Id
   importId: Id
   startedAt: Date
-  removed: sql.Removed
+  removed: Removed
   pace: Pace
 }
 
@@ -42,7 +43,7 @@ export function undoImport(app: App, tenantId: Id, importId: Id): Promise<Undone
   return holdingImports(app, tenantId, async (signal) => {
     const found = isId(importId) ? await sql.findUndoable(app, tenantId, importId) : null
     if (found === null) return null
-    const { readers = 0, comments = 0 } = found.removed as Partial<sql.Removed>
+    const { readers = 0, comments = 0 } = found.removed as Partial<Removed>
     const removed = { readers, comments }
     const pace = new Pace(app.db, signal)
     const undoing = { app: ofTenant(app, tenantId), tenantId, importId, startedAt: found.startedAt, removed, pace }
@@ -89,7 +90,7 @@ async function* madeItems(undoing: Undoing, kind: 'reader' | 'comment'): AsyncGe
   }
 }
 
-const countStays = async (undoing: Undoing): Promise<sql.Removed> => ({
+const countStays = async (undoing: Undoing): Promise<Removed> => ({
   readers: await countLeft(undoing, 'reader'),
   comments: await countLeft(undoing, 'comment'),
 })
@@ -149,11 +150,7 @@ async function removeReaders(undoing: Undoing, keys: readonly Key[]): Promise<nu
 }
 
 /** One transaction of an undo, which also stores the progress. Returns how many rows it removed. */
-async function advance(
-  undoing: Undoing,
-  kind: keyof sql.Removed,
-  remove: (tx: TxSql) => Promise<number>,
-): Promise<number> {
+async function advance(undoing: Undoing, kind: keyof Removed, remove: (tx: TxSql) => Promise<number>): Promise<number> {
   const { app, tenantId, importId, removed } = undoing
   const count = await app.db.transaction(async (tx) => {
     const gone = await remove(tx)

@@ -1,5 +1,5 @@
 import * as sql from './imports-sql.ts'
-import type { Key } from './keys.ts'
+import type { Key } from '../imports/keys.ts'
 import { BATCH_ITEMS, BATCH_LENGTH, newBatch, type ReadBatch, takeFound } from './read-batches.ts'
 import { ImportStopped, note, type Run, storeRows } from './run.ts'
 import { OF_ERASED_READER } from './sort-out.ts'

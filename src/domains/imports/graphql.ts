@@ -1,8 +1,7 @@
 import { builder } from '../../schema/builder.ts'
 import { NodeRef } from '../../schema/node.ts'
 import { findImports, getImport } from './imports.ts'
-import type { COUNTED, ImportFinding, ImportFindings, TableUse, TableUses, TransferCounts } from './report.ts'
-import type { Removed } from './undo-sql.ts'
+import type { COUNTED, ImportFinding, ImportFindings, Removed, TableUse, TableUses, TransferCounts } from './report.ts'
 
 const FindingRef = builder.objectRef<ImportFinding>('ImportFinding').implement({
   description: 'An item of the file that was refused, or changed.',

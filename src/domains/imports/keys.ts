@@ -33,3 +33,6 @@ export function idAt(key: Key, at: Date): Id {
   const rest = `${key.slice(4, 7)}-${key.charAt(7)}${key.slice(9, 13)}${key.slice(14, 18)}${key.slice(19, 22)}`
   return `${time.slice(0, 8)}-${time.slice(8)}-7${key.slice(0, 3)}-${variant}${rest}`
 }
+
+/** A key for an external id within one import. The import's id keeps it from being guessed. */
+export const nameKey = (importId: Id, externalId: string): Key => keyOf(importId, 'name', externalId)

@@ -4,7 +4,7 @@ import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
 import type { Import } from '../../generated/prisma/client.ts'
-import { forgetReaderItems, moveReaderItems, refuseReaderName } from './imports-sql.ts'
+import { forgetReaderItems, moveReaderItems, refuseReaderName } from './sql.ts'
 
 /** The imports of a tenant, newest first, with their findings. */
 export async function listImports({ prisma }: App, tenantId: Id): Promise<Omit<Import, 'tenantId'>[]> {

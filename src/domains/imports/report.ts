@@ -60,3 +60,9 @@ export const addFindings = ({ total, first }: ImportFindings, more: readonly Imp
   total: total + more.length,
   first: first.length >= MAX_KEPT ? first : [...first, ...more].slice(0, MAX_KEPT),
 })
+
+/** The numbers that an undo has removed. */
+export interface Removed {
+  readers: number
+  comments: number
+}
