@@ -25,13 +25,13 @@ import {
 } from 'graphql'
 import { z } from 'zod'
 
-import { schema } from './src/api/graphql/schema.ts'
-import { settingsTable } from './src/api/reference/settings.ts'
+import { schema } from './src/api/execution/schema.ts'
+import { settingsTable } from './src/api/reference/pages/settings.ts'
 import { writeFormatted, writeOrCheck } from './src/api/reference/write.ts'
 import { REST_DOCUMENTS, ROUTES } from './src/api/rest/routes.ts'
 import { AUDIT_ACTIONS } from './src/core/audit.ts'
 import { EVENTS } from './src/core/events.ts'
-import { item } from './src/domains/transfer/item.ts'
+import { item } from './src/transfer/item.ts'
 import { describeStatements } from './src/build/statements.ts'
 
 const root = import.meta.dirname

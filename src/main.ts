@@ -1,10 +1,10 @@
 import cluster from 'node:cluster'
 
-import { createLog } from './core/log.ts'
-import { misspellings, readSettings, type Settings, SettingsError } from './core/settings.ts'
-import { handleUncaught } from './core/uncaught.ts'
-import { beginFiles } from './data/embedded-files.ts'
-import { embeddedSecrets } from './data/embedded-secrets.ts'
+import { createLog } from './core/telemetry/log.ts'
+import { misspellings, readSettings, type Settings, SettingsError } from './core/settings/settings.ts'
+import { handleUncaught } from './core/process/uncaught.ts'
+import { beginFiles } from './data/embedded/files.ts'
+import { embeddedSecrets } from './data/embedded/secrets.ts'
 
 // A parent loads none of the serving code, and its processes none of the parent's.
 async function main(): Promise<void> {

@@ -20,23 +20,29 @@ const ROOMS = {
   processes: { imports: ['core', 'data'], not: [API, HTTP] },
   // An outlet writes to a response of node:http, and needs no more than its type.
   live: { imports: ['core'], types: ['node:http'], not: [API, HTTP, DRIVERS] },
-  schema: { imports: ['core', 'generated'], not: [HTTP, DRIVERS] },
+  graphql: { imports: ['core', 'generated'], not: [HTTP, DRIVERS] },
 
   operations: { imports: ['core', 'generated', 'live'], not: [API, HTTP, DRIVERS] },
-  fields: { imports: ['core', 'generated', 'live', 'schema', 'operations'], not: [API, HTTP, DRIVERS] },
+  fields: { imports: ['core', 'generated', 'live', 'graphql', 'operations'], not: [API, HTTP, DRIVERS] },
   // So REST stays a projection of GraphQL.
-  routes: { imports: ['schema/route.ts'], not: [NO_PACKAGE] },
+  routes: { imports: ['graphql/route.ts'], not: [NO_PACKAGE] },
 
-  'api/graphql': { imports: ['core', 'live', 'schema', 'operations', 'fields'], not: [DRIVERS] },
-  'api/graphql-sse': { imports: ['core', 'live', 'schema', 'operations', 'api/graphql'], not: [DRIVERS] },
-  'api/rest': { imports: ['core', 'schema', 'routes', 'api/graphql'], not: [DRIVERS, HTTP] },
-  'api/reference': { imports: ['core', 'schema', 'api/graphql', 'api/rest'], not: [DRIVERS] },
+  'api/execution': { imports: ['core', 'live', 'graphql', 'operations', 'fields'], not: [DRIVERS] },
+  'api/graphql-sse': { imports: ['core', 'live', 'graphql', 'operations', 'api/execution'], not: [DRIVERS] },
+  'api/rest': { imports: ['core', 'graphql', 'routes', 'api/execution'], not: [DRIVERS, HTTP] },
+  'api/reference': { imports: ['core', 'graphql', 'api/execution', 'api/rest'], not: [DRIVERS] },
   'api/http': {
-    imports: ['core', 'live', 'schema', 'operations', 'api/graphql', 'api/graphql-sse', 'api/rest', 'api/reference'],
+    imports: ['core', 'live', 'graphql', 'operations', 'api/execution', 'api/graphql-sse', 'api/rest', 'api/reference'],
     not: [DRIVERS],
   },
 
-  worker: { imports: ['core', 'operations', 'data/backfills.ts', 'data/migration-files.ts'], not: [API, DRIVERS] },
+  // Files of other systems, and the whole of a tenant: they walk through all domains.
+  transfer: { imports: ['core', 'generated', 'operations'], not: [API, HTTP, DRIVERS] },
+
+  worker: {
+    imports: ['core', 'operations', 'transfer', 'data/migrations/backfills.ts', 'data/migrations/files.ts'],
+    not: [API, DRIVERS],
+  },
   console: {
     imports: [
       'generated/console.ts',
@@ -51,7 +57,7 @@ const ROOMS = {
   'clients/graphql': { imports: [], not: [/^(?!(graphql|@apollo\/client|@urql|relay-runtime)(\/|$))/] },
   'clients/widget': { imports: ['clients/browser/stream.ts'], not: [/^(?!lit\/)/] },
   // The schema, so that commands check documents as requests do.
-  cli: { imports: ['core', 'data', 'operations', 'schema', 'api/graphql/schema.ts', 'app.ts'] },
+  cli: { imports: ['core', 'data', 'operations', 'transfer', 'graphql', 'api/execution/schema.ts', 'app.ts'] },
 
   'app.ts': { imports: ['core', 'data', 'processes', 'live'] },
   'serve.ts': { imports: ['core', 'data', 'processes', 'live', 'operations', 'api/http', 'worker', 'app.ts'] },

@@ -15,8 +15,8 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 
-import { ROOT as root } from '../core/root.ts'
-import { packTemplate, readTemplate, templateFile } from '../data/template.ts'
+import { ROOT as root } from '../core/process/root.ts'
+import { packTemplate, readTemplate, templateFile } from '../data/embedded/template.ts'
 
 /** A build step, which runs if the digest of its inputs differs from the one in its stamp. */
 interface Step {
@@ -253,7 +253,7 @@ async function makeTemplate(): Promise<void> {
   console.error('Building the first database …')
   const folder = mkdtempSync(join(tmpdir(), 'engagement-template-'))
   try {
-    await run('tsx/dist/cli.mjs', 'src/data/embedded-child.ts', folder)
+    await run('tsx/dist/cli.mjs', 'src/data/embedded/child.ts', folder)
     rmSync(dirname(file), { recursive: true, force: true })
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(`${file}.part`, packTemplate(folder), { flush: true })

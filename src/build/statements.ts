@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 
-import { ROOT } from '../core/root.ts'
+import { ROOT } from '../core/process/root.ts'
 import { registeredStatements, type Statement } from '../core/sql.ts'
-import { poolOn } from '../data/embedded-session.ts'
-import { migrate } from '../data/migrate.ts'
+import { poolOn } from '../data/embedded/session.ts'
+import { migrate } from '../data/migrations/migrate.ts'
 import { migrationAdapter } from '../data/pool.ts'
 
 /** All statements of the service; loads every module that registers one. */

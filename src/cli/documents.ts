@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 
-import { schema } from '../api/graphql/schema.ts'
+import { schema } from '../api/execution/schema.ts'
 import type { AuditRecord } from '../core/audit.ts'
 import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
 import type { Sql } from '../core/sql.ts'
 import { addDocumentsOf } from '../domains/documents/documents.ts'
 import { readManifest } from '../domains/documents/manifest.ts'
-import { wrongIn } from '../schema/document-check.ts'
+import { wrongIn } from '../graphql/documents/check.ts'
 
 /** Adds the documents of a manifest's file to a tenant. */
 export async function addManifest(

@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 
-import { ROOT } from '../core/root.ts'
+import { ROOT } from '../core/process/root.ts'
 import { SIGNALS, type Told } from './stop.ts'
 
 /** How long a command may take to stop by itself. */

@@ -4,7 +4,7 @@
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 
-import { environmentSchema } from '../core/process-settings.ts'
+import { environmentSchema } from '../core/settings/process.ts'
 
 const TIMEOUT_MS = 4000
 const ANY_ADDRESS: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }

@@ -4,9 +4,9 @@ import { isatty, WriteStream } from 'node:tty'
 
 import cliProgress from 'cli-progress'
 
-import type { ImportReport } from '../domains/transfer/import.ts'
+import type { ImportReport } from '../transfer/import/import.ts'
 import type { ImportFinding } from '../domains/imports/report.ts'
-import type { Progress, Watching } from '../domains/transfer/run.ts'
+import type { Progress, Watching } from '../transfer/import/run.ts'
 
 /** Standard error, if it is a terminal: in the thread of a command Node does not say so. */
 const terminal = isatty(2) ? new WriteStream(2) : null

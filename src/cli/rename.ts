@@ -1,9 +1,9 @@
 import type { App } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import type { Id } from '../core/ids.ts'
-import { ofTenant } from '../core/patience.ts'
+import { ofTenant } from '../core/queues/patience.ts'
 import { renameDiscussion } from '../domains/discussions/change.ts'
-import { readRenames } from '../domains/transfer/csv.ts'
+import { readRenames } from '../transfer/csv.ts'
 import { CommandStopped, untilStopped } from './stop.ts'
 
 const STOPPED = 'stopped: repeat the command to continue'

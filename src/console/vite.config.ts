@@ -8,7 +8,7 @@ export default defineConfig({
   // Relative, because a proxy may add a path: the page's `<base>` has it.
   base: './',
   plugins: [react()],
-  // Replaced by the service in each answer (src/api/http/console.ts).
+  // Replaced by the service in each answer (src/api/http/site/console.ts).
   html: { cspNonce: '{nonce}' },
   build: {
     outDir: join(import.meta.dirname, '../../dist/console'),

@@ -2,14 +2,14 @@ import type { Logger } from 'pino'
 
 import type { Bus } from './bus.ts'
 import { ServiceError } from './errors.ts'
-import type { Health } from './health.ts'
+import type { Health } from './process/health.ts'
 import type { Id } from './ids.ts'
 import type { Limits } from './limits.ts'
-import type { Settings } from './settings.ts'
-import type { Span, Tracing } from './span.ts'
+import type { Settings } from './settings/settings.ts'
+import type { Span, Tracing } from './telemetry/span.ts'
 import type { Db, LateReads, Prisma } from './sql.ts'
 import type { StreamPlaces } from './stream-places.ts'
-import type { TenantSettings } from './tenant-settings.ts'
+import type { TenantSettings } from './settings/tenant.ts'
 
 export const CAPABILITIES = [
   'moderate_content',

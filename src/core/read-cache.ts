@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 
 import { type CacheNews, CHANNELS } from './bus.ts'
 import { afterCommit, type App, perApp } from './context.ts'
-import { growing } from './growing.ts'
+import { growing } from './process/growing.ts'
 
 /**
  * The greatest age of a cached value. A bus message drops an entry sooner; without the bus, this

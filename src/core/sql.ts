@@ -1,6 +1,6 @@
 import type { Prisma as Generated } from '../generated/prisma/client.ts'
 import type { Described, Json } from '../generated/statements.ts'
-import { MAX_ANSWER_BYTES } from './cursor.ts'
+import { MAX_ANSWER_BYTES } from './input/cursor.ts'
 import { FIRST_ID, LAST_ID } from './ids.ts'
 import { codeOf } from './outage.ts'
 
@@ -169,7 +169,7 @@ export const COUNT_LIMIT = 1000
 /**
  * The rows of `select` in order, up to and including the row that exceeds `MAX_ANSWER_BYTES`: a
  * hundred comments can be 14 MB. `bytes` is a row's length; PostgreSQL knows the length of a text
- * without reading it. The budget of the answer (src/schema/budget.ts) comes too late for this: it
+ * without reading it. The budget of the answer (src/graphql/budget.ts) comes too late for this: it
  * counts rows that have been read.
  */
 export const upToBytes = (select: string, bytes: string): string =>

@@ -1,8 +1,8 @@
 import { CHANNELS } from '../core/bus.ts'
 import type { App } from '../core/context.ts'
 import { newId } from '../core/ids.ts'
-import { counter, gaugeOf, histogram, metricsOf } from '../core/metrics.ts'
-import type { PoolWatch } from './pool-watch.ts'
+import { counter, gaugeOf, histogram, metricsOf } from '../core/telemetry/metrics.ts'
+import type { PoolWatch } from './server/pool-watch.ts'
 
 /** How often a process sends itself a message over the bus. */
 const PROBE_MS = 2000

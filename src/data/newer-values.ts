@@ -16,7 +16,7 @@ function enumOf<Value extends string>(
   return { column, asked: `"${table}"."${column}"::text`, known: new Set(Object.values(values)), nearest }
 }
 
-/** The replacements are those that callers see: `src/schema/unknown-values.ts`. */
+/** The replacements are those that callers see: `src/graphql/unknown-values.ts`. */
 const ENUMS = [
   enumOf(['comments', 'status'], CommentStatus, 'pending'),
   enumOf(['deliveries', 'status'], DeliveryStatus, 'pending'),

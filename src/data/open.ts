@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 
-import { type Settings, SettingsError } from '../core/settings.ts'
+import { type Settings, SettingsError } from '../core/settings/settings.ts'
 import { statement } from '../core/sql.ts'
 import type { Database } from './database.ts'
-import { openEmbedded } from './embedded.ts'
-import { upgrade } from './migrate.ts'
-import type { UrlSetting } from './pooler.ts'
-import { openServer, type ServerOptions } from './server.ts'
+import { openEmbedded } from './embedded/embedded.ts'
+import { upgrade } from './migrations/migrate.ts'
+import type { UrlSetting } from './server/pooler.ts'
+import { openServer, type ServerOptions } from './server/server.ts'
 
 /** Options for a server; null for the embedded form. */
 export function serverOptions(settings: Settings): ServerOptions | null {

@@ -8,9 +8,9 @@ import { troubleOf } from '../core/outage.ts'
 import type { Db, Param, Sql, Statement } from '../core/sql.ts'
 import { type ArrayEncoder, arrayEncoder } from './arrays.ts'
 import type { Database } from './database.ts'
-import { watchPool } from './pool-watch.ts'
+import { watchPool } from './server/pool-watch.ts'
 import { PrismaOver, txSql } from './prisma.ts'
-import { wholeScripts } from './migration-scripts.ts'
+import { wholeScripts } from './migrations/scripts.ts'
 
 const INT8 = 20
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 
-import { SettingsError } from '../core/settings.ts'
-import type { Tracing } from '../core/span.ts'
+import { SettingsError } from '../core/settings/settings.ts'
+import type { Tracing } from '../core/telemetry/span.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -2,7 +2,7 @@ import { newsOf, type StoredEvent } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
 import { type Db, type Param, statement } from '../core/sql.ts'
 import { type CommentState, commentState, tellNow } from '../core/withdrawal.ts'
-import type { PastNews } from './frames.ts'
+import type { PastNews } from './streams/frames.ts'
 import { type StreamViewer, visibleFrom, visibleParams } from './viewer.ts'
 
 /** A discussion by its whole key. */

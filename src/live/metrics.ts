@@ -1,9 +1,9 @@
 import type { Counter, Histogram, Registry } from 'prom-client'
 
-import type { CUTS } from '../core/metric-table.ts'
-import { counter, gaugeOf, histogram } from '../core/metrics.ts'
-import type { Batch, Broadcast } from './batch.ts'
-import { occurredAt } from './frames.ts'
+import type { CUTS } from '../core/telemetry/metric-table.ts'
+import { counter, gaugeOf, histogram } from '../core/telemetry/metrics.ts'
+import type { Batch, Broadcast } from './streams/batch.ts'
+import { occurredAt } from './streams/frames.ts'
 
 export type CutReason = (typeof CUTS)[number]
 

@@ -1,5 +1,5 @@
-import { inBatches } from '../core/batches.ts'
-import { type Frame, frameOf, occurredAt, visibleTo } from './frames.ts'
+import { inBatches } from '../core/queues/batches.ts'
+import { type Frame, frameOf, occurredAt, visibleTo } from './streams/frames.ts'
 import { isVisible, type StreamViewer } from './viewer.ts'
 import type { EventLog, DiscussionKey, SeqRange, MissedEvents } from './event-log.ts'
 import { Ring, type RingBudget } from './ring.ts'

@@ -1,5 +1,5 @@
-import type { Frame } from './frames.ts'
-import { applyWithdrawal } from './withdrawn-frames.ts'
+import type { Frame } from './streams/frames.ts'
+import { applyWithdrawal } from './streams/withdrawn-frames.ts'
 
 const MAX_FRAMES = 1000
 const MAX_BYTES = 256 * 1024

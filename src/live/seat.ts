@@ -1,5 +1,5 @@
-import type { Batch, Payload } from './batch.ts'
-import type { Frame } from './frames.ts'
+import type { Batch, Payload } from './streams/batch.ts'
+import type { Frame } from './streams/frames.ts'
 import type { StreamViewer } from './viewer.ts'
 
 /**

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 
 import { ServiceError } from '../core/errors.ts'
 import type { Id } from '../core/ids.ts'
-import { Wheel } from '../core/wheel.ts'
+import { Wheel } from '../core/process/wheel.ts'
 import type { CutReason } from './metrics.ts'
 import type { Credential } from './credentials.ts'
 

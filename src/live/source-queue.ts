@@ -1,6 +1,6 @@
 import { ServiceError } from '../core/errors.ts'
-import type { Batch, Payload } from './batch.ts'
-import type { Frame } from './frames.ts'
+import type { Batch, Payload } from './streams/batch.ts'
+import type { Frame } from './streams/frames.ts'
 import type { Taker } from './seat.ts'
 
 const MAX_BYTES = 1024 * 1024

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 
 import { errors, jwtVerify, SignJWT } from 'jose'
 
-import { isCompactJws } from '../core/base64url.ts'
+import { isCompactJws } from '../core/secrets/base64url.ts'
 import { type App, perApp, type Tenant } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { type Id, isId } from '../core/ids.ts'
-import { deriveKeys } from '../core/seals.ts'
+import { deriveKeys } from '../core/secrets/seals.ts'
 import type { Credential } from './credentials.ts'
 
 /** What a ticket is bound to. It is signed and stateless: nothing of it is stored. */

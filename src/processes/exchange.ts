@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import { createBirpc } from 'birpc'
 import { AggregatorRegistry } from 'prom-client'
 
-import type { Settings } from '../core/settings.ts'
+import type { Settings } from '../core/settings/settings.ts'
 import type { StreamPlaces } from '../core/stream-places.ts'
-import { createMemoryPlaces } from '../data/memory-places.ts'
-import { createTokenStore, type TokenStore } from '../data/shared-limits.ts'
+import { createMemoryPlaces } from '../data/places/memory.ts'
+import { createTokenStore, type TokenStore } from '../data/limits/shared.ts'
 import { Listener, type ConnectionTaker } from './listener.ts'
 import { type Child, CONNECTION, type Figures, type Hello, type BusMessage, type Parent } from './protocol.ts'
 

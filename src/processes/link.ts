@@ -6,9 +6,9 @@ import type { Bus } from '../core/bus.ts'
 import { ServiceError } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
 import type { StreamPlaces } from '../core/stream-places.ts'
-import { createMemoryBus } from '../data/memory-bus.ts'
-import { createMemoryPlaces } from '../data/memory-places.ts'
-import { createSharedLimits } from '../data/shared-limits.ts'
+import { createMemoryBus } from '../data/bus/memory.ts'
+import { createMemoryPlaces } from '../data/places/memory.ts'
+import { createSharedLimits } from '../data/limits/shared.ts'
 import {
   type Child,
   type Figures,

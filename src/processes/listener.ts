@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { quietTurn } from '../core/event-loop.ts'
+import { quietTurn } from '../core/process/event-loop.ts'
 import type { Listening } from './protocol.ts'
 
 /** A process that takes connections: one at a time, each of which it confirms. */

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import type { Logger } from 'pino'
 
-import type { Settings } from '../core/settings.ts'
-import { counted } from '../core/texts.ts'
-import type { UncaughtHandlers } from '../core/uncaught.ts'
+import type { Settings } from '../core/settings/settings.ts'
+import { counted } from '../core/input/texts.ts'
+import type { UncaughtHandlers } from '../core/process/uncaught.ts'
 import { Exchange, type Port } from './exchange.ts'
 
 /** The pause before an ended process is started again: doubled each time, up to `most`. */

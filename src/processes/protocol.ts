@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 
 import type { PlaceRequest } from '../core/stream-places.ts'
-import type { TokenAnswer, TokenRequest } from '../data/shared-limits.ts'
+import type { TokenAnswer, TokenRequest } from '../data/limits/shared.ts'
 
 /** A message of the bus, and its channel. */
 export type BusMessage = readonly [channel: string, message: string]

@@ -1,7 +1,14 @@
 import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
-import { type Busy, endpointKey, extendLeases, type Lease, leaseDeliveries, releaseLeases } from './lease-sql.ts'
-import type { Outcome } from './record-sql.ts'
+import {
+  type Busy,
+  endpointKey,
+  extendLeases,
+  type Lease,
+  leaseDeliveries,
+  releaseLeases,
+} from './statements/lease-sql.ts'
+import type { Outcome } from './statements/record-sql.ts'
 import { attemptDelivery } from './attempt.ts'
 import { startLoop } from './loop.ts'
 import { deliveryMetrics } from './metrics.ts'

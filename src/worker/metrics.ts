@@ -1,8 +1,8 @@
 import { type App, perApp } from '../core/context.ts'
-import { counter, gauge, gaugeOf, histogram, metricsOf } from '../core/metrics.ts'
-import { openBackfills } from '../data/backfills.ts'
-import type { Outcome } from './record-sql.ts'
-import { type BacklogSurvey, surveyBacklogs } from './survey-sql.ts'
+import { counter, gauge, gaugeOf, histogram, metricsOf } from '../core/telemetry/metrics.ts'
+import { openBackfills } from '../data/migrations/backfills.ts'
+import type { Outcome } from './statements/record-sql.ts'
+import { type BacklogSurvey, surveyBacklogs } from './statements/survey-sql.ts'
 
 export interface DeliveryMetrics {
   begun(): void

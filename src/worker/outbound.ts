@@ -7,9 +7,9 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 
 import { type Got, got } from 'got'
 
-import { USER_AGENT } from '../core/delivery-request.ts'
-import { type Settings, SettingsError } from '../core/settings.ts'
-import { createAddressRule, createPortRule, literalAddress } from '../domains/webhooks/addresses.ts'
+import { USER_AGENT } from '../core/delivery/request.ts'
+import { type Settings, SettingsError } from '../core/settings/settings.ts'
+import { createAddressRule, createPortRule, literalAddress } from '../domains/webhooks/sending/addresses.ts'
 import { MAX_HEAD_BYTES } from './answer-head.ts'
 import { exchange, type OutboundAnswer, type OutboundRequest } from './exchange.ts'
 import { AddressRefused, guardedLookup, PortRefused, ProtocolRefused, type Resolve, resolveHost } from './lookup.ts'

@@ -1,9 +1,9 @@
 import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
-import { counter, gauge, histogram, metricsOf } from '../core/metrics.ts'
+import { counter, gauge, histogram, metricsOf } from '../core/telemetry/metrics.ts'
 import { isLockFailure } from '../core/sql.ts'
-import { endpointKey } from './lease-sql.ts'
-import { type Outcome, recordAttempts } from './record-sql.ts'
+import { endpointKey } from './statements/lease-sql.ts'
+import { type Outcome, recordAttempts } from './statements/record-sql.ts'
 
 export interface Recorder {
   /**

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import { newId } from '../../src/core/ids.ts'
 import { isLockFailure, type Sql, statement } from '../../src/core/sql.ts'
-import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { tenantSettings } from '../../src/core/settings/tenant.ts'
 import { type CreateRow, insertComments } from '../../src/domains/comments/create-sql.ts'
 import { judgeText } from '../../src/domains/comments/rules.ts'
 import { rateOf } from './measure.ts'

@@ -3,7 +3,7 @@
 import Fastify from 'fastify'
 
 import { FIRST_ID, LAST_ID } from '../../src/core/ids.ts'
-import { openServer } from '../../src/data/server.ts'
+import { openServer } from '../../src/data/server/server.ts'
 import { listLevel } from '../../src/domains/comments/list-sql.ts'
 import { selectCounts } from '../../src/domains/discussions/sql.ts'
 

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 
 import pg from 'pg'
 
-import type { Item } from '../../src/domains/transfer/item.ts'
+import type { Item } from '../../src/transfer/item.ts'
 import { randomOf } from '../harness/random.ts'
 import { writeItems } from '../harness/transfer.ts'
 import { inTurns, print, printTurns, run } from './figures.ts'

@@ -1,8 +1,8 @@
 import pg from 'pg'
 
 import { withDatabase } from '../../src/app.ts'
-import { createLog } from '../../src/core/log.ts'
-import { readSettings } from '../../src/core/settings.ts'
+import { createLog } from '../../src/core/telemetry/log.ts'
+import { readSettings } from '../../src/core/settings/settings.ts'
 import { createTenant } from '../../src/domains/tenants/bootstrap.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { type Figures, inTurns, median, figure, print, printTurns, run } from './figures.ts'

@@ -1,7 +1,7 @@
 import { newId } from '../../src/core/ids.ts'
 import type { Sql } from '../../src/core/sql.ts'
 import { statement } from '../../src/core/sql.ts'
-import { deleteOldEvents } from '../../src/worker/retention-sql.ts'
+import { deleteOldEvents } from '../../src/worker/statements/retention-sql.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openBare } from './bare-posts.ts'
 import { demoTenant } from './fill.ts'

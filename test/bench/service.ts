@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 import pg from 'pg'
 
-import { openServer } from '../../src/data/server.ts'
+import { openServer } from '../../src/data/server/server.ts'
 import { freePort } from '../harness/ports.ts'
 import type { Caller } from './requests.ts'
 import { cpuMsOf, residentBytes } from './proc.ts'

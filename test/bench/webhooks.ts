@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
-import { leaseDeliveries } from '../../src/worker/lease-sql.ts'
+import { leaseDeliveries } from '../../src/worker/statements/lease-sql.ts'
 import { unnamed } from '../harness/sql.ts'
 import { type Figures, figure, inTurns, median, print, printTurns, run, times } from './figures.ts'
 import { ACTOR, DATA, openOutbox, type Outbox } from './outbox.ts'

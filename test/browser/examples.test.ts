@@ -13,7 +13,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 
 import { cacheConfig } from '../../src/clients/graphql/apollo.ts'
 import * as documents from '../../src/clients/graphql/documents.ts'
-import { sha256Hex } from '../../src/core/crypto.ts'
+import { sha256Hex } from '../../src/core/secrets/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
 import { hasBrowser, launchBrowser } from '../harness/browser.ts'
 import { findInExamples } from '../harness/examples.ts'

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import type { Bus } from '../../src/core/bus.ts'
-import { createRedisBus } from '../../src/data/redis-bus.ts'
+import { createRedisBus } from '../../src/data/bus/redis.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
 import {
   hasRedisServer,

@@ -1,7 +1,7 @@
 import { decodeJwt, SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { deriveKey } from '../../src/core/crypto.ts'
+import { deriveKey } from '../../src/core/secrets/crypto.ts'
 import { changeAdminPassword, createAdmin } from '../../src/domains/tenants/bootstrap.ts'
 import { startService, type TestService } from '../harness/service.ts'
 

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import type { Param } from '../../src/core/sql.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
-import { leaseDeliveries, releaseLeases } from '../../src/worker/lease-sql.ts'
-import { recordAttempts } from '../../src/worker/record-sql.ts'
-import { clearDeletedEndpoints } from '../../src/worker/retention-sql.ts'
+import { leaseDeliveries, releaseLeases } from '../../src/worker/statements/lease-sql.ts'
+import { recordAttempts } from '../../src/worker/statements/record-sql.ts'
+import { clearDeletedEndpoints } from '../../src/worker/statements/retention-sql.ts'
 import {
   countTables,
   daysBefore,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { foldWaiting, forgetInAnalytics } from '../../src/domains/analytics/fold.ts'
-import { clearDeletedEndpoints } from '../../src/worker/retention-sql.ts'
+import { clearDeletedEndpoints } from '../../src/worker/statements/retention-sql.ts'
 import {
   countTables,
   daysBefore,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import type { App, Ctx } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
-import { ofTenant } from '../../src/core/patience.ts'
+import { ofTenant } from '../../src/core/queues/patience.ts'
 import type { Sql } from '../../src/core/sql.ts'
 import { createComment } from '../../src/domains/comments/create.ts'
 import { findCallerByKey } from '../../src/domains/keys/keys.ts'

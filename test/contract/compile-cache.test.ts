@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { ROOT } from '../../src/core/root.ts'
+import { ROOT } from '../../src/core/process/root.ts'
 
 /** Since Node 22.1. */
 const CAN_KEEP = 'enableCompileCache' in module

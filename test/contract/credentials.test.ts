@@ -1,7 +1,7 @@
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { deriveKey, newRawKey, sha256 } from '../../src/core/crypto.ts'
+import { deriveKey, newRawKey, sha256 } from '../../src/core/secrets/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
 import { authenticate } from '../../src/api/http/credentials.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'

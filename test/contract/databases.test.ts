@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { upgrade } from '../../src/data/migrate.ts'
-import { openServer } from '../../src/data/server.ts'
+import { upgrade } from '../../src/data/migrations/migrate.ts'
+import { openServer } from '../../src/data/server/server.ts'
 import { createBareDatabase, onServer, PATIENT } from '../harness/database.ts'
 import { SILENT } from '../harness/log.ts'
 import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'

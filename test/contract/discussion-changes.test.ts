@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { deleteExpiredAliases } from '../../src/domains/discussions/aliases.ts'
-import { importFile } from '../../src/domains/transfer/import.ts'
+import { importFile } from '../../src/transfer/import/import.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 

@@ -1,7 +1,7 @@
 import { createClient, type Client } from 'graphql-sse'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { newId } from '../../src/core/ids.ts'
 import { randomOf } from '../harness/random.ts'

@@ -1,7 +1,7 @@
 import { buildSchema, isObjectType, print, type ObjectTypeDefinitionNode } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 import { newId } from '../../src/core/ids.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { encodeCursor } from '../../src/core/cursor.ts'
+import { encodeCursor } from '../../src/core/input/cursor.ts'
 import { effort } from '../harness/effort.ts'
 import { asText, encoded, mutated, valid } from '../harness/fuzz.ts'
 import {

@@ -10,8 +10,8 @@ import {
 } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { checkInput } from '../../src/api/graphql/input.ts'
-import { asksFor } from '../../src/api/graphql/params.ts'
+import { checkInput } from '../../src/api/execution/input.ts'
+import { asksFor } from '../../src/api/execution/params.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 let service: TestService

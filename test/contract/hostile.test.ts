@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { encodeCursor } from '../../src/core/cursor.ts'
+import { encodeCursor } from '../../src/core/input/cursor.ts'
 import { newId } from '../../src/core/ids.ts'
 import { refusalIn } from '../harness/refusal.ts'
 import { startService, type TestService } from '../harness/service.ts'

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { sha256 } from '../../src/core/crypto.ts'
+import { sha256 } from '../../src/core/secrets/crypto.ts'
 import { BODY, type Change, expectRefusal, postAs, seconds, signAssertion, utf8 } from '../harness/assertions.ts'
 import { bodySha256 } from '../harness/identity.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'

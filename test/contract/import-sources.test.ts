@@ -4,9 +4,9 @@ import { join } from 'node:path'
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { Pairs } from '../../src/domains/transfer/csv.ts'
-import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
-import { keyOfAddress } from '../../src/domains/transfer/pages.ts'
+import { Pairs } from '../../src/transfer/csv.ts'
+import { type ImportFile, importFile, type ImportReport } from '../../src/transfer/import/import.ts'
+import { keyOfAddress } from '../../src/transfer/import/pages.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 

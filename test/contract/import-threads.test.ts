@@ -4,9 +4,9 @@ import { join } from 'node:path'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
-import type { Item } from '../../src/domains/transfer/item.ts'
-import { BATCH_ITEMS, BATCH_LENGTH } from '../../src/domains/transfer/read-batches.ts'
+import { importFile, type ImportReport } from '../../src/transfer/import/import.ts'
+import type { Item } from '../../src/transfer/item.ts'
+import { BATCH_ITEMS, BATCH_LENGTH } from '../../src/transfer/import/read-batches.ts'
 import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 
-import { Pace } from '../../src/core/pace.ts'
+import { Pace } from '../../src/core/queues/pace.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import {
   holdingImports,
@@ -15,14 +15,14 @@ import {
   importFile,
   type ImportReport,
   ImportRunning,
-} from '../../src/domains/transfer/import.ts'
-import { ImportStopped, type Progress } from '../../src/domains/transfer/run.ts'
+} from '../../src/transfer/import/import.ts'
+import { ImportStopped, type Progress } from '../../src/transfer/import/run.ts'
 import { listImports } from '../../src/domains/imports/imports.ts'
-import { type Item, SourceError } from '../../src/domains/transfer/item.ts'
-import { rehearseImport } from '../../src/domains/transfer/rehearse.ts'
-import { readAddresses, readAuthors } from '../../src/domains/transfer/csv.ts'
-import { BATCH_ITEMS } from '../../src/domains/transfer/read-batches.ts'
-import { undoImport } from '../../src/domains/transfer/undo.ts'
+import { type Item, SourceError } from '../../src/transfer/item.ts'
+import { rehearseImport } from '../../src/transfer/rehearsal/rehearse.ts'
+import { readAddresses, readAuthors } from '../../src/transfer/csv.ts'
+import { BATCH_ITEMS } from '../../src/transfer/import/read-batches.ts'
+import { undoImport } from '../../src/transfer/undo/undo.ts'
 import { onServer } from '../harness/database.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { effort } from '../harness/effort.ts'

@@ -1,7 +1,7 @@
 import { createClient } from 'graphql-sse'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { hasAtMost } from '../../src/core/texts.ts'
+import { hasAtMost } from '../../src/core/input/texts.ts'
 import { profileOf } from '../../src/clients/backend/readers.ts'
 import { startService, type TestService } from '../harness/service.ts'
 

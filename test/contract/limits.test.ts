@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { newRawKey, sha256 } from '../../src/core/crypto.ts'
+import { newRawKey, sha256 } from '../../src/core/secrets/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
 import { addressBucket } from '../../src/core/limits.ts'
 import { announceChange } from '../../src/core/read-cache.ts'

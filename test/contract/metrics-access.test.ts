@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { metricsOf } from '../../src/core/metrics.ts'
+import { metricsOf } from '../../src/core/telemetry/metrics.ts'
 import { createHealthServer } from '../../src/api/http/health.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { METRICS_TOKEN, startService, type TestService } from '../harness/service.ts'

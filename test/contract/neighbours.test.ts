@@ -2,7 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { isStuck, ofTenant } from '../../src/core/patience.ts'
+import { isStuck, ofTenant } from '../../src/core/queues/patience.ts'
 import { createComment } from '../../src/domains/comments/create.ts'
 import { runOnce } from '../../src/domains/idempotency/idempotency.ts'
 import { findCallerByKey } from '../../src/domains/keys/keys.ts'

@@ -13,9 +13,9 @@ import {
 } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 import { newId } from '../../src/core/ids.ts'
-import { ACCESS_EXTENSION } from '../../src/schema/access.ts'
+import { ACCESS_EXTENSION } from '../../src/graphql/access.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 
 let service: TestService

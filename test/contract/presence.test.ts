@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { PresenceReporter } from '../../src/domains/stream/presence.ts'
+import { PresenceReporter } from '../../src/domains/tickets/presence.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'

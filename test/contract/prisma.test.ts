@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { codeOf, troubleOf } from '../../src/core/outage.ts'
-import { ofTenant } from '../../src/core/patience.ts'
+import { ofTenant } from '../../src/core/queues/patience.ts'
 import { inOneTransaction } from '../../src/core/scope.ts'
 import type { Sql } from '../../src/core/sql.ts'
 import { onServer } from '../harness/database.ts'

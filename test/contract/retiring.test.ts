@@ -10,7 +10,7 @@ import { connect as connectTls } from 'node:tls'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
-import { type Connections, watchConnections } from '../../src/api/http/connections.ts'
+import { type Connections, watchConnections } from '../../src/api/http/sockets/connections.ts'
 import { tlsOptions } from '../../src/api/http/server.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 

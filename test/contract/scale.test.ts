@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import type { Statement } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
-import { openServer } from '../../src/data/server.ts'
+import { openServer } from '../../src/data/server/server.ts'
 import { PARAMETERS } from '../../src/generated/statements.ts'
 import { loadStatements } from '../../src/build/statements.ts'
 import { type Cost, explaining, type PlanMode, rowsOf } from '../harness/costs.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { tenantSettings } from '../../src/core/settings/tenant.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 

@@ -2,9 +2,9 @@ import { getNamedType, isLeafType, isObjectType } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { unseal } from '../../src/core/seals.ts'
-import { schema } from '../../src/api/graphql/schema.ts'
-import { SHOWN_ONCE_EXTENSION } from '../../src/schema/shown-once.ts'
+import { unseal } from '../../src/core/secrets/seals.ts'
+import { schema } from '../../src/api/execution/schema.ts'
+import { SHOWN_ONCE_EXTENSION } from '../../src/graphql/shown-once.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 

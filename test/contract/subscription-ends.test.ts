@@ -10,7 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { ServiceError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 

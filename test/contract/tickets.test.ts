@@ -1,8 +1,8 @@
 import { SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { deriveKey } from '../../src/core/crypto.ts'
-import { keyIdOf } from '../../src/core/seals.ts'
+import { deriveKey } from '../../src/core/secrets/crypto.ts'
+import { keyIdOf } from '../../src/core/secrets/seals.ts'
 import { newId } from '../../src/core/ids.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'

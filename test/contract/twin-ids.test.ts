@@ -4,8 +4,8 @@ import { join } from 'node:path'
 
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { exportTenant } from '../../src/domains/transfer/export.ts'
-import { importFile } from '../../src/domains/transfer/import.ts'
+import { exportTenant } from '../../src/transfer/export/export.ts'
+import { importFile } from '../../src/transfer/import/import.ts'
 import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { Param } from '../../src/core/sql.ts'
-import { clearDeletedEndpoints, forgetDeletedEndpoints } from '../../src/worker/retention-sql.ts'
-import { lockForReplay, replayEvents } from '../../src/domains/webhooks/sending-sql.ts'
+import { clearDeletedEndpoints, forgetDeletedEndpoints } from '../../src/worker/statements/retention-sql.ts'
+import { lockForReplay, replayEvents } from '../../src/domains/webhooks/sending/sending-sql.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { onServer } from '../harness/database.ts'
 import { addDelivery } from '../harness/outbox.ts'

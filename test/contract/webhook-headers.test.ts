@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { unseal } from '../../src/core/seals.ts'
-import { ownHeaderContext } from '../../src/core/own-headers.ts'
+import { unseal } from '../../src/core/secrets/seals.ts'
+import { ownHeaderContext } from '../../src/core/delivery/own-headers.ts'
 import { newId } from '../../src/core/ids.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'

@@ -21,7 +21,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { examine } from '../../src/cli/doctor.ts'
 import type { Finding } from '../../src/cli/finding.ts'
-import { ROOT } from '../../src/core/root.ts'
+import { ROOT } from '../../src/core/process/root.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
 import { signIdentity } from '../harness/identity.ts'

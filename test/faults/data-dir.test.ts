@@ -7,12 +7,12 @@ import { pathToFileURL } from 'node:url'
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { openCopy, openEmbedded } from '../../src/data/embedded.ts'
-import { holderOf, lockFolder } from '../../src/data/folder-lock.ts'
+import { openCopy, openEmbedded } from '../../src/data/embedded/embedded.ts'
+import { holderOf, lockFolder } from '../../src/data/embedded/folder-lock.ts'
 import { makeDataDir } from '../harness/database.ts'
 import { findProgram } from '../harness/programs.ts'
 
-const LOCK = pathToFileURL(join(import.meta.dirname, '../../src/data/folder-lock.ts')).href
+const LOCK = pathToFileURL(join(import.meta.dirname, '../../src/data/embedded/folder-lock.ts')).href
 const WAIT = { timeout: 30_000, interval: 5 }
 
 /** Takes the lock and keeps it until it is killed; says `held`, or why not. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import type { Database } from '../../src/data/database.ts'
-import { openServer } from '../../src/data/server.ts'
+import { openServer } from '../../src/data/server/server.ts'
 import { onServer, openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 import type { Database } from '../../src/data/database.ts'
-import { openServer } from '../../src/data/server.ts'
+import { openServer } from '../../src/data/server/server.ts'
 import { createServerDatabase, onServer } from '../harness/database.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
 import { unnamed } from '../harness/sql.ts'

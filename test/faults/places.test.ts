@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { type Id, newId } from '../../src/core/ids.ts'
 import type { Quota, StreamPlaces } from '../../src/core/stream-places.ts'
-import { createMemoryPlaces } from '../../src/data/memory-places.ts'
-import { createRedisPlaces } from '../../src/data/redis-places.ts'
+import { createMemoryPlaces } from '../../src/data/places/memory.ts'
+import { createRedisPlaces } from '../../src/data/places/redis.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
 import { stoodStillMs } from '../harness/standstill.ts'
 

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Limits } from '../../src/core/limits.ts'
 import { newId } from '../../src/core/ids.ts'
 import type { StreamPlaces } from '../../src/core/stream-places.ts'
-import { createRedisBus } from '../../src/data/redis-bus.ts'
-import { createRedisLimits } from '../../src/data/redis-limits.ts'
-import { createRedisPlaces } from '../../src/data/redis-places.ts'
+import { createRedisBus } from '../../src/data/bus/redis.ts'
+import { createRedisLimits } from '../../src/data/limits/redis.ts'
+import { createRedisPlaces } from '../../src/data/places/redis.ts'
 import { type FakeRedis, startFakeRedis } from '../harness/fake-redis.ts'
 
 /** Messages that the bus lost come from the database within this time. */

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { templateFile, unpackTemplate } from '../../src/data/template.ts'
+import { templateFile, unpackTemplate } from '../../src/data/embedded/template.ts'
 import { freePort } from '../harness/ports.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { createLog } from '../../src/core/log.ts'
+import { createLog } from '../../src/core/telemetry/log.ts'
 import { exporterOf, openTracing } from '../../src/data/tracing.ts'
 import { type Collector, type ExportedSpan, startCollector } from '../harness/otlp.ts'
 import { freePort } from '../harness/ports.ts'

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import type { Database } from '../../src/data/database.ts'
-import { openServer } from '../../src/data/server.ts'
+import { openServer } from '../../src/data/server/server.ts'
 import { onServer } from '../harness/database.ts'
 import { type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
 import { type Received, type Receiver, reply, startReceiver } from '../harness/receiver.ts'

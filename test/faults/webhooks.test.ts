@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 
 import type { App } from '../../src/core/context.ts'
 import type { Statement } from '../../src/core/sql.ts'
-import { type Busy, endpointKey, leaseDeliveries } from '../../src/worker/lease-sql.ts'
-import { lockForReplay } from '../../src/domains/webhooks/sending-sql.ts'
+import { type Busy, endpointKey, leaseDeliveries } from '../../src/worker/statements/lease-sql.ts'
+import { lockForReplay } from '../../src/domains/webhooks/sending/sending-sql.ts'
 import { startDeliveries } from '../../src/worker/deliveries.ts'
 import { startHandshakes } from '../../src/worker/handshakes.ts'
 import { openOutbound, type Outbound } from '../../src/worker/outbound.ts'

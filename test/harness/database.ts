@@ -5,10 +5,10 @@ import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 import { inject, vi } from 'vitest'
 
-import type { Deadlines } from '../../src/data/connection.ts'
+import type { Deadlines } from '../../src/data/server/connection.ts'
 import type { Database } from '../../src/data/database.ts'
-import { overPGlite, startParams } from '../../src/data/embedded.ts'
-import { openServer } from '../../src/data/server.ts'
+import { overPGlite, startParams } from '../../src/data/embedded/embedded.ts'
+import { openServer } from '../../src/data/server/server.ts'
 import { checkingParameters } from './parameters.ts'
 
 /** Whether this run is on a real server (DATABASE_URL), beside or instead of the embedded form. */

@@ -1,13 +1,13 @@
 import { type GraphQLField, getOperationAST, Kind, type OperationTypeNode, parse } from 'graphql'
 
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 import { openApiDocument } from '../../src/api/reference/openapi.ts'
 import { codesOfField } from '../../src/api/reference/refusals.ts'
 import type { Access } from '../../src/core/context.ts'
 import type { ErrorCode } from '../../src/core/error-table.ts'
-import type { Settings } from '../../src/core/settings.ts'
-import { ACCESS_EXTENSION } from '../../src/schema/access.ts'
-import { API_BASE } from '../../src/schema/route.ts'
+import type { Settings } from '../../src/core/settings/settings.ts'
+import { ACCESS_EXTENSION } from '../../src/graphql/access.ts'
+import { API_BASE } from '../../src/graphql/route.ts'
 import { faults } from './faults.ts'
 import { type Answer, type Checker, createChecker, type OpenApi, type Operation, undocumentedIn } from './openapi.ts'
 

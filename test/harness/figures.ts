@@ -1,5 +1,5 @@
 import type { App } from '../../src/core/context.ts'
-import { metricsOf } from '../../src/core/metrics.ts'
+import { metricsOf } from '../../src/core/telemetry/metrics.ts'
 
 /** The figures of a process as they are now, by name and labels: `write_lanes{of="comments"}`. */
 export async function figuresOf(app: App): Promise<Record<string, number>> {

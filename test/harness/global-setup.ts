@@ -7,12 +7,12 @@ import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 
-import { ROOT } from '../../src/core/root.ts'
-import { poolOn } from '../../src/data/embedded-session.ts'
-import { migrate } from '../../src/data/migrate.ts'
+import { ROOT } from '../../src/core/process/root.ts'
+import { poolOn } from '../../src/data/embedded/session.ts'
+import { migrate } from '../../src/data/migrations/migrate.ts'
 import { migrationAdapter } from '../../src/data/pool.ts'
-import { openServer } from '../../src/data/server.ts'
-import { unpackTemplate } from '../../src/data/template.ts'
+import { openServer } from '../../src/data/server/server.ts'
+import { unpackTemplate } from '../../src/data/embedded/template.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,6 +1,6 @@
 import { type AlterTableCmd, type Constraint, type DropStmt, type Node, parse } from 'libpg-query'
 
-import { contracted, type Migration } from '../../src/data/migration-files.ts'
+import { contracted, type Migration } from '../../src/data/migrations/files.ts'
 
 /** What earlier migrations have made. */
 interface Schema {

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 
 import type { ErrorCode } from '../../src/core/error-table.ts'
 import type { Schema } from '../../src/api/reference/json-schema.ts'
-import { API_BASE } from '../../src/schema/route.ts'
+import { API_BASE } from '../../src/graphql/route.ts'
 import type { DescribedRoute } from './routes.ts'
 
 /** An answer of the service, as far as a document describes it. */

@@ -1,4 +1,4 @@
-import { type Migration, parseMigration, readMigrations } from '../../src/data/migration-files.ts'
+import { type Migration, parseMigration, readMigrations } from '../../src/data/migrations/files.ts'
 
 const NIL = '00000000-0000-0000-0000-000000000000'
 

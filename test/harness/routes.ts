@@ -10,10 +10,10 @@ import {
 } from 'graphql'
 
 import type { Access } from '../../src/core/context.ts'
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 import { accessOfRoute } from '../../src/api/rest/handler.ts'
-import { variableTypes } from '../../src/api/graphql/input.ts'
-import type { Route } from '../../src/schema/route.ts'
+import { variableTypes } from '../../src/api/execution/input.ts'
+import type { Route } from '../../src/graphql/route.ts'
 import { ROUTES } from '../../src/api/rest/routes.ts'
 
 /** Something that a request must be given. */

@@ -1,5 +1,5 @@
-import { signedHeaders, standardSignatureOf } from '../../src/core/delivery-request.ts'
-import { type SigningSecret, shownOf } from '../../src/core/signing-secrets.ts'
+import { signedHeaders, standardSignatureOf } from '../../src/core/delivery/request.ts'
+import { type SigningSecret, shownOf } from '../../src/core/secrets/signing-secrets.ts'
 
 /** A request to a receiver with the secret `standardSecret`, at `now`. */
 export interface StandardVector {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 
 import type { Db } from '../../src/core/sql.ts'
-import type { Item } from '../../src/domains/transfer/item.ts'
+import type { Item } from '../../src/transfer/item.ts'
 import { unnamed } from './sql.ts'
 
 /** Writes items to a file of our own form, one a line. A text is written unchanged. */

@@ -1,7 +1,7 @@
 // A process to kill: upgrades the database of UPGRADE_URL to the release after this one, and says
 // when it is done.
-import { upgrade } from '../../src/data/migrate.ts'
-import { openServer } from '../../src/data/server.ts'
+import { upgrade } from '../../src/data/migrations/migrate.ts'
+import { openServer } from '../../src/data/server/server.ts'
 import { SILENT } from './log.ts'
 import { NEXT_RELEASE } from './releases.ts'
 

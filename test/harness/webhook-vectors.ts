@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 
-import { signatureOf } from '../../src/core/delivery-request.ts'
-import type { SigningSecret } from '../../src/core/signing-secrets.ts'
+import { signatureOf } from '../../src/core/delivery/request.ts'
+import type { SigningSecret } from '../../src/core/secrets/signing-secrets.ts'
 import type { Reason } from '../../src/clients/receiver/verify.ts'
 
 /** A request to a receiver with these `secrets`, at `now`, and the receiver's expected result. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { createAddressRule } from '../../src/domains/webhooks/addresses.ts'
+import { createAddressRule } from '../../src/domains/webhooks/sending/addresses.ts'
 
 const isAllowed = createAddressRule([])
 

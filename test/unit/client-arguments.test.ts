@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 
 import { createBackend, fastifyPlugin, nodeHandler } from '../../src/clients/backend/backend.ts'
 import { verifyWebhook } from '../../src/clients/receiver/verify.ts'
-import { signedHeaders } from '../../src/core/delivery-request.ts'
-import { newSigningSecret } from '../../src/core/signing-secrets.ts'
+import { signedHeaders } from '../../src/core/delivery/request.ts'
+import { newSigningSecret } from '../../src/core/secrets/signing-secrets.ts'
 import { exampleEvent } from '../../src/domains/webhooks/example.ts'
 
 const secret = newSigningSecret()

@@ -1,7 +1,7 @@
 import { getNamedType, type GraphQLObjectType, isObjectType } from 'graphql'
 import { expect, test } from 'vitest'
 
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 
 const objects = Object.values(schema.getTypeMap()).filter(isObjectType)
 const connections = objects.filter(({ name }) => name.endsWith('Connection'))

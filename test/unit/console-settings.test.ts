@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import table from '../../src/generated/settings.json' with { type: 'json' }
 import { changedPaths, conflicts, patchOf, valuesOf } from '../../src/console/pages/settings/draft.ts'
 import { LABELS } from '../../src/console/pages/settings/labels.ts'
-import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { tenantSettings } from '../../src/core/settings/tenant.ts'
 
 const NONE = valuesOf(tenantSettings({}))
 const WITH_CLASSIFIER = valuesOf(tenantSettings({ classifier: { url: 'https://a.example/', fallback: 'approve' } }))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { databaseHosts } from '../../src/core/database-url.ts'
+import { databaseHosts } from '../../src/core/settings/database-url.ts'
 
 test.each([
   ['postgres://u:p@one:5433/name?sslmode=require', ['postgres://u:p@one:5433/name?sslmode=require']],

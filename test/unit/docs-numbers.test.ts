@@ -3,8 +3,8 @@ import { join } from 'node:path'
 
 import { expect, test } from 'vitest'
 
-import { readSettings } from '../../src/core/settings.ts'
-import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { readSettings } from '../../src/core/settings/settings.ts'
+import { tenantSettings } from '../../src/core/settings/tenant.ts'
 import { readPages, ROOT } from '../harness/markdown.ts'
 
 // Numbers that the pages have by hand must be those of the code.
@@ -28,9 +28,9 @@ const minutes = (file: string, name: string): number => seconds(file, name) / 60
 const hours = (file: string, name: string): number => minutes(file, name) / 60
 const kib = (file: string, name: string): number => constant(file, name) / 1024
 
-const DOCUMENT = 'schema/document-rules.ts'
-const MARKDOWN = 'domains/comments/markdown.ts'
-const HISTORY = 'domains/comments/history-sql.ts'
+const DOCUMENT = 'graphql/documents/rules.ts'
+const MARKDOWN = 'domains/comments/text/markdown.ts'
+const HISTORY = 'domains/comments/history/history-sql.ts'
 const HANDSHAKES = 'worker/handshakes.ts'
 const LIMITS = 'guides/graphql/limits.md'
 
@@ -40,15 +40,15 @@ type Said = readonly [text: string, ...numbers: number[]]
 const CHOICES: Readonly<Record<string, readonly Said[]>> = {
   requests: [
     ['The largest body has {} KiB', kib('api/http/server.ts', 'MAX_BODY_BYTES')],
-    ['JSON is nested {} levels deep', constant('core/json-depth.ts', 'MAX_JSON_DEPTH')],
+    ['JSON is nested {} levels deep', constant('core/input/json-depth.ts', 'MAX_JSON_DEPTH')],
     ['Of the wrong values in a request, the first {} are', constant('core/errors.ts', 'MAX_FIELD_ERRORS')],
-    ['The lists of an answer take {} MB', constant('core/cursor.ts', 'MAX_ANSWER_BYTES') / 1e6],
+    ['The lists of an answer take {} MB', constant('core/input/cursor.ts', 'MAX_ANSWER_BYTES') / 1e6],
     [
       'for each {} events or {} KiB that it replays',
       constant('live/browser-limits.ts', 'EVENTS_PER_TOKEN'),
       kib('live/browser-limits.ts', 'BYTES_PER_TOKEN'),
     ],
-    ['makes it come back in {} s', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
+    ['makes it come back in {} s', seconds('live/streams/connection.ts', 'REFUSED_RETRY_MS')],
     ['waits for a token of the address ({} a second', environment.UNAUTHENTICATED_RATE_PER_SECOND],
     ['as many again over {} minutes', constant('domains/tenants/login-limits.ts', 'WINDOW_SECONDS') / 60],
     [
@@ -58,7 +58,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
     ],
     ['part of an answer unread for {} min', environment.RESPONSE_TIMEOUT_SECONDS / 60],
     ['HTTP/2 has {} requests at once', constant('api/http/server.ts', 'MAX_CONCURRENT')],
-    ['A connection without a request ends after {} s', seconds('api/http/timeouts.ts', 'KEEP_ALIVE_MS')],
+    ['A connection without a request ends after {} s', seconds('api/http/sockets/timeouts.ts', 'KEEP_ALIVE_MS')],
   ],
   identity: [
     [
@@ -67,7 +67,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
       hours('domains/readers/key-set.ts', 'KEPT_MS'),
     ],
     ['It opens a stream for {} s', defaults.ticket.connectSeconds],
-    ['secrets expire {} h after their rotation', hours('core/secrets.ts', 'OVERLAP_MS')],
+    ['secrets expire {} h after their rotation', hours('core/secrets/secrets.ts', 'OVERLAP_MS')],
   ],
   comments: [
     [
@@ -76,27 +76,27 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
       constant(MARKDOWN, 'FLOOR_BYTES'),
       constant(MARKDOWN, 'MAX_HTML_BYTES'),
     ],
-    ['From {} characters on, rendering', constant('domains/comments/markdown-bounds.ts', 'BASE_WORK')],
+    ['From {} characters on, rendering', constant('domains/comments/text/markdown-bounds.ts', 'BASE_WORK')],
     ['A long text (over {} characters', constant(MARKDOWN, 'SHORT_LENGTH')],
-    ['A page of {} KiB or more is sent as gzip', kib('api/http/page-cache.ts', 'MIN_GZIP_BYTES')],
+    ['A page of {} KiB or more is sent as gzip', kib('api/http/pages/page-cache.ts', 'MIN_GZIP_BYTES')],
   ],
   moderation: [
     [
       "reader's own, of {} characters or more, among their last {} comments of {} hours",
-      constant('domains/comments/normalize.ts', 'MIN_DIGESTED'),
+      constant('domains/comments/text/normalize.ts', 'MIN_DIGESTED'),
       constant(HISTORY, 'LATEST'),
       constant(HISTORY, 'HOURS'),
     ],
-    ['with {} waiting, the next is 503', constant('core/shared-writer.ts', 'MAX_IN_TURN')],
+    ['with {} waiting, the next is 503', constant('core/queues/shared-writer.ts', 'MAX_IN_TURN')],
     ["among the reader's last {}", constant(HISTORY, 'APPROVED_AMONG')],
     ['`commentCounts` over the newest {}', constant('domains/comments/by-reader.ts', 'COUNTED_COMMENTS')],
     ['no answer with a verdict comes in {} s', seconds('worker/classifier.ts', 'TIMEOUT_MS')],
   ],
   streams: [
-    ['others gather for {} ms', constant('live/pause.ts', 'MIN_MS')],
-    ['at once, a crash after {} s', seconds('data/redis-places.ts', 'LEASE_MS')],
-    ['takes more than {} ms to answer', constant('data/redis-places.ts', 'PATIENCE_MS')],
-    ['after {} s over a cap or a rate', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
+    ['others gather for {} ms', constant('live/streams/pause.ts', 'MIN_MS')],
+    ['at once, a crash after {} s', seconds('data/places/redis.ts', 'LEASE_MS')],
+    ['takes more than {} ms to answer', constant('data/places/redis.ts', 'PATIENCE_MS')],
+    ['after {} s over a cap or a rate', seconds('live/streams/connection.ts', 'REFUSED_RETRY_MS')],
     ['at most {} streams open at once (`stream.maxStreamsPerTicket`)', defaults.stream.maxStreamsPerTicket],
     ['of one address {} (`stream.maxStreamsPerAddress`)', defaults.stream.maxStreamsPerAddress],
     ['checked once more after {} s', seconds('live/caps.ts', 'SECOND_LOOK_MS')],
@@ -106,10 +106,10 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
     ['at most {} endpoints (`webhookEndpoints`)', defaults.webhookEndpoints],
     ['`deliveriesHeld`, counted up to {}.', constant('domains/webhooks/deliveries.ts', 'HELD_LIMIT')],
     ['clear its deliveries, {} at a time', constant('worker/chores.ts', 'CLEARING_BATCH')],
-    ['attempt within {} s after its event', constant('worker/lease-sql.ts', 'LIVE_SECONDS')],
-    ['twice as many every {} s', constant('worker/policy-sql.ts', 'RAMP_STEP_SECONDS')],
-    ['queues at most {} events', constant('domains/webhooks/sending.ts', 'MAX_REPLAYED')],
-    ['They go out at {} a second', 1000 / constant('domains/webhooks/sending.ts', 'PACE_MS')],
+    ['attempt within {} s after its event', constant('worker/statements/lease-sql.ts', 'LIVE_SECONDS')],
+    ['twice as many every {} s', constant('worker/statements/policy-sql.ts', 'RAMP_STEP_SECONDS')],
+    ['queues at most {} events', constant('domains/webhooks/sending/sending.ts', 'MAX_REPLAYED')],
+    ['They go out at {} a second', 1000 / constant('domains/webhooks/sending/sending.ts', 'PACE_MS')],
     ['A worker has {} attempts under way', constant('worker/deliveries.ts', 'MAX_IN_FLIGHT')],
     [
       'Handshakes: {} at most, {} of them',
@@ -119,16 +119,16 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
   ],
   readers: [
     ['deliveries are counted up to {}, which', constant('core/sql.ts', 'COUNT_LIMIT')],
-    ['each of at most {} rows of one discussion, archived', constant('domains/merges/move.ts', 'MAX_ROWS')],
-    ['each of at most {} rows of one discussion. -', constant('domains/privacy/erase.ts', 'MAX_ROWS')],
+    ['each of at most {} rows of one discussion, archived', constant('domains/readers/merge/move.ts', 'MAX_ROWS')],
+    ['each of at most {} rows of one discussion. -', constant('domains/erasure/erase.ts', 'MAX_ROWS')],
   ],
 }
 
 /** What other pages say, by their paths below `docs`. */
 const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
-  ['architecture.md', 'The pause is {} ms', constant('live/pause.ts', 'MIN_MS')],
+  ['architecture.md', 'The pause is {} ms', constant('live/streams/pause.ts', 'MIN_MS')],
   ['architecture.md', 'Any statement waits at most {} ms', constant('core/sql.ts', 'LOCK_WAIT_MS')],
-  ['architecture.md', 'in batches of {} at most', constant('domains/transfer/read-batches.ts', 'BATCH_ITEMS')],
+  ['architecture.md', 'in batches of {} at most', constant('transfer/import/read-batches.ts', 'BATCH_ITEMS')],
   ['guides/console.md', 'A sign-in lasts {} h', constant('domains/tenants/admins.ts', 'TOKEN_HOURS')],
   [
     'guides/moving.md',
@@ -138,13 +138,13 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
   [
     LIMITS,
     'At most {} tokens, {} levels, {} aliases, {} directives and two introspection',
-    constant('schema/document-size.ts', 'MAX_TOKENS'),
+    constant('graphql/documents/size.ts', 'MAX_TOKENS'),
     constant(DOCUMENT, 'MAX_DEPTH'),
     constant(DOCUMENT, 'MAX_ALIASES'),
     constant(DOCUMENT, 'MAX_DIRECTIVES'),
   ],
-  [LIMITS, 'asks for at most {} values', constant('api/graphql/cost.ts', 'MAX_COST')],
-  [LIMITS, 'asks for at most {} values with each event', constant('api/graphql/cost.ts', 'MAX_EVENT_COST')],
+  [LIMITS, 'asks for at most {} values', constant('api/execution/cost.ts', 'MAX_COST')],
+  [LIMITS, 'asks for at most {} values with each event', constant('api/execution/cost.ts', 'MAX_EVENT_COST')],
   [
     LIMITS,
     'a subscription have {} characters together',

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { buildSchema, parse, validate } from 'graphql'
 import { describe, expect, test } from 'vitest'
 
-import { readSettings } from '../../src/core/settings.ts'
-import { schema as served } from '../../src/api/graphql/schema.ts'
+import { readSettings } from '../../src/core/settings/settings.ts'
+import { schema as served } from '../../src/api/execution/schema.ts'
 import { openApiDocument } from '../../src/api/reference/openapi.ts'
-import { API_BASE } from '../../src/schema/route.ts'
+import { API_BASE } from '../../src/graphql/route.ts'
 import { type Page, readPages, ROOT, targetOf } from '../harness/markdown.ts'
 import type { Operation } from '../harness/openapi.ts'
 

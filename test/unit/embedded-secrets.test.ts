@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
-import { embeddedSecrets, removeOldDrafts, replaceEncryptionKey } from '../../src/data/embedded-secrets.ts'
+import { embeddedSecrets, removeOldDrafts, replaceEncryptionKey } from '../../src/data/embedded/secrets.ts'
 
 let folder: string
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { encodePage, personalPage } from '../../src/api/http/encoded-page.ts'
+import { encodePage, personalPage } from '../../src/api/http/pages/encoded-page.ts'
 
 const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constant('"viewerReaction":null'), fc.constant('\\"'))
 const comment = fc.record({

@@ -4,10 +4,10 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { ServiceError } from '../../src/core/errors.ts'
-import { createLog } from '../../src/core/log.ts'
-import { validate } from '../../src/core/validate.ts'
-import { toServiceError } from '../../src/api/graphql/errors.ts'
-import { checkInput } from '../../src/api/graphql/input.ts'
+import { createLog } from '../../src/core/telemetry/log.ts'
+import { validate } from '../../src/core/input/validate.ts'
+import { toServiceError } from '../../src/api/execution/errors.ts'
+import { checkInput } from '../../src/api/execution/input.ts'
 
 const log = createLog('silent')
 const ABOUT = { requestId: 'a-request' }

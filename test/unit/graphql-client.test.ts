@@ -12,7 +12,7 @@ import {
   type GraphqlRequest,
   type GraphqlResult,
 } from '../../src/clients/graphql/client.ts'
-import { ROOT } from '../../src/core/root.ts'
+import { ROOT } from '../../src/core/process/root.ts'
 import { freePort } from '../harness/ports.ts'
 
 const HOUR = 3_600_000

@@ -9,10 +9,10 @@ import { crc32, createGunzip, gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { type Chunk, chunkOf } from '../../src/live/chunk.ts'
-import { checksumOf, deflate, GZIP_HEAD, GzipSums } from '../../src/live/deflate.ts'
-import { HEARTBEAT } from '../../src/live/frames.ts'
-import { Outlet } from '../../src/live/outlet.ts'
+import { type Chunk, chunkOf } from '../../src/live/streams/chunk.ts'
+import { checksumOf, deflate, GZIP_HEAD, GzipSums } from '../../src/live/streams/deflate.ts'
+import { HEARTBEAT } from '../../src/live/streams/frames.ts'
+import { Outlet } from '../../src/live/streams/outlet.ts'
 
 /** Texts of events, and bytes that no compression makes smaller. */
 const BYTES = fc.oneof(

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 import { expect, test } from 'vitest'
 
-import { ROOT } from '../../src/core/root.ts'
+import { ROOT } from '../../src/core/process/root.ts'
 
 /** The exit status of a health check of a service that answers so, and then closes. */
 async function statusFor(answer: string): Promise<number> {

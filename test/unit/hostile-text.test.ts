@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
-import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { tenantSettings } from '../../src/core/settings/tenant.ts'
 import { MAX_BODY_LENGTH } from '../../src/domains/comments/fields.ts'
-import { maxBytesOf, renderAsText, renderMarkdown, renderThoroughly } from '../../src/domains/comments/markdown.ts'
+import { maxBytesOf, renderAsText, renderMarkdown, renderThoroughly } from '../../src/domains/comments/text/markdown.ts'
 import { judgeText } from '../../src/domains/comments/rules.ts'
 import { countCpu } from '../harness/cpu.ts'
 

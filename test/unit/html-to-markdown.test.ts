@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { renderMarkdown } from '../../src/domains/comments/markdown.ts'
-import { htmlToMarkdown, textOfHtml } from '../../src/domains/transfer/sources/html.ts'
-import { fromMarkdown } from '../../src/domains/transfer/sources/markdown.ts'
+import { renderMarkdown } from '../../src/domains/comments/text/markdown.ts'
+import { htmlToMarkdown, textOfHtml } from '../../src/transfer/sources/html.ts'
+import { fromMarkdown } from '../../src/transfer/sources/markdown.ts'
 
 const REL = ' rel="nofollow ugc noopener"'
 

@@ -9,7 +9,7 @@ import {
 } from 'graphql'
 import { expect, test } from 'vitest'
 
-import { createExecutor, type Operation } from '../../src/api/graphql/jit.ts'
+import { createExecutor, type Operation } from '../../src/api/execution/jit.ts'
 import { randomOf } from '../harness/random.ts'
 
 const schema = buildSchema(

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 
 import { addressBucket } from '../../src/core/limits.ts'
-import { createMemoryLimits } from '../../src/data/memory-limits.ts'
-import { createSharedLimits, type TokenRequest } from '../../src/data/shared-limits.ts'
+import { createMemoryLimits } from '../../src/data/limits/memory.ts'
+import { createSharedLimits, type TokenRequest } from '../../src/data/limits/shared.ts'
 
 const RATE = { perSecond: 10, burst: 5 }
 

@@ -2,7 +2,7 @@ import { createHook } from 'node:async_hooks'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { DUMMY_PASSWORD_HASH } from '../../src/core/crypto.ts'
+import { DUMMY_PASSWORD_HASH } from '../../src/core/secrets/crypto.ts'
 import { createAdmin } from '../../src/domains/tenants/bootstrap.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'

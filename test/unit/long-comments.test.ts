@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
-import { htmlToMarkdown, textOfHtml } from '../../src/domains/transfer/sources/html.ts'
-import { fromMarkdown } from '../../src/domains/transfer/sources/markdown.ts'
+import { htmlToMarkdown, textOfHtml } from '../../src/transfer/sources/html.ts'
+import { fromMarkdown } from '../../src/transfer/sources/markdown.ts'
 import { countCpu } from '../harness/cpu.ts'
 import { effort } from '../harness/effort.ts'
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { trimMarkdown } from '../../src/core/texts.ts'
-import { countLinks, isBlank, renderMarkdown, renderThoroughly } from '../../src/domains/comments/markdown.ts'
+import { trimMarkdown } from '../../src/core/input/texts.ts'
+import { countLinks, isBlank, renderMarkdown, renderThoroughly } from '../../src/domains/comments/text/markdown.ts'
 
 const REL = 'rel="nofollow ugc noopener"'
 

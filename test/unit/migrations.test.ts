@@ -1,8 +1,8 @@
 import { PrismaPGlite } from 'pglite-prisma-adapter'
 import { describe, expect, test } from 'vitest'
 
-import { pendingChanges } from '../../src/data/migrate.ts'
-import { parseMigration, readMigrations } from '../../src/data/migration-files.ts'
+import { pendingChanges } from '../../src/data/migrations/migrate.ts'
+import { parseMigration, readMigrations } from '../../src/data/migrations/files.ts'
 import { lendPGlite } from '../harness/database.ts'
 import { refusals } from '../harness/migration-rules.ts'
 import { NEXT_RELEASE, RENDERER } from '../harness/releases.ts'

@@ -1,7 +1,7 @@
 import { isObjectType } from 'graphql'
 import { expect, test } from 'vitest'
 
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 import { NODE_TYPES } from '../../src/domains/nodes/nodes.ts'
 
 const objects = Object.values(schema.getTypeMap()).filter(isObjectType)

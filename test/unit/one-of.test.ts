@@ -1,10 +1,10 @@
 import { buildSchema, parse } from 'graphql'
 import { describe, expect, test } from 'vitest'
 
-import { documentErrors } from '../../src/schema/document-rules.ts'
-import { checkInput } from '../../src/api/graphql/input.ts'
-import { variableErrors } from '../../src/api/graphql/variables.ts'
-import { schema as ours } from '../../src/api/graphql/schema.ts'
+import { documentErrors } from '../../src/graphql/documents/rules.ts'
+import { checkInput } from '../../src/api/execution/input.ts'
+import { variableErrors } from '../../src/api/execution/variables.ts'
+import { schema as ours } from '../../src/api/execution/schema.ts'
 import { ServiceError } from '../../src/core/errors.ts'
 
 const schema = buildSchema(`

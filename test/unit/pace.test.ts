@@ -3,9 +3,9 @@ import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
-import { Pace } from '../../src/core/pace.ts'
+import { Pace } from '../../src/core/queues/pace.ts'
 import type { Db } from '../../src/core/sql.ts'
-import { openServer } from '../../src/data/server.ts'
+import { openServer } from '../../src/data/server/server.ts'
 import { createServerDatabase, onServer } from '../harness/database.ts'
 
 const WORK_MS = 5

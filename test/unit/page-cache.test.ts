@@ -3,7 +3,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 
-import { PageCache } from '../../src/api/http/page-cache.ts'
+import { PageCache } from '../../src/api/http/pages/page-cache.ts'
 
 const page = (bytes: number) => () => Promise.resolve({ bytes: Buffer.from('x'.repeat(bytes)), slots: [] })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import type { EventLog } from '../../src/live/event-log.ts'
-import type { PastNews } from '../../src/live/frames.ts'
+import type { PastNews } from '../../src/live/streams/frames.ts'
 import { Past } from '../../src/live/past.ts'
 
 /** A discussion of `count` events, which lie in the database alone. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { Patience } from '../../src/core/patience.ts'
+import { Patience } from '../../src/core/queues/patience.ts'
 
 const lockFailure = (): Error => Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' })
 

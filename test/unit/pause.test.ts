@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { WritePause } from '../../src/live/pause.ts'
+import { WritePause } from '../../src/live/streams/pause.ts'
 
 const MAX_MS = 50
 

@@ -4,8 +4,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { expect, test, vi } from 'vitest'
 
 import { troubleOf } from '../../src/core/outage.ts'
-import { Connection } from '../../src/data/connection.ts'
-import { poolOn } from '../../src/data/embedded-session.ts'
+import { Connection } from '../../src/data/server/connection.ts'
+import { poolOn } from '../../src/data/embedded/session.ts'
 import { lendBarePGlite, openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 
-import { tenantSettings } from '../../src/core/tenant-settings.ts'
-import type { Found, Item } from '../../src/domains/transfer/item.ts'
-import { BATCH_ITEMS, BATCH_LENGTH, readBatches } from '../../src/domains/transfer/read-batches.ts'
+import { tenantSettings } from '../../src/core/settings/tenant.ts'
+import type { Found, Item } from '../../src/transfer/item.ts'
+import { BATCH_ITEMS, BATCH_LENGTH, readBatches } from '../../src/transfer/import/read-batches.ts'
 import { comment } from '../harness/transfer.ts'
 
 const RULES = {

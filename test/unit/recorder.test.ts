@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
-import { createLog } from '../../src/core/log.ts'
+import { createLog } from '../../src/core/telemetry/log.ts'
 import type { Sql } from '../../src/core/sql.ts'
-import type { Outcome } from '../../src/worker/record-sql.ts'
+import type { Outcome } from '../../src/worker/statements/record-sql.ts'
 import { createRecorder } from '../../src/worker/recorder.ts'
 import { figuresOf } from '../harness/figures.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { sentinelsOf } from '../../src/core/redis-url.ts'
+import { sentinelsOf } from '../../src/core/settings/redis-url.ts'
 
 const one = { host: 'one', port: 26_379 }
 const two = { host: 'two', port: 5000 }

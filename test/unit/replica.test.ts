@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 
 import type { Sql } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
-import { Replica } from '../../src/data/replica.ts'
+import { Replica } from '../../src/data/server/replica.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 

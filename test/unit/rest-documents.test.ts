@@ -1,7 +1,7 @@
 import { print } from 'graphql'
 import { expect, test } from 'vitest'
 
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 import { RestDocuments } from '../../src/api/rest/document.ts'
 
 const documents = new RestDocuments(schema, ['fragment ViewerFields on Reader { ...ReaderFields ban { until } }'])

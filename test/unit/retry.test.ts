@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
-import { tenantSettings } from '../../src/core/tenant-settings.ts'
-import { effectivePolicy } from '../../src/domains/webhooks/policy.ts'
+import { tenantSettings } from '../../src/core/settings/tenant.ts'
+import { effectivePolicy } from '../../src/domains/webhooks/sending/policy.ts'
 import { retryDelayMs } from '../../src/worker/attempt.ts'
 
 const defaults = effectivePolicy(tenantSettings({}), {})

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { RowCosts } from '../../src/core/row-costs.ts'
+import { RowCosts } from '../../src/core/queues/row-costs.ts'
 import type { App } from '../../src/core/context.ts'
-import { sharedWriter } from '../../src/core/shared-writer.ts'
+import { sharedWriter } from '../../src/core/queues/shared-writer.ts'
 
 const rowsOf = (counts: Record<string, number>): string[] =>
   Object.entries(counts).flatMap(([tenant, rows]) => Array.from({ length: rows }, () => tenant))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
-import { tenantSettings } from '../../src/core/tenant-settings.ts'
-import { renderMarkdown } from '../../src/domains/comments/markdown.ts'
+import { tenantSettings } from '../../src/core/settings/tenant.ts'
+import { renderMarkdown } from '../../src/domains/comments/text/markdown.ts'
 import { decide, holdPolicy, judgeText, holdReasonOf } from '../../src/domains/comments/rules.ts'
 
 const judge = (body: string, settings: object = {}) => judgeText(body, renderMarkdown(body), tenantSettings(settings))

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { NO_TEXT } from '../../src/core/withdrawal.ts'
-import { scrubEvent } from '../../src/domains/privacy/scrub.ts'
+import { scrubEvent } from '../../src/domains/erasure/scrub.ts'
 
 const [me, other] = [newId(), newId()]
 const reader = (id: string) => ({ id, externalId: `external-${id}`, name: 'Name', avatarUrl: null, profileUrl: null })

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { deriveKeys, keyIdOf, seal, type SealKeys, unseal } from '../../src/core/seals.ts'
-import { readSettings } from '../../src/core/settings.ts'
+import { deriveKeys, keyIdOf, seal, type SealKeys, unseal } from '../../src/core/secrets/seals.ts'
+import { readSettings } from '../../src/core/settings/settings.ts'
 
 const keysOf = (ENCRYPTION_KEY: Buffer, ...ENCRYPTION_KEYS: Buffer[]): SealKeys => ({ ENCRYPTION_KEY, ENCRYPTION_KEYS })
 const [first, second, third] = [randomBytes(32), randomBytes(32), randomBytes(32)]

@@ -3,12 +3,12 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { readStored } from '../../src/core/stored.ts'
-import { tenantSettings, tenantSettingsSchema } from '../../src/core/tenant-settings.ts'
-import { schema } from '../../src/api/graphql/schema.ts'
-import { type SettingField, settingsTable } from '../../src/api/reference/settings.ts'
+import { tenantSettings, tenantSettingsSchema } from '../../src/core/settings/tenant.ts'
+import { schema } from '../../src/api/execution/schema.ts'
+import { type SettingField, settingsTable } from '../../src/api/reference/pages/settings.ts'
 import { patchStored } from '../../src/domains/settings/merge.ts'
-import { inputFields, outputFields } from '../../src/schema/checked.ts'
-import { shapedBy } from '../../src/schema/shape.ts'
+import { inputFields, outputFields } from '../../src/graphql/checked.ts'
+import { shapedBy } from '../../src/graphql/shape.ts'
 
 const { groups, fields } = settingsTable(schema)
 const field = (path: string): SettingField => {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 
 import { describe, expect, test } from 'vitest'
 
-import { signatureOf, signedHeaders } from '../../src/core/delivery-request.ts'
-import { newSigningSecret, openSecrets, sealSecret } from '../../src/core/signing-secrets.ts'
+import { signatureOf, signedHeaders } from '../../src/core/delivery/request.ts'
+import { newSigningSecret, openSecrets, sealSecret } from '../../src/core/secrets/signing-secrets.ts'
 import { snippetOf } from '../../src/worker/attempt.ts'
 
 const at = new Date('2026-11-21T02:30:00.123Z')

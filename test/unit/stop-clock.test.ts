@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { StopClock } from '../../src/core/stop-clock.ts'
+import { StopClock } from '../../src/core/process/stop-clock.ts'
 
 test('the phases of a stop fit into its grace period, one after the other, however late each one ends', () => {
   const seconds = fc.double({ min: 0, max: 300, noNaN: true })

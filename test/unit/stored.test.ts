@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { readStored } from '../../src/core/stored.ts'
-import { tenantSettings, tenantSettingsSchema } from '../../src/core/tenant-settings.ts'
+import { tenantSettings, tenantSettingsSchema } from '../../src/core/settings/tenant.ts'
 import { patchStored } from '../../src/domains/settings/merge.ts'
-import { readOverrides } from '../../src/domains/webhooks/policy.ts'
+import { readOverrides } from '../../src/domains/webhooks/sending/policy.ts'
 
 const DEFAULTS: Record<string, unknown> = tenantSettings({})
 const GROUPS = ['rateLimit', 'stream', 'ticket', 'webhookPolicy', 'identity', 'classifier']

@@ -5,11 +5,11 @@ import { gzipSync } from 'node:zlib'
 
 import { afterAll, describe, expect, test } from 'vitest'
 
-import type { Found } from '../../src/domains/transfer/item.ts'
-import { identifyPage } from '../../src/domains/transfer/pages.ts'
-import { readSource, type SourceName, SOURCES } from '../../src/domains/transfer/sources.ts'
-import { People } from '../../src/domains/transfer/sources/people.ts'
-import { readAddresses, readAuthors } from '../../src/domains/transfer/csv.ts'
+import type { Found } from '../../src/transfer/item.ts'
+import { identifyPage } from '../../src/transfer/import/pages.ts'
+import { readSource, type SourceName, SOURCES } from '../../src/transfer/sources.ts'
+import { People } from '../../src/transfer/sources/people.ts'
+import { readAddresses, readAuthors } from '../../src/transfer/csv.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'engagement-forms-'))

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 
-import type { Found } from '../../src/domains/transfer/item.ts'
-import { identifyPage, type PageRule } from '../../src/domains/transfer/pages.ts'
-import { readSource, type SourceName } from '../../src/domains/transfer/sources.ts'
-import { anyTimeOf } from '../../src/domains/transfer/sources/times.ts'
+import type { Found } from '../../src/transfer/item.ts'
+import { identifyPage, type PageRule } from '../../src/transfer/import/pages.ts'
+import { readSource, type SourceName } from '../../src/transfer/sources.ts'
+import { anyTimeOf } from '../../src/transfer/sources/times.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'engagement-pages-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect, test } from 'vitest'
 
-import { ROOT } from '../../src/core/root.ts'
+import { ROOT } from '../../src/core/process/root.ts'
 import {
   auditItem,
   commentItem,
@@ -15,7 +15,7 @@ import {
   reactionItem,
   readerItem,
   reportItem,
-} from '../../src/domains/transfer/item.ts'
+} from '../../src/transfer/item.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
 
 const ajv = new Ajv2020({ strict: false })

@@ -1,7 +1,7 @@
 import { getNamedType, type GraphQLEnumType, isEnumType, isInterfaceType, isObjectType } from 'graphql'
 import { expect, test } from 'vitest'
 
-import { schema } from '../../src/api/graphql/schema.ts'
+import { schema } from '../../src/api/execution/schema.ts'
 
 /**
  * Enums whose values this release decides, or has read with its own schema, before they are shown.

@@ -7,8 +7,8 @@ import { describe, expect, expectTypeOf, test } from 'vitest'
 
 import { type EVENTS, WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { exampleEvent } from '../../src/domains/webhooks/example.ts'
-import { signedHeaders } from '../../src/core/delivery-request.ts'
-import { newSigningSecret } from '../../src/core/signing-secrets.ts'
+import { signedHeaders } from '../../src/core/delivery/request.ts'
+import { newSigningSecret } from '../../src/core/secrets/signing-secrets.ts'
 import {
   type Reason,
   verifyWebhook,

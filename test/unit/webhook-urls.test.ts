@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
-import { readSettings, type Settings } from '../../src/core/settings.ts'
-import { validate } from '../../src/core/validate.ts'
+import { readSettings, type Settings } from '../../src/core/settings/settings.ts'
+import { validate } from '../../src/core/input/validate.ts'
 import { endpointFields } from '../../src/domains/webhooks/input.ts'
 import { openOutbound } from '../../src/worker/outbound.ts'
 

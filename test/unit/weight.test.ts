@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { edgeBytes, mostBytes } from '../../src/schema/weight.ts'
+import { edgeBytes, mostBytes } from '../../src/graphql/documents/weight.ts'
 
 const node = fc.record({
   body: fc.oneof(fc.string({ unit: 'binary', maxLength: 50 }), fc.constant(null)),

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import { Wheel } from '../../src/core/wheel.ts'
+import { Wheel } from '../../src/core/process/wheel.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_700_000_000_050 })

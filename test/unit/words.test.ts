@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
-import { digestOf as digestOfFolded, normalizeText } from '../../src/domains/comments/normalize.ts'
-import { readEntry } from '../../src/domains/comments/word-entries.ts'
-import { compileWords, SearchedText, type WordFilter, wordFilter } from '../../src/domains/comments/words.ts'
+import { digestOf as digestOfFolded, normalizeText } from '../../src/domains/comments/text/normalize.ts'
+import { readEntry } from '../../src/domains/comments/text/word-entries.ts'
+import { compileWords, SearchedText, type WordFilter, wordFilter } from '../../src/domains/comments/text/words.ts'
 import { countCpu } from '../harness/cpu.ts'
 import { CORPORA } from '../harness/harmless.ts'
 

@@ -1,7 +1,7 @@
 import sanitize from 'sanitize-html'
 import { expect, test } from 'vitest'
 
-import { renderMarkdown } from '../../src/domains/comments/markdown.ts'
+import { renderMarkdown } from '../../src/domains/comments/text/markdown.ts'
 import { CORPUS, HTML } from '../harness/hostile.ts'
 
 interface Tag {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 
 import type { FastifyReply } from 'fastify'
 
-import { breakOff, drained, headersOf, isClosed, STREAM_HEADERS } from '../../live/outlet.ts'
+import { breakOff, drained, headersOf, isClosed, STREAM_HEADERS } from '../../live/streams/outlet.ts'
 import { BrokenOff } from './shared-connection.ts'
 
 interface PumpOptions {

@@ -1,6 +1,6 @@
 import type { ExecutionResult } from 'graphql'
 
-import type { Payload } from '../../live/batch.ts'
+import type { Payload } from '../../live/streams/batch.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
 import { BrokenOff, type SharedConnection } from './shared-connection.ts'
 import type { Subscription } from './subscription.ts'

@@ -1,6 +1,6 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 
-import type { Payload } from '../../live/batch.ts'
+import type { Payload } from '../../live/streams/batch.ts'
 import { Backlog } from '../../live/source-queue.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
 

@@ -6,7 +6,7 @@ import { type Request, type ResponseInit, TOKEN_HEADER_KEY, TOKEN_QUERY_KEY } fr
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Payload } from '../../live/batch.ts'
+import type { Payload } from '../../live/streams/batch.ts'
 import { credentialOf } from '../../live/credentials.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
 import { SharedConnection } from './shared-connection.ts'

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 
-import type { Batch, Payload } from '../../live/batch.ts'
-import { HEARTBEAT } from '../../live/frames.ts'
+import type { Batch, Payload } from '../../live/streams/batch.ts'
+import { HEARTBEAT } from '../../live/streams/frames.ts'
 import type { CutReason } from '../../live/metrics.ts'
-import { type Cut, type Headers, MAX_UNSENT_BYTES, Outlet } from '../../live/outlet.ts'
+import { type Cut, type Headers, MAX_UNSENT_BYTES, Outlet } from '../../live/streams/outlet.ts'
 import type { Taker } from '../../live/seat.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
 import type { Pieces, Subscription } from './subscription.ts'

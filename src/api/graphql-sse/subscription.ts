@@ -2,12 +2,12 @@ import { execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
 
 import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
-import type { Batch, Payload } from '../../live/batch.ts'
-import { type Chunk, chunkOf } from '../../live/chunk.ts'
-import type { Frame } from '../../live/frames.ts'
+import type { Batch, Payload } from '../../live/streams/batch.ts'
+import { type Chunk, chunkOf } from '../../live/streams/chunk.ts'
+import type { Frame } from '../../live/streams/frames.ts'
 import { subjectOf } from '../../live/stream-event.ts'
-import { toGraphQLError } from '../graphql/errors.ts'
-import { maskResult } from '../graphql/mask.ts'
+import { toGraphQLError } from '../execution/errors.ts'
+import { maskResult } from '../execution/mask.ts'
 
 /** Deadline for resolving one event; after it, subscribers get an error. */
 const ANSWER_MS = 10_000

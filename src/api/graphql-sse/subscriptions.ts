@@ -1,10 +1,10 @@
 import { type DocumentNode, type ExecutionArgs, type FieldNode, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 
 import { type Actor, type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
-import { sha256 } from '../../core/crypto.ts'
-import type { Payload } from '../../live/batch.ts'
+import { sha256 } from '../../core/secrets/crypto.ts'
+import type { Payload } from '../../live/streams/batch.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
-import { schema } from '../graphql/schema.ts'
+import { schema } from '../execution/schema.ts'
 import { Subscription } from './subscription.ts'
 
 /**

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 import { invalid, ServiceError } from '../../core/errors.ts'
-import { isTooDeep, MAX_JSON_DEPTH } from '../../core/json-depth.ts'
+import { isTooDeep, MAX_JSON_DEPTH } from '../../core/input/json-depth.ts'
 import type { RestRequest } from '../rest/handler.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

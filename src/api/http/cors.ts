@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import { type App, identityHeader, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { isOriginAllowed } from '../../domains/stream/origins.ts'
+import { isOriginAllowed } from '../../domains/tickets/origins.ts'
 
 /**
  * The routes that pages of other origins may call: GraphQL, tickets and their streams, and no other

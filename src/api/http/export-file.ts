@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { requireAdmin } from '../../core/context.ts'
 import { unknownParameter, validationFailed } from '../../core/errors.ts'
 import { openExportFile } from '../../domains/exports/exports.ts'
-import { API_BASE } from '../../schema/route.ts'
+import { API_BASE } from '../../graphql/route.ts'
 
 /** Mounts the download of an export. It is not JSON, and so no operation of the GraphQL schema. */
 export function registerExportFile(scope: FastifyInstance): void {

@@ -2,9 +2,9 @@ import Fastify, { type FastifyInstance } from 'fastify'
 
 import type { App } from '../../core/context.ts'
 import { problemOf, refusalHeaders, ServiceError } from '../../core/errors.ts'
-import type { NotReady } from '../../core/health.ts'
+import type { NotReady } from '../../core/process/health.ts'
 import { registerMetrics } from './metrics.ts'
-import { limitTimes, timesOf } from './timeouts.ts'
+import { limitTimes, timesOf } from './sockets/timeouts.ts'
 
 const REASONS: Readonly<Record<NotReady, string>> = {
   starting: 'The first start is not over: no tenant exists yet.',

@@ -3,9 +3,9 @@ import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 
 import { type App, perApp } from '../../core/context.ts'
-import { sha256 } from '../../core/crypto.ts'
+import { sha256 } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { metricsOf } from '../../core/metrics.ts'
+import { metricsOf } from '../../core/telemetry/metrics.ts'
 import { countAddress } from './limits.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 
 import type { App } from '../../core/context.ts'
-import { histogram, metricsOf } from '../../core/metrics.ts'
+import { histogram, metricsOf } from '../../core/telemetry/metrics.ts'
 
 /**
  * Routes that may answer with a stream: their answers would be measured only when the stream ends.

@@ -2,13 +2,13 @@ import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 
 import type { Ctx } from '../../core/context.ts'
 import type { OutgoingResponse } from '../../domains/idempotency/idempotency.ts'
-import { schema } from '../graphql/schema.ts'
+import { schema } from '../execution/schema.ts'
 import { type CompiledRoute, compileRoute, type RestResponse, takesIdempotencyKey } from '../rest/handler.ts'
-import { API_BASE, type Route } from '../../schema/route.ts'
+import { API_BASE, type Route } from '../../graphql/route.ts'
 import { ROUTES } from '../rest/routes.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { JSON_TYPE, restRequest } from './body.ts'
-import { servePages } from './comment-pages.ts'
+import { servePages } from './pages/comment-pages.ts'
 
 /** Serves a route. Requests with the same Idempotency-Key run it once. */
 const serve =

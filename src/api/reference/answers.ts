@@ -19,11 +19,11 @@ import {
 } from 'graphql'
 
 import type { Access } from '../../core/context.ts'
-import { shapeOf } from '../../schema/shape.ts'
-import { SHOWN_ONCE_EXTENSION } from '../../schema/shown-once.ts'
-import { shownTo } from '../../schema/shown-with.ts'
+import { shapeOf } from '../../graphql/shape.ts'
+import { SHOWN_ONCE_EXTENSION } from '../../graphql/shown-once.ts'
+import { shownTo } from '../../graphql/shown-with.ts'
 import { accessOfRoute, operationOf, projectionOf } from '../rest/handler.ts'
-import type { Route } from '../../schema/route.ts'
+import type { Route } from '../../graphql/route.ts'
 import { type Components, described, orNull, type Schema } from './json-schema.ts'
 import { leafSchema } from './scalars.ts'
 

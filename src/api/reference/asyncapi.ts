@@ -1,8 +1,8 @@
 import type { GraphQLSchema } from 'graphql'
 
 import { EVENT_TYPES, type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
-import type { Settings } from '../../core/settings.ts'
-import { API_BASE } from '../../schema/route.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import { API_BASE } from '../../graphql/route.ts'
 import { eventPayload, HANDSHAKE } from './event-payloads.ts'
 import { type Components, createComponents, type Schema } from './json-schema.ts'
 import { deliveryHeaders, VERIFYING } from './signatures.ts'

@@ -16,10 +16,10 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 
-import { variableTypes } from '../graphql/input.ts'
-import { shapeOf } from '../../schema/shape.ts'
+import { variableTypes } from '../execution/input.ts'
+import { shapeOf } from '../../graphql/shape.ts'
 import { choicesIn, operationOf } from '../rest/handler.ts'
-import type { Route } from '../../schema/route.ts'
+import type { Route } from '../../graphql/route.ts'
 import { boundsOf, type Components, described, orNull, type Schema, withoutNull } from './json-schema.ts'
 import { idSchema, leafSchema } from './scalars.ts'
 

@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql'
 
-import type { Settings } from '../../core/settings.ts'
-import { API_BASE } from '../../schema/route.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import { API_BASE } from '../../graphql/route.ts'
 import { ROUTES_BY_TAG } from '../rest/routes.ts'
 import { HEADER_PARAMETERS, HEADERS } from './headers.ts'
 import { createComponents } from './json-schema.ts'

@@ -10,7 +10,7 @@ import {
   rootField,
   takesIdempotencyKey,
 } from '../rest/handler.ts'
-import type { Route } from '../../schema/route.ts'
+import type { Route } from '../../graphql/route.ts'
 import { answerSchema } from './answers.ts'
 import { exampleBody, exampleOf } from './examples.ts'
 import { type HeaderName, LIMIT_HEADERS, refusalHeaders } from './headers.ts'

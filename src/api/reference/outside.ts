@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../core/error-table.ts'
-import { API_BASE } from '../../schema/route.ts'
+import { API_BASE } from '../../graphql/route.ts'
 import { refusalHeaders } from './headers.ts'
 import type { Components } from './json-schema.ts'
 import { securityOf } from './operations.ts'

@@ -1,4 +1,4 @@
-import type { Settings } from '../../core/settings.ts'
+import type { Settings } from '../../core/settings/settings.ts'
 import type { Schema } from './json-schema.ts'
 
 const SIGNATURE = '^t=\\d+,v1=[0-9a-f]{64},kid=[0-9a-f]{8}$'

@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql'
 
 import { EVENTS, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
-import type { Settings } from '../../core/settings.ts'
+import type { Settings } from '../../core/settings/settings.ts'
 import { eventPayload, HANDSHAKE } from './event-payloads.ts'
 import type { Components, Schema } from './json-schema.ts'
 import { deliveryHeaders, VERIFYING } from './signatures.ts'

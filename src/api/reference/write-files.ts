@@ -5,10 +5,10 @@ import './plain-errors.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { ROOT } from '../../core/root.ts'
-import { schema } from '../graphql/schema.ts'
+import { ROOT } from '../../core/process/root.ts'
+import { schema } from '../execution/schema.ts'
 import { eventTypes, withEventNames } from './client-events.ts'
-import { referencePages } from './doc-pages.ts'
+import { referencePages } from './pages/doc-pages.ts'
 import { writeFormatted } from './write.ts'
 
 const BROWSER = 'src/clients/browser/stream.ts'

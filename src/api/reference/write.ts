@@ -3,7 +3,7 @@ import { join, relative } from 'node:path'
 
 import type { FormatConfig } from 'oxfmt'
 
-import { ROOT } from '../../core/root.ts'
+import { ROOT } from '../../core/process/root.ts'
 
 /** Writes a generated file. With `--check` it ends the process instead if the file differs. */
 export function writeOrCheck(file: string, content: string): void {

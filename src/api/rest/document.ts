@@ -10,8 +10,8 @@ import {
   parse,
 } from 'graphql'
 
-import { fragmentName, restFragment } from '../../schema/in-rest.ts'
-import type { Route, RouteDefinition } from '../../schema/route.ts'
+import { fragmentName, restFragment } from '../../graphql/in-rest.ts'
+import type { Route, RouteDefinition } from '../../graphql/route.ts'
 
 interface Fragment {
   definition: FragmentDefinitionNode

@@ -14,10 +14,10 @@ import {
 
 import { type Access, type Ctx, requireAccess } from '../../core/context.ts'
 import { type FieldError, ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
-import { ACCESS_EXTENSION } from '../../schema/access.ts'
-import { compile } from '../graphql/execute.ts'
-import { checkInput, fromQuery, variableTypes } from '../graphql/input.ts'
-import { isRelayConnection, listOf, type Route } from '../../schema/route.ts'
+import { ACCESS_EXTENSION } from '../../graphql/access.ts'
+import { compile } from '../execution/execute.ts'
+import { checkInput, fromQuery, variableTypes } from '../execution/input.ts'
+import { isRelayConnection, listOf, type Route } from '../../graphql/route.ts'
 
 export interface RestRequest {
   params: Readonly<Record<string, string>>

@@ -1,5 +1,5 @@
 import { isPassing, RequestError, type PageComment } from './backend.ts'
-import { notice } from './parts.ts'
+import { notice } from './views/parts.ts'
 import { type List, TOP } from './state.ts'
 import type { Storage } from './storage.ts'
 import type { Thread, Panel } from './thread.ts'

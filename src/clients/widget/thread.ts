@@ -11,7 +11,7 @@ import {
 } from './backend.ts'
 import { tellCount } from './count.ts'
 import { WidgetElement } from './element.ts'
-import { Nodes } from './nodes.ts'
+import { Nodes } from './views/nodes.ts'
 import { ThreadState, TOP } from './state.ts'
 import { Storage, type Wish } from './storage.ts'
 import { loadStreamClient } from './stream-client.ts'

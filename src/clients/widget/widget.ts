@@ -3,7 +3,7 @@ import { loadMore, openPanel } from './actions.ts'
 import { EngagementCount } from './count.ts'
 import type { Wish } from './storage.ts'
 import { Thread } from './thread.ts'
-import { threadView } from './thread-view.ts'
+import { threadView } from './views/thread-view.ts'
 
 export { setStrings } from './strings.ts'
 export { EngagementCount }

@@ -1,7 +1,7 @@
 import { Button, Group, Text } from '@mantine/core'
 
 import { signOut } from '../api/session.ts'
-import { Dialog } from '../ui/dialog.tsx'
+import { Dialog } from '../ui/inputs/dialog.tsx'
 import { SignInForm } from './sign-in.tsx'
 
 /**

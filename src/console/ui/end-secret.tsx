@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 
-import { Confirm } from './confirm.tsx'
+import { Confirm } from './inputs/confirm.tsx'
 
 /** Ends a secret at once, after a question that says what stops working. */
 export function EndSecret({

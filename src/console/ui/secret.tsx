@@ -1,7 +1,7 @@
 import { Alert, Button, Code, CopyButton, Group, Stack, Text } from '@mantine/core'
 import { IconCheck, IconCopy } from './icons.tsx'
 
-import { Dialog } from './dialog.tsx'
+import { Dialog } from './inputs/dialog.tsx'
 import { WRITTEN } from './written.ts'
 
 /** A copy button that confirms the copy. */

@@ -1,4 +1,4 @@
-import { builder } from '../../schema/builder.ts'
+import { builder } from '../../graphql/builder.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import { type Bucket, type Counts, getSummary, type Summary } from './summary.ts'

@@ -1,6 +1,6 @@
-import { builder } from '../../schema/builder.ts'
-import { secretType } from '../../schema/secret-type.ts'
-import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
+import { builder } from '../../graphql/builder.ts'
+import { secretType } from '../../graphql/secret-type.ts'
+import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { listSecrets } from '../tenants/secrets.ts'
 import { createClassifierSecret, revokeClassifierSecret } from './secrets.ts'
 

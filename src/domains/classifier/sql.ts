@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import type { SealedSecret } from '../../core/signing-secrets.ts'
+import type { SealedSecret } from '../../core/secrets/signing-secrets.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { COMMENT_COLUMNS, type CommentRow } from '../comments/comment.ts'
 

@@ -1,6 +1,6 @@
-import { builder } from '../../schema/builder.ts'
-import { shapedBy } from '../../schema/shape.ts'
-import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
+import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
+import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { createClientToken, namedInput, tokenInput } from './tokens.ts'
 
 const ClientTokenDiscussionsInput = builder.inputType('ClientTokenDiscussions', {

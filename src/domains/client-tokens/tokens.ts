@@ -9,12 +9,12 @@ import {
   requireCaller,
   type Tenant,
 } from '../../core/context.ts'
-import { newClientToken, sha256, sha256Hex } from '../../core/crypto.ts'
+import { newClientToken, sha256, sha256Hex } from '../../core/secrets/crypto.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
-import { counted, externalIdSchema } from '../../core/texts.ts'
-import { validate } from '../../core/validate.ts'
+import { counted, externalIdSchema } from '../../core/input/texts.ts'
+import { validate } from '../../core/input/validate.ts'
 import { credentialOf } from '../../live/credentials.ts'
 import { findDiscussion } from '../discussions/discussions.ts'
 import { ensureReader } from '../readers/readers.ts'

@@ -1,5 +1,5 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/input/cursor.ts'
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { anyId, cutKeys, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'

@@ -4,7 +4,7 @@ import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { sharedReads } from '../../core/shared-reads.ts'
+import { sharedReads } from '../../core/queues/shared-reads.ts'
 import {
   type Comment,
   type CommentRow,

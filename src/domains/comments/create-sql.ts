@@ -1,12 +1,12 @@
 import type { Audience, EventActor } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
-import type { IfLocked } from '../../core/shared-writer.ts'
+import type { IfLocked } from '../../core/queues/shared-writer.ts'
 import { type Param, type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
 import { banIn } from '../readers/bans.ts'
 import { inShadow } from './comment.ts'
 import { type Field, FIELDS, GIVEN, JSON_FIELDS, type NamesOf, type Stored } from './fields.ts'
-import { approvedComments, repeatsText, repetitionsSince } from './history-sql.ts'
+import { approvedComments, repeatsText, repetitionsSince } from './history/history-sql.ts'
 import type { HoldPolicy, Judgement } from './rules.ts'
 
 /** One comment to create. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import type { Id } from '../../core/ids.ts'
-import { atMost, noNul, trimMarkdown } from '../../core/texts.ts'
+import { atMost, noNul, trimMarkdown } from '../../core/input/texts.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 
 export const MAX_BODY_LENGTH = 10_000

@@ -9,11 +9,11 @@ import {
   type PageArgs,
   pageOf,
   pageSize,
-} from '../../core/cursor.ts'
+} from '../../core/input/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { sharedReads } from '../../core/shared-reads.ts'
+import { sharedReads } from '../../core/queues/shared-reads.ts'
 import { cutKeys, isCut } from '../../core/sql.ts'
 import { type Comment, selectComments, toAuthorsComment, toPublicComment } from './comment.ts'
 import { getComment } from './comments.ts'

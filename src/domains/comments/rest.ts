@@ -1,4 +1,4 @@
-import { listOf, type RelayConnection, type RouteDefinition } from '../../schema/route.ts'
+import { listOf, type RelayConnection, type RouteDefinition } from '../../graphql/route.ts'
 
 const page = {
   bounds: { replies: { min: 0, max: 3, description: 'How many first replies each comment comes with.' } },

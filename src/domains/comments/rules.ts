@@ -1,9 +1,9 @@
 import { invalid } from '../../core/errors.ts'
-import type { TenantSettings } from '../../core/tenant-settings.ts'
-import { digestOf, normalizeText } from './normalize.ts'
-import { countLinks } from './markdown.ts'
-import { linkText, visibleText } from './markdown-text.ts'
-import { SearchedText, wordFilter } from './words.ts'
+import type { TenantSettings } from '../../core/settings/tenant.ts'
+import { digestOf, normalizeText } from './text/normalize.ts'
+import { countLinks } from './text/markdown.ts'
+import { linkText, visibleText } from './text/markdown-text.ts'
+import { SearchedText, wordFilter } from './text/words.ts'
 
 /** Why a comment waits for a moderator, or was flagged. */
 export const HOLD_REASONS = [

@@ -13,15 +13,15 @@ import {
   type PageArgs,
   pageOf,
   pageSize,
-} from '../../core/cursor.ts'
+} from '../../core/input/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { growing } from '../../core/growing.ts'
+import { growing } from '../../core/process/growing.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { sharedReads } from '../../core/shared-reads.ts'
-import { searchSchema } from '../../core/search.ts'
-import { atMost, externalIdSchema, noNul, webUrl } from '../../core/texts.ts'
-import { validate } from '../../core/validate.ts'
+import { sharedReads } from '../../core/queues/shared-reads.ts'
+import { searchSchema } from '../../core/input/search.ts'
+import { atMost, externalIdSchema, noNul, webUrl } from '../../core/input/texts.ts'
+import { validate } from '../../core/input/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { isTaken } from './aliases.ts'
 import { lockDiscussionRow } from './locks.ts'

@@ -1,4 +1,4 @@
-import type { RouteDefinition } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../graphql/route.ts'
 
 interface Created {
   createDiscussion: { discussion: object; created: boolean }

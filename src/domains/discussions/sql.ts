@@ -1,5 +1,5 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
-import { findFirst, searched, searchedNear } from '../../core/search.ts'
+import { findFirst, searched, searchedNear } from '../../core/input/search.ts'
 import { type Sql, statement, type TxSql } from '../../core/sql.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { aliasesOf, aliasOf } from './aliases.ts'

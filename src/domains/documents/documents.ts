@@ -1,11 +1,19 @@
 import { recordAudit, type Recorder, recorderFor } from '../../core/audit.ts'
 import { type App, type Ctx, perApp, requireCaller } from '../../core/context.ts'
-import { sha256Hex } from '../../core/crypto.ts'
-import { badCursor, decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { sha256Hex } from '../../core/secrets/crypto.ts'
+import {
+  badCursor,
+  decodeCursor,
+  encodeCursor,
+  type Page,
+  type PageArgs,
+  pageOf,
+  pageSize,
+} from '../../core/input/cursor.ts'
 import { type FieldError, ServiceError, validationFailed } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
-import { pointer } from '../../core/validate.ts'
+import { pointer } from '../../core/input/validate.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { type ManifestEntry, readManifest } from './manifest.ts'
 

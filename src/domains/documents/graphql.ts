@@ -1,5 +1,5 @@
-import { builder } from '../../schema/builder.ts'
-import { wrongIn } from '../../schema/document-check.ts'
+import { builder } from '../../graphql/builder.ts'
+import { wrongIn } from '../../graphql/documents/check.ts'
 import { addDocuments, deleteDocument, type KnownDocument, listDocuments } from './documents.ts'
 
 const DocumentRef = builder.objectRef<KnownDocument>('Document').implement({

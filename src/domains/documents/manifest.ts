@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 import { invalid } from '../../core/errors.ts'
-import { noNul } from '../../core/texts.ts'
-import { validate } from '../../core/validate.ts'
+import { noNul } from '../../core/input/texts.ts'
+import { validate } from '../../core/input/validate.ts'
 
 /** A document of a manifest, with the id that its tool gave it. */
 export interface ManifestEntry {

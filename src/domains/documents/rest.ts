@@ -1,4 +1,4 @@
-import type { RouteDefinition } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
   { method: 'POST', path: '/documents', summary: 'Add GraphQL documents', field: 'addDocuments', status: 200 },

@@ -1,6 +1,6 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireAdmin, requireCaller } from '../../core/context.ts'
-import type { PageQuery } from '../../core/cursor.ts'
+import type { PageQuery } from '../../core/input/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'

@@ -1,5 +1,5 @@
-import { builder } from '../../schema/builder.ts'
-import { NodeRef } from '../../schema/node.ts'
+import { builder } from '../../graphql/builder.ts'
+import { NodeRef } from '../../graphql/node.ts'
 import { createExport, deleteExport, exportStateOf, getExport, listExports } from './exports.ts'
 
 const StateRef = builder.enumType('TenantExportState', {

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { KEY_ID_BYTES } from '../../core/seals.ts'
+import { KEY_ID_BYTES } from '../../core/secrets/seals.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
 /** Identifies a record. */

@@ -1,5 +1,5 @@
-import { builder } from '../../schema/builder.ts'
-import { NodeRef } from '../../schema/node.ts'
+import { builder } from '../../graphql/builder.ts'
+import { NodeRef } from '../../graphql/node.ts'
 import { findImports, getImport } from './imports.ts'
 import type { COUNTED, ImportFinding, ImportFindings, Removed, TableUse, TableUses, TransferCounts } from './report.ts'
 

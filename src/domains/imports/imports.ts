@@ -1,5 +1,5 @@
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
-import type { PageQuery } from '../../core/cursor.ts'
+import type { PageQuery } from '../../core/input/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'

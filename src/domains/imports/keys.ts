@@ -1,4 +1,4 @@
-import { sha256Hex } from '../../core/crypto.ts'
+import { sha256Hex } from '../../core/secrets/crypto.ts'
 import type { Id } from '../../core/ids.ts'
 
 /** A digest that identifies an item of a source, in the form of a UUID. */

@@ -1,8 +1,8 @@
 import { isCapability } from '../../core/context.ts'
-import { builder } from '../../schema/builder.ts'
-import { NodeRef } from '../../schema/node.ts'
-import { shapedBy } from '../../schema/shape.ts'
-import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
+import { builder } from '../../graphql/builder.ts'
+import { NodeRef } from '../../graphql/node.ts'
+import { shapedBy } from '../../graphql/shape.ts'
+import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { createApiKey, listApiKeys, newKeySchema, revokeApiKey } from './keys.ts'
 
 const CapabilityRef = builder.enumType('Capability', {

@@ -1,4 +1,4 @@
-import type { RouteDefinition } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../graphql/route.ts'
 
 /** The routes also exist below `/admin/`, where only admin tokens are accepted. */
 const under = (base: '/keys' | '/admin/keys', by: '' | ' as admin'): readonly RouteDefinition[] => [

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 
 import { type App, perApp } from '../../core/context.ts'
-import { growing } from '../../core/growing.ts'
+import { growing } from '../../core/process/growing.ts'
 import type { Id } from '../../core/ids.ts'
 import { recordUses } from './sql.ts'
 

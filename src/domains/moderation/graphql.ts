@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 import { COUNT_LIMIT } from '../../core/sql.ts'
-import { builder } from '../../schema/builder.ts'
-import { namedInRest, ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
-import { shapedBy } from '../../schema/shape.ts'
+import { builder } from '../../graphql/builder.ts'
+import { namedInRest, ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import { ofComment } from '../client-tokens/scope.ts'
 import { findComment } from '../comments/comments.ts'
 import { besideComment, CommentRef, CommentStatusEnum } from '../comments/graphql.ts'

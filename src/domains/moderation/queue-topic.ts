@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 
 import { type Bus, CHANNELS } from '../../core/bus.ts'
 import type { Id } from '../../core/ids.ts'
-import { Batch, type Payload } from '../../live/batch.ts'
+import { Batch, type Payload } from '../../live/streams/batch.ts'
 import type { Feed, Sink } from '../../live/seat.ts'
 import type { QueueCounts, QueueState } from './queue-sql.ts'
 

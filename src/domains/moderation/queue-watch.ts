@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 
-import { inBatches } from '../../core/batches.ts'
+import { inBatches } from '../../core/queues/batches.ts'
 import type { Bus } from '../../core/bus.ts'
 import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'

@@ -1,5 +1,5 @@
 import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
-import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/input/cursor.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { isCut } from '../../core/sql.ts'
 import { type Comment, toComment } from '../comments/comment.ts'

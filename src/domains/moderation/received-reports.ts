@@ -8,7 +8,7 @@ import {
   type PageArgs,
   pageOf,
   pageSize,
-} from '../../core/cursor.ts'
+} from '../../core/input/cursor.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { getComment } from '../comments/comments.ts'

@@ -1,9 +1,9 @@
-import { takeNodes } from '../../schema/budget.ts'
-import { builder } from '../../schema/builder.ts'
-import { asNode } from '../../schema/node-type.ts'
-import { NodeRef } from '../../schema/node.ts'
-import { hasAllSelected } from '../../schema/prisma-page.ts'
-import { shapedBy } from '../../schema/shape.ts'
+import { takeNodes } from '../../graphql/budget.ts'
+import { builder } from '../../graphql/builder.ts'
+import { asNode } from '../../graphql/node-type.ts'
+import { NodeRef } from '../../graphql/node.ts'
+import { hasAllSelected } from '../../graphql/prisma-page.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import { findNode, findNodes, type FoundNode, idsSchema } from './nodes.ts'
 
 const named = (found: FoundNode | null) => (found === null ? null : asNode(found.type, found.node))

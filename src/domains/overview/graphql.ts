@@ -1,4 +1,4 @@
-import { builder } from '../../schema/builder.ts'
+import { builder } from '../../graphql/builder.ts'
 import { BOUNDED } from '../moderation/graphql.ts'
 import { getOverview, type Overview } from './overview.ts'
 

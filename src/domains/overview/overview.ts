@@ -1,7 +1,7 @@
 import type { Ctx } from '../../core/context.ts'
 import { countQueued, type QueueCounts } from '../moderation/queue.ts'
-import { countOpenStreams } from '../stream/presence.ts'
-import { getWebhookHealth, type WebhookHealth } from '../webhooks/health.ts'
+import { countOpenStreams } from '../tickets/presence.ts'
+import { getWebhookHealth, type WebhookHealth } from '../webhooks/sending/health.ts'
 
 /**
  * What needs attention. Fields that are not requested are not counted; a field is null for a caller

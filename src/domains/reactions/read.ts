@@ -10,13 +10,13 @@ import {
   type PageArgs,
   pageOf,
   pageSize,
-} from '../../core/cursor.ts'
+} from '../../core/input/cursor.ts'
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { sharedReads } from '../../core/shared-reads.ts'
+import { sharedReads } from '../../core/queues/shared-reads.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { reactionType } from '../../core/tenant-settings.ts'
-import { validate } from '../../core/validate.ts'
+import { reactionType } from '../../core/settings/tenant.ts'
+import { validate } from '../../core/input/validate.ts'
 import type { Comment } from '../comments/comment.ts'
 import { inView } from '../comments/comment.ts'
 import { shadowIn } from '../comments/shadow.ts'

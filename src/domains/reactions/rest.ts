@@ -1,4 +1,4 @@
-import { listOf, type RelayConnection, type RouteDefinition } from '../../schema/route.ts'
+import { listOf, type RelayConnection, type RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
   {

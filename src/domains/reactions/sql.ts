@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import type { IfLocked } from '../../core/shared-writer.ts'
+import type { IfLocked } from '../../core/queues/shared-writer.ts'
 import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
 import { inShadow } from '../comments/comment.ts'

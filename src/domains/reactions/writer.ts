@@ -2,10 +2,10 @@ import { LRUCache } from 'lru-cache'
 
 import { type App, perApp } from '../../core/context.ts'
 import type { StoredEvent } from '../../core/events.ts'
-import { growing } from '../../core/growing.ts'
+import { growing } from '../../core/process/growing.ts'
 import { type Id, newId } from '../../core/ids.ts'
-import { type IfLocked, sharedWriter } from '../../core/shared-writer.ts'
-import type { Span } from '../../core/span.ts'
+import { type IfLocked, sharedWriter } from '../../core/queues/shared-writer.ts'
+import type { Span } from '../../core/telemetry/span.ts'
 import { announce } from '../discussions/append-events.ts'
 import { type ReactionResult, type ReactionRow, writeReactions } from './sql.ts'
 

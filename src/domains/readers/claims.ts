@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto'
 
 import type { Identity, Tenant } from '../../core/context.ts'
-import { sha256 } from '../../core/crypto.ts'
+import { sha256 } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { hasAtMost, shownOrNull } from '../../core/texts.ts'
+import { hasAtMost, shownOrNull } from '../../core/input/texts.ts'
 
 const MAX_LIFETIME_SECONDS = 3600
 const CLOCK_SKEW_SECONDS = 60

@@ -1,7 +1,7 @@
 import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose'
 import { LRUCache } from 'lru-cache'
 
-import { isCompactJws } from '../../core/base64url.ts'
+import { isCompactJws } from '../../core/secrets/base64url.ts'
 import { type App, type Identity, perApp, type Tenant } from '../../core/context.ts'
 import { checkBody, checkExpiry, type Claims, invalidIdentity, readClaims } from './claims.ts'
 import { hastenKeys } from './key-sets.ts'

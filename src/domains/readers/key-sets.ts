@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 
 import { CHANNELS } from '../../core/bus.ts'
 import { type App, perApp, type Tenant } from '../../core/context.ts'
-import { growing } from '../../core/growing.ts'
+import { growing } from '../../core/process/growing.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/sql.ts'

@@ -10,7 +10,7 @@ import {
   type Tenant,
 } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { growing } from '../../core/growing.ts'
+import { growing } from '../../core/process/growing.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { announceChange, followCacheNews } from '../../core/read-cache.ts'
 import { isReaderGone, ReaderGone } from './gone.ts'

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { findFirst, searched, searchedNear } from '../../core/search.ts'
+import { findFirst, searched, searchedNear } from '../../core/input/search.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
 

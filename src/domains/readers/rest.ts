@@ -1,4 +1,4 @@
-import type { RouteDefinition } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../graphql/route.ts'
 
 /** What more moderators see of a reader, and what more readers see of themselves. */
 export const fragments = [

@@ -3,11 +3,11 @@ import {
   type TenantSettings,
   tenantSettingsSchema,
   wordListSchema,
-} from '../../core/tenant-settings.ts'
-import { builder } from '../../schema/builder.ts'
-import { inputFields, outputFields } from '../../schema/checked.ts'
-import { shapedBy } from '../../schema/shape.ts'
-import { TRIED_COMMENTS, type WordMatches } from '../comments/word-matches.ts'
+} from '../../core/settings/tenant.ts'
+import { builder } from '../../graphql/builder.ts'
+import { inputFields, outputFields } from '../../graphql/checked.ts'
+import { shapedBy } from '../../graphql/shape.ts'
+import { TRIED_COMMENTS, type WordMatches } from '../comments/text/word-matches.ts'
 import { findPublicSettings, findSettings, type PublicSettings, tryWordList, updateSettings } from './settings.ts'
 
 const { shape } = tenantSettingsSchema

@@ -14,15 +14,15 @@ import {
   tenantSettings,
   tenantSettingsSchema,
   wordListSchema,
-} from '../../core/tenant-settings.ts'
-import { validate } from '../../core/validate.ts'
+} from '../../core/settings/tenant.ts'
+import { validate } from '../../core/input/validate.ts'
 import { validationFailed } from '../../core/errors.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { entryErrors } from '../comments/word-entries.ts'
-import { tryWords, type WordMatches } from '../comments/word-matches.ts'
+import { entryErrors } from '../comments/text/word-entries.ts'
+import { tryWords, type WordMatches } from '../comments/text/word-matches.ts'
 import { followKeySet } from '../readers/key-sets.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { outboundUrl, type UrlSettings } from '../webhooks/urls.ts'
+import { outboundUrl, type UrlSettings } from '../webhooks/sending/urls.ts'
 import { differenceDeep, mergeDeep, patchStored } from './merge.ts'
 
 /**

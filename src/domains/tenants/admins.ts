@@ -1,8 +1,8 @@
 import { errors, jwtVerify, SignJWT } from 'jose'
 
-import { isCompactJws } from '../../core/base64url.ts'
+import { isCompactJws } from '../../core/secrets/base64url.ts'
 import { type Actor, type App, type Ctx, perApp, requireAdmin, requireCaller, type Tenant } from '../../core/context.ts'
-import { deriveKey } from '../../core/crypto.ts'
+import { deriveKey } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'

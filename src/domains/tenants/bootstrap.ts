@@ -1,5 +1,5 @@
 import { type App, CAPABILITIES } from '../../core/context.ts'
-import { hashPassword, newRawKey, randomHex } from '../../core/crypto.ts'
+import { hashPassword, newRawKey, randomHex } from '../../core/secrets/crypto.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import type { Admin } from '../../generated/prisma/client.ts'

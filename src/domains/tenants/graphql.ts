@@ -1,6 +1,6 @@
-import { builder } from '../../schema/builder.ts'
-import { NodeRef } from '../../schema/node.ts'
-import { shapedBy } from '../../schema/shape.ts'
+import { builder } from '../../graphql/builder.ts'
+import { NodeRef } from '../../graphql/node.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import { findMe, type SignedInAdmin } from './admins.ts'
 import { login, loginSchema } from './login.ts'
 

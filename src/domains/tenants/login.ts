@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
 import type { App, Ctx } from '../../core/context.ts'
-import { DUMMY_PASSWORD_HASH, verifyPassword } from '../../core/crypto.ts'
+import { DUMMY_PASSWORD_HASH, verifyPassword } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { atMost, noNul } from '../../core/texts.ts'
-import { validate } from '../../core/validate.ts'
+import { atMost, noNul } from '../../core/input/texts.ts'
+import { validate } from '../../core/input/validate.ts'
 import { mintAdminToken } from './admins.ts'
 import { withinLoginLimits } from './login-limits.ts'
 

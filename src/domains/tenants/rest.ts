@@ -1,4 +1,4 @@
-import type { RouteDefinition } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
   { method: 'POST', path: '/admin/auth/login', summary: 'Log in as an admin', field: 'login', status: 200 },

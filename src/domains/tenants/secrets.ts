@@ -1,6 +1,6 @@
 import type { Recorder } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
-import type { Page, PageArgs } from '../../core/cursor.ts'
+import type { Page, PageArgs } from '../../core/input/cursor.ts'
 import type { Id } from '../../core/ids.ts'
 import {
   endSecret,
@@ -11,7 +11,7 @@ import {
   retireCurrent,
   type SecretList,
   type SecretTable,
-} from '../../core/secrets.ts'
+} from '../../core/secrets/secrets.ts'
 import type { Prisma, TxSql } from '../../core/sql.ts'
 import { lockTenant } from './tenants.ts'
 

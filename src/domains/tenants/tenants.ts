@@ -3,7 +3,7 @@ import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
-import { tenantSettings } from '../../core/tenant-settings.ts'
+import { tenantSettings } from '../../core/settings/tenant.ts'
 import { countProfileChangeIn, findTenant, lockTenantRow, type TenantRow } from './sql.ts'
 
 const tenants = perApp((app) => {

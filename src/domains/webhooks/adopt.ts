@@ -2,12 +2,12 @@ import { recordAuditOfImport } from '../../core/audit.ts'
 import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
-import { policyOverridesSchema, tenantSettings } from '../../core/tenant-settings.ts'
-import { validate } from '../../core/validate.ts'
+import { policyOverridesSchema, tenantSettings } from '../../core/settings/tenant.ts'
+import { validate } from '../../core/input/validate.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { TARGET } from './change.ts'
 import { endpointFields } from './input.ts'
-import { effectivePolicy } from './policy.ts'
+import { effectivePolicy } from './sending/policy.ts'
 
 interface AdoptedEndpoint {
   id: Id

@@ -1,7 +1,7 @@
 import { type AuditAction, recordAudit } from '../../core/audit.ts'
 import { CHANNELS } from '../../core/bus.ts'
 import { type App, type Ctx, requireCaller, type Tenant } from '../../core/context.ts'
-import { randomHex } from '../../core/crypto.ts'
+import { randomHex } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'

@@ -1,7 +1,7 @@
-import { builder } from '../../schema/builder.ts'
-import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
+import { builder } from '../../graphql/builder.ts'
+import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { revokeWebhookSecret, rotateWebhookSecret } from './rotation.ts'
-import { redeliverDelivery, replayWebhookEvents, testWebhookEndpoint } from './sending.ts'
+import { redeliverDelivery, replayWebhookEvents, testWebhookEndpoint } from './sending/sending.ts'
 import { DeliveryRef, WebhookEndpointRef } from './graphql-types.ts'
 import { enableWebhookEndpoint, verifyWebhookEndpoint } from './verification.ts'
 

@@ -1,17 +1,17 @@
 import { z } from 'zod'
 
 import { ofRequest, requireCaller } from '../../core/context.ts'
-import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '../../core/tenant-settings.ts'
-import { builder } from '../../schema/builder.ts'
-import { ONLY_WHERE_NAMED } from '../../schema/in-rest.ts'
-import { NodeRef } from '../../schema/node.ts'
-import { inputFields, outputFields } from '../../schema/checked.ts'
-import { MEASURED } from '../../schema/plan.ts'
-import { secretType } from '../../schema/secret-type.ts'
-import { shapedBy } from '../../schema/shape.ts'
+import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '../../core/settings/tenant.ts'
+import { builder } from '../../graphql/builder.ts'
+import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
+import { NodeRef } from '../../graphql/node.ts'
+import { inputFields, outputFields } from '../../graphql/checked.ts'
+import { MEASURED } from '../../graphql/plan.ts'
+import { secretType } from '../../graphql/secret-type.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import { attemptsOf, countHeldDeliveries, deliveryHeaders, getBody, HELD_LIMIT, nextAttemptOf } from './deliveries.ts'
 import { circuitOf, lastVerificationOf, HEADERS, pausedUntilOf, validSecrets } from './endpoint.ts'
-import { effectivePolicy, type PolicyOverrides, readOverrides } from './policy.ts'
+import { effectivePolicy, type PolicyOverrides, readOverrides } from './sending/policy.ts'
 
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
   description: 'Whether an endpoint gets deliveries.',

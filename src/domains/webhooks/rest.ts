@@ -1,4 +1,4 @@
-import type { RouteDefinition } from '../../schema/route.ts'
+import type { RouteDefinition } from '../../graphql/route.ts'
 
 /** The one delivery, with what its attempts send. */
 export const fragments = ['fragment DeliveryDetailFields on Delivery { ...DeliveryFields body headers }']

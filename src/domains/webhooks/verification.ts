@@ -3,7 +3,7 @@ import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { challenged, changeEndpoint, lock, newHandshake, tellWorkers } from './change.ts'
 import type { WebhookEndpoint } from './endpoint.ts'
-import { releaseHeldOf } from './holding-sql.ts'
+import { releaseHeldOf } from './sending/holding-sql.ts'
 
 /**
  * Starts the handshake again: the endpoint is unverified until it succeeds. A disabled endpoint

@@ -2,7 +2,7 @@ import { Button, Group, Select, TextInput } from '@mantine/core'
 import { useSearchParams } from 'react-router'
 
 import ACTIONS from '../../../generated/audit-actions.json' with { type: 'json' }
-import { useFilter } from '../../ui/filters.ts'
+import { useFilter } from '../../ui/inputs/filters.ts'
 
 const GROUPS = Object.entries(ACTIONS).map(([group, verbs]) => ({
   group,

@@ -11,7 +11,7 @@ import {
   UnlockDiscussionDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
-import { Confirm } from '../../ui/confirm.tsx'
+import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Problem } from '../../ui/states.tsx'
 import { EditDiscussion } from './edit-discussion.tsx'
 

@@ -3,7 +3,7 @@ import { useParams } from 'react-router'
 
 import { type CommentSort, DiscussionDocument, type DiscussionQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
-import { useFilter } from '../../ui/filters.ts'
+import { useFilter } from '../../ui/inputs/filters.ts'
 import { formatNumber } from '../../ui/numbers.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Answered, Empty, Found } from '../../ui/states.tsx'

@@ -8,11 +8,11 @@ import {
   type DiscussionState,
 } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
-import { useFilter } from '../../ui/filters.ts'
+import { useFilter } from '../../ui/inputs/filters.ts'
 import { DataTable, List } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
 import { PageFrame } from '../../ui/page.tsx'
-import { Search } from '../../ui/search.tsx'
+import { Search } from '../../ui/inputs/search.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'

@@ -8,8 +8,8 @@ import {
   UpdateDiscussionDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
-import { Dialog } from '../../ui/dialog.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { Form } from '../../ui/inputs/form.tsx'
 
 const LABELS = { externalId: 'External id', title: 'Title', url: 'URL' }
 

@@ -3,8 +3,8 @@ import { useForm } from '@mantine/form'
 
 import { ApiKeysDocument, type Capability, CreateApiKeyDocument } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
-import { Dialog } from '../../ui/dialog.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { Form } from '../../ui/inputs/form.tsx'
 import { daysFromNow } from '../../ui/time.tsx'
 
 /** Each capability, and what it allows. */

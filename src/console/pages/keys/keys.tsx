@@ -4,7 +4,7 @@ import { useState } from 'react'
 
 import { ApiKeysDocument, type ApiKeysQuery, RevokeApiKeyDocument } from '../../../generated/console.ts'
 import { useList, useWrite } from '../../api/queries.ts'
-import { Confirm } from '../../ui/confirm.tsx'
+import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'

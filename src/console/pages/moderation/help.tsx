@@ -1,6 +1,6 @@
 import { Group, Kbd, Switch, Table } from '@mantine/core'
 
-import { Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { SHORTCUTS } from './shortcuts.ts'
 
 /** The list of shortcuts, and the switch that turns them off. */

@@ -4,7 +4,7 @@ import { useState } from 'react'
 
 import { FiguresDocument, FirstStepsDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
-import { useFilter } from '../../ui/filters.ts'
+import { useFilter } from '../../ui/inputs/filters.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Answered } from '../../ui/states.tsx'
 import { FigureCard } from './figure-card.tsx'

@@ -10,8 +10,8 @@ import {
   ReadersDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
-import { Dialog } from '../../ui/dialog.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { Form } from '../../ui/inputs/form.tsx'
 import { daysFromNow } from '../../ui/time.tsx'
 
 const UNITS = [

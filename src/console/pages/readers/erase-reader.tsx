@@ -2,7 +2,7 @@ import { Text } from '@mantine/core'
 
 import { EraseReaderDocument, ErasureModeDocument, type ErasureMode } from '../../../generated/console.ts'
 import { useApi, useWrite } from '../../api/queries.ts'
-import { Confirm } from '../../ui/confirm.tsx'
+import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Answered } from '../../ui/states.tsx'
 
 /** What happens to the comments, by the setting. */

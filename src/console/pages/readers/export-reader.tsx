@@ -4,7 +4,7 @@ import { useState } from 'react'
 
 import { ReaderExportDocument } from '../../../generated/console.ts'
 import { request } from '../../api/request.ts'
-import { saveFile } from '../../ui/save.ts'
+import { saveFile } from '../../ui/inputs/save.ts'
 import { Problem } from '../../ui/states.tsx'
 
 /** Downloads all stored data of a reader. */

@@ -8,7 +8,7 @@ import {
   SettingsDocument,
 } from '../../../generated/console.ts'
 import { useList, useWrite } from '../../api/queries.ts'
-import { Confirm } from '../../ui/confirm.tsx'
+import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
 import { EndSecret } from '../../ui/end-secret.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'

@@ -3,7 +3,7 @@ import { useState } from 'react'
 
 import { ImportsDocument, type ImportsQuery, MeDocument } from '../../../generated/console.ts'
 import { useApi, useList } from '../../api/queries.ts'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
 import { Section } from '../../ui/section.tsx'

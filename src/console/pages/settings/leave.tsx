@@ -2,7 +2,7 @@ import { Button, Group, Text } from '@mantine/core'
 import { useEffect } from 'react'
 import { useBlocker } from 'react-router'
 
-import { Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
 
 /** Asks before unsaved changes are left, for another page or by closing the tab. */
 export function LeaveUnsaved({ isUnsaved }: { isUnsaved: boolean }) {

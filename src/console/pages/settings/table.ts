@@ -4,7 +4,7 @@ import { LABELS, SECTION_TITLES, sectionOf, textOf } from './labels.ts'
 /** The value of a setting; for a group that can be null, whether it is set. */
 export type Value = string | number | boolean | null | readonly string[]
 
-/** A setting as `settings.json` describes it (src/api/reference/settings.ts). */
+/** A setting as `settings.json` describes it (src/api/reference/pages/settings.ts). */
 export interface Field {
   /** `editWindowSeconds`, `stream.replayHours`. */
   path: string

@@ -11,12 +11,12 @@ import {
   WebhookEndpointsDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
-import { Confirm } from '../../ui/confirm.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Confirm } from '../../ui/inputs/confirm.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { changedFields } from './changed.ts'
-import { EndpointForm } from './endpoint-form.tsx'
+import { EndpointForm } from './endpoint/form.tsx'
 import { Replay } from './replay.tsx'
-import { Rotate } from './rotate.tsx'
+import { Rotate } from './endpoint/rotate.tsx'
 import { TestEvent } from './test-event.tsx'
 
 /** The actions on an endpoint, the most frequent first. */

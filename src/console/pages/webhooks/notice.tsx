@@ -9,7 +9,7 @@ import {
   WebhookEndpointDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
-import { Confirm } from '../../ui/confirm.tsx'
+import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
 import { Problem } from '../../ui/states.tsx'
 import { heldWords } from './state.tsx'

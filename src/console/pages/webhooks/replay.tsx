@@ -8,10 +8,10 @@ import {
   WebhookDeliveriesDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
-import { Dialog } from '../../ui/dialog.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { Form } from '../../ui/inputs/form.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
-import { EVENT_TYPES } from './event-types.tsx'
+import { EVENT_TYPES } from './endpoint/event-types.tsx'
 
 const DAY_MS = 86_400_000
 

@@ -8,10 +8,10 @@ import {
   WebhookDeliveriesDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { focusRefusal } from '../../ui/refusal.ts'
 import { Problem } from '../../ui/states.tsx'
-import { EVENT_TYPES } from './event-types.tsx'
+import { EVENT_TYPES } from './endpoint/event-types.tsx'
 
 /** Sends an example event, and goes to the page that shows its delivery. */
 export function TestEvent({ endpoint: { id }, onClose }: { endpoint: EndpointFragment; onClose: () => void }) {

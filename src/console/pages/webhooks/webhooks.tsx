@@ -9,15 +9,15 @@ import {
   WebhookEndpointsDocument,
 } from '../../../generated/console.ts'
 import { useList, useWrite } from '../../api/queries.ts'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
-import { STANDARD_SECRET } from './rotate.tsx'
+import { STANDARD_SECRET } from './endpoint/rotate.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import { EndpointForm } from './endpoint-form.tsx'
-import { ALL, EVENT_TYPES } from './event-types.tsx'
+import { EndpointForm } from './endpoint/form.tsx'
+import { ALL, EVENT_TYPES } from './endpoint/event-types.tsx'
 import { Circuit, EndpointStateBadge, heldWords } from './state.tsx'
 
 export function Page() {

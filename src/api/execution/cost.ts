@@ -1,0 +1,120 @@
+import {
+  type DefinitionNode,
+  type DocumentNode,
+  type FieldNode,
+  getOperationAST,
+  type GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  type ValueNode,
+} from 'graphql'
+
+import { DEFAULT_PAGE, MAX_PAGE } from '../../core/input/cursor.ts'
+import { MAX_REPRESENTATIONS } from '../../domains/federation/entities.ts'
+import { type AnyField, foldOperation } from '../../graphql/documents/fold.ts'
+import { refusal } from '../../graphql/documents/rules.ts'
+
+/**
+ * The most values that a document may request, with lists counted by page size. Measured: 16 000
+ * took 35 ms of CPU, 15 ms once the document was compiled, including the client.
+ */
+const MAX_COST = 20_000
+
+/** The same of a subscription, which asks for them with each event, and a replay has thousands. */
+const MAX_EVENT_COST = 2000
+
+const limitOf = (document: DocumentNode): number =>
+  document.definitions.some(isSubscription) ? MAX_EVENT_COST : MAX_COST
+
+const isSubscription = (definition: DefinitionNode): boolean =>
+  definition.kind === Kind.OPERATION_DEFINITION && definition.operation === OperationTypeNode.SUBSCRIPTION
+
+type Variables = Readonly<Record<string, unknown>>
+
+/** The arguments that say how many objects a field answers, and the most that they allow. */
+const SIZES: Readonly<Record<string, number>> = {
+  first: MAX_PAGE,
+  ids: MAX_PAGE,
+  representations: MAX_REPRESENTATIONS,
+}
+
+/** Documents that are cheap whatever their variables: most are, and they are kept parsed. */
+const harmless = new WeakSet<DocumentNode>()
+
+/** Why a document with these variables costs too much; empty if it does not. */
+export function costErrors(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  variables: Variables,
+): readonly GraphQLError[] {
+  if (harmless.has(document)) return []
+  const limit = limitOf(document)
+  if (costWith(schema, document, null) <= limit) {
+    harmless.add(document)
+    return []
+  }
+  const cost = costWith(schema, document, variables)
+  if (cost <= limit) return []
+  return [refusal('too_costly', `must ask for at most ${limit} values, not ${cost}: ask for smaller pages`)]
+}
+
+/** What a caller is told of an operation's cost: the values that it asks for, and the most. */
+export function costOf(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  { operationName, variables }: { operationName: string | null | undefined; variables: Variables },
+): { requested: number; limit: number } {
+  const chosen = getOperationAST(document, operationName)
+  const definitions = document.definitions.filter((each) => each === chosen || each.kind === Kind.FRAGMENT_DEFINITION)
+  return { requested: costWith(schema, { ...document, definitions }, variables), limit: limitOf(document) }
+}
+
+/**
+ * The cost of the dearest operation of a document: one for each value, a list's times its size.
+ * Null as variables: the largest possible sizes; larger ones are refused by their list.
+ */
+function costWith(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null): number {
+  const operations = document.definitions.filter((each) => each.kind === Kind.OPERATION_DEFINITION)
+  const costs = operations.map((operation) => {
+    const sizeOf = sizesWith(operation, variables)
+    return foldOperation<number>(schema, document, operation, (node, inside, field) => {
+      const sum = inside.reduce((total, cost) => total + cost, 0)
+      if (node.kind === Kind.OPERATION_DEFINITION) return sum
+      if (node.kind !== Kind.FIELD || inside.length === 0) return 1 + sum
+      // Introspection, as by GraphiQL, has a limit of its own.
+      return node.name.value === '__schema' ? 0 : (1 + sum) * sizeOf(node, field)
+    })
+  })
+  return Math.max(0, ...costs)
+}
+
+/** How many objects a field answers: at least one, and the size of a page or of a list of ids. */
+function sizesWith(
+  { variableDefinitions = [] }: OperationDefinitionNode,
+  variables: Variables | null,
+): (node: FieldNode, field: AnyField | undefined) => number {
+  const defaults = new Map(variableDefinitions.map(({ variable, defaultValue }) => [variable.name.value, defaultValue]))
+  const pageOf = (value: ValueNode | undefined): number => {
+    if (value === undefined || value.kind === Kind.NULL) return DEFAULT_PAGE
+    if (value.kind === Kind.INT) return Number(value.value)
+    if (value.kind !== Kind.VARIABLE || variables === null) return MAX_PAGE
+    const given = variables[value.name.value]
+    if (given === undefined) return pageOf(defaults.get(value.name.value))
+    return typeof given === 'number' ? given : given === null ? DEFAULT_PAGE : MAX_PAGE
+  }
+  const lengthOf = (value: ValueNode | undefined, most: number): number => {
+    if (value?.kind === Kind.LIST) return value.values.length
+    if (value?.kind !== Kind.VARIABLE) return 1
+    const given = variables?.[value.name.value]
+    return Array.isArray(given) ? given.length : most
+  }
+  return (node, field) => {
+    const counted = field?.args.find(({ name }) => Object.hasOwn(SIZES, name))?.name
+    const most = SIZES[counted ?? '']
+    if (most === undefined) return 1
+    const value = node.arguments?.find(({ name }) => name.value === counted)?.value
+    return Math.max(1, Math.min(most, counted === 'first' ? pageOf(value) : lengthOf(value, most)))
+  }
+}

@@ -1,0 +1,151 @@
+import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, parse, type SelectionSetNode } from 'graphql'
+
+import { invalid, validationFailed } from '../../core/errors.ts'
+import { isTooDeep, MAX_JSON_DEPTH } from '../../core/input/json-depth.ts'
+
+const isText = (value: unknown): boolean => typeof value === 'string'
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The parameters of a GraphQL request (GraphQL over HTTP, "Request Parameters"). */
+export interface Params {
+  query: string
+  documentId?: string | null | undefined
+  operationName?: string | null | undefined
+  variables?: Readonly<Record<string, unknown>> | null | undefined
+  extensions?: Readonly<Record<string, unknown>> | null | undefined
+}
+
+/** The same as sent: with a text, the id of a document, or Apollo's hash. */
+export type SentParams = Omit<Params, 'query'> & { query?: string | null | undefined }
+
+const OPTIONAL: Readonly<Record<string, { is: (value: unknown) => boolean; message: string }>> = {
+  query: { is: isText, message: 'must be a string' },
+  documentId: { is: isText, message: 'must be a string' },
+  operationName: { is: isText, message: 'must be a string' },
+  variables: { is: isObject, message: 'must be an object' },
+  extensions: { is: isObject, message: 'must be an object' },
+}
+
+/**
+ * Checks the body of a GraphQL request. Batches are refused: a request takes one token of the
+ * bucket. Other properties are ignored, and null stands for none, as the standard says. Throws
+ * `validation_failed`.
+ */
+export function checkParams(body: unknown): asserts body is SentParams {
+  if (!isObject(body))
+    throw validationFailed([{ pointer: '', code: 'wrong_type', message: 'must be one object; no batches' }])
+  const params = body as Record<string, unknown>
+  const wrong = Object.entries(OPTIONAL).filter(([name, { is }]) => params[name] != null && !is(params[name]))
+  const errors = wrong.map(([name, { message }]) => ({ pointer: `/${name}`, code: 'wrong_type', message }))
+  const { query, documentId, extensions } = params as SentParams
+  if (query == null && documentId == null && extensions?.persistedQuery == null) {
+    errors.unshift({ pointer: '/query', code: 'required', message: 'is required, or a documentId' })
+  }
+  if (errors.length > 0) throw validationFailed(errors)
+}
+
+/**
+ * The parameters in the query string of a GET, in which `variables` and `extensions` are JSON, and
+ * an empty value stands for none. Throws `validation_failed`.
+ */
+export function paramsInQuery(given: Readonly<Record<string, unknown>>): SentParams {
+  checkQuery(given)
+  const read = (name: string): unknown => {
+    const value = given[name]
+    return value === '' ? undefined : value
+  }
+  const readJson = (name: string): unknown => {
+    const text = read(name)
+    return typeof text === 'string' ? (JSON.parse(text) as unknown) : text
+  }
+  const params: unknown = {
+    query: read('query'),
+    documentId: read('documentId'),
+    operationName: read('operationName'),
+    variables: readJson('variables'),
+    extensions: readJson('extensions'),
+  }
+  checkParams(params)
+  return params
+}
+
+/**
+ * Checks the JSON in the query string of a GraphQL request. All of it may be absent, which opens a
+ * reserved stream. Throws `validation_failed`.
+ */
+export function checkQuery(query: unknown): void {
+  const { variables, extensions } = query as Record<string, unknown>
+  for (const [name, text] of Object.entries({ variables, extensions })) {
+    if (text !== undefined && text !== '' && !isShallowObject(text)) {
+      throw invalid(`/${name}`, 'wrong_type', `must be a JSON object, at most ${MAX_JSON_DEPTH} levels deep`)
+    }
+  }
+}
+
+function isShallowObject(text: unknown): boolean {
+  if (typeof text !== 'string' || isTooDeep(Buffer.from(text))) return false
+  try {
+    const value: unknown = JSON.parse(text)
+    return value === null || isObject(value)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Whether a request's body has an operation of this kind (other than query). False if it cannot be
+ * read.
+ */
+export function asksFor(body: unknown, kind: OperationTypeNode): boolean {
+  return operationIn(body, kind) !== null
+}
+
+/**
+ * The number of mutations in a request's body: the root fields of its operation, by response name.
+ */
+export function countMutations(body: unknown): number {
+  const found = operationIn(body, OperationTypeNode.MUTATION)
+  return found === null ? 0 : rootNames(found.document, found.selectionSet).size
+}
+
+interface FoundOperation {
+  document: DocumentNode
+  selectionSet: SelectionSetNode
+}
+
+function operationIn(body: unknown, kind: OperationTypeNode): FoundOperation | null {
+  const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
+  // Only queries may omit the keyword, so most documents need not be parsed here.
+  if (typeof query !== 'string' || !query.includes(kind)) return null
+  try {
+    const document = parse(query)
+    const operation = getOperationAST(document, typeof operationName === 'string' ? operationName : null)
+    return operation?.operation === kind ? { document, selectionSet: operation.selectionSet } : null
+  } catch {
+    return null
+  }
+}
+
+/** The response names of a selection's fields, including those in fragments. */
+function rootNames(document: DocumentNode, root: SelectionSetNode): Set<string> {
+  const names = new Set<string>()
+  const fragments = new Set<string>()
+  const collect = (set: SelectionSetNode | undefined): void => {
+    for (const selection of set?.selections ?? []) {
+      if (selection.kind === Kind.FIELD) names.add((selection.alias ?? selection.name).value)
+      else if (selection.kind === Kind.INLINE_FRAGMENT) collect(selection.selectionSet)
+      else spread(selection.name.value)
+    }
+  }
+  const spread = (name: string): void => {
+    // Once is enough; a recursive fragment would never end.
+    if (fragments.has(name)) return
+    fragments.add(name)
+    const isNamed = (each: DocumentNode['definitions'][number]) =>
+      each.kind === Kind.FRAGMENT_DEFINITION && each.name.value === name
+    const fragment = document.definitions.find(isNamed)
+    if (fragment?.kind === Kind.FRAGMENT_DEFINITION) collect(fragment.selectionSet)
+  }
+  collect(root)
+  return names
+}

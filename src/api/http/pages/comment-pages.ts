@@ -1,0 +1,61 @@
+import type { RouteHandlerMethod } from 'fastify'
+import { print } from 'graphql'
+
+import { anonymous, type Ctx, hasCapability, requireCaller } from '../../../core/context.ts'
+import { findPageVersion } from '../../../domains/comments/history/version.ts'
+import { viewerReactions } from '../../../domains/reactions/read.ts'
+import { viewerInShadow } from '../../../domains/readers/readers.ts'
+import type { CompiledRoute, Variables } from '../../rest/handler.ts'
+import type { Route } from '../../../graphql/route.ts'
+import { JSON_TYPE, restRequest } from '../body.ts'
+import { encodePage, type EncodedPage, personalPage } from './encoded-page.ts'
+import { digest, sendTagged } from './etags.ts'
+import { sendKept } from './kept-page.ts'
+
+/**
+ * A part of each tag. Change it when pages of the same comments look different from a release on:
+ * the clients' copies are then outdated, although no event has said so.
+ */
+export const PAGE_RULE = 'tombstones of all comments with replies'
+
+/**
+ * Answers pages of a discussion's comments. The cache has the page without an identity; the
+ * reader's own reactions are inserted.
+ */
+export function servePages(route: Route, { read, run }: CompiledRoute): RouteHandlerMethod {
+  const form = digest(`${PAGE_RULE} ${print(route.document)}`)
+  return async (request, reply) => {
+    const { ctx } = request
+    const variables = read(ctx, restRequest(request))
+    const { tenant } = requireCaller(ctx)
+    // First, because the assertion may bring a profile that the page shows.
+    const inShadow = (await viewerInShadow(ctx)) !== null
+    const found = await findPageVersion(ctx, variables)
+    // The operation reports the error itself.
+    if (found === null) return reply.type(JSON_TYPE).send(JSON.stringify((await run(ctx, variables)).body))
+    // Nobody else gets the page of a viewer banned in shadow.
+    if (inShadow) return sendTagged(request, reply, { text: JSON.stringify((await run(ctx, variables)).body) })
+    const { discussionId, version } = found
+    return sendKept(request, reply, {
+      key: `${tenant.id} ${discussionId} ${form} ${scopeOf(ctx, variables)} ${queryOf(variables)}`,
+      version,
+      type: JSON_TYPE,
+      make: async () => encodePage((await run(anonymous(ctx), variables)).body),
+      personal: (page) => personal(ctx, page),
+    })
+  }
+}
+
+async function personal(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
+  const reacted = page.slots.filter(({ hasReactions }) => hasReactions).map(({ commentId }) => commentId)
+  return reacted.length === 0 ? page.bytes : personalPage(page, await viewerReactions(ctx, reacted))
+}
+
+/** Pages below a comment out of view exist only for moderators, and are cached for them. */
+function scopeOf(ctx: Ctx, { parentId }: Variables): string {
+  const isForModerators = parentId != null && hasCapability(requireCaller(ctx).actor, 'moderate_content')
+  return isForModerators ? 'moderators' : 'all'
+}
+
+/** The variables other than those that name the discussion, in the fixed order of `read`. */
+const queryOf = ({ id: _id, externalId: _externalId, ...query }: Variables): string => JSON.stringify(query)

@@ -1,0 +1,56 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+import { requireCaller } from '../../../core/context.ts'
+import type { EncodedPage } from './encoded-page.ts'
+import { takesGzip } from './encoding.ts'
+import { pageHeaders, tagsOf, weakTag } from './etags.ts'
+import { pageCache } from './page-cache.ts'
+
+/** An answer that shows comments of one discussion, and is valid for one version of it. */
+interface KeptPage {
+  /** Everything else that the answer without an identity depends on. */
+  key: string
+  version: string
+  /** The media type. */
+  type: string
+  /** Further headers of the request that the answer depends on. */
+  vary?: string
+  make: () => Promise<EncodedPage>
+  /** The page as the request's reader sees it. */
+  personal?: (page: EncodedPage) => Promise<Buffer>
+}
+
+/**
+ * Answers with 304 if the client has the page, else with the kept one, or one that is made once for
+ * all concurrent requests. Call it after the version was read: then a page is at least as new as
+ * its version's commit, and if it is newer, the next request has another version and leaves it.
+ * Rejects as `make` does, before anything is written.
+ */
+export async function sendKept(request: FastifyRequest, reply: FastifyReply, kept: KeptPage): Promise<FastifyReply> {
+  const { ctx } = request
+  const { key, version, type, vary, make, personal } = kept
+  const { identity } = requireCaller(ctx)
+  const etag = weakTag(`${key} ${version} ${identity?.externalId ?? ''}`)
+  const cache = pageCache(ctx.app)
+  const headers = () => {
+    const all = pageHeaders(request, etag)
+    const coding = cache.variesByEncoding(key, version) ? ['Accept-Encoding'] : []
+    return { ...all, vary: [all.vary, ...(vary === undefined ? [] : [vary]), ...coding].join(', ') }
+  }
+  const known = tagsOf(request)
+  // Only a page can have had this tag, never a refusal; for `*` it is checked whether the page
+  // exists.
+  if (known.includes(etag)) {
+    cache.notModified()
+    return reply.code(304).headers(headers()).send()
+  }
+  const page = await cache.get(key, version, make)
+  void reply.headers(headers())
+  if (known.includes('*')) return reply.code(304).send()
+  const bytes = identity === null || personal === undefined ? page.bytes : await personal(page)
+  // A page with the reader's own reactions is not shared, so it is not cached.
+  const isShared = bytes === page.bytes && takesGzip(request.headers['accept-encoding'])
+  const gzipped = isShared ? await cache.gzipped(key, version) : null
+  if (gzipped !== null) void reply.header('content-encoding', 'gzip')
+  return reply.header('content-type', type).send(gzipped ?? bytes)
+}

@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto'
+import type { Server } from 'node:http'
+import { constants, type Http2SecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
+
+import { problemOf, ServiceError } from '../../../core/errors.ts'
+import type { Settings } from '../../../core/settings/settings.ts'
+
+/**
+ * How long a connection may wait for its next request: longer than proxies keep one, which is a
+ * minute.
+ */
+const KEEP_ALIVE_MS = 65_000
+/** How long an ending connection stays, so that its client can read the last answer. */
+const LINGER_MS = 500
+
+interface Times {
+  headersMs: number
+  requestMs: number
+  responseMs: number
+}
+
+/** Ten checks within the shortest time, and at least one a second. */
+const lookEveryMs = ({ headersMs, requestMs, responseMs }: Times): number =>
+  Math.min(1000, Math.ceil(Math.min(headersMs, requestMs, responseMs) / 10))
+
+export const timesOf = (settings: Settings): Times => ({
+  headersMs: settings.HEADERS_TIMEOUT_SECONDS * 1000,
+  requestMs: settings.REQUEST_TIMEOUT_SECONDS * 1000,
+  responseMs: settings.RESPONSE_TIMEOUT_SECONDS * 1000,
+})
+
+/**
+ * Ends slow requests and answers on a server that does not listen yet: headers and bodies that
+ * arrive too slowly, answers that are not read. Node itself limits the first two over HTTP/1.1
+ * only.
+ */
+export function limitTimes(server: Server, times: Times): void {
+  const { headersMs, requestMs, responseMs } = times
+  const everyMs = lookEveryMs(times)
+  Object.assign(server, {
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: everyMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  })
+  const answers = new Answers(responseMs)
+  const watch = (socket: Socket): void => answers.watch(socket, () => socket.destroy())
+  // With TLS, what is written to the encrypted socket does not show on the one below.
+  server.on('connection', watch).on('secureConnection', watch)
+  const sessions = new Http2Sessions(times, answers)
+  ;(server as unknown as Http2SecureServer).on('session', (session) => sessions.watch(session))
+  const timer = setInterval(() => {
+    const now = performance.now()
+    answers.look(now)
+    sessions.look(now)
+  }, everyMs).unref()
+  server.once('close', () => clearInterval(timer))
+}
+
+/** Ends connections that have had unsent data at every check for too long. */
+class Answers {
+  readonly #maxMs: number
+  readonly #watched = new Map<Writable, { end: () => void; busySince: number | null }>()
+
+  constructor(maxMs: number) {
+    this.#maxMs = maxMs
+  }
+
+  watch(out: Writable, end: () => void): void {
+    this.#watched.set(out, { end, busySince: null })
+    out.once('close', () => this.#watched.delete(out))
+  }
+
+  look(now: number): void {
+    for (const [out, one] of this.#watched) {
+      if (out.writableLength === 0) one.busySince = null
+      else one.busySince ??= now
+      if (one.busySince !== null && now - one.busySince > this.#maxMs) one.end()
+    }
+  }
+}
+
+interface Http2Session {
+  /** When it last began to be without a request. */
+  idleSince: number
+  /** How long it may be without one. */
+  maxIdleMs: number
+  /** Requests under way, with their start times. */
+  readonly requests: Map<ServerHttp2Stream, number>
+}
+
+/** The connections of HTTP/2. What keeps one alive is a request, not a ping or half a frame. */
+class Http2Sessions {
+  readonly #times: Times
+  readonly #answers: Answers
+  readonly #open = new Map<ServerHttp2Session, Http2Session>()
+
+  constructor(times: Times, answers: Answers) {
+    this.#times = times
+    this.#answers = answers
+  }
+
+  watch(session: ServerHttp2Session): void {
+    const known: Http2Session = { idleSince: performance.now(), maxIdleMs: this.#times.headersMs, requests: new Map() }
+    this.#open.set(session, known)
+    session.once('close', () => this.#open.delete(session))
+    session.on('stream', (stream) => {
+      if (known.maxIdleMs !== LINGER_MS) known.maxIdleMs = KEEP_ALIVE_MS
+      known.requests.set(stream, performance.now())
+      this.#answers.watch(stream, () => stream.close(constants.NGHTTP2_CANCEL))
+      stream.once('close', () => {
+        known.requests.delete(stream)
+        known.idleSince = performance.now()
+      })
+    })
+  }
+
+  look(now: number): void {
+    for (const [session, known] of this.#open) {
+      for (const [stream, begunAt] of known.requests) {
+        if (now - begunAt <= this.#times.requestMs || isWhole(stream)) continue
+        endLate(stream)
+        known.maxIdleMs = LINGER_MS
+      }
+      if (known.requests.size === 0 && now - known.idleSince > known.maxIdleMs) session.destroy()
+    }
+  }
+}
+
+const isWhole = (stream: ServerHttp2Stream): boolean => stream.endAfterHeaders || stream.readableEnded
+
+function endLate(stream: ServerHttp2Stream): void {
+  if (stream.headersSent || stream.destroyed) return stream.close(constants.NGHTTP2_CANCEL)
+  const requestId = randomUUID()
+  const refusal = new ServiceError('request_timeout')
+  stream.respond({ ':status': refusal.status, 'content-type': 'application/problem+json', 'x-request-id': requestId })
+  stream.end(JSON.stringify(problemOf(refusal, requestId)), () => stream.close(constants.NGHTTP2_NO_ERROR))
+}

@@ -1,0 +1,99 @@
+import { html, nothing } from 'lit/html.js'
+
+import { loadMore } from '../actions.ts'
+import { actionsView } from './actions-view.ts'
+import type { PageComment } from '../backend.ts'
+import { panelView } from './panel-view.ts'
+import { button, errorView, nameOf, notice } from './parts.ts'
+import type { Thread } from '../thread.ts'
+
+/** Deeper replies are not indented further. */
+const MAX_INDENT = 4
+/** Longer comments are folded. */
+const MAX_CHARACTERS = 1500
+const MAX_LINES = 16
+
+export function commentView(thread: Thread, id: string): unknown {
+  const comment = thread.state.comments.get(id)
+  if (!comment) return nothing
+  const isGone = comment.body === null
+  return html`${isGone ? goneView(thread, comment) : standingView(thread, comment)} ${repliesView(thread, comment)}`
+}
+
+const goneView = (thread: Thread, comment: PageComment): unknown =>
+  html`<article part="comment gone" class="gone" id="c-${comment.id}" tabindex="-1">
+    <p class="quiet">${thread.words.text(comment.status === 'deleted' ? 'deleted' : 'withheld')}</p>
+    ${actionsView(thread, comment, true)}
+  </article>`
+
+function standingView(thread: Thread, comment: PageComment): unknown {
+  const { words, errors, panel } = thread
+  const { id, status } = comment
+  const kind = panel?.id === id ? panel.kind : undefined
+  const isEdited = kind === 'edit'
+  return html`<article part="comment" id="c-${id}" tabindex="-1" aria-labelledby="a-${id}">
+    ${avatarView(nameOf(thread, comment), comment.author?.avatarUrl)}
+    <div>
+      ${headView(thread, comment)} ${isEdited ? nothing : bodyView(thread, comment)}
+      ${status === 'approved' ? nothing : notice(words.text(status === 'pending' ? 'awaiting' : 'unpublished'))}
+      ${isEdited ? nothing : actionsView(thread, comment, false)} ${panelView(thread, comment)}
+      ${kind === 'reply' ? nothing : errorView(errors.get(id))}
+    </div>
+  </article>`
+}
+
+/**
+ * A letter, covered by the picture once that is loaded; a picture that fails to load is removed.
+ */
+function avatarView(name: string, url: string | null | undefined): unknown {
+  function drop(this: HTMLImageElement): void {
+    this.hidden = true
+  }
+  return html`<span part="avatar" class="avatar" aria-hidden="true">
+    ${Array.from(name)[0]?.toUpperCase()}
+    ${url ? html`<img src=${url} alt="" loading="lazy" referrerpolicy="no-referrer" @error=${drop} />` : nothing}
+  </span>`
+}
+
+function headView(thread: Thread, comment: PageComment): unknown {
+  const { words, me } = thread
+  const { id, author, createdAt, editedAt, pinnedAt } = comment
+  const name = html`<bdi>${nameOf(thread, comment)}</bdi>`
+  const badge = (key: 'you' | 'pinned'): unknown => html`<span part="badge" class="badge">${words.text(key)}</span>`
+  const url = author?.profileUrl
+  return html`<p class="head">
+    <span part="author" class="author" id="a-${id}"
+      >${url ? html`<a href=${url} rel="ugc noopener">${name}</a>` : name}</span
+    >
+    ${author && author.externalId === me?.id ? badge('you') : nothing} ${pinnedAt ? badge('pinned') : nothing}
+    <span class="quiet" title=${words.full(editedAt ?? createdAt)}>
+      <time datetime=${createdAt}>${words.ago(createdAt)}</time>${editedAt ? ` · ${words.text('edited')}` : nothing}
+    </span>
+  </p>`
+}
+
+function bodyView(thread: Thread, { id, body, bodyHtml }: PageComment): unknown {
+  const { unfolded, words, nodes } = thread
+  const text = body ?? ''
+  const isLong = text.length > MAX_CHARACTERS || text.split('\n').length > MAX_LINES
+  const isFolded = isLong && !unfolded.has(id)
+  const turn = (): void => {
+    if (!unfolded.delete(id)) unfolded.add(id)
+    void thread.update()
+  }
+  // Content that gets the keyboard's focus must be visible.
+  return html`<div part="body" class="body ${isFolded ? 'folded' : ''}" dir="auto" @focusin=${isFolded ? turn : null}>
+      ${nodes.body(id, bodyHtml ?? '')}
+    </div>
+    ${isLong ? button(words.text(isFolded ? 'unfold' : 'fold'), turn, { isOpen: !isFolded }) : nothing}`
+}
+
+function repliesView(thread: Thread, { id, depth }: PageComment): unknown {
+  const { state, words, errors, nodes } = thread
+  const { ids, isOpen, hasMore } = state.list(id)
+  const error = errorView(errors.get(`more-${id}`))
+  if (!isOpen) return error
+  const place = `replies ${depth < MAX_INDENT ? 'in' : ''} ${depth < 2 ? 'near' : ''}`
+  return html`${nodes.list(id, place, ids, (one) => commentView(thread, one))}
+  ${hasMore ? button(words.text('moreReplies'), () => loadMore(thread, id)) : nothing} ${error}`
+}

@@ -1,0 +1,78 @@
+import { html, nothing } from 'lit/html.js'
+
+import { isSignedIn, loadMore, NEW, post, showNew } from '../actions.ts'
+import { SORTS } from '../backend.ts'
+import { commentView } from './comment-view.ts'
+import { formView } from './form-view.ts'
+import { button, errorView, notice } from './parts.ts'
+import { TOP } from '../state.ts'
+import type { Thread } from '../thread.ts'
+
+export function threadView(thread: Thread): unknown {
+  const { phase, words, state, status } = thread
+  const { text, lang, dir } = words
+  if (phase !== 'ready')
+    return html`<slot></slot>
+      <div lang=${lang} dir=${dir}>${unreadyView(thread)}</div>`
+  return html`<section part="thread" class="thread" lang=${lang} dir=${dir} aria-labelledby="title">
+    <div part="header" class="header">
+      <h2 part="title" id="title" tabindex="-1">
+        ${text('title')} <span part="count" class="quiet">${words.number(state.count)}</span>
+      </h2>
+      ${state.count > 1 ? sortView(thread) : nothing}
+    </div>
+    <p class="unseen" role="status">${status}</p>
+    ${thread.access === 'open' ? writeView(thread) : notice(text(thread.access))} ${listView(thread)}
+  </section>`
+}
+
+function unreadyView(thread: Thread): unknown {
+  const { phase, words, discussion } = thread
+  if (phase === 'failed') return failedView(thread)
+  if (phase === 'unknown_page') return notice(words.text(phase))
+  // The server's own content is shown meanwhile.
+  if (!discussion || thread.querySelector(':not(noscript)')) return nothing
+  // Fills the window down to its bottom edge, so that content below the comments is out of view and
+  // does not visibly move.
+  const height = innerHeight - thread.getBoundingClientRect().top
+  return html`<div class="wait" .style=${`block-size:${height}px`}></div>`
+}
+
+const quiet = (text: string): unknown => html`<p class="quiet">${text}</p>`
+
+const failedView = (thread: Thread): unknown =>
+  notice([thread.words.text('failed'), ' ', button(thread.words.text('retry'), () => thread.reload())])
+
+function sortView(thread: Thread): unknown {
+  const { text } = thread.words
+  function choose(this: HTMLSelectElement): void {
+    thread.sort = SORTS[this.selectedIndex] ?? 'newest'
+  }
+  return html`<label class="sort">
+    <span class="quiet">${text('sort')}</span>
+    <select part="sort" @change=${choose}>
+      ${SORTS.map((sort) => html`<option .selected=${sort === thread.sort}>${text(sort)}</option>`)}
+    </select>
+  </label>`
+}
+
+function writeView(thread: Thread): unknown {
+  const { me, words, errors } = thread
+  if (me) return formView(thread, { place: NEW, label: words.text('write'), send: () => void post(thread, null) })
+  return html`<div class="write">
+    ${button(words.text('signIn'), () => isSignedIn(thread, 'post'), { kind: 'primary' })} ${errorView(errors.get(NEW))}
+  </div>`
+}
+
+function listView(thread: Thread): unknown {
+  const { state, words, errors, nodes } = thread
+  const { ids, waiting, hasMore } = state.list(TOP)
+  const n = waiting.length
+  return html`<div class="new">
+      ${n > 0 ? button(words.text('newComments', { n }), () => showNew(thread), { kind: 'primary' }) : nothing}
+    </div>
+    ${ids.length === 0 ? quiet(words.text('empty')) : nothing}
+    ${nodes.list(TOP, 'list', ids, (id) => commentView(thread, id))}
+    ${hasMore ? button(words.text('more'), () => loadMore(thread, TOP), { kind: 'more' }) : nothing}
+    ${errorView(errors.get(`more-${TOP}`))}`
+}

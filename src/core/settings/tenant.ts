@@ -1,0 +1,279 @@
+import { z } from 'zod'
+
+import { readStored } from '../stored.ts'
+import { atMost, isCleanUrl, noNul } from '../input/texts.ts'
+
+// Settings that are changed are checked further (`entryErrors`). Stored ones are not: an entry of
+// before that matches nothing stays where its admin sees it.
+const word = noNul(atMost(100, z.string().trim().min(1, { abort: true }))).refine(
+  (text) => /[\p{L}\p{N}\p{So}\p{Sc}]/u.test(text),
+  'must have a letter, a digit or a symbol',
+)
+export const wordListSchema = z.array(word).max(1000)
+// The address itself is checked when the setting is changed, and again before each request to it.
+const outboundUrl = atMost(2048, z.string())
+  .refine((text) => isCleanUrl(text) && URL.canParse(text), {
+    message: 'must be a URL',
+    params: { code: 'invalid_url' },
+  })
+  .meta({ format: 'uri' })
+const origin = z
+  .url({ protocol: /^https?$/ })
+  .refine(
+    (text) => URL.canParse(text) && new URL(text).origin === text,
+    'must be an origin, such as https://www.example.com',
+  )
+
+/**
+ * A type of reaction, chosen by the tenant. Clients keep counts in objects by type, where
+ * `__proto__` would not be a key.
+ */
+export const reactionType = z
+  .string()
+  .regex(/^[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -')
+  .refine((type) => type !== '__proto__', { message: 'must not be __proto__', params: { code: 'wrong_format' } })
+
+/** A choice of values, each with its meaning. `title` names the GraphQL type. */
+const choice = <Name extends string>(title: string, description: string, values: Readonly<Record<Name, string>>) =>
+  z.enum(Object.keys(values) as [Name, ...Name[]]).meta({ title, description, values })
+
+/** The deepest that a tenant can let threads be. */
+export const MAX_DEPTH = 100
+
+/** A delivery policy, without its defaults. Times in milliseconds. */
+const policy = {
+  maxAttempts: z.int().min(1).max(10).describe('Attempts per delivery.'),
+  backoffBaseMs: z
+    .int()
+    .min(10)
+    .max(60_000)
+    .describe('Milliseconds to wait after the first failed attempt, doubled each time.'),
+  timeoutMs: z.int().min(100).max(30_000).describe('Milliseconds that one attempt may take.'),
+  breakerThreshold: z.int().min(1).max(100).describe('Failures in a row that open the circuit.'),
+  breakerCooldownMs: z.int().min(100).max(3_600_000).describe('Milliseconds that the circuit stays open.'),
+  disableThreshold: z
+    .int()
+    .min(1)
+    .max(1000)
+    .describe('Failures in a row that disable the endpoint, at least breakerThreshold.'),
+  schedule: choice('WebhookSchedule', 'How long after a failed attempt the next one is made.', {
+    short: 'After `backoffBaseMs`, doubled each time: `maxAttempts` attempts.',
+    days: '5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h after each other: ten attempts, whatever `maxAttempts` is.',
+  }),
+  ordered: z
+    .boolean()
+    .describe('Whether a delivery waits until the earlier ones of its discussion are delivered or given up.'),
+}
+
+export const webhookPolicySchema = z
+  .strictObject({
+    maxAttempts: policy.maxAttempts.default(3),
+    backoffBaseMs: policy.backoffBaseMs.default(1000),
+    timeoutMs: policy.timeoutMs.default(10_000),
+    breakerThreshold: policy.breakerThreshold.default(10),
+    breakerCooldownMs: policy.breakerCooldownMs.default(60_000),
+    disableThreshold: policy.disableThreshold.default(50),
+    schedule: policy.schedule.default('short'),
+    ordered: policy.ordered.default(false),
+  } satisfies Record<keyof typeof policy, z.ZodType>)
+  .refine(({ disableThreshold, breakerThreshold }) => disableThreshold >= breakerThreshold, {
+    path: ['disableThreshold'],
+    message: 'must be at least breakerThreshold',
+  })
+  .meta({
+    title: 'WebhookDefaults',
+    description: 'How deliveries are attempted, unless the endpoint has its own values.',
+  })
+
+type Overrides = { [Name in keyof typeof policy]: z.ZodExactOptional<(typeof policy)[Name]> }
+
+/** The part of the policy that an endpoint overrides. */
+export const policyOverridesSchema = z.strictObject(
+  Object.fromEntries(Object.entries(policy).map(([name, each]) => [name, each.exactOptional()])) as Overrides,
+)
+
+/** How deliveries to one endpoint are attempted, retried and given up. */
+export type WebhookPolicy = z.infer<typeof webhookPolicySchema>
+
+/**
+ * The settings of one tenant, with their defaults. GraphQL, REST, the reference and the console's
+ * form are generated from this, with these descriptions.
+ */
+export const tenantSettingsSchema = z.strictObject({
+  moderationMode: choice('ModerationMode', 'When moderators see comments.', {
+    none: 'Only comments that a rule holds wait for a moderator.',
+    pre: 'Every comment waits for a moderator.',
+    post: 'Comments appear at once; moderators look afterwards at those that a rule would have held.',
+  }).default('none'),
+  bannedWords: wordListSchema
+    .default([])
+    .describe(
+      'Words and phrases with which a comment is refused. They match whole words, with `*` at an end parts of words. `*` inside a word stands for itself.',
+    ),
+  suspectWords: wordListSchema
+    .default([])
+    .describe('Words and phrases that hold a comment for a moderator. They match as bannedWords do.'),
+  maxLinks: z.int().min(0).max(100).default(5).describe('Links that a comment may have before it is held.'),
+  holdFirstComments: z.int().min(0).max(100).default(0).describe("How many of a reader's first comments are held."),
+  reportThreshold: z.int().min(1).max(1000).default(5).describe('Reports that bring a comment before a moderator.'),
+  editWindowSeconds: z.int().min(0).max(31_536_000).default(900).describe('Seconds in which an author can edit.'),
+  maxDepth: z.int().min(0).max(MAX_DEPTH).default(10).describe('How deep replies can be nested.'),
+  autoCloseDays: z
+    .int()
+    .min(1)
+    .max(3650)
+    .nullable()
+    .default(null)
+    .describe('Days after which a discussion is locked; null: never.'),
+  reactionTypes: z
+    .array(reactionType)
+    .min(1)
+    .max(32)
+    .refine((types) => new Set(types).size === types.length, 'must not repeat a type')
+    .default(['like', 'love', 'laugh', 'wow', 'sad', 'angry'])
+    .describe('The reactions that readers can give.'),
+  erasureMode: choice('ErasureMode', "What happens to an erased reader's comments.", {
+    anonymise: 'Each stays as a tombstone, without its text and its author.',
+    delete: 'They are deleted; one with replies stays as a tombstone.',
+  }).default('anonymise'),
+  allowedOrigins: z
+    .array(origin)
+    .max(100)
+    .default([])
+    .describe('Origins of web pages that may open streams and use GraphQL.'),
+  graphql: z
+    .strictObject({
+      documents: choice('DocumentPolicy', 'Which GraphQL documents browsers may run.', {
+        any: 'Every document within the limits.',
+        known: 'Those that the tenant has added, and no others, introspection included.',
+      })
+        .default('any')
+        .describe('Which documents client tokens may run.'),
+    })
+    .meta({ title: 'GraphQLSettings', description: 'GraphQL in browsers.' })
+    .prefault({}),
+  activeKeyBudget: z.int().min(1).max(1000).default(20).describe('How many active API keys there can be.'),
+  rateLimit: z
+    .strictObject({
+      perSecond: z.int().min(1).max(100_000).default(500).describe('Requests per second, sustained.'),
+      burst: z.int().min(1).max(1_000_000).default(1000).describe('Requests at once.'),
+    })
+    .meta({ title: 'RateLimitSettings', description: 'How much each API key may ask.' })
+    .prefault({}),
+  stream: z
+    .strictObject({
+      replayHours: z.int().min(1).max(720).default(24).describe('Hours that an event can be replayed.'),
+      replayEvents: z
+        .int()
+        .min(100)
+        .max(100_000)
+        .default(10_000)
+        .describe('Events of one discussion that can be replayed.'),
+      maxStreams: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .default(5000)
+        .describe('Streams open at once. Tickets open nine tenths of them at most.'),
+      maxStreamsPerReader: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(20)
+        .describe("Streams open at once with one reader's tickets."),
+      maxStreamsPerTicket: z.int().min(1).max(1_000_000).default(5).describe('Streams open at once with one ticket.'),
+      maxStreamsPerAddress: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .default(200)
+        .describe('Streams open at once with tickets from one address.'),
+      maxDurationSeconds: z
+        .int()
+        .min(1)
+        .max(86_400)
+        .default(900)
+        .describe('Seconds after which a stream ends and resumes.'),
+    })
+    .meta({ title: 'StreamSettings', description: 'Live streams.' })
+    .prefault({}),
+  ticket: z
+    .strictObject({
+      connectSeconds: z.int().min(1).max(3600).default(60).describe('Seconds that a ticket admits a first connection.'),
+      reconnectSeconds: z
+        .int()
+        .min(1)
+        .max(86_400)
+        .default(3600)
+        .describe('Seconds that a ticket admits a connection that resumes.'),
+    })
+    .meta({ title: 'TicketSettings', description: 'Stream tickets.' })
+    .prefault({}),
+  clientToken: z
+    .strictObject({
+      perSecond: z.int().min(1).max(10_000).default(20).describe('Requests per second with one token, sustained.'),
+      burst: z.int().min(1).max(100_000).default(200).describe('Requests at once with one token.'),
+      maxLivePerReader: z.int().min(1).max(1000).default(50).describe('Live tokens of one reader.'),
+      maxLive: z.int().min(1).max(1_000_000).default(100_000).describe('Live tokens of all browsers together.'),
+    })
+    .meta({ title: 'ClientTokenSettings', description: 'Tokens with which browsers use GraphQL.' })
+    .prefault({}),
+  webhookEndpoints: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(25)
+    .describe('How many webhook endpoints there can be, disabled ones included.'),
+  webhookPolicy: webhookPolicySchema.prefault({}),
+  deliveryRetentionDays: z.int().min(1).max(365).default(30).describe('Days that finished deliveries are kept.'),
+  auditRetentionDays: z.int().min(1).max(36_500).default(1095).describe('Days that the audit log keeps its entries.'),
+  analyticsRetentionDays: z
+    .int()
+    .min(93)
+    .max(36_500)
+    .default(400)
+    .describe('Days for which the top discussions and readers can be asked.'),
+  identity: z
+    .strictObject({
+      issuer: noNul(atMost(2048, z.string().min(1)))
+        .nullable()
+        .default(null)
+        .describe('The `iss` of assertions that are signed with a key of jwksUrl.'),
+      jwksUrl: outboundUrl
+        .nullable()
+        .default(null)
+        .describe('The https address of the public keys that may sign assertions (RFC 7517); needs an issuer.'),
+    })
+    .meta({ title: 'IdentitySettings', description: 'Reader assertions that are signed with public keys.' })
+    .prefault({})
+    .refine((identity) => identity.jwksUrl === null || identity.issuer !== null, {
+      path: ['issuer'],
+      message: 'is required with jwksUrl',
+    }),
+  classifier: z
+    .strictObject({
+      url: outboundUrl.nullable().default(null).describe('The https address that is asked.'),
+      fallback: choice('ClassifierFallback', 'What happens to a comment while the classifier does not answer.', {
+        approve: 'It is approved.',
+        hold: 'It waits for a moderator.',
+      })
+        .default('hold')
+        .describe('What happens to a comment while it does not answer.'),
+    })
+    .meta({ title: 'ClassifierSettings', description: 'A service of the tenant that judges new comments.' })
+    .nullable()
+    .default(null)
+    .describe('A service of the tenant that judges new comments.'),
+})
+
+export type TenantSettings = z.infer<typeof tenantSettingsSchema>
+
+/** The settings that pages for readers need; none is a secret. */
+export const PUBLIC_SETTINGS = [
+  'reactionTypes',
+  'editWindowSeconds',
+  'maxDepth',
+] as const satisfies readonly (keyof TenantSettings)[]
+
+/** The settings in force: the stored ones that this release knows, over the defaults. */
+export const tenantSettings = (stored: unknown): TenantSettings => readStored(tenantSettingsSchema, stored)

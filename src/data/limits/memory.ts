@@ -1,0 +1,51 @@
+import { LRUCache } from 'lru-cache'
+
+import { growing } from '../../core/process/growing.ts'
+import { TokenBucket, type BucketKind, type Limits, type Rate } from '../../core/limits.ts'
+
+/**
+ * How many buckets of each kind a process remembers, at 140 bytes each, measured. A forgotten
+ * bucket is full again.
+ */
+const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
+  caller: 20_000,
+  address: 50_000,
+  login: 50_000,
+  ticket: 50_000,
+  client: 50_000,
+}
+
+/**
+ * Finds a bucket, or makes it at its first use. Each kind has its own space, so that made-up
+ * addresses cannot evict the buckets of keys.
+ */
+export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Rate) => B & object) {
+  const room = (kind: BucketKind) => new LRUCache<string, B & object>(growing(MAX_BUCKETS[kind]))
+  const rooms = {
+    caller: room('caller'),
+    address: room('address'),
+    login: room('login'),
+    ticket: room('ticket'),
+    client: room('client'),
+  }
+  return (kind: BucketKind, name: string, rate: Rate): B => {
+    const kept = rooms[kind].get(name)
+    if (kept !== undefined) return kept
+    const made = make(kind, name, rate)
+    rooms[kind].set(name, made)
+    return made
+  }
+}
+
+/** The limits of a process that is alone. `now` in milliseconds. */
+export function createMemoryLimits(now: () => number = () => performance.now()): Limits {
+  const bucketOf = createBuckets((_kind, _name, rate) => new TokenBucket(rate, now()))
+  const take: Limits['take'] = (kind, name, rate, tokens) => bucketOf(kind, name, rate).take(rate, now(), tokens)
+  return {
+    take,
+    takeExactly: async (kind, name, rate) => take(kind, name, rate),
+    charge: (kind, name, rate, tokens) => bucketOf(kind, name, rate).charge(rate, now(), tokens),
+    giveBack: async (kind, name, rate, tokens) => bucketOf(kind, name, rate).giveBack(rate, now(), tokens),
+    close: () => undefined,
+  }
+}

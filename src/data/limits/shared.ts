@@ -1,0 +1,145 @@
+import {
+  TokenBucket,
+  type BucketKind,
+  type Limits,
+  type Rate,
+  SETTLE_MS,
+  type RateLimitResult,
+  rateLimitResultOf,
+} from '../../core/limits.ts'
+import { createBuckets } from './memory.ts'
+
+/** Takes tokens of a bucket that processes share. */
+export interface TokenRequest {
+  kind: BucketKind
+  name: string
+  rate: Rate
+  /** Negative numbers return tokens. */
+  tokens: number
+  /** Takes all tokens or none. */
+  isExact: boolean
+}
+
+export interface TokenAnswer {
+  isAllowed: boolean
+  /** The remaining tokens. */
+  tokens: number
+}
+
+/** The shared buckets. Rejects if the store does not answer. */
+export type TokenStore<Answer = TokenAnswer> = (request: TokenRequest) => Answer
+
+interface SharedLimitsOptions {
+  isUp(): boolean
+  take: TokenStore<Promise<TokenAnswer>>
+  close(): void
+  now?: () => number
+}
+
+/** Shared buckets in the memory of one process, which serves others. */
+export function createTokenStore(now: () => number = () => performance.now()): TokenStore {
+  const bucketOf = createBuckets((_kind, _name, rate) => new TokenBucket(rate, now()))
+  return ({ kind, name, rate, tokens, isExact }) => bucketOf(kind, name, rate).takeShared(rate, now(), tokens, isExact)
+}
+
+/** This process's view of a bucket, between two messages to the store. */
+interface SharedBucket {
+  readonly kind: BucketKind
+  readonly name: string
+  readonly bucket: TokenBucket
+  rate: Rate
+  /** Tokens not yet reported to the store. */
+  taken: number
+  /** When it was last reported. */
+  toldAt: number
+  isTelling: boolean
+}
+
+/**
+ * Limits over all processes, through a shared store: one message per bucket in use each 100 ms,
+ * never one per request. A bucket that was idle reports its first request at once, so that it knows
+ * the shared state one round trip later. While the store is down each process counts by itself.
+ */
+export function createSharedLimits(store: SharedLimitsOptions): Limits {
+  const { now = () => performance.now() } = store
+  const untold = new Set<SharedBucket>()
+  let timer: NodeJS.Timeout | undefined
+  const bucketOf = createBuckets<SharedBucket>((kind, name, rate) => ({
+    kind,
+    name,
+    bucket: new TokenBucket(rate, now()),
+    rate,
+    taken: 0,
+    toldAt: -Infinity,
+    isTelling: false,
+  }))
+  function tell(shared: SharedBucket): void {
+    untold.delete(shared)
+    const { kind, name, rate, taken } = shared
+    shared.taken = 0
+    // Tokens that are taken while the store is down are not reported later.
+    if (!store.isUp()) return
+    shared.toldAt = now()
+    shared.isTelling = true
+    store
+      .take({ kind, name, rate, tokens: taken, isExact: false })
+      .then(({ tokens }) => shared.bucket.set(tokens - shared.taken, now()))
+      .catch(() => undefined)
+      .finally(() => (shared.isTelling = false))
+  }
+
+  function tellAll(): void {
+    timer = undefined
+    for (const shared of untold) if (!shared.isTelling) tell(shared)
+    if (untold.size > 0) schedule()
+  }
+
+  const schedule = (): void => void (timer ??= setTimeout(tellAll, SETTLE_MS).unref())
+
+  function take(kind: BucketKind, name: string, rate: Rate, tokens = 1): RateLimitResult {
+    const shared = bucketOf(kind, name, rate)
+    const verdict = shared.bucket.take(rate, now(), tokens)
+    if (verdict.isAllowed) note(shared, rate, tokens)
+    return verdict
+  }
+
+  function note(shared: SharedBucket, rate: Rate, tokens: number): void {
+    shared.rate = rate
+    shared.taken += tokens
+    if (!shared.isTelling && now() - shared.toldAt >= SETTLE_MS) tell(shared)
+    else {
+      untold.add(shared)
+      schedule()
+    }
+  }
+
+  return {
+    take,
+    async takeExactly(kind, name, rate) {
+      if (!store.isUp()) return take(kind, name, rate)
+      try {
+        const { isAllowed, tokens } = await store.take({ kind, name, rate, tokens: 1, isExact: true })
+        // For when the store is down.
+        bucketOf(kind, name, rate).bucket.set(tokens, now())
+        return rateLimitResultOf(isAllowed, tokens, rate)
+      } catch {
+        // The store may have taken it, so it is not told again.
+        return bucketOf(kind, name, rate).bucket.take(rate, now())
+      }
+    },
+    charge(kind, name, rate, tokens) {
+      const shared = bucketOf(kind, name, rate)
+      shared.bucket.charge(rate, now(), tokens)
+      note(shared, rate, tokens)
+    },
+    async giveBack(kind, name, rate, tokens) {
+      bucketOf(kind, name, rate).bucket.giveBack(rate, now(), tokens)
+      if (!store.isUp()) return
+      await store.take({ kind, name, rate, tokens: -tokens, isExact: false }).catch(() => undefined)
+    },
+    close() {
+      clearTimeout(timer)
+      store.close()
+    },
+  }
+}

@@ -1,0 +1,80 @@
+import { setTimeout } from 'node:timers/promises'
+
+import { DriverAdapterError, type SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+
+import { isLockFailure, LOCK_WAIT_MS } from '../../core/sql.ts'
+import { runConcurrently } from './concurrently.ts'
+
+type Factory = SqlMigrationAwareDriverAdapterFactory
+
+// The engine records a migration before its script, and marks it as finished afterwards. If the
+// process died in between, nobody would know whether it was applied; so the script itself marks
+// it, in its own transaction.
+const MARK_FINISHED = `DO $$ BEGIN
+  IF to_regclass('_prisma_migrations') IS NOT NULL THEN
+    UPDATE _prisma_migrations SET finished_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL;
+  END IF;
+END $$;`
+
+const FORGET_UNFINISHED = `DO $$ BEGIN
+  IF to_regclass('_prisma_migrations') IS NOT NULL THEN
+    DELETE FROM _prisma_migrations WHERE finished_at IS NULL AND rolled_back_at IS NULL;
+  END IF;
+END $$;`
+
+type Run = (script: string) => Promise<unknown>
+
+/**
+ * The same adapter, on which each script is one transaction: a migration is applied and marked, or
+ * neither. Prisma's adapter for pg splits a script at each semicolon, even in a comment or a
+ * function; the one for PGlite does not wait for its end. A script whose first line is `--
+ * concurrently` is one statement that runs outside of transactions. `run` sends a text of several
+ * statements unchanged.
+ */
+export const wholeScripts = (factory: Factory, run: Run): Factory => ({
+  provider: factory.provider,
+  adapterName: factory.adapterName,
+  connect: async () => {
+    const connection = await factory.connect()
+    const executeScript = (script: string): Promise<void> =>
+      (script.startsWith('-- concurrently\n') ? runConcurrently(connection, run, script) : runWhole(run, script)).catch(
+        explain,
+      )
+    return Object.assign(connection, { executeScript })
+  },
+  connectToShadowDb: () => factory.connectToShadowDb(),
+})
+
+const FIRST_PAUSE_MS = 200
+const LONGEST_PAUSE_MS = 5000
+
+/**
+ * Gives up waiting for a lock before the writers that queue behind it have waited for long, lets
+ * them go first, and tries again.
+ */
+async function runWhole(run: Run, script: string): Promise<void> {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    try {
+      return void (await run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS};\n${script}\n;${MARK_FINISHED}`))
+    } catch (error) {
+      if (!isLockFailure(error)) throw error
+    }
+    await setTimeout(pauseMs)
+  }
+}
+
+/** Throws in the only form in which the engine shows the cause. */
+function explain(error: unknown): never {
+  const { message, code = 'XX000' } = error as Error & { code?: string }
+  const nothing = { detail: undefined, column: undefined, hint: undefined }
+  throw new DriverAdapterError({ kind: 'postgres', code, severity: 'ERROR', message, ...nothing })
+}
+
+/**
+ * Deletes the record of a migration whose process died: its script was rolled back. The caller
+ * keeps other processes out.
+ */
+export async function forgetUnfinished(factory: Factory): Promise<void> {
+  const connection = await factory.connect()
+  await connection.executeScript(FORGET_UNFINISHED)
+}

@@ -1,0 +1,173 @@
+import { z } from 'zod'
+
+import { recordAudit } from '../../../core/audit.ts'
+import { type Ctx, hasCapability, requireCaller, type Tenant } from '../../../core/context.ts'
+import { ServiceError } from '../../../core/errors.ts'
+import type { EventActor } from '../../../core/events.ts'
+import { type Id, isId } from '../../../core/ids.ts'
+import type { Sql } from '../../../core/sql.ts'
+import { validate } from '../../../core/input/validate.ts'
+import { type Reader, requireReader } from '../../readers/readers.ts'
+import { audienceOf, changeComment, changeView, tellClassifiers } from '../change.ts'
+import { reviseComment, tombstoneComment, askClassifier, forgetClassifierRequest } from '../change-sql.ts'
+import { type Comment, type CommentRow, type CommentText, toComment } from '../comment.ts'
+import { bodySchema } from '../fields.ts'
+import { selectHistory } from './history-sql.ts'
+import { isInShadow, type LockedComment, peekComment } from '../locked.ts'
+import { authorsComment } from '../shadow.ts'
+import { type Decision, decide, holdPolicy, type Judgement, holdReasonOf } from '../rules.ts'
+import { checkText } from '../text/text.ts'
+
+const editSchema = z.object({ body: bodySchema })
+
+/**
+ * Replaces the body of the asserted reader's own comment; the old one is kept as a revision. If the
+ * new text must wait for a moderator, the comment leaves the view. The same body again changes
+ * nothing. Throws `not_found`, `not_author`, `edit_window_closed`, `discussion_locked`,
+ * `discussion_archived`, `invalid_transition`.
+ */
+export async function updateComment(
+  ctx: Ctx,
+  { commentId, body: text }: { commentId: Id; body: string },
+): Promise<Comment> {
+  const { tenant } = requireCaller(ctx)
+  const { body } = validate(editSchema, { body: text })
+  const reader = await requireReader(ctx)
+  const now = new Date()
+  // Checks first without a lock: refused texts are not rendered, and rendering holds no lock.
+  const found = isId(commentId) ? await peekComment(ctx.app.db.query, tenant.id, commentId, now) : undefined
+  if (found === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  requireEditable(found, reader, tenant, now)
+  if (found.body === body) return authorsComment(ctx, found)
+  const { bodyHtml, judgement } = checkText(ctx, body)
+  let asks = false
+  let edited: CommentRow = found
+  await changeComment(ctx, commentId, async (sql, comment, at) => {
+    requireEditable(comment, reader, tenant, at)
+    edited = comment
+    if (comment.body === body) return { comment, events: [] }
+    const decision = await decideOnEdit(sql, tenant, comment, judgement, at)
+    asks = decision.asks
+    const { textDigest } = judgement
+    const texts: CommentText = { body, bodyHtml }
+    await reviseComment(sql, tenant.id, comment.id, { ...decision, ...texts, textDigest, now: at })
+    const revision = comment.revision + 1
+    if (asks) await askClassifier(sql, tenant.id, comment.id, revision)
+    else if (comment.isAsked) await forgetClassifierRequest(sql, tenant.id, comment.id)
+    const pinnedAt = decision.status === 'pending' ? null : comment.pinnedAt
+    const inShadow = isInShadow(decision)
+    const after = { ...comment, ...decision, ...texts, editedAt: at, revision, pinnedAt, inShadow }
+    edited = after
+    const tombstones = await changeView(sql, tenant.id, comment, after)
+    const audience = audienceOf(comment, after)
+    return { comment: after, events: [{ type: 'comment_edited', audience, actor: readerActor(reader) }], tombstones }
+  })
+  if (asks) tellClassifiers(ctx.app)
+  return authorsComment(ctx, edited)
+}
+
+/** Throws the reason if the reader may not edit a comment now. */
+function requireEditable(comment: LockedComment, reader: Reader, { settings }: Tenant, now: Date): void {
+  requireAuthor(comment, reader)
+  requireOpen(comment)
+  if (comment.authorBan === 'open') throw new ServiceError('reader_banned')
+  if (comment.status === 'rejected') throw new ServiceError('invalid_transition')
+  if (now.getTime() - comment.createdAt.getTime() > settings.editWindowSeconds * 1000) {
+    throw new ServiceError('edit_window_closed')
+  }
+}
+
+/**
+ * The rules' decision on a new text. A comment that waits for a moderator, or is flagged, stays so.
+ */
+async function decideOnEdit(
+  sql: Sql,
+  { id: tenantId, settings }: Tenant,
+  comment: LockedComment,
+  judgement: Judgement,
+  now: Date,
+): Promise<Decision> {
+  const author = { tenantId, authorId: comment.authorId ?? comment.id, commentId: comment.id }
+  const reason = holdReasonOf(judgement, await selectHistory(sql, author, judgement, now))
+  if (comment.status === 'pending' && !comment.isAsked) {
+    const isPublicToAuthor = comment.inShadow && holdPolicy(settings).flags
+    const holdReason = isPublicToAuthor ? comment.holdReason : (reason ?? comment.holdReason)
+    return { status: 'pending', holdReason, flagged: comment.flagged, asks: false }
+  }
+  const decision = decide(reason, comment.authorBan === 'shadow', holdPolicy(settings))
+  // The classifier was switched off meanwhile: a comment that was never in view then needs a
+  // moderator.
+  if (comment.status === 'pending' && decision.status === 'approved') {
+    return { ...decision, status: 'pending', holdReason: reason ?? comment.holdReason }
+  }
+  if (!comment.flagged) return decision
+  return { ...decision, flagged: true, holdReason: reason ?? comment.holdReason }
+}
+
+interface DeleteComment {
+  commentId: Id
+  /** Whether the asserted reader must be the author, even if the caller could moderate. */
+  asAuthor?: boolean | null | undefined
+}
+
+/**
+ * Deletes a comment: as its author if the asserted reader wrote it, else as a moderator, with
+ * `moderate_content`. It stays as a tombstone while it has replies in view. Deleting it again
+ * changes nothing. Throws `not_found`, `not_author`, `missing_capability`, `identity_required`,
+ * `discussion_archived`.
+ */
+export async function deleteComment(ctx: Ctx, { commentId, asAuthor }: DeleteComment): Promise<Comment> {
+  const { identity, actor } = requireCaller(ctx)
+  const mayModerate = asAuthor !== true && hasCapability(actor, 'moderate_content')
+  if (identity === null && mayModerate) return removeComment(ctx, commentId, { reader: null, mayModerate })
+  if (identity === null && asAuthor !== true) {
+    const detail = 'This needs the capability moderate_content, or the identity of the author.'
+    throw new ServiceError('missing_capability', { detail })
+  }
+  return removeComment(ctx, commentId, { reader: await requireReader(ctx), mayModerate })
+}
+
+/**
+ * Who deletes a comment: a reader, who must be its author unless `mayModerate`; null for a
+ * moderator.
+ */
+type Remover = { reader: Reader; mayModerate: boolean } | { reader: null; mayModerate: true }
+
+/** Deletes a comment. See `deleteComment`. */
+export async function removeComment(ctx: Ctx, commentId: Id, { reader, mayModerate }: Remover): Promise<Comment> {
+  const { tenant } = requireCaller(ctx)
+  return changeComment(ctx, commentId, async (sql, comment, now) => {
+    if (reader !== null && !mayModerate) requireAuthor(comment, reader)
+    const author = reader?.id === comment.authorId ? reader : null
+    if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
+    if (comment.status === 'deleted') return { comment, events: [] }
+    await tombstoneComment(sql, tenant.id, comment.id, now)
+    const deleted = { ...comment, status: 'deleted' as const, deletedAt: now, pinnedAt: null }
+    const tombstones = await changeView(sql, tenant.id, comment, deleted)
+    if (author === null) {
+      const target = { action: 'comment.delete', targetType: 'comment', targetId: comment.id } as const
+      await recordAudit(sql, ctx, { ...target, before: toComment(comment), after: toComment(deleted) })
+    }
+    const audience = audienceOf(comment, deleted)
+    const actor: EventActor = author === null ? { kind: 'moderator' } : readerActor(author)
+    return { comment: deleted, events: [{ type: 'comment_deleted', audience, actor }], tombstones }
+  })
+}
+
+function requireAuthor(comment: LockedComment, reader: Reader): void {
+  if (comment.authorId === reader.id) return
+  // A caller who may not see the comment must not learn that it exists.
+  throw new ServiceError(comment.status === 'approved' ? 'not_author' : 'not_found')
+}
+
+function requireOpen({ discussionState, status }: LockedComment): void {
+  if (status === 'deleted') throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  if (discussionState === 'archived') throw new ServiceError('discussion_archived')
+  if (discussionState === 'locked') throw new ServiceError('discussion_locked')
+}
+
+const readerActor = (reader: Reader): EventActor => ({
+  kind: 'reader',
+  readerId: reader.id,
+  externalId: reader.externalId,
+})

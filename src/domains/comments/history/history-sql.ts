@@ -1,0 +1,60 @@
+import type { Id } from '../../../core/ids.ts'
+import { firstIdAt } from '../../../core/ids.ts'
+import { anyId, type Sql, statement } from '../../../core/sql.ts'
+import type { AuthorHistory, Judgement } from '../rules.ts'
+
+/** How many of an author's latest comments are searched for a repetition. */
+const LATEST = 20
+const HOURS = 24
+
+/**
+ * How many of an author's latest comments are searched for approved ones. An author whose last 1
+ * 000 were all refused counts as new.
+ */
+const APPROVED_AMONG = 1000
+
+/** The lower bound of the ids that are searched for a repetition. Ids are in the order of time. */
+export const repetitionsSince = (now: Date): Id => firstIdAt(new Date(now.getTime() - HOURS * 3_600_000))
+
+/** SQL: whether one of an author's latest comments with an id above `since` has this digest. */
+export const repeatsText = (tenant: string, author: string, digest: string, since: string, except = 'NULL'): string => `
+  EXISTS (
+    SELECT 1 FROM (
+      SELECT c.id, c.text_digest FROM comments c
+      WHERE c.tenant_id = ${tenant} AND c.author_id = ${author} AND c.id > ${since}
+      ORDER BY c.id DESC LIMIT ${LATEST}
+    ) latest
+    WHERE latest.text_digest = ${digest} AND latest.id IS DISTINCT FROM ${except}::uuid
+  )`
+
+/** SQL: how many approved comments an author has, counted up to `limit`. */
+export const approvedComments = (tenant: string, author: string, limit: string): string => `
+  (SELECT count(*) FROM (
+    SELECT 1 FROM (
+      SELECT c.status FROM comments c
+      WHERE c.tenant_id = ${tenant} AND c.author_id = ${author} AND ${anyId('c.author_id')}
+      ORDER BY c.id DESC LIMIT ${APPROVED_AMONG}
+    ) latest
+    WHERE latest.status = 'approved' LIMIT ${limit}
+  ) approved)`
+
+const HISTORY = statement(
+  'author_history',
+  `SELECT CASE WHEN $5 THEN ${repeatsText('$1', '$2', '$4::bigint', '$6::uuid', '$3')} ELSE false END AS repeats,
+     CASE WHEN $7::int > 0 THEN ${approvedComments('$1', '$2', '$7::int')} ELSE 0 END AS "approvedCount"`,
+)
+
+/**
+ * The author's history that the rules need, without the comment `commentId`, whose text is being
+ * changed.
+ */
+export async function selectHistory(
+  sql: Sql,
+  { tenantId, authorId, commentId }: { tenantId: Id; authorId: Id; commentId: Id },
+  { repeats, approvedBelow, textDigest }: Judgement,
+  now: Date,
+): Promise<AuthorHistory> {
+  const isAsked = repeats && textDigest !== null
+  const params = [tenantId, authorId, commentId, textDigest, isAsked, repetitionsSince(now), approvedBelow]
+  return (await sql<AuthorHistory>(HISTORY, params))[0] ?? { repeats: false, approvedCount: 0 }
+}

@@ -1,0 +1,22 @@
+import type { Id } from '../../../core/ids.ts'
+import { anyId, type Measured, type Sql, statement, upToBytes } from '../../../core/sql.ts'
+
+export interface LatestText extends Measured {
+  body: string
+  bodyHtml: string
+}
+
+const LATEST = statement(
+  'latest_texts',
+  upToBytes(
+    `SELECT body, body_html AS "bodyHtml" FROM (
+       SELECT body, body_html, status FROM comments
+       WHERE tenant_id = $1 AND ${anyId('tenant_id', 'id')} ORDER BY id DESC LIMIT $2
+     ) latest WHERE status <> 'deleted' AND body IS NOT NULL`,
+    'octet_length(body) + octet_length("bodyHtml")',
+  ),
+)
+
+/** The texts of the last `limit` comments but for deleted ones, at most 2 MB of them. */
+export const readLatestTexts = (sql: Sql, tenantId: Id, limit: number): Promise<LatestText[]> =>
+  sql<LatestText>(LATEST, [tenantId, limit])

@@ -1,0 +1,40 @@
+import { type Ctx, ofRequest, requireCaller } from '../../../core/context.ts'
+import { invalid } from '../../../core/errors.ts'
+import { charactersIn } from '../../../core/input/texts.ts'
+import { MAX_BODY_LENGTH } from '../fields.ts'
+import { isBlank, renderMarkdown } from './markdown.ts'
+import { type Judgement, judgeText } from '../rules.ts'
+
+/** The stored text of a comment, and the rules' judgement. */
+export interface CheckedText {
+  body: string
+  bodyHtml: string
+  judgement: Judgement
+}
+
+/**
+ * Renders and judges a text. Call it after all cheaper checks: it is the most work of a request.
+ * Throws `validation_failed` with `blank`, `banned_word` or, if a document's mutations have too
+ * much text together, `too_long`.
+ */
+export function checkText(ctx: Ctx, body: string): CheckedText {
+  spendCharacters(ctx, charactersIn(body))
+  const bodyHtml = renderMarkdown(body)
+  if (isBlank(bodyHtml)) throw invalid('/body', 'blank', 'must contain visible text')
+  return { body, bodyHtml, judgement: judgeText(body, bodyHtml, requireCaller(ctx).tenant.settings) }
+}
+
+const texts = ofRequest(() => ({ characters: 0 }))
+
+/** All mutations of a document together have as many characters as one comment may. */
+function spendCharacters(ctx: Ctx, characters: number): void {
+  const sent = texts(ctx)
+  if (sent.characters + characters > MAX_BODY_LENGTH) {
+    throw invalid(
+      '/body',
+      'too_long',
+      `must have at most ${MAX_BODY_LENGTH} characters, counted over the whole request`,
+    )
+  }
+  sent.characters += characters
+}

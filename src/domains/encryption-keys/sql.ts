@@ -1,0 +1,129 @@
+import { FIRST_ID, type Id } from '../../core/ids.ts'
+import { KEY_ID_BYTES } from '../../core/secrets/seals.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+
+/** The tables of sealed secrets, and the column of each secret's owner. */
+const OWNERS = {
+  webhook_secrets: 'endpoint_id',
+  webhook_headers: 'endpoint_id',
+  identity_secrets: 'tenant_id',
+  classifier_secrets: 'tenant_id',
+} as const
+
+export type SecretTable = keyof typeof OWNERS
+
+export const SECRET_TABLES = Object.keys(OWNERS) as SecretTable[]
+
+/** Identifies a secret in its table. */
+export interface SecretKey {
+  tenantId: Id
+  /** The endpoint, or the tenant. */
+  ownerId: Id
+  kid: string
+}
+
+export interface SealedRow extends SecretKey {
+  sealed: Uint8Array
+}
+
+/** The column that names a secret of its owner. */
+const nameIn = (table: SecretTable): string => (table === 'webhook_headers' ? 'name' : 'kid')
+
+/** The tables whose secrets end some time after they were replaced. */
+const ENDING = SECRET_TABLES.filter((table) => table !== 'webhook_headers')
+
+const keyIdIn = (bytes: string): string => `encode(substring(${bytes} FROM 1 FOR ${KEY_ID_BYTES}), 'hex')`
+
+const forEachTable = <T>(make: (table: SecretTable) => T): Record<SecretTable, T> => ({
+  webhook_secrets: make('webhook_secrets'),
+  webhook_headers: make('webhook_headers'),
+  identity_secrets: make('identity_secrets'),
+  classifier_secrets: make('classifier_secrets'),
+})
+
+const SELECT_SEALED = forEachTable((table) =>
+  statement(
+    `select_sealed_${table}`,
+    `SELECT tenant_id AS "tenantId", ${OWNERS[table]} AS "ownerId", ${nameIn(table)} AS kid, sealed FROM ${table}
+     WHERE (tenant_id, ${OWNERS[table]}, ${nameIn(table)}) > ($1, $2, $3) AND ${keyIdIn('sealed')} = ANY($4::text[])
+     ORDER BY tenant_id, ${OWNERS[table]}, ${nameIn(table)} LIMIT $5`,
+  ),
+)
+
+/**
+ * Secrets sealed under one of these keys, after `after` in the order of the table's primary key.
+ */
+export const selectSealed = (
+  sql: Sql,
+  table: SecretTable,
+  keyIds: readonly string[],
+  after: SecretKey | undefined,
+  limit: number,
+): Promise<SealedRow[]> => {
+  const { tenantId, ownerId, kid } = after ?? { tenantId: FIRST_ID, ownerId: FIRST_ID, kid: '' }
+  return sql<SealedRow>(SELECT_SEALED[table], [tenantId, ownerId, kid, keyIds, limit])
+}
+
+const REPLACE_SEALED = forEachTable((table) =>
+  statement(
+    `replace_sealed_${table}`,
+    `UPDATE ${table} SET sealed = $5 WHERE tenant_id = $1 AND ${OWNERS[table]} = $2 AND ${nameIn(table)} = $3 AND sealed = $4
+     RETURNING 1`,
+  ),
+)
+
+/** Compare and set: false where the secret was replaced or deleted meanwhile. */
+export const replaceSealed = async (
+  sql: Sql,
+  table: SecretTable,
+  { tenantId, ownerId, kid, sealed }: SealedRow,
+  by: Buffer,
+): Promise<boolean> => (await sql(REPLACE_SEALED[table], [tenantId, ownerId, kid, sealed, by])).length > 0
+
+const COUNT_SECRETS = statement(
+  'count_sealed_secrets',
+  `SELECT ${keyIdIn('sealed')} AS "keyId", count(*)::int AS secrets
+   FROM (${SECRET_TABLES.map((table) => `SELECT sealed FROM ${table}`).join(' UNION ALL ')}) s
+   GROUP BY 1 ORDER BY 1`,
+)
+
+/** How many secrets are sealed under each key. */
+export const countSecrets = (sql: Sql): Promise<{ keyId: string; secrets: number }[]> => sql(COUNT_SECRETS)
+
+const COUNT_OUTCOMES = statement(
+  'count_outcomes_by_key',
+  `SELECT ${keyIdIn('key_digest')} AS "keyId", count(*)::int AS outcomes, max(expires_at) AS until
+   FROM idempotency_records WHERE expires_at > now() GROUP BY 1`,
+)
+
+/** How many stored outcomes of an `Idempotency-Key` need each key to be found, and until when. */
+export const countOutcomes = (sql: Sql): Promise<{ keyId: string; outcomes: number; until: Date }[]> =>
+  sql(COUNT_OUTCOMES)
+
+const DELETE_EXPIRED = ENDING.map((table) =>
+  statement(
+    `delete_expired_${table}`,
+    `WITH old AS (
+       SELECT tenant_id, ${OWNERS[table]} AS owner, kid FROM ${table} WHERE expires_at < now() - interval '1 day' LIMIT $1
+       FOR UPDATE SKIP LOCKED
+     ), deleted AS (
+       DELETE FROM ${table} s USING old o
+       WHERE s.tenant_id = o.tenant_id AND s.${OWNERS[table]} = o.owner AND s.kid = o.kid
+       RETURNING 1
+     )
+     SELECT count(*)::int AS count FROM deleted`,
+  ),
+)
+
+/**
+ * Deletes up to `limit` secrets of each kind, a day after their end: until then, ending one again
+ * finds it. Returns the largest number of one kind.
+ */
+export async function deleteExpiredSecrets(sql: Sql, limit: number): Promise<number> {
+  let most = 0
+  for (const deleteExpired of DELETE_EXPIRED) {
+    const [row] = await sql<{ count: number }>(deleteExpired, [limit])
+    most = Math.max(most, row?.count ?? 0)
+  }
+  return most
+}

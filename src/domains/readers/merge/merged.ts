@@ -1,0 +1,79 @@
+import { type Ctx, requireCaller } from '../../../core/context.ts'
+import { ServiceError } from '../../../core/errors.ts'
+import { type Id, isId } from '../../../core/ids.ts'
+import { perRequest } from '../../../core/per-request.ts'
+import { type Prisma, type Sql, statement } from '../../../core/sql.ts'
+import type { Reader } from '../../../generated/prisma/client.ts'
+import { seesRecords } from '../records.ts'
+
+/** A reader who is another one now. */
+export interface FormerReader {
+  id: Id
+  externalId: string
+  mergedAt: Date
+}
+
+/** The readers who were merged into a reader, first ones first. */
+export const listFormerReaders = async (prisma: Prisma, tenantId: Id, readerId: Id): Promise<FormerReader[]> =>
+  (await findFormer(prisma, tenantId, [readerId])).get(readerId) ?? []
+
+/** The same, for lists of readers; null for callers who do not see readers' records. */
+export const formerReadersOf = async (ctx: Ctx, readerId: Id): Promise<FormerReader[] | null> =>
+  seesRecords(ctx) ? loadFormer(ctx, readerId) : null
+
+const loadFormer = perRequest<Id, FormerReader[]>(async (ctx, ids) => {
+  const former = await findFormer(ctx.app.prisma, requireCaller(ctx).tenant.id, [...new Set(ids)])
+  return ids.map((id) => former.get(id) ?? [])
+})
+
+async function findFormer({ readerMerge }: Prisma, tenantId: Id, ids: Id[]): Promise<Map<Id, FormerReader[]>> {
+  const merges = await readerMerge.findMany({
+    where: { tenantId, intoId: { in: ids } },
+    select: { intoId: true, readerId: true, createdAt: true, alias: { select: { externalId: true } } },
+    orderBy: [{ createdAt: 'asc' }, { readerId: 'asc' }],
+  })
+  const former = new Map<Id, FormerReader[]>(ids.map((id) => [id, []]))
+  for (const { intoId, readerId: id, createdAt: mergedAt, alias } of merges) {
+    former.get(intoId)?.push({ id, externalId: alias.externalId, mergedAt })
+  }
+  return former
+}
+
+/** The state of a reader who was merged into another one. */
+export interface ReaderMerge {
+  into: Reader
+  isUnderWay: boolean
+}
+
+/** Throws `not_found` if the reader was not merged, or the target is gone. */
+export async function getReaderMerge(ctx: Ctx, readerId: Id): Promise<ReaderMerge> {
+  const where = { tenantId: requireCaller(ctx).tenant.id, readerId, into: { erasingAt: null } }
+  const merge = isId(readerId) ? await ctx.app.prisma.readerMerge.findFirst({ where, include: { into: true } }) : null
+  if (merge === null) throw new ServiceError('not_found', { detail: 'There is no merge of this reader.' })
+  return { into: merge.into, isUnderWay: merge.mergingAt !== null }
+}
+
+const DISSOLVE = statement(
+  'dissolve_reader_merges',
+  `WITH gone AS (
+     DELETE FROM reader_merges WHERE tenant_id = $1 AND into_id = $2 RETURNING reader_id, alias_id
+   ),
+   freed AS (
+     DELETE FROM readers r USING gone g WHERE r.tenant_id = $1 AND r.id = g.alias_id AND g.alias_id <> g.reader_id
+   )
+   SELECT reader_id AS "readerId", alias_id = reader_id AS "isUnderWay" FROM gone ORDER BY reader_id`,
+)
+
+export interface MergedReader {
+  readerId: Id
+  /** Whether its row is still there, and rows that point at it. */
+  isUnderWay: boolean
+}
+
+/**
+ * Forgets who was merged into a reader whose erasure begins, and frees their external ids. Merges
+ * into it that are under way stop: what still hangs on those readers is to be erased with it. The
+ * reader's row is locked.
+ */
+export const dissolveMerges = (sql: Sql, tenantId: Id, readerId: Id): Promise<MergedReader[]> =>
+  sql<MergedReader>(DISSOLVE, [tenantId, readerId])

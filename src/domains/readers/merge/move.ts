@@ -1,0 +1,157 @@
+import type { App } from '../../../core/context.ts'
+import type { Id } from '../../../core/ids.ts'
+import { eachOf, statement } from '../../../core/sql.ts'
+import { takeReactionsBack, takeReportsBack } from '../../erasure/erase-reactions-and-reports.ts'
+import { beginWork, type ReaderWork, workThrough } from '../../erasure/erase-batches.ts'
+import type { Reader } from '../readers.ts'
+import { touchPages } from '../../tenants/tenants.ts'
+import { rewriteEvent } from './rewrite.ts'
+import { lockTarget, touchMerge } from './sql.ts'
+
+/** Thrown if the merge is over, or its target has changed. Nothing was changed. */
+export class TargetChanged extends Error {}
+
+/** Large, so that rows of one discussion fill a transaction. */
+const BATCH = 2000
+/** The most rows of one discussion in a transaction of some ten milliseconds. */
+const MAX_ROWS = 100
+
+/** A merge that this process runs. */
+export interface Merging {
+  work: ReaderWork
+  /** The target, as the current transaction has locked it. */
+  target: () => Reader
+}
+
+export function beginMoving(app: App, tenantId: Id, readerId: Id, signal: AbortSignal | undefined): Merging {
+  let locked: Reader | undefined
+  const target = (): Reader => {
+    if (locked === undefined) throw new TargetChanged()
+    return locked
+  }
+  const work = beginWork({
+    app,
+    tenantId,
+    readerId,
+    signal,
+    batch: BATCH,
+    maxRows: MAX_ROWS,
+    begin: async (sql) => {
+      locked = await lockTarget(sql, tenantId, readerId)
+      target()
+    },
+    // What is to the reader moves to the target (`end`), even if it names neither.
+    rewrite: (event) =>
+      rewriteEvent(event, readerId, target()) ?? (event.isToThem ? { ...event, hasLostRecipient: false } : null),
+    end: async (sql, eventIds) => {
+      if (eventIds.length > 0) await sql(MOVE_RECIPIENT, [tenantId, readerId, target().id, eventIds])
+      // From here on, pages show another author.
+      await touchPages(sql, tenantId)
+    },
+    touch: (now) => touchMerge(app.db.query, tenantId, readerId, now),
+  })
+  return { work, target }
+}
+
+/** Each step moves a batch of rows. It returns false when there are none. */
+export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
+  ({ work, target }) =>
+    workThrough(work, 'comments', async (sql, ids) => {
+      await sql(MOVE_COMMENTS, [work.tenantId, work.readerId, target().id, ids])
+      return []
+    }),
+  ({ work, target }) =>
+    workThrough(work, 'reactions', async (sql, ids) => {
+      const params = [work.tenantId, work.readerId, target().id, ids]
+      const doubled = await sql<{ commentId: Id }>(DOUBLED_REACTIONS, params)
+      // The target's own reaction stays, so the comment has one less.
+      const events = await takeReactionsBack(
+        sql,
+        work,
+        doubled.map(({ commentId }) => commentId),
+      )
+      await sql(MAKE_ROOM_FOR_REACTIONS, params)
+      await sql(MOVE_REACTIONS, params)
+      return events
+    }),
+  ({ work, target }) =>
+    workThrough(work, 'shadowReactions', async (sql, ids) => {
+      const params = [work.tenantId, work.readerId, target().id, ids]
+      await sql(DROP_SHADOW_REACTIONS, params)
+      await sql(MOVE_SHADOW_REACTIONS, params)
+      return []
+    }),
+  ({ work, target }) =>
+    workThrough(work, 'reports', async (sql, ids) => {
+      const params = [work.tenantId, work.readerId, target().id, ids]
+      await sql(MAKE_ROOM_FOR_REPORTS, params)
+      const doubled = await sql<{ commentId: Id }>(DOUBLED_REPORTS, params)
+      await takeReportsBack(
+        sql,
+        work,
+        doubled.map(({ commentId }) => commentId),
+      )
+      await sql(MOVE_REPORTS, params)
+      return []
+    }),
+]
+
+// All of these require the lock on the rows' discussion, which excludes all other writers.
+
+const MOVE_COMMENTS = statement(
+  'move_comments',
+  `UPDATE comments SET author_id = $3
+   WHERE ${eachOf('comments', '$4::uuid[]', 'tenant_id = $1 AND author_id = $2 AND id = k.key')}`,
+)
+
+/** SQL: the rows of both readers on each comment on which both have one, as `x` and `o`. */
+const ofBoth = (table: 'reactions' | 'reports'): string =>
+  `unnest($4::uuid[]) AS k (key)
+   CROSS JOIN LATERAL (
+     SELECT * FROM ${table} WHERE tenant_id = $1 AND reader_id = $2 AND comment_id = k.key LIMIT 1) x
+   CROSS JOIN LATERAL (
+     SELECT *, ctid AS row FROM ${table} WHERE tenant_id = $1 AND reader_id = $3 AND comment_id = k.key LIMIT 1) o`
+
+const doubled = <Table extends 'reactions' | 'reports'>(table: Table, condition: string) =>
+  statement(`doubled_${table}`, `SELECT x.comment_id AS "commentId" FROM ${ofBoth(table)} WHERE ${condition}`)
+
+const DOUBLED_REACTIONS = doubled('reactions', 'o.type IS NOT NULL')
+const DOUBLED_REPORTS = doubled('reports', 'true')
+
+const makeRoom = <Table extends 'reactions' | 'reports'>(table: Table, condition: string) =>
+  statement(
+    `make_room_for_${table}`,
+    `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(SELECT o.row FROM ${ofBoth(table)} WHERE ${condition}))`,
+  )
+
+// These keep the target's own reaction. What is left of the other reader then was taken back, and
+// is deleted.
+const MAKE_ROOM_FOR_REACTIONS = makeRoom('reactions', 'true')
+// Of two reports, one that counts is kept over one that does not.
+const MAKE_ROOM_FOR_REPORTS = makeRoom('reports', 'x.counted AND NOT o.counted')
+
+const move = <Table extends 'reactions' | 'reports' | 'shadow_reactions'>(table: Table) =>
+  statement(
+    `move_${table}`,
+    `UPDATE ${table} SET reader_id = $3
+     WHERE ${eachOf(table, '$4::uuid[]', 'tenant_id = $1 AND reader_id = $2 AND comment_id = k.key')}`,
+  )
+
+const MOVE_REACTIONS = move('reactions')
+const MOVE_REPORTS = move('reports')
+const MOVE_SHADOW_REACTIONS = move('shadow_reactions')
+
+// The target's own choice stays here too, whether it is public or in shadow.
+const DROP_SHADOW_REACTIONS = statement(
+  'drop_shadow_reactions',
+  `DELETE FROM shadow_reactions s
+   WHERE ${eachOf('shadow_reactions', '$4::uuid[]', 'tenant_id = $1 AND reader_id = $2 AND comment_id = k.key')} AND (
+     EXISTS (SELECT 1 FROM shadow_reactions o WHERE o.tenant_id = $1 AND o.reader_id = $3 AND o.comment_id = s.comment_id)
+     OR EXISTS (SELECT 1 FROM reactions o WHERE o.tenant_id = $1 AND o.reader_id = $3 AND o.comment_id = s.comment_id))`,
+)
+
+const MOVE_RECIPIENT = statement(
+  'move_recipient',
+  `UPDATE events SET recipient_id = $3
+   WHERE ${eachOf('events', '$4::uuid[]', 'tenant_id = $1 AND recipient_id = $2 AND id = k.key')}`,
+)

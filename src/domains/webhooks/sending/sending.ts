@@ -1,0 +1,123 @@
+import { type AuditAction, recordAudit } from '../../../core/audit.ts'
+import { type Ctx, requireCaller } from '../../../core/context.ts'
+import { invalid, ServiceError } from '../../../core/errors.ts'
+import { WEBHOOK_EVENT_TYPES } from '../../../core/events.ts'
+import { type Id, isId, newId } from '../../../core/ids.ts'
+import type { TxSql } from '../../../core/sql.ts'
+import { validate } from '../../../core/input/validate.ts'
+import type { Delivery } from '../../../generated/prisma/client.ts'
+import { lock, requireVerified, TARGET, tellWorkers } from '../change.ts'
+import { findDeliveryIn, readBodies, requireEventType } from '../deliveries.ts'
+import { exampleEvent } from '../example.ts'
+import { eventTypesSchema } from '../input.ts'
+import * as queue from './sending-sql.ts'
+
+/**
+ * Sends an example event to a verified endpoint, signed and retried like any other, and marked by
+ * `seq` 0 and the header `…-Test`. Throws `not_found`, `validation_failed`, and
+ * `invalid_transition` if the endpoint is not verified.
+ */
+export async function testWebhookEndpoint(
+  ctx: Ctx,
+  { id: endpointId, eventType: name }: { id: Id; eventType: string },
+): Promise<Delivery> {
+  const { tenant } = requireCaller(ctx)
+  const eventType = requireEventType(name)
+  const id = newId()
+  return queued(ctx, endpointId, id, { action: 'webhook.test', after: { eventType } }, async (sql) => {
+    await queue.insertTestDelivery(sql, tenant.id, { id, endpointId, eventType, ...exampleEvent(eventType) })
+  })
+}
+
+/**
+ * Sends a delivery's event again, without texts withdrawn since: a new delivery id, the same
+ * idempotency key. Throws `not_found`, and `invalid_transition` if the endpoint is not verified or
+ * the event is no longer stored.
+ */
+export async function redeliverDelivery(
+  ctx: Ctx,
+  { id: endpointId, deliveryId }: { id: Id; deliveryId: Id },
+): Promise<Delivery> {
+  const { tenant } = requireCaller(ctx)
+  const id = newId()
+  return queued(ctx, endpointId, id, { action: 'webhook.redeliver', after: { deliveryId } }, async (sql) => {
+    const original = isId(deliveryId) ? await findDeliveryIn(sql, tenant.id, endpointId, deliveryId) : null
+    if (original === null) throw new ServiceError('not_found')
+    const [body] = await readBodies(sql, tenant.id, [original])
+    if (body == null) {
+      throw new ServiceError('invalid_transition', { detail: 'The event is no longer stored.' })
+    }
+    await queue.copyDelivery(sql, tenant.id, endpointId, deliveryId, id)
+  })
+}
+
+/** Queues one delivery to a verified endpoint, with an audit entry. */
+async function queued(
+  ctx: Ctx,
+  endpointId: Id,
+  id: Id,
+  audit: { action: AuditAction; after: object },
+  write: (sql: TxSql) => Promise<void>,
+): Promise<Delivery> {
+  const { tenant } = requireCaller(ctx)
+  const delivery = await ctx.app.db.transaction(async (sql) => {
+    const endpoint = await lock(sql, tenant, endpointId)
+    // Before the state is checked: another tenant's delivery is `not_found` whatever the
+    // endpoint's state.
+    await write(sql)
+    requireVerified(endpoint)
+    const { action, after } = audit
+    await recordAudit(sql, ctx, { ...TARGET, action, targetId: endpointId, after: { ...after, queued: id } })
+    return findDeliveryIn(sql, tenant.id, endpointId, id)
+  })
+  if (delivery === null) throw new Error('a delivery is gone that was just written')
+  tellWorkers(ctx.app)
+  return delivery
+}
+
+interface ReplayInput {
+  id: Id
+  from: Date | string
+  to?: Date | string | null | undefined
+  eventTypes?: string[] | null | undefined
+}
+
+// 200 a second, and only while nothing else is due, so that live events do not wait behind a
+// replay.
+const PACE_MS = 5
+const MAX_REPLAYED = 200_000
+
+/**
+ * Queues the events from `from` to `to` (default: now) that the endpoint has not received and that
+ * are not queued for it, oldest first, at most 200 000 at once: another call queues the rest.
+ * Without `eventTypes`, those of the endpoint's subscription. Returns how many. Throws `not_found`,
+ * `validation_failed`, and `invalid_transition` if the endpoint is not verified.
+ */
+export async function replayWebhookEvents(ctx: Ctx, input: ReplayInput): Promise<{ queued: number }> {
+  const { tenant } = requireCaller(ctx)
+  const { id } = input
+  const from = new Date(input.from)
+  const to = input.to == null ? new Date() : new Date(input.to)
+  if (input.to != null && to < from) throw invalid('/to', 'too_small', 'must not be before from')
+  const given = input.eventTypes == null ? null : validate(eventTypesSchema, input).eventTypes
+  const queuedCount = await ctx.app.db.transaction(async (sql) => {
+    const endpoint = isId(id) ? await queue.lockForReplay(sql, tenant.id, id) : null
+    if (endpoint === null) throw new ServiceError('not_found')
+    requireVerified(endpoint)
+    const wanted = given ?? endpoint.eventTypes
+    const eventTypes = WEBHOOK_EVENT_TYPES.filter((type) => wanted.includes('*') || wanted.includes(type))
+    const span = { from, to, eventTypes }
+    const { discussionIds } = endpoint
+    const replay = { ...span, discussionIds, limit: MAX_REPLAYED, paceMs: PACE_MS }
+    const count = await queue.replayEvents(sql, tenant.id, id, replay)
+    await recordAudit(sql, ctx, {
+      ...TARGET,
+      action: 'webhook.replay',
+      targetId: id,
+      after: { ...span, queued: count },
+    })
+    return count
+  })
+  if (queuedCount > 0) tellWorkers(ctx.app)
+  return { queued: queuedCount }
+}

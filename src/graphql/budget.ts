@@ -1,0 +1,132 @@
+import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
+import type { GraphQLFieldResolver, GraphQLResolveInfo } from 'graphql'
+
+import { type Ctx, ofRequest } from '../core/context.ts'
+import { MAX_ANSWER_BYTES, type Page, type PageArgs, shortened } from '../core/input/cursor.ts'
+import { invalid } from '../core/errors.ts'
+import { nodeTypeOf } from './node-type.ts'
+import { type EdgePlan, edgePlanOf, isConnectionName, isMeasured, nodePlanOf } from './plan.ts'
+import { edgeBytes, findObjects, foundFor, mostBytes, needsObjects } from './documents/weight.ts'
+
+type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
+
+/** Bytes of an answer outside of its lists. */
+const RESERVED_BYTES = 100_000
+
+type Edges = Page<unknown>['edges']
+
+/**
+ * The bytes left for the lists of one answer. They share the budget: nested pages get what the
+ * enclosing ones leave. What a statement reads is bounded beside it (`upToBytes`), and cannot take
+ * its place: a statement knows nothing of the other lists of the answer, of texts that are asked
+ * for under several names, and of what is computed.
+ */
+class Budget {
+  left = MAX_ANSWER_BYTES - RESERVED_BYTES
+  /**
+   * Pages that have been taken without being measured, and the most bytes that they can have. Most
+   * answers are so short that no page is ever measured.
+   */
+  #taken: { edges: Edges; plan: EdgePlan }[] = []
+  #most = 0
+
+  /** Takes a page if it fits whatever its exact length is. */
+  takesWhole(edges: Edges, plan: EdgePlan): boolean {
+    const most = this.#most + mostBytes(edges, plan)
+    if (most > this.left) return false
+    this.#most = most
+    this.#taken.push({ edges, plan })
+    return true
+  }
+
+  /** Measures what has been taken without. */
+  settle(): void {
+    for (const { edges, plan } of this.#taken) for (const edge of edges) this.left -= edgeBytes(edge, plan)
+    this.#taken = []
+    this.#most = 0
+  }
+}
+
+const budgetsOf = ofRequest(() => new Map<unknown, Budget>())
+
+/** That of an answer: the events of a replay share one context, and each has an answer. */
+function budgetOf(ctx: Ctx, { rootValue }: GraphQLResolveInfo): Budget {
+  const budgets = budgetsOf(ctx)
+  const budget = budgets.get(rootValue) ?? new Budget()
+  budgets.set(rootValue, budget)
+  return budget
+}
+
+/**
+ * Shortens a page if the answer would become too long. The very first entry is answered whatever
+ * its length.
+ */
+async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info: GraphQLResolveInfo) {
+  if (page.edges.length === 0) return page
+  const plan = edgePlanOf(info)
+  const nodes = page.edges.map(({ node }) => node)
+  for (const each of plan.nodes) {
+    if (nodes.some((node) => needsObjects(node, each))) await findObjects(nodes, each, ctx, info)
+  }
+  const budget = budgetOf(ctx, info)
+  if (budget.takesWhole(page.edges, plan)) return page
+  budget.settle()
+  let kept = 0
+  for (const edge of page.edges) {
+    const bytes = edgeBytes(edge, plan)
+    const isFirst = budget.left === MAX_ANSWER_BYTES - RESERVED_BYTES
+    if (bytes > budget.left && !isFirst) break
+    budget.left -= bytes
+    kept++
+  }
+  return kept === page.edges.length ? page : shortened(page, kept, args)
+}
+
+/**
+ * Takes objects by their ids, which cannot be shortened. Throws `validation_failed` at the argument
+ * if the answer would become too long; a single object is answered whatever its length.
+ */
+export async function takeNodes(
+  ctx: Ctx,
+  info: GraphQLResolveInfo,
+  nodes: readonly (object | null)[],
+  argument = '/ids',
+): Promise<void> {
+  const found = nodes.filter((node) => node !== null)
+  const budget = budgetOf(ctx, info)
+  for (const type of new Set(found.map(nodeTypeOf))) {
+    const ofType = found.filter((node) => nodeTypeOf(node) === type)
+    const plan = nodePlanOf(info, type)
+    if (ofType.some((node) => needsObjects(node, plan))) await findObjects(ofType, plan, ctx, info)
+    budget.settle()
+    const page = { fixed: 0, cursors: 0, nodes: [plan] }
+    for (const node of ofType) budget.left -= edgeBytes({ cursor: '', node }, page)
+  }
+  if (budget.left >= 0 || found.length === 1) return
+  throw invalid(
+    argument,
+    'too_long',
+    'ask for more than an answer may have: ask for fewer at once, or for fewer fields',
+  )
+}
+
+/** Bounds every connection in bytes, and reuses the objects that were loaded to measure it. */
+class BudgetPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  override wrapResolve(resolve: Resolver<Types>, config: PothosOutputFieldConfig<Types>): Resolver<Types> {
+    const { type } = config
+    const isOfObjects = type.kind === 'Object' || (type.kind === 'List' && type.type.kind === 'Object')
+    if (!isOfObjects && !isMeasured(config.extensions ?? {})) return resolve
+    if (type.kind === 'Object' && isConnectionName(this.builder.configStore.getTypeConfig(type.ref).name)) {
+      return async (source, args, ctx, info) => {
+        const page = (await resolve(source, args, ctx, info)) as Page<unknown> | null
+        return page && withinBudget(page, args, ctx as Ctx, info)
+      }
+    }
+    return (source, args, ctx, info) => {
+      const found = foundFor(source, config.name)
+      return found === undefined ? resolve(source, args, ctx, info) : found
+    }
+  }
+}
+
+SchemaBuilder.registerPlugin('budget', BudgetPlugin)

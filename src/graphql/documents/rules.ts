@@ -1,0 +1,132 @@
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  isInputObjectType,
+  isNonNullType,
+  Kind,
+  NoSchemaIntrospectionCustomRule,
+  specifiedRules,
+  validate,
+  type ValidationContext,
+  type ValidationRule,
+} from 'graphql'
+
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { foldOperation, type Selecting } from './fold.ts'
+
+// Twice the depth of the deepest operation of REST (9). Introspection, as by GraphiQL, is not
+// counted.
+const MAX_DEPTH = 20
+const MAX_ALIASES = 30
+const MAX_DIRECTIVES = 30
+/**
+ * A whole schema is an answer of 170 KB (measured), and anyone may request it if introspection is
+ * on.
+ */
+const MAX_INTROSPECTIONS = 2
+/** Callers fix one error at a time; a document can have a thousand. */
+const MAX_ERRORS = 10
+/** graphql-js quotes names of the document, and one name can have 250 000 characters. */
+const MAX_MESSAGE = 500
+
+/** The refusal of a document, in the form of all refusals (docs/reference/choices/graphql.md). */
+export function refusal(code: string, message: string): GraphQLError {
+  const originalError = invalid('/query', code, message)
+  return new GraphQLError(originalError.message, { originalError })
+}
+
+/** The figures of an operation that have limits; those of a fragment count at each spread. */
+interface Counts {
+  depth: number
+  aliases: number
+  directives: number
+}
+
+function countsOf(node: Selecting, inside: readonly Counts[]): Counts {
+  const sum = (name: keyof Counts): number => inside.reduce((total, counts) => total + counts[name], 0)
+  const isField = node.kind === Kind.FIELD
+  const hasAlias = isField && node.alias !== undefined && node.name.value !== '__typename'
+  const below = Math.max(0, ...inside.map(({ depth }) => depth))
+  const isIntrospection = isField && node.name.value === '__schema'
+  return {
+    depth: isIntrospection ? 0 : below + (isField ? 1 : 0),
+    aliases: sum('aliases') + (hasAlias ? 1 : 0),
+    directives: sum('directives') + (node.directives?.length ?? 0),
+  }
+}
+
+function limits(context: ValidationContext): ReturnType<ValidationRule> {
+  let introspections = 0
+  const report = (code: string, message: string): void => context.reportError(refusal(code, message))
+  return {
+    OperationDefinition(operation) {
+      const counts = foldOperation(context.getSchema(), context.getDocument(), operation, countsOf)
+      if (counts.depth > MAX_DEPTH) report('too_deep', `must be at most ${MAX_DEPTH} levels deep`)
+      if (counts.aliases > MAX_ALIASES) report('too_many_aliases', `must have at most ${MAX_ALIASES} aliases`)
+      if (counts.directives > MAX_DIRECTIVES) {
+        report('too_many_directives', `must have at most ${MAX_DIRECTIVES} directives`)
+      }
+    },
+    Field({ name }) {
+      if (name.value !== '__schema' && name.value !== '__type') return
+      if (++introspections !== MAX_INTROSPECTIONS + 1) return
+      report('too_many_introspections', `must ask at most ${MAX_INTROSPECTIONS} times for the schema`)
+    },
+  }
+}
+
+const RULES: readonly ValidationRule[] = [...specifiedRules, variablesOfOneOf]
+
+/**
+ * A variable for the field of a `@oneOf` input must not be null. graphql-js (16.15) checks that
+ * only where the input itself may be null.
+ */
+function variablesOfOneOf(context: ValidationContext): ReturnType<ValidationRule> {
+  return {
+    OperationDefinition(operation) {
+      const { variableDefinitions = [] } = operation
+      for (const { node, parentType } of context.getRecursiveVariableUsages(operation)) {
+        const input = isNonNullType(parentType) ? parentType.ofType : undefined
+        if (!isInputObjectType(input) || !input.isOneOf) continue
+        const name = node.name.value
+        const definition = variableDefinitions.find(({ variable }) => variable.name.value === name)
+        if (definition === undefined || definition.type.kind === Kind.NON_NULL_TYPE) continue
+        const message = `Variable "$${name}" must be non-nullable to be used for OneOf Input Object "${input.name}".`
+        context.reportError(new GraphQLError(message, { nodes: [definition, node] }))
+      }
+    },
+  }
+}
+
+/**
+ * The errors of a document, whatever its variables. The limits come first, so that documents over
+ * them do not reach GraphQL's own rules, some of which take quadratic time. Where the schema is not
+ * shown, no message suggests a name of it.
+ */
+export function documentErrors(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  { introspection }: { introspection: boolean },
+): readonly GraphQLError[] {
+  const over = validate(schema, document, [limits], { maxErrors: MAX_ERRORS })
+  if (over.length > 0) return over
+  const rules = introspection ? RULES : [...RULES, NoSchemaIntrospectionCustomRule]
+  return validate(schema, document, rules, { maxErrors: MAX_ERRORS, hideSuggestions: !introspection }).map(
+    ({ message, nodes, source, positions }) => {
+      const originalError = requestRefusal({ message }, '/query')
+      return new GraphQLError(originalError.message, {
+        nodes: nodes ?? null,
+        source: source ?? null,
+        positions: positions ?? null,
+        originalError,
+      })
+    },
+  )
+}
+
+/** A refusal by graphql-js, in its own words. */
+export function requestRefusal({ message }: Pick<GraphQLError, 'message'>, pointer: string): ServiceError {
+  const detail = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message
+  return new ServiceError('validation_failed', { detail, errors: [{ pointer, code: 'invalid', message: detail }] })
+}

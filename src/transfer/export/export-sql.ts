@@ -1,0 +1,280 @@
+import { FIRST_ID, type Id } from '../../core/ids.ts'
+import { anyId, type Sql, statement } from '../../core/sql.ts'
+import type { DiscussionState } from '../../generated/prisma/enums.ts'
+import { columnsOf } from '../../domains/comments/comment.ts'
+import { EXPORTED, type ExportedColumn, type Stored } from '../../domains/comments/fields.ts'
+import { IS_OF_IMPORT } from '../import/own-sql.ts'
+
+const ANY_TIME = statement('tenant_export_patience', 'SET LOCAL idle_in_transaction_session_timeout = 0')
+
+/** Lets the transaction stand idle for any time: a client may read an export slowly. */
+export const takeAnyTime = async (sql: Sql): Promise<void> => void (await sql(ANY_TIME))
+
+const COUNT = statement('tenant_export_count', 'SELECT count(*)::int AS count FROM comments WHERE tenant_id = $1')
+
+export const countComments = async (sql: Sql, tenantId: Id): Promise<number> =>
+  (await sql<{ count: number }>(COUNT, [tenantId]))[0]?.count ?? 0
+
+export interface ExportedTenant {
+  slug: string
+  /** The values that differ from the defaults. */
+  settings: Record<string, unknown>
+}
+
+const TENANT = statement('tenant_export_settings', 'SELECT slug, settings FROM tenants WHERE id = $1')
+
+export async function selectTenant(sql: Sql, tenantId: Id): Promise<ExportedTenant> {
+  const [row] = await sql<ExportedTenant>(TENANT, [tenantId])
+  if (row === undefined) throw new Error('the tenant is gone')
+  return row
+}
+
+/** Where a list continues: after the id, or the pair of ids, of the last row. */
+export interface KeysetPage {
+  tenantId: Id
+  after: Id | null
+  limit: number
+}
+
+const paramsOf = ({ tenantId, after, limit }: KeysetPage): [Id, Id, number] => [tenantId, after ?? FIRST_ID, limit]
+
+export interface TenantExportEndpoint {
+  id: Id
+  url: string
+  description: string | null
+  eventTypes: string[]
+  discussionIds: Id[]
+  policy: Record<string, unknown>
+  createdAt: Date
+}
+
+const ENDPOINTS = statement(
+  'tenant_export_endpoints',
+  `SELECT id, url, description, event_types AS "eventTypes", discussion_ids::text[] AS "discussionIds", policy, created_at AS "createdAt"
+   FROM webhook_endpoints WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+)
+
+export const selectEndpoints = (sql: Sql, page: KeysetPage): Promise<TenantExportEndpoint[]> =>
+  sql<TenantExportEndpoint>(ENDPOINTS, paramsOf(page))
+
+export interface TenantExportReader {
+  id: Id
+  externalId: string
+  name: string | null
+  avatarUrl: string | null
+  profileUrl: string | null
+  profileIssuedAt: Date
+  bannedAt: Date | null
+  bannedUntil: Date | null
+  banReason: string | null
+  shadowBanned: boolean
+  createdAt: Date
+}
+
+/**
+ * SQL: whether a row of `readers` is a present reader: neither being erased nor left by a merge.
+ */
+const isHere = (reader: string): string =>
+  `(${reader}.erasing_at IS NULL OR EXISTS (
+     SELECT FROM reader_merges m WHERE m.tenant_id = ${reader}.tenant_id AND m.reader_id = ${reader}.id))`
+
+const READERS = statement(
+  'tenant_export_readers',
+  `SELECT id, external_id AS "externalId", name, avatar_url AS "avatarUrl", profile_url AS "profileUrl",
+     profile_issued_at AS "profileIssuedAt", banned_at AS "bannedAt", banned_until AS "bannedUntil",
+     ban_reason AS "banReason", shadow_banned AS "shadowBanned", created_at AS "createdAt"
+   FROM readers r WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} AND ${isHere('r')} ORDER BY id LIMIT $3`,
+)
+
+/**
+ * Readers, without those whose erasure has begun. A reader whose merge is under way is included.
+ */
+export const selectReaders = (sql: Sql, page: KeysetPage): Promise<TenantExportReader[]> =>
+  sql<TenantExportReader>(READERS, paramsOf(page))
+
+export interface TenantExportFormerReader {
+  readerId: Id
+  id: Id
+  externalId: string
+  mergedAt: Date
+}
+
+const FORMER = statement(
+  'tenant_export_former_readers',
+  `SELECT m.into_id AS "readerId", m.reader_id AS id, r.external_id AS "externalId", m.created_at AS "mergedAt"
+   FROM reader_merges m JOIN readers r ON r.tenant_id = m.tenant_id AND r.id = m.alias_id
+   WHERE m.tenant_id = $1 AND m.into_id = ANY($2::uuid[]) AND m.merging_at IS NULL
+   ORDER BY m.created_at, m.reader_id`,
+)
+
+/** Readers who were merged into these, earliest first, without those whose merge is under way. */
+export const selectFormer = (sql: Sql, tenantId: Id, readerIds: readonly Id[]): Promise<TenantExportFormerReader[]> =>
+  sql<TenantExportFormerReader>(FORMER, [tenantId, readerIds])
+
+export interface TenantExportDiscussion {
+  id: Id
+  externalId: string
+  title: string | null
+  url: string | null
+  state: DiscussionState
+  seq: number
+  createdAt: Date
+  updatedAt: Date
+  lastCommentedAt: Date | null
+  activeAt: Date
+  autoClosedAt: Date | null
+}
+
+const DISCUSSIONS = statement(
+  'tenant_export_discussions',
+  `SELECT id, external_id AS "externalId", title, url, state::text, seq, created_at AS "createdAt",
+     updated_at AS "updatedAt", last_commented_at AS "lastCommentedAt", active_at AS "activeAt",
+     auto_closed_at AS "autoClosedAt"
+   FROM discussions WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} ORDER BY id LIMIT $3`,
+)
+
+export const selectDiscussions = (sql: Sql, page: KeysetPage): Promise<TenantExportDiscussion[]> =>
+  sql<TenantExportDiscussion>(DISCUSSIONS, paramsOf(page))
+
+export interface TenantExportComment extends Pick<Stored, ExportedColumn> {
+  /** Whether its author is being erased: then it is exported as blank. */
+  isErased: boolean
+}
+
+const COMMENTS = statement(
+  'tenant_export_comments',
+  `SELECT ${columnsOf(EXPORTED)}, r.id IS NOT NULL AND NOT ${isHere('r')} AS "isErased"
+   FROM comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
+   WHERE c.tenant_id = $1 AND c.id > $2 AND ${anyId('c.tenant_id', 'c.id')} ORDER BY c.id LIMIT $3`,
+)
+
+export const selectComments = (sql: Sql, page: KeysetPage): Promise<TenantExportComment[]> =>
+  sql<TenantExportComment>(COMMENTS, paramsOf(page))
+
+export interface TenantExportRevision {
+  commentId: Id
+  body: string
+  replacedAt: Date
+}
+
+const REVISIONS = statement(
+  'tenant_export_revisions',
+  `SELECT comment_id AS "commentId", body, created_at AS "replacedAt" FROM comment_revisions
+   WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY comment_id, revision`,
+)
+
+export const selectRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<TenantExportRevision[]> =>
+  sql<TenantExportRevision>(REVISIONS, [tenantId, commentIds])
+
+/** What belongs to a range of comments, after a given comment and reader. */
+export interface Hanging {
+  tenantId: Id
+  after: [commentId: Id, readerId: Id]
+  last: Id
+  limit: number
+}
+
+export interface TenantExportReaction {
+  commentId: Id
+  readerId: Id
+  type: string
+  createdAt: Date
+}
+
+const hanging = <Name extends string>(name: Name, columns: string, table: string, condition: string) =>
+  statement(
+    name,
+    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId", ${columns}
+     FROM (
+       SELECT * FROM ${table} x
+       WHERE x.tenant_id = $1 AND (x.comment_id, x.reader_id) > ($2::uuid, $3::uuid) AND ${condition}
+         AND x.comment_id BETWEEN $2::uuid AND $4
+       ORDER BY x.comment_id, x.reader_id OFFSET 0
+     ) x CROSS JOIN LATERAL (
+       SELECT FROM readers r WHERE r.tenant_id = x.tenant_id AND r.id = x.reader_id AND ${isHere('r')} LIMIT 1) r
+     ORDER BY x.comment_id, x.reader_id LIMIT $5`,
+  )
+
+const hangingParams = ({ tenantId, after, last, limit }: Hanging): (string | number)[] => [
+  tenantId,
+  ...after,
+  last,
+  limit,
+]
+
+const REACTIONS = hanging(
+  'tenant_export_reactions',
+  'x.type, x.updated_at AS "createdAt"',
+  'reactions',
+  'x.type IS NOT NULL',
+)
+
+/** Present reactions, without removed ones. */
+export const selectReactions = (sql: Sql, of: Hanging): Promise<TenantExportReaction[]> =>
+  sql<TenantExportReaction>(REACTIONS, hangingParams(of))
+
+export interface TenantExportShadowReaction extends Omit<TenantExportReaction, 'type'> {
+  /** Null for a removed one. */
+  type: string | null
+}
+
+const SHADOW_REACTIONS = hanging(
+  'tenant_export_shadow_reactions',
+  'x.type, x.updated_at AS "createdAt"',
+  'shadow_reactions',
+  'true',
+)
+
+/** What readers banned in shadow have chosen, which only they see. */
+export const selectShadowReactions = (sql: Sql, of: Hanging): Promise<TenantExportShadowReaction[]> =>
+  sql<TenantExportShadowReaction>(SHADOW_REACTIONS, hangingParams(of))
+
+export interface TenantExportReport {
+  commentId: Id
+  readerId: Id
+  reason: string
+  note: string | null
+  createdAt: Date
+  counted: boolean
+  answered: boolean
+}
+
+// The first `reports_answered` of a comment's counted reports have been answered by moderators.
+const REPORTS = hanging(
+  'tenant_export_reports',
+  `x.reason, x.note, x.created_at AS "createdAt", x.counted, x.counted AND (
+     SELECT c.reports_answered >= (SELECT count(*) FROM (
+       SELECT 1 FROM reports o WHERE o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.counted
+         AND (o.created_at, o.reader_id) <= (x.created_at, x.reader_id)
+       LIMIT c.reports_answered + 1
+     ) bounded) FROM comments c WHERE c.tenant_id = x.tenant_id AND c.id = x.comment_id
+   ) AS answered`,
+  'reports',
+  'true',
+)
+
+export const selectReports = (sql: Sql, of: Hanging): Promise<TenantExportReport[]> =>
+  sql<TenantExportReport>(REPORTS, hangingParams(of))
+
+export interface TenantExportAuditEntry {
+  id: Id
+  actorKind: 'key' | 'admin' | 'system'
+  actorId: Id | null
+  action: string
+  targetType: string
+  targetId: string | null
+  before: Record<string, unknown> | null
+  after: Record<string, unknown> | null
+  at: Date
+}
+
+// Without entries of imports and their changes, which belong to this database.
+const AUDIT = statement(
+  'tenant_export_audit',
+  `SELECT id, actor_kind AS "actorKind", actor_id AS "actorId", action, target_type AS "targetType",
+     target_id AS "targetId", before, after, at
+   FROM audit_log WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} AND NOT ${IS_OF_IMPORT} ORDER BY id LIMIT $3`,
+)
+
+export const selectAudit = (sql: Sql, page: KeysetPage): Promise<TenantExportAuditEntry[]> =>
+  sql<TenantExportAuditEntry>(AUDIT, paramsOf(page))

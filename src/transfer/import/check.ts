@@ -1,0 +1,358 @@
+import type { FieldError } from '../../core/errors.ts'
+import { firstIdAt, isId } from '../../core/ids.ts'
+import { type TenantSettings, reactionType } from '../../core/settings/tenant.ts'
+import {
+  charactersIn,
+  externalIdSchema,
+  hasAtMost,
+  readerIdSchema,
+  shownOrNull,
+  trimMarkdown,
+  webUrl,
+} from '../../core/input/texts.ts'
+import { check } from '../../core/input/validate.ts'
+import { carriedOf, MAX_BODY_LENGTH } from '../../domains/comments/fields.ts'
+import { isBlank, renderMarkdown } from '../../domains/comments/text/markdown.ts'
+import { digestOf, normalizeText } from '../../domains/comments/text/normalize.ts'
+import { REPORT_REASONS } from '../../domains/moderation/reports.ts'
+import {
+  type CommentItem,
+  type DiscussionItem,
+  type HeaderItem,
+  item as itemSchema,
+  type Item,
+  type ReactionItem,
+  type ReaderItem,
+  type ReportItem,
+  unknownIn,
+} from '../item.ts'
+import { idAt, type Key, keyOf } from '../../domains/imports/keys.ts'
+import { identifyPage, type PageRules } from './pages.ts'
+import type {
+  ImportedComment,
+  ImportedDiscussion,
+  ImportedFormerReader,
+  ImportedItem,
+  ImportedReaction,
+  ImportedReader,
+  ImportedReport,
+  ImportedRevision,
+  OwnItem,
+} from './imported.ts'
+
+/** The rules for the items of one import. */
+export interface Rules extends PageRules {
+  /** The scope in which ids are unique. */
+  source: string
+  /** Whether it is an export of this service, whose ids are kept. */
+  keepsIds: boolean
+  settings: Pick<TenantSettings, 'reactionTypes'>
+  /** The tenant's own ids of readers, by lower-case e-mail address or by id at the source. */
+  authors: ReadonlyMap<string, string>
+  /** The latest time of any item. */
+  now: Date
+}
+
+/** An item to store, with the changes that were made to it; or why it is refused. */
+export type Checked = { row: ImportedItem | OwnItem | HeaderItem; changes: string[] } | { refused: string }
+
+class Refused extends Error {}
+
+/** The first error, with its field: `body must have at most 9 characters`. */
+const inWords = ([{ pointer, message }]: [FieldError, ...FieldError[]], field = pointer.slice(1)): string =>
+  `${field.replaceAll('/', '.') || 'it'} ${message}`
+
+/** Checks an item of a source, of which only the kind is known. */
+export function checkItem(given: { kind: string }, place: string, rules: Rules): Checked {
+  // A missing field may be a misspelt one.
+  const refuse = (reason: string): Checked => {
+    const unknown = unknownIn(given)
+    return { refused: unknown === null ? reason : `${reason}; it has ${unknown}` }
+  }
+  const parsed = check(itemSchema, given)
+  if ('errors' in parsed) return refuse(inWords(parsed.errors))
+  const changes: string[] = []
+  try {
+    return { row: importedOf(parsed.data, { ...rules, place, changes }), changes }
+  } catch (error) {
+    if (error instanceof Refused) return refuse(error.message)
+    throw error
+  }
+}
+
+interface Checking extends Rules {
+  place: string
+  changes: string[]
+}
+
+function importedOf(item: Item, checking: Checking): ImportedItem | OwnItem | HeaderItem {
+  switch (item.kind) {
+    case 'reader':
+      return readerOf(item, checking)
+    case 'discussion':
+      return discussionOf(item, checking)
+    case 'comment':
+      return commentOf(item, checking)
+    case 'reaction':
+      return reactionOf(item, checking)
+    case 'report':
+      return reportOf(item, checking)
+    case 'header':
+      return item
+    default:
+      if (!checking.keepsIds) throw new Refused('comes with an export of this service, which begins with a header')
+      if ('id' in item && liesAhead(item.id, checking)) throw new Refused('id: lies in the future')
+      return item
+  }
+}
+
+// The same limit as in assertions and in the API.
+const MAX_NAME_LENGTH = 80
+const MAX_TITLE_LENGTH = 500
+const MAX_REASON_LENGTH = 500
+const MAX_NOTE_LENGTH = 1000
+
+function readerOf(item: ReaderItem, checking: Checking): ImportedReader {
+  const { source, authors } = checking
+  const { ban } = item
+  const createdAt = createdAtOf(item, checking)
+  const own = authors.get((item.email ?? '').toLowerCase()) ?? authors.get(item.id)
+  return {
+    ...begin(item, keyOf(source, 'reader', item.id), checking),
+    kind: 'reader',
+    externalId: externalIdOf(own ?? item.externalId ?? `${source}:${item.id}`, readerIdSchema),
+    name: shownOrNull(shortOf(item.name, MAX_NAME_LENGTH, 'name', checking)),
+    avatarUrl: urlOf(item.avatarUrl),
+    profileUrl: urlOf(item.profileUrl),
+    profileIssuedAt: ofExport('profileIssuedAt', pastOf('profileIssuedAt', item.profileIssuedAt, checking), checking),
+    bannedAt: ban == null ? null : (pastOf('ban', ban.at, checking) ?? createdAt ?? checking.now),
+    bannedUntil: dateOf(ban?.until),
+    banReason: shortOf(ban?.reason, MAX_REASON_LENGTH, 'reason of the ban', checking) || null,
+    shadowBanned: ban?.shadow ?? false,
+    formerly: formerlyOf(item, checking),
+    createdAt,
+  }
+}
+
+function formerlyOf({ formerly }: ReaderItem, checking: Checking): ImportedFormerReader[] {
+  return (ofExport('formerly', formerly ?? null, checking) ?? []).map(({ id, externalId, mergedAt }) => {
+    if (!isId(id)) throw new Refused('formerly: id: is not a UUID')
+    return {
+      key: keyOf(checking.source, 'reader', id),
+      id,
+      externalId: externalIdOf(externalId),
+      mergedAt: pastAt('formerly', new Date(mergedAt), checking),
+    }
+  })
+}
+
+function discussionOf(item: DiscussionItem, checking: Checking): ImportedDiscussion {
+  const { source, changes } = checking
+  const { externalId, url, lacksAddress, changes: changesOfPage } = identifyPage(item, source, checking)
+  const past = (field: PastField<DiscussionItem>): Date | null => pastOf(field, item[field], checking)
+  changes.push(...changesOfPage)
+  return {
+    ...begin(item, keyOf(source, 'discussion', item.id), checking),
+    kind: 'discussion',
+    externalId: externalIdOf(externalId),
+    title: shortOf(item.title, MAX_TITLE_LENGTH, 'title', checking),
+    url,
+    lacksAddress,
+    state: item.state ?? 'open',
+    seq: ofExport('seq', item.seq ?? null, checking) ?? 0,
+    createdAt: createdAtOf(item, checking),
+    updatedAt: past('updatedAt'),
+    lastCommentedAt: ofExport('lastCommentedAt', past('lastCommentedAt'), checking),
+    activeAt: ofExport('activeAt', past('activeAt'), checking),
+    autoClosedAt: past('autoClosedAt'),
+  }
+}
+
+function commentOf(item: CommentItem, checking: Checking): ImportedComment {
+  const { source } = checking
+  const status = item.status ?? 'approved'
+  const isDeleted = status === 'deleted'
+  const createdAt = createdAtOf(item, checking) ?? checking.now
+  const past = (field: PastField<CommentItem>): Date | null => pastOf(field, item[field], checking)
+  const revisions = revisionsOf(item, checking)
+  const revision = Math.max(item.revision ?? 1, revisions.length + 1)
+  const key = keyOf(source, 'comment', item.id)
+  const { place, keptId } = begin(item, key, checking)
+  const { body, bodyHtml, textDigest } = textOf(item.body, isDeleted)
+  const editedAt = item.editedAt === undefined ? (revisions.at(-1)?.replacedAt ?? null) : past('editedAt')
+  // Field by field, because there are many of these: V8 copies a spread object slowly.
+  return {
+    ...carriedOf(item),
+    key,
+    place,
+    keptId,
+    item,
+    body,
+    bodyHtml,
+    textDigest,
+    kind: 'comment',
+    id: keptId ?? idAt(key, createdAt),
+    discussionKey: keyOf(source, 'discussion', item.discussionId),
+    parentKey: keyOrNull(source, 'comment', item.parentId),
+    authorKey: keyOrNull(source, 'reader', item.authorId),
+    status,
+    pinnedAt: status === 'approved' ? past('pinnedAt') : null,
+    editedAt,
+    deletedAt: isDeleted ? (past('deletedAt') ?? editedAt ?? createdAt) : null,
+    firstApprovedAt: item.firstApprovedAt === undefined && status === 'approved' ? createdAt : past('firstApprovedAt'),
+    holdReason: item.holdReason ?? null,
+    flagged: item.flagged ?? false,
+    revision:
+      revision > revisions.length + 1 ? (ofExport('revision', revision, checking) ?? revisions.length + 1) : revision,
+    revisions,
+    createdAt,
+  }
+}
+
+type Text = Pick<ImportedComment, 'body' | 'bodyHtml' | 'textDigest'>
+
+/** The text of a comment, rendered here: HTML from the source is not trusted. */
+function textOf(given: string | null | undefined, isDeleted: boolean): Text {
+  const body = given == null ? '' : bodyOf(given)
+  if (body === '') {
+    if (!isDeleted) throw new Refused('has no text')
+    return { body: null, bodyHtml: null, textDigest: null }
+  }
+  const bodyHtml = renderMarkdown(body)
+  if (!isDeleted && isBlank(bodyHtml)) throw new Refused('has no text that can be seen')
+  return { body, bodyHtml, textDigest: digestOf(normalizeText(body)) }
+}
+
+function bodyOf(given: string): string {
+  const body = trimMarkdown(given)
+  if (!hasAtMost(body, MAX_BODY_LENGTH)) {
+    throw new Refused(`has a text of ${charactersIn(body)} characters as Markdown: ${MAX_BODY_LENGTH} are the most`)
+  }
+  return body
+}
+
+function revisionsOf({ revisions = [], editedAt }: CommentItem, checking: Checking): ImportedRevision[] {
+  return revisions.map(({ body, createdAt, replacedAt }, index) => ({
+    body: bodyOf(body),
+    replacedAt: pastAt(
+      'revisions',
+      new Date(replacedAt ?? revisions[index + 1]?.createdAt ?? editedAt ?? createdAt),
+      checking,
+    ),
+  }))
+}
+
+function reactionOf(item: ReactionItem, checking: Checking): ImportedReaction {
+  const { keepsIds, settings } = checking
+  const { type, counted = true } = item
+  const on = onComment(counted ? 'reaction' : 'shadow_reaction', item, checking)
+  if (type === null && counted) throw new Refused('has no type')
+  const isKnown = type === null || settings.reactionTypes.includes(type)
+  // A type that is no longer in the tenant's list stays on comments that have it.
+  if (!isKnown && !(keepsIds && reactionType.safeParse(type).success)) {
+    throw new Refused('is of a type that is not among the reactionTypes of the tenant')
+  }
+  return { ...on, kind: 'reaction', type, counted }
+}
+
+function reportOf(item: ReportItem, checking: Checking): ImportedReport {
+  return {
+    ...onComment('report', item, checking),
+    kind: 'report',
+    reason: REPORT_REASONS.find((reason) => reason === item.reason) ?? 'other',
+    note: shortOf(item.note, MAX_NOTE_LENGTH, 'note', checking) || null,
+    counted: item.counted ?? true,
+    answered: item.answered ?? false,
+  }
+}
+
+function onComment(
+  kind: 'reaction' | 'shadow_reaction' | 'report',
+  item: ReactionItem | ReportItem,
+  checking: Checking,
+) {
+  const { source, place } = checking
+  return {
+    key: keyOf(source, kind, item.commentId, item.readerId),
+    place,
+    keptId: null,
+    item,
+    commentKey: keyOf(source, 'comment', item.commentId),
+    readerKey: keyOf(source, 'reader', item.readerId),
+    createdAt: createdAtOf(item, checking),
+  }
+}
+
+function begin(item: Item & { id: string }, key: Key, checking: Checking) {
+  const { place, keepsIds, changes } = checking
+  const isKept = keepsIds && isId(item.id)
+  const isAhead = isKept && liesAhead(item.id, checking)
+  if (isAhead) changes.push('id: lies in the future, and becomes another one')
+  return { key, place, keptId: isKept && !isAhead ? item.id : null, item }
+}
+
+/** Lists are sorted by the time in ids: an id in the future would stay at the top. */
+const liesAhead = (id: string, { now }: Checking): boolean => id >= firstIdAt(new Date(now.getTime() + DAY_MS))
+
+const keyOrNull = (source: string, kind: 'comment' | 'reader', id: string | null | undefined): Key | null =>
+  id == null ? null : keyOf(source, kind, id)
+
+const dateOf = (text: string | null | undefined): Date | null => (text == null ? null : new Date(text))
+
+const DAY_MS = 86_400_000
+
+/**
+ * When an item was made. A time at most a day ahead is taken for a wrong clock or time zone, and
+ * replaced by now: lists are sorted by it, and the item would stay at the top.
+ */
+function createdAtOf({ createdAt }: { createdAt?: string | null | undefined }, checking: Checking): Date | null {
+  const date = dateOf(createdAt)
+  if (date === null) return null
+  if (date.getTime() > checking.now.getTime() + DAY_MS) throw new Refused('createdAt: lies in the future')
+  return pastAt('createdAt', date, checking)
+}
+
+/** Fields with an optional time. */
+type PastField<Given> = keyof {
+  [Field in keyof Given as Given[Field] extends string | null | undefined ? Field : never]: Field
+}
+
+/** The time of a past event. */
+function pastOf(field: string, text: string | null | undefined, checking: Checking): Date | null {
+  const date = dateOf(text)
+  return date === null ? null : pastAt(field, date, checking)
+}
+
+function pastAt(field: string, date: Date, { now, changes }: Checking): Date {
+  if (date <= now) return date
+  changes.push(`${field}: lies in the future and is taken as now`)
+  return now
+}
+
+/**
+ * A value that only an export of this service can know. In other files it is ignored or computed.
+ */
+function ofExport<Value>(field: string, value: Value | null, { keepsIds, changes }: Checking): Value | null {
+  if (keepsIds || value === null) return value
+  changes.push(`${field}: is only taken from an export of this service, which begins with a header`)
+  return null
+}
+
+/** A text beside comments, which may be shortened. */
+function shortOf(text: string | null | undefined, max: number, name: string, { changes }: Checking): string | null {
+  if (text == null) return null
+  if (hasAtMost(text, max)) return text
+  changes.push(`has a ${name} of more than ${max} characters: its end is left out`)
+  return Array.from(text).slice(0, max).join('')
+}
+
+function externalIdOf(text: string, schema = externalIdSchema): string {
+  const parsed = check(schema, text)
+  if ('errors' in parsed) throw new Refused(inWords(parsed.errors, 'externalId'))
+  return parsed.data
+}
+
+const urlOf = (text: string | null | undefined): string | null => {
+  const url = webUrl.nullish().safeParse(text)
+  return url.success ? (url.data ?? null) : null
+}

@@ -1,0 +1,125 @@
+import { ServiceError } from '../../core/errors.ts'
+import { isId } from '../../core/ids.ts'
+import { announceChange } from '../../core/read-cache.ts'
+import type { TxSql } from '../../core/sql.ts'
+import { tenantSettings } from '../../core/settings/tenant.ts'
+import { adoptSettings } from '../../domains/settings/settings.ts'
+import { adoptEndpoint } from '../../domains/webhooks/adopt.ts'
+import type { PlacedOwn } from './imported.ts'
+import type { AuditItem, EndpointItem, SettingsItem } from '../item.ts'
+import { keyOf } from '../../domains/imports/keys.ts'
+import { findAuditEntries, insertImportedAuditEntries, takesAuditEntries } from './own-sql.ts'
+import { addCounts, type ImportFinding, type TransferCounts } from '../../domains/imports/report.ts'
+import { advance, type Stored, type Work } from '../store/store.ts'
+import { findItems, lockReadersOfItems } from '../store/sql.ts'
+
+const changesOf = (placed: readonly PlacedOwn[]): ImportFinding[] =>
+  placed.flatMap(({ place, changed }) => (changed === undefined ? [] : [{ place, reason: changed }]))
+
+/** Stores items that only an export of this service has: settings, endpoints, audit entries. */
+export async function storeOwn(work: Work, rows: readonly PlacedOwn[]): Promise<Stored> {
+  const stored: Stored = { already: 0, refused: [] }
+  for (const placed of rows) {
+    const { place, row } = placed
+    if (row.kind === 'audit') continue
+    const outcome = await storeOne(work, { ...placed, row })
+    if (outcome === 'same') stored.already++
+    else if (outcome !== 'taken') stored.refused.push({ place, reason: outcome })
+  }
+  await storeAudit(
+    work,
+    rows.flatMap(({ row, ...rest }) => (row.kind === 'audit' ? [{ ...rest, row }] : [])),
+    stored,
+  )
+  return stored
+}
+
+/** `taken`, or `same` if it exists already, or why it is refused. */
+async function storeOne(work: Work, placed: PlacedOwn<SettingsItem | EndpointItem>): Promise<string> {
+  const { row } = placed
+  let outcome = ''
+  try {
+    await advance(work, async (tx) => {
+      const [result, counts] =
+        row.kind === 'settings' ? await takeSettings(tx, work, row) : await takeEndpoint(tx, work, row)
+      outcome = result
+      return result === 'taken' ? { counts, changes: changesOf([placed]) } : { counts: {}, changes: [] }
+    })
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'validation_failed') throw error
+    const [first] = error.extras.errors ?? []
+    return first === undefined ? error.message : `${row.kind}${first.pointer} ${first.message}`
+  }
+  if (row.kind === 'settings' && outcome === 'taken') {
+    if (work.isRehearsal !== true) announceChange(work.app, { kind: 'tenant', tenantId: work.tenantId })
+    work.maxDepth = tenantSettings(row.settings).maxDepth
+  }
+  return outcome
+}
+
+async function takeSettings(tx: TxSql, work: Work, { settings }: SettingsItem): Promise<[string, TransferCounts]> {
+  const outcome = await adoptSettings(work.app, tx, work, settings)
+  return [outcome === 'other' ? 'the tenant has settings of its own' : outcome, { settings: 1 }]
+}
+
+async function takeEndpoint(tx: TxSql, work: Work, item: EndpointItem): Promise<[string, TransferCounts]> {
+  if (!isId(item.id)) return ['id: is not a UUID', {}]
+  const { id, url, eventTypes, discussionIds, description = null, policy = {} } = item
+  const endpoint = { id, url, eventTypes, discussionIds, description, policy, createdAt: new Date(item.createdAt) }
+  return [(await adoptEndpoint(work.app, tx, work, endpoint)) ? 'taken' : 'same', { endpoints: 1 }]
+}
+
+/**
+ * Only an empty audit log takes entries: among others they would look like actions in this service.
+ */
+async function storeAudit(work: Work, entries: readonly PlacedOwn<AuditItem>[], stored: Stored): Promise<void> {
+  if (entries.length === 0) return
+  const { app, tenantId } = work
+  const sound = entries.filter(({ place, row }) => {
+    const reason = troubleOf(row)
+    if (reason !== null) stored.refused.push({ place, reason })
+    return reason === null
+  })
+  work.takesAudit ??= await takesAuditEntries(app.db.query, work)
+  if (!work.takesAudit) return leaveOut(work, sound, stored)
+  await advance(work, async (tx) => {
+    const rows = sound.map(({ row }) => row)
+    const erased = await erasedAmong(tx, work, rows)
+    const made = await insertImportedAuditEntries(tx, { tenantId, importId: work.importId }, rows, erased)
+    stored.already += sound.length - made.size
+    const changes = changesOf(sound.filter(({ row }) => made.has(row.id)))
+    return { counts: addCounts({}, { auditEntries: made.size }), changes }
+  })
+}
+
+/** The file's ids of readers in audit entries who were erased since they were imported. */
+async function erasedAmong(tx: TxSql, { tenantId, source }: Work, entries: readonly AuditItem[]): Promise<Set<string>> {
+  const ids = entries.flatMap(({ targetType, targetId }) =>
+    targetType === 'reader' && targetId != null ? [targetId] : [],
+  )
+  const byKey = new Map(ids.map((id) => [keyOf(source, 'reader', id), id]))
+  // An erasure that has begun is waited for; others wait for this lock.
+  const here = new Set((await lockReadersOfItems(tx, tenantId, [...byKey.keys()])).map(({ key }) => key))
+  const known = await findItems(tx, tenantId, [...byKey.keys()])
+  return new Set(known.flatMap(({ key }) => (here.has(key) ? [] : (byKey.get(key) ?? []))))
+}
+
+function troubleOf({ id, actorId, actorKind, targetType, action }: AuditItem): string | null {
+  if (!isId(id) || (actorId != null && !isId(actorId))) return 'id: is not a UUID'
+  const isOfImport = actorKind === 'system' && (action === 'settings.update' || action === 'webhook.create')
+  return targetType === 'import' || isOfImport ? 'is an entry of an import, which no export has' : null
+}
+
+async function leaveOut(
+  { app, tenantId }: Work,
+  entries: readonly PlacedOwn<AuditItem>[],
+  stored: Stored,
+): Promise<void> {
+  const ids = entries.map(({ row }) => row.id)
+  const there = await findAuditEntries(app.db.query, tenantId, ids)
+  const [first, ...others] = entries.filter(({ row }) => !there.has(row.id))
+  stored.already += there.size
+  if (first === undefined) return
+  const more = others.length === 0 ? '' : `, as are ${others.length} further on`
+  stored.refused.push({ place: first.place, reason: `is left out${more}: the tenant has an audit log of its own` })
+}

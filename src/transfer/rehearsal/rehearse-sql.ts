@@ -1,0 +1,71 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import type { PairKind } from '../import/imported.ts'
+import { findDiscussions, type FoundByName } from '../store/named-sql.ts'
+
+const READERS = statement(
+  'rehearse_readers',
+  `SELECT id, external_id AS "externalId" FROM readers
+   WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))`,
+)
+
+/** The readers or discussions with one of these external ids or ids. Locks nothing. */
+export async function findNamed(
+  sql: Sql,
+  tenantId: Id,
+  kind: 'reader' | 'discussion',
+  names: readonly string[],
+  ids: readonly Id[],
+): Promise<FoundByName[]> {
+  if (names.length + ids.length === 0) return []
+  return kind === 'discussion'
+    ? findDiscussions(sql, tenantId, names, ids)
+    : sql<FoundByName>(READERS, [tenantId, names, ids])
+}
+
+export interface Standing {
+  id: Id
+  depth: number
+  /** The external id of its discussion. */
+  page: string
+}
+
+const STANDING = statement(
+  'rehearse_comments',
+  `SELECT c.id, c.depth, d.external_id AS page FROM comments c
+   CROSS JOIN LATERAL (SELECT external_id FROM discussions WHERE tenant_id = $1 AND id = c.discussion_id LIMIT 1) d
+   WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
+)
+
+/** Those of these comments that exist, with their places. */
+export const findStanding = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<Standing[]> =>
+  ids.length === 0 ? [] : sql<Standing>(STANDING, [tenantId, [...ids]])
+
+export interface Pair {
+  commentId: Id
+  readerId: Id
+}
+
+const PAIRS = {
+  reaction: statement(
+    'rehearse_reactions',
+    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
+     JOIN reactions x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
+  ),
+  shadow_reaction: statement(
+    'rehearse_shadow_reactions',
+    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
+     JOIN shadow_reactions x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
+  ),
+  report: statement(
+    'rehearse_reports',
+    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
+     JOIN reports x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
+  ),
+} satisfies Record<PairKind, object>
+
+/** Those of these pairs that have a row of this kind. */
+export const findPairs = async (sql: Sql, tenantId: Id, kind: PairKind, pairs: readonly Pair[]): Promise<Pair[]> => {
+  const [comments, readers] = [pairs.map(({ commentId }) => commentId), pairs.map(({ readerId }) => readerId)]
+  return pairs.length === 0 ? [] : sql<Pair>(PAIRS[kind], [tenantId, comments, readers])
+}

@@ -1,0 +1,83 @@
+import { anyId, type Sql, statement } from '../../core/sql.ts'
+import { storedNumber } from '../../core/stored.ts'
+import { tenantSettings, tenantSettingsSchema } from '../../core/settings/tenant.ts'
+import { HOURS_KEPT_DAYS } from '../../domains/analytics/kept.ts'
+
+const DEFAULTS = tenantSettings({})
+const { auditRetentionDays, analyticsRetentionDays } = tenantSettingsSchema.shape
+
+/** SQL for a number of days of a tenant (`t`). */
+const AUDIT_DAYS = `coalesce(${storedNumber('t.settings', 'auditRetentionDays', auditRetentionDays.unwrap())}, ${DEFAULTS.auditRetentionDays})`
+const ANALYTICS_DAYS = `coalesce(${storedNumber('t.settings', 'analyticsRetentionDays', analyticsRetentionDays.unwrap())}, ${DEFAULTS.analyticsRetentionDays})`
+
+/**
+ * SQL that deletes up to $1 rows of each tenant (`t`) that `old` finds, in the order of an index:
+ * so one look-up shows that a tenant has none. Rows that another worker deletes are skipped.
+ */
+const deletion = (table: string, old: string, order: string, tenants = 'true'): string =>
+  `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+     SELECT f.row FROM tenants t CROSS JOIN LATERAL (
+       SELECT ctid AS row FROM ${table} WHERE tenant_id = t.id AND ${old}
+       ORDER BY ${order}
+       LIMIT $1
+       FOR UPDATE SKIP LOCKED) f
+     WHERE ${tenants}
+     LIMIT $1))
+   RETURNING 1`
+
+// Ids are in the order of time. Imported entries keep theirs.
+const DELETE_AUDIT = statement(
+  'delete_old_audit_entries',
+  `WITH deleted AS (
+     ${deletion('audit_log', `id < first_id(now() - ${AUDIT_DAYS} * interval '1 day') AND ${anyId('tenant_id', 'id')}`, 'id')}
+   )
+   SELECT count(*)::int AS count FROM deleted`,
+)
+
+/** Deletes up to `limit` entries that are older than their tenants' retention. Returns how many. */
+export const deleteOldAuditEntries = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ count: number }>(DELETE_AUDIT, [limit]))[0]?.count ?? 0
+
+const DELETE_TOKENS = statement(
+  'delete_old_client_tokens',
+  `WITH deleted AS (
+     ${deletion('client_tokens', "expires_at < now() - interval '1 hour'", 'expires_at')}
+   )
+   SELECT count(*)::int AS count FROM deleted`,
+)
+
+/**
+ * Deletes up to `limit` client tokens that expired an hour ago: until then they are refused as
+ * expired, not as unknown. Returns how many.
+ */
+export const deleteOldClientTokens = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ count: number }>(DELETE_TOKENS, [limit]))[0]?.count ?? 0
+
+const before = (days: number | string): string =>
+  `at >= '-infinity' AND at < date_trunc('day', now(), 'UTC') - ${days} * interval '1 day'`
+
+// The fold counts a reader of an hour once as long as that hour is kept. An import may bring an old
+// hour in several folds.
+const NO_IMPORT =
+  'NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id AND i.finished_at IS NULL AND i.undone_at IS NULL)'
+
+const DELETE_ANALYTICS = statement(
+  'delete_old_analytics',
+  `WITH hours AS (
+     ${deletion('analytics_activity', `interval = 'hour' AND ${before(HOURS_KEPT_DAYS)}`, 'at', NO_IMPORT)}
+   ),
+   days AS (
+     ${deletion('analytics_activity', `interval = 'day' AND ${before(ANALYTICS_DAYS)}`, 'at', NO_IMPORT)}
+   ),
+   pages AS (
+     ${deletion('analytics_discussions', `${before(ANALYTICS_DAYS)} AND ${anyId('discussion_id')}`, 'at', NO_IMPORT)}
+   )
+   SELECT greatest((SELECT count(*) FROM hours), (SELECT count(*) FROM days), (SELECT count(*) FROM pages))::int AS count`,
+)
+
+/**
+ * Deletes up to `limit` rows of each kind from which readers of an hour or a day are counted, once
+ * they are too old. The counts themselves stay. Returns the largest number of a kind.
+ */
+export const deleteOldAnalytics = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ count: number }>(DELETE_ANALYTICS, [limit]))[0]?.count ?? 0
