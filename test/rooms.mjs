@@ -90,7 +90,8 @@ function refusalOf(from, source, isType) {
   }
   const path = join(from, '..', source).replaceAll(sep, '/')
   const [domain, other] = [from, path].map((each) => /^domains\/([\w-]+)\//.exec(each)?.[1])
-  if (domain !== undefined && other !== undefined && domain !== other && SQL_FILE.test(path)) {
+  const isAbove = room === 'transfer'
+  if ((domain !== undefined || isAbove) && other !== undefined && domain !== other && SQL_FILE.test(path)) {
     return "A domain's statements are its own: call an operation of it."
   }
   const to = roomOf(path)
@@ -116,7 +117,7 @@ const imports = {
     }
     const checkExport = (node) => {
       checkNames(node)
-      const isStatements = from.startsWith('domains/') && SQL_FILE.test(node.source?.value ?? '')
+      const isStatements = /^(domains|transfer)\//.test(from) && SQL_FILE.test(node.source?.value ?? '')
       if (isStatements && !SQL_FILE.test(from)) refuse(node, "A domain's statements are its own: export an operation.")
     }
     return {

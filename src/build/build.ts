@@ -38,10 +38,14 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   'cli/cli': 'cli/guard',
   'cli/command': 'cli/cli',
   'cli/health': 'cli/health',
-  'data/embedded-child': 'data/embedded-child',
+  'data/embedded-child': 'data/embedded/child',
 }
 /** `npm run build` for a production install, what each program runs first, and a thread. */
-const HELPERS = { build: 'build/build', 'compile-cache': 'core/compile-cache', 'data/unpack': 'data/unpack' }
+const HELPERS = {
+  build: 'build/build',
+  'compile-cache': 'core/process/compile-cache',
+  'data/unpack': 'data/embedded/unpack',
+}
 
 const files = (folder: string): string[] =>
   existsSync(join(root, folder))

@@ -13,7 +13,7 @@ import {
   runOnce,
 } from '../../src/domains/idempotency/idempotency.ts'
 import { createDiscussion } from '../../src/domains/discussions/discussions.ts'
-import { findCallerByKey } from '../../src/domains/keys/keys.ts'
+import { findCallerByKey } from '../../src/domains/api-keys/keys.ts'
 import { onServer } from '../harness/database.ts'
 import { refusalIn } from '../harness/refusal.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'

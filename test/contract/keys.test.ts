@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { CAPABILITIES } from '../../src/core/context.ts'
-import { KeyUses, keyUsesOf } from '../../src/domains/keys/uses.ts'
+import { KeyUses, keyUsesOf } from '../../src/domains/api-keys/uses.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 

@@ -1,6 +1,6 @@
 import '../../domains/tenants/graphql.ts'
 import '../../domains/exports/graphql.ts'
-import '../../domains/keys/graphql.ts'
+import '../../domains/api-keys/graphql.ts'
 import '../../domains/client-tokens/graphql.ts'
 import '../../domains/readers/graphql.ts'
 import '../../domains/settings/graphql.ts'

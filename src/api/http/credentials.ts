@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Actor, App, Identity, Tenant } from '../../core/context.ts'
 import { detailOf, ServiceError } from '../../core/errors.ts'
 import { findCallerByToken } from '../../domains/client-tokens/tokens.ts'
-import { findCallerByKey, recallCallerByKey } from '../../domains/keys/keys.ts'
+import { findCallerByKey, recallCallerByKey } from '../../domains/api-keys/keys.ts'
 import { verifyAdminToken } from '../../domains/tenants/admins.ts'
 
 export interface Principal {

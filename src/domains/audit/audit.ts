@@ -9,7 +9,7 @@ import { isCut } from '../../core/sql.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { AuditEntry } from '../../generated/prisma/client.ts'
-import { findApiKey } from '../keys/keys.ts'
+import { findApiKey } from '../api-keys/keys.ts'
 import { findAdminOf } from '../tenants/admins.ts'
 import { AUDIT_ACTOR_KINDS, type AuditFilter, type AuditRow, listAuditLog } from './sql.ts'
 

@@ -3,7 +3,7 @@ import { hashPassword, newRawKey, randomHex } from '../../core/secrets/crypto.ts
 import { type Id, newId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import type { Admin } from '../../generated/prisma/client.ts'
-import { addKey } from '../keys/keys.ts'
+import { addKey } from '../api-keys/keys.ts'
 import { addIdentitySecret } from '../readers/identity-secrets.ts'
 import { hasTenants } from './sql.ts'
 import { findTenantBySlug } from './tenants.ts'

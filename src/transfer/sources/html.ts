@@ -18,10 +18,11 @@ import {
 import { isPlain, writeMarkdown } from './write-markdown.ts'
 
 /**
- * Converts HTML to Markdown that our renderer (`../../domains/comments/text/markdown.ts`) shows like the HTML.
- * Text that looks like Markdown is escaped. Elements that the renderer cannot show are reduced to
- * their text. With `lineBreaks` line ends of the text count, as in WordPress. HTML with more text
- * than a comment may have is not converted: its text alone is returned, which is too long as well.
+ * Converts HTML to Markdown that our renderer (`src/domains/comments/text/markdown.ts`) shows like
+ * the HTML. Text that looks like Markdown is escaped. Elements that the renderer cannot show are
+ * reduced to their text. With `lineBreaks` line ends of the text count, as in WordPress. HTML with
+ * more text than a comment may have is not converted: its text alone is returned, which is too long
+ * as well.
  */
 export function htmlToMarkdown(html: string, { lineBreaks = false } = {}): string {
   const plain = plainParagraphs(html, lineBreaks)

@@ -73,7 +73,8 @@ function assetOfFile(name: string): Asset {
 }
 
 function assetOfDrawing(bytes: Buffer): Asset {
-  const [, style = ''] = /<style>([^]*?)<\/style>/.exec(bytes.toString()) ?? []
+  const [, rest = ''] = bytes.toString().split('<style>')
+  const [style = ''] = rest.split('</style>')
   return assetOf('image/svg+xml', bytes, headersFor(style))
 }
 
