@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { makeNextExport } from '../../src/transfer/export/make.ts'
-import { completeExport, deleteExpiredExports, takeExport } from '../../src/domains/exports/sql.ts'
+import { completeExport, deleteExpiredExports, takeExport } from '../../src/transfer/export/make-sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 

@@ -6,7 +6,7 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { codeOf, troubleOf } from '../../core/outage.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { exportLines } from './export.ts'
-import * as sql from '../../domains/exports/sql.ts'
+import * as sql from './make-sql.ts'
 
 /** How long a file is kept. */
 const KEPT_HOURS = 24
