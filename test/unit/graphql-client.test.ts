@@ -21,6 +21,7 @@ const HOUR = 3_600_000
 interface Asked {
   path: string
   token: string | undefined
+  headers: IncomingMessage['headers']
   body: GraphqlRequest
 }
 
@@ -55,7 +56,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   let text = ''
   for await (const chunk of request) text += String(chunk)
   const token = request.headers.authorization?.replace('Bearer ', '')
-  const each = { path: request.url ?? '', token, body: JSON.parse(text) as GraphqlRequest }
+  const { url: path = '', headers } = request
+  const each = { path, token, headers, body: JSON.parse(text) as GraphqlRequest }
   asked.push(each)
   const next = answers.length > 1 ? answers.shift() : answers[0]
   next?.(response, each)
@@ -162,7 +164,7 @@ describe('a token', () => {
     const token = vi.fn(() => ({ token: 't', expiresAt: new Date(Date.now() + HOUR).toISOString() }))
     token.mockRejectedValueOnce(new Error('no backend'))
     const { query } = client({ token })
-    await expect(query({ query: '{a}' })).rejects.toThrow('no backend')
+    await expect(query({ query: '{a}' })).rejects.toThrow('the token route failed: Error: no backend')
     await expect(query({ query: '{a}' })).resolves.toEqual({ data: {} })
   })
 })
@@ -178,7 +180,31 @@ test('a query with errors is answered with them, whatever the status; a page of 
   await expect(query({ query: '{a}' })).rejects.toThrow('502')
 })
 
+test('a request may have headers of its own, which are no part of its body', async () => {
+  answers = [json(200, { data: {} })]
+  await client().query({ query: '{a}', headers: { 'Idempotency-Key': 'once' } })
+  expect(asked.map(({ headers, body }) => [headers['idempotency-key'], body])).toEqual([['once', { query: '{a}' }]])
+})
+
 describe('a subscription', () => {
+  test('whose token is about to expire connects again with a new one, without an error', async () => {
+    answers = [
+      (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).write(frame(1))
+        setTimeout(() => {
+          const later = Date.now() + HOUR - 29_000
+          vi.spyOn(Date, 'now').mockReturnValue(later)
+          response.write(':\n\n')
+        }, 50)
+      },
+      stream(frame(2), { stays: true }),
+    ]
+    const got = follow()
+    await vi.waitFor(() => expect(got.seqs).toEqual([1, 2]))
+    expect(asked.map(({ token }) => token)).toEqual(['t1', 't2'])
+    expect(onError).not.toHaveBeenCalled()
+  })
+
   test('goes on after its last event, and drops what it has had', async () => {
     answers = [
       stream(frame(1) + frame(2)),

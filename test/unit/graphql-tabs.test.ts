@@ -9,6 +9,7 @@ const event = (seq: number) => ({ data: { discussionEvents: { seq } } })
 /** A tab, and the connection that it has by itself. */
 function openTab() {
   const seqs: number[] = []
+  const states: string[] = []
   let own: FollowSink | undefined
   const follow = (_request: object, sink: FollowSink) => {
     own = sink
@@ -20,8 +21,9 @@ function openTab() {
     next,
     error: () => undefined,
     complete: () => undefined,
+    state: (state) => states.push(state),
   })
-  return { seqs, close, own: () => own }
+  return { seqs, states, close, own: () => own }
 }
 
 beforeEach(() => void vi.useFakeTimers())
@@ -140,6 +142,27 @@ test('an error of the leader is not told to the others', async () => {
   leader.own()?.alive?.()
   expect(() => leader.own()?.next({ errors: [{ message: 'gone' }], data: null })).toThrow('null')
   expect(other.seqs).toEqual([])
+  leader.close()
+  other.close()
+})
+
+test('a tab that is led tells the state of the connection that its leader has', async () => {
+  stubBrowser()
+  const leader = openTab()
+  await vi.advanceTimersByTimeAsync(0)
+  leader.own()?.state?.('connecting', REQUEST)
+  leader.own()?.state?.('open', REQUEST)
+  leader.own()?.alive?.()
+  const other = openTab()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(other.own()).toBeUndefined()
+  expect(other.states).toEqual(['open'])
+  leader.own()?.state?.('connecting', REQUEST)
+  leader.own()?.state?.('open', REQUEST)
+  expect([leader.states, other.states]).toEqual([
+    ['connecting', 'open', 'connecting', 'open'],
+    ['open', 'connecting', 'open'],
+  ])
   leader.close()
   other.close()
 })

@@ -34,12 +34,19 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
   let token: Promise<ClientToken> | undefined
   /** One that looked old when it came: the page's clock is fast, or its backend keeps tokens. */
   let old: string | undefined
+  let latest: ClientToken | undefined
 
   const isNew = ({ expiresAt }: ClientToken): boolean => Date.parse(expiresAt) - Date.now() > RENEW_MS
   const renewed = async (from: NonNullable<typeof options.token>): Promise<ClientToken> => {
-    const got = await from()
+    const got = await Promise.resolve(from()).catch((error: unknown) => {
+      throw new Error(`the token route failed: ${String(error)}`, { cause: error })
+    })
     old = isNew(got) ? undefined : got.token
-    return got
+    return (latest = got)
+  }
+  const watchToken = (): (() => boolean) => {
+    const used = latest
+    return () => used !== undefined && used.token !== old && !isNew(used)
   }
 
   /** The token to use; another one than `refused`. */
@@ -55,8 +62,8 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
   const authorised: typeof fetch = async (input, init) => {
     const sendWith = async (used: ClientToken | undefined): Promise<Response> => {
       const all = new Headers(init?.headers)
-      for (const [name, value] of Object.entries(headers ?? {})) all.set(name, value)
-      if (used !== undefined) all.set('authorization', `Bearer ${used.token}`)
+      const own = used && { authorization: `Bearer ${used.token}` }
+      for (const [name, value] of Object.entries({ ...headers, ...own })) all.set(name, value)
       return send(input, { ...init, headers: all })
     }
     const used = await tokenOf()
@@ -66,10 +73,15 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
     await answer.body?.cancel().catch(() => undefined)
     return sendWith(await tokenOf(used.token))
   }
-  const post = (to: string, accept: string, request: GraphqlRequest, signal?: AbortSignal): Promise<Response> =>
+  const post = (
+    to: string,
+    accept: string,
+    { headers: own, ...request }: GraphqlRequest,
+    signal?: AbortSignal,
+  ): Promise<Response> =>
     authorised(to, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept },
+      headers: { ...own, 'content-type': 'application/json', accept },
       body: JSON.stringify(request),
       signal: signal ?? null,
     })
@@ -83,14 +95,11 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
   /** Requests that are not answered yet. */
   const open = new Set<Promise<unknown>>()
   const query: GraphqlClient['query'] = (request, signal) => {
-    const answer = ask(request, signal)
-    const forget = (): unknown => open.delete(answer)
+    const answer = ask(request, signal).finally(() => open.delete(answer))
     open.add(answer)
-    answer.then(forget, forget)
     return answer as never
   }
   const answered = async (): Promise<void> => {
-    if (open.size === 0) return
     let timer: ReturnType<typeof setTimeout> | undefined
     const enough = new Promise((resolve) => (timer = setTimeout(resolve, ANSWER_MS)))
     await Promise.race([Promise.allSettled(open), enough])
@@ -99,7 +108,7 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
   const connect = (request: GraphqlRequest, signal: AbortSignal): Promise<Response> =>
     post(`${url}/stream`, 'text/event-stream', request, signal)
   const own = (request: GraphqlRequest, sink: FollowSink): (() => void) =>
-    follow(connect, { ...options, answered }, request, sink)
+    follow(connect, { ...options, answered, watchToken }, request, sink)
   /** Of tabs with the same name; undefined where this client does not know for whom it asks. */
   const nameOf = async (): Promise<string | undefined> => {
     const reader = options.token === undefined ? null : (await tokenOf())?.readerId
@@ -123,7 +132,7 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
     const given = sink as unknown as GraphqlSink
     if (options.share !== true || request.variables?.lastEventId === undefined) return own(request, given)
     const control = new AbortController()
-    const end = share(own, nameOf, request, inTurn(given, control.signal))
+    const end = share(own, nameOf, request, { ...inTurn(given, control.signal), state: options.onState })
     return () => {
       control.abort()
       end()

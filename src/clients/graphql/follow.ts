@@ -13,11 +13,15 @@ type Connect = (request: GraphqlRequest, signal: AbortSignal) => Promise<Respons
 interface Options extends Pick<GraphqlClientOptions, 'token' | 'reload' | 'onState' | 'onError'> {
   /** Settles when the page's requests of this moment are answered. */
   answered: () => Promise<void>
+  /** Returns what tells whether the token of this moment is about to expire. */
+  watchToken: () => () => boolean
 }
 
 export interface FollowSink extends GraphqlSink {
   /** The subscription goes on from this position, to which the page has loaded its data again. */
   reloaded?: (position: number) => unknown
+  /** In the place of the client's own `onState`. */
+  state?: GraphqlClientOptions['onState']
   /** The connection was heard, if only by a heartbeat. */
   alive?: () => unknown
 }
@@ -38,7 +42,8 @@ const isTooOld = ({ errors = [] }: GraphqlResult): boolean => JSON.stringify(err
  * function that ends it.
  */
 export function follow(connect: Connect, options: Options, request: GraphqlRequest, sink: FollowSink): () => void {
-  const { token, reload, onState, onError = console.warn, answered } = options
+  const { token, reload, onError = console.warn, answered, watchToken } = options
+  const { state: onState = options.onState } = sink
   const control = new AbortController()
   const { signal } = control
   let position = request.variables?.lastEventId as string | number | undefined
@@ -98,6 +103,7 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
       }
       call(() => onState?.('open', request))
       const openedAt = Date.now()
+      const isExpiring = watchToken()
       for await (const [name, data] of frames(answer)) {
         clearTimeout(silence)
         silence = setTimeout(end, SILENCE_MS)
@@ -106,6 +112,8 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
         if (name === 'next' && !(await hear(JSON.parse(data) as GraphqlResult))) return false
         // The service may accept a connection, and break it off before its first event.
         if (name === 'next' || Date.now() - openedAt > STEADY_MS) failures = 0
+        // The service would cut it off, which is a failure to the browser.
+        if (isExpiring()) return false
       }
       throw new Error('the subscription was lost')
     } finally {

@@ -6,9 +6,14 @@ import { type FollowSink, positionOf } from './follow.ts'
 
 type Follow = (request: GraphqlRequest, sink: FollowSink) => () => void
 
-/** What the leader tells: that it is at a position, or a result that leads from `at` on. */
+type State = Parameters<NonNullable<FollowSink['state']>>[0]
+/**
+ * What the leader tells: the state of its connection, and that it is at a position, or a result
+ * that leads from `at` on.
+ */
 interface Told {
-  at: number
+  state: State | undefined
+  at?: number
   result?: GraphqlResult
 }
 
@@ -23,7 +28,7 @@ export function share(
   follow: Follow,
   nameOf: () => Promise<string | undefined>,
   request: GraphqlRequest,
-  sink: GraphqlSink,
+  sink: GraphqlSink & Pick<FollowSink, 'state'>,
 ): () => void {
   const control = new AbortController()
   const { signal } = control
@@ -39,9 +44,17 @@ export function share(
   let stopOwn: (() => void) | undefined
   let channel: BroadcastChannel | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
+  /** The state of the connection by which this tab gets its events. */
+  let state: State | undefined
 
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
-  const tell = (told: Told | null): void => channel?.postMessage(told)
+  const tell = (told: Omit<Told, 'state'> | null): void => channel?.postMessage(told && { ...told, state })
+  const report = (now: State | undefined): void => {
+    if (now === undefined || now === state) return
+    state = now
+    if (isLeader) tell({})
+    sink.state?.(now, request)
+  }
   const end = (): void => {
     control.abort()
     clearTimeout(timer)
@@ -77,6 +90,7 @@ export function share(
       next: take,
       reloaded,
       alive,
+      state: report,
       error: (error) => (end(), sink.error(error)),
       complete: () => (end(), sink.complete()),
     })
@@ -101,12 +115,15 @@ export function share(
       return
     }
     if (told === null) return
-    isLed = true
-    later(SILENCE_MS, followUnled)
-    leaderAt = Math.max(told.at, told.result === undefined ? 0 : (positionOf(told.result) ?? 0))
-    if (position < told.at) followAlone()
-    else if (told.result !== undefined) take(told.result)
-    else stopIfCaughtUp()
+    if (told.at !== undefined) {
+      isLed = true
+      later(SILENCE_MS, followUnled)
+      leaderAt = Math.max(told.at, positionOf(told.result ?? {}) ?? 0)
+      if (position < told.at) followAlone()
+      else if (told.result !== undefined) take(told.result)
+      else stopIfCaughtUp()
+    }
+    if (stopOwn === undefined) report(told.state)
   }
   const begin = async (): Promise<void> => {
     const { lastEventId: _own, ...variables } = request.variables ?? {}

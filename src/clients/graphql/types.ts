@@ -17,6 +17,8 @@ export interface GraphqlRequest {
   operationName?: string | undefined
   variables?: Readonly<Record<string, unknown>> | undefined
   extensions?: Readonly<Record<string, unknown>> | undefined
+  /** Of this request alone, such as an `Idempotency-Key`. */
+  headers?: Readonly<Record<string, string>> | undefined
 }
 
 export interface GraphqlResult<Data = Record<string, unknown>> {
@@ -52,7 +54,10 @@ export interface GraphqlClientOptions {
   reload?: ((request: GraphqlRequest) => Awaitable<string>) | undefined
   /** Whether the tabs of a browser share one connection for each subscription. False by default. */
   share?: boolean | undefined
-  /** Called when a subscription is connecting, also again, and when it is open. */
+  /**
+   * Called when a subscription is connecting, also again, and when it is open. With `share` it
+   * tells the state of the connection that the tabs have together.
+   */
   onState?: ((state: 'connecting' | 'open', request: GraphqlRequest) => unknown) | undefined
   /** Called with each failure after which a subscription tries again; `console.warn` by default. */
   onError?: ((error: unknown) => unknown) | undefined

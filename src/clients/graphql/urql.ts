@@ -36,13 +36,12 @@ interface Page {
   nodes: string[]
 }
 
-function pagesOf(cache: Cache, owner: string, field: string, parentId: unknown): Page[] {
+function pagesOf(cache: Cache, owner: string, field: string): Page[] {
   const pages: Page[] = []
   for (const { fieldName, fieldKey, arguments: args } of cache.inspectFields(owner)) {
     const key = cache.resolve(owner, fieldKey) as string | undefined
     // Replies may also be read by the discussion.
-    const isOther = field === 'comments' && args?.parentId != null && args.parentId !== parentId
-    if (fieldName !== field || key === undefined || isOther) continue
+    if (fieldName !== field || key === undefined || args?.parentId != null) continue
     const info = cache.resolve(key, 'pageInfo') as string
     pages.push({
       key,
@@ -84,7 +83,7 @@ export function applyEvent(cache: Cache, data: CommentChange): void {
     const owner = cache.keyOfEntity(object)
     const own = cache.keyOfEntity({ __typename: 'Comment', id: comment.id })
     if (owner === null || own === null) continue
-    for (const chain of chains(pagesOf(cache, owner, field, comment.parentId))) place(cache, chain, comment, own)
+    for (const chain of chains(pagesOf(cache, owner, field))) place(cache, chain, comment, own)
   }
 }
 
