@@ -7,11 +7,13 @@ import {
   type Reference,
 } from '@apollo/client'
 import { Observable, print } from '@apollo/client/utilities'
+import { parse } from 'graphql'
 
 import { send } from './send.ts'
 import type { GraphqlClient } from './types.ts'
 import {
   commentsOf,
+  isInView,
   listOf,
   placedBy,
   placeOf,
@@ -21,15 +23,20 @@ import {
   type Sort,
 } from './lists.ts'
 
+interface Context {
+  headers?: Record<string, string>
+  /** What Apollo's link for persisted queries sets. */
+  http?: { includeQuery?: boolean }
+}
+
 /** Sends all operations by `client`; subscriptions go on after their last event. */
 export const engagementLink = (client: GraphqlClient): ApolloLink =>
   new ApolloLink(
     ({ query, operationName, variables, extensions, operationType, getContext }) =>
       new Observable((observer) => {
-        // What Apollo's link for persisted queries sets.
-        const { includeQuery = true } = (getContext().http ?? {}) as { includeQuery?: boolean }
+        const { headers, http: { includeQuery = true } = {} } = getContext() as Context
         const text = includeQuery ? { query: print(query) } : {}
-        const request = { ...text, operationName, variables, extensions }
+        const request = { ...text, operationName, variables, extensions, headers }
         return send(client, operationType, request, observer as never)
       }),
   )
@@ -61,6 +68,16 @@ export const cacheConfig = {
   },
 } satisfies InMemoryCacheConfig
 
+const FIRST_REPLY = parse(
+  'fragment R on Comment { replies(sort: oldest) { nodes { id } pageInfo { hasNextPage endCursor } } }',
+)
+/** The list of a first reply, where no list was loaded: nothing else is in it. */
+const firstReply = (id: string): object => ({
+  __typename: 'CommentConnection',
+  nodes: [{ __typename: 'Comment', id }],
+  pageInfo: { __typename: 'PageInfo', hasNextPage: false, endCursor: null },
+})
+
 /**
  * Brings the lists in the cache up to an event of a discussion, or to a written comment: its `data`
  * as `{ comment, tombstones }`. Apollo Client itself stores the comments. The same event may be
@@ -74,10 +91,12 @@ export function applyEvent(cache: ApolloCache, data: CommentChange): void {
     const owner = cache.identify(object)
     const own = cache.identify({ __typename: 'Comment', id: comment.id })
     if (owner === undefined || own === undefined) continue
+    let isLoaded = false
     cache.modify({
       id: owner,
       fields: {
         [field]: (given, { readField, storeFieldName, toReference }) => {
+          isLoaded = true
           const list = given as Page
           // A list of replies that was read by the discussion.
           if (parentId == null && storeFieldName.includes('"parentId":"')) return list
@@ -91,6 +110,8 @@ export function applyEvent(cache: ApolloCache, data: CommentChange): void {
         },
       },
     })
+    if (isLoaded || comment.parent?.replyCount !== 1 || !isInView(comment)) continue
+    cache.writeFragment({ id: owner, fragment: FIRST_REPLY, data: { ...object, replies: firstReply(comment.id) } })
   }
 }
 

@@ -14,6 +14,8 @@ export interface ListedComment {
   status?: string
   replyCount?: number
   pinnedAt?: string | null
+  /** As a mutation or an event selects it. */
+  parent?: { replyCount?: number } | null
 }
 
 /** What an event's `data` has of comments, in the document of a subscription. */
@@ -46,7 +48,7 @@ export const placedBy = (read: (field: string) => unknown): ListedComment =>
   Object.fromEntries(['id', 'status', 'replyCount', 'pinnedAt'].map((field) => [field, read(field)])) as never
 
 /** Whether a comment is in the lists: an approved one, or a tombstone that has replies. */
-const isInView = ({ status, replyCount = 0 }: ListedComment): boolean => status === 'approved' || replyCount > 0
+export const isInView = ({ status, replyCount = 0 }: ListedComment): boolean => status === 'approved' || replyCount > 0
 
 /** A negative number where `a` stands before `b`: pinned comments do, the last pinned first. */
 function compare(a: ListedComment, b: ListedComment, sort: Sort): number {

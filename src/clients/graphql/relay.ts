@@ -4,6 +4,7 @@ import {
   Network,
   Observable,
   type GraphQLResponse,
+  type CacheConfig,
   type INetwork,
   type RecordProxy,
   type RecordSourceProxy,
@@ -14,21 +15,30 @@ import {
 import type { GraphqlClient, GraphqlRequest } from './types.ts'
 import { placedBy, placeOf, withAt, type Sort } from './lists.ts'
 
-const requestOf = ({ id, text, name }: RequestParameters, variables: Variables): GraphqlRequest => ({
+const requestOf = (
+  { id, text, name }: RequestParameters,
+  variables: Variables,
+  { metadata }: CacheConfig = {},
+): GraphqlRequest => ({
   ...(text === null ? { documentId: id ?? '' } : { query: text }),
   operationName: name,
   variables,
+  headers: metadata?.headers as GraphqlRequest['headers'],
 })
 
 /**
  * `new Environment({ network: engagementNetwork(client), … })`. Subscriptions go on after their
- * last event. With `persistConfig` it sends the ids of documents.
+ * last event. With `persistConfig` it sends the ids of documents. `metadata.headers` of a request's
+ * `cacheConfig` are further headers.
  */
 export const engagementNetwork = (client: GraphqlClient): INetwork =>
   Network.create(
-    (operation, variables) => client.query(requestOf(operation, variables)) as Promise<GraphQLResponse>,
-    (operation, variables) =>
-      Observable.create<GraphQLResponse>((sink) => client.subscribe(requestOf(operation, variables), sink as never)),
+    (operation, variables, options) =>
+      client.query(requestOf(operation, variables, options)) as Promise<GraphQLResponse>,
+    (operation, variables, options) =>
+      Observable.create<GraphQLResponse>((sink) =>
+        client.subscribe(requestOf(operation, variables, options), sink as never),
+      ),
   )
 
 /** A list of comments in the store. */
@@ -57,7 +67,20 @@ export function applyEvent(
     const list = parentId === null ? lists.comments : lists.replies
     const owner = store.get(parentId ?? String(comment.getValue('discussionId')))
     if (list !== undefined && owner != null) place(store, owner, list, comment)
+    if (lists.replies !== undefined && comment.getValue('replyCount') === 0) beginList(store, comment, lists.replies)
   }
+}
+
+/** The list of a comment without replies is empty. It need not be loaded to take the first one. */
+function beginList(store: RecordSourceProxy, owner: RecordProxy, { key, filters }: CommentList): void {
+  if (ConnectionHandler.getConnection(owner, key, filters) != null) return
+  const id = ConnectionHandler.getConnectionID(owner.getDataID(), key, filters)
+  const made = (name: string, type: string): RecordProxy => store.get(name) ?? store.create(name, type)
+  const pageInfo = made(`${id}:pageInfo`, 'PageInfo').setValue(false, 'hasNextPage').setValue(null, 'endCursor')
+  const list = made(id, 'CommentConnection').setLinkedRecords([], 'edges').setLinkedRecord(pageInfo, 'pageInfo')
+  // What @appendEdge counts by.
+  list.setValue(0, '__connection_next_edge_index')
+  owner.setLinkedRecord(list, `__${key}_connection`, filters)
 }
 
 function place(store: RecordSourceProxy, owner: RecordProxy, list: CommentList, comment: RecordProxy): void {
