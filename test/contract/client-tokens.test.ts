@@ -335,7 +335,6 @@ function reachable(): string[] {
 const EMPTY_FOR_CLIENTS = [
   'Comment.reports',
   'Reader.commentCounts',
-  'Reader.comments',
   'Reader.createdAt',
   'Reader.formerReaders',
 ]
@@ -379,6 +378,7 @@ test('a token reaches these fields alone: a new one belongs here only if the pub
     'Reader.avatarUrl',
     // Of the token's own reader alone.
     'Reader.ban',
+    'Reader.comments',
     'Reader.externalId',
     'Reader.id',
     'Reader.name',

@@ -191,10 +191,15 @@ class Side {
       const reactions = await service.call('GET', `/comments/${id}/reactions?limit=100`, { headers })
       single.push(json, { status: reactions.status, data: reactions.json.data })
     }
+    const own = []
+    for (const status of ['', '&status=approved', '&status=pending', '&status=deleted']) {
+      const at = `/readers/me/comments?limit=100&discussionId=${this.id}${status}`
+      own.push((await service.call('GET', at, { headers })).json)
+    }
     const page = (await service.call('GET', `/discussions/${this.id}`, { headers })).json
     const { commentCount, state } = page
     const byId = top.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    return this.#named({ lists, top: byId, single, commentCount, state })
+    return this.#named({ lists, top: byId, single, own, commentCount, state })
   }
 
   /** Ann sees nothing of what Mal has done since his ban. */

@@ -14,6 +14,7 @@ import {
   toComment,
   toPublicComment,
 } from './comment.ts'
+import { requireReader } from '../readers/readers.ts'
 import { authorsComment, seenByViewer, shadowIn } from './shadow.ts'
 
 /** The number of reactions of each type. */
@@ -34,14 +35,20 @@ export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
  * as a tombstone while it has replies in view.
  */
 async function commentFor(ctx: Ctx, row: CommentRow): Promise<Comment | null> {
-  const { actor, identity } = requireCaller(ctx)
-  const isOwn = identity !== null && row.authorExternalId === identity.externalId
+  const isHeld = row.status === 'pending' || row.status === 'rejected'
   // First: a publisher's backend may have a key that may moderate, and asks for its reader.
-  if (isOwn && row.status !== 'deleted') return authorsComment(ctx, row)
-  if (hasCapability(actor, 'moderate_content')) return seenByViewer(ctx, toComment(row))
+  if (isHeld && (await isViewers(ctx, row))) return authorsComment(ctx, row)
+  if (hasCapability(requireCaller(ctx).actor, 'moderate_content')) return seenByViewer(ctx, toComment(row))
   const shadow = await shadowIn(ctx, row.discussionId)
   if (!isInView(row) && shadow?.shown.has(row.id) !== true) return null
   return seenByViewer(ctx, toPublicComment(row))
+}
+
+/** Whether the asserted reader wrote it, or a reader who was merged into them. */
+async function isViewers(ctx: Ctx, { authorId, authorExternalId }: CommentRow): Promise<boolean> {
+  const { identity } = requireCaller(ctx)
+  if (identity === null || authorId === null) return false
+  return authorExternalId === identity.externalId || (await requireReader(ctx)).id === authorId
 }
 
 /**

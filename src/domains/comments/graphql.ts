@@ -13,7 +13,7 @@ import { reactionOfViewer } from '../reactions/read.ts'
 import { shownWith } from '../../graphql/shown-with.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import { RECORD_CAPABILITIES } from '../readers/records.ts'
-import { COUNTED_COMMENTS, countCommentsOfReader, listCommentsOfReader } from './by-reader.ts'
+import { COUNTED_COMMENTS, countCommentsOfReader, listCommentsOfReader, SEARCHED_COMMENTS } from './by-reader.ts'
 import type { ReaderCommentCounts } from './by-reader.ts'
 import * as changes from './history/edit.ts'
 import type { Comment } from './comment.ts'
@@ -126,15 +126,25 @@ builder.objectField(CommentRef, 'parent', (t) =>
   }),
 )
 
+const spaced = (count: number): string => count.toLocaleString('en').replace(',', ' ')
+
+const SEARCHED = `A page of one discussion or state looks through ${spaced(SEARCHED_COMMENTS)} of them: it may have fewer entries than asked for, or none, while hasNextPage is true.`
+
 builder.objectField(ReaderRef, 'comments', (t) =>
   t.connection({
     type: CommentRef,
-    ...shownWith('Their comments in any state, newest first.', RECORD_CAPABILITIES),
-    resolve: ({ id }, args, ctx) => listCommentsOfReader(ctx, id, args),
+    ...shownWith(`Their comments in any state, newest first. ${SEARCHED}`, RECORD_CAPABILITIES, {
+      except: '; the asserted reader sees their own',
+    }),
+    args: {
+      discussionId: t.arg.id({ description: 'Only comments of this discussion.' }),
+      status: t.arg({ type: CommentStatusEnum, description: 'Only comments in this state.' }),
+    },
+    resolve: (reader, args, ctx) => listCommentsOfReader(ctx, reader, args),
   }),
 )
 
-const COUNTED = `Of their newest ${COUNTED_COMMENTS.toLocaleString('en').replace(',', ' ')} comments`
+const COUNTED = `Of their newest ${spaced(COUNTED_COMMENTS)} comments`
 
 const ReaderCommentCountsRef = builder.objectRef<ReaderCommentCounts>('ReaderCommentCounts').implement({
   description: 'The newest comments of a reader by state.',

@@ -98,6 +98,22 @@ export const routes: readonly RouteDefinition[] = [
     }),
   },
   {
+    method: 'GET',
+    path: '/readers/me/comments',
+    summary: "List the asserted reader's comments",
+    description:
+      "Returns the asserted reader's comments in any state, newest first. A deleted one is a tombstone. A page of one discussion or state may be short, or empty, while hasMore is true.",
+    operation: `query ViewerComments($first: Int, $after: String, $discussionId: ID, $status: CommentStatus) {
+      viewer {
+        comments(first: $first, after: $after, discussionId: $discussionId, status: $status) {
+          ...CommentConnectionFields
+        }
+      }
+    }`,
+    status: 200,
+    answer: ({ viewer }: { viewer: { comments: RelayConnection } }) => listOf(viewer.comments),
+  },
+  {
     method: 'PATCH',
     path: '/comments/:commentId',
     summary: 'Update a comment',

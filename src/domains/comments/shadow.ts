@@ -4,7 +4,15 @@ import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { anyId, type Sql, statement } from '../../core/sql.ts'
 import { viewerInShadow } from '../readers/readers.ts'
-import { type Comment, type CommentRow, inShadow, selectComment, toAuthorsComment, toComment } from './comment.ts'
+import {
+  type Comment,
+  type CommentRow,
+  inShadow,
+  selectComment,
+  toAuthorsComment,
+  toComment,
+  toPublicComment,
+} from './comment.ts'
 
 // A reader who is banned in shadow sees their own comments as if they were public: in lists, counts
 // and by id. Other viewers cost nothing here.
@@ -107,16 +115,22 @@ function countsWith({ type, publicType }: OwnReaction, counts: Record<string, nu
 export async function asSeenInShadow(ctx: Ctx, shadow: Shadow, comments: readonly Comment[]): Promise<Comment[]> {
   const readerId = await viewerInShadow(ctx)
   if (readerId === null) return [...comments]
-  const ids = comments.map(({ id }) => id)
-  const rows = await selectOwn(ctx.app.db.query, requireCaller(ctx).tenant.id, readerId, ids)
-  const held = new Map(rows.map((row) => [row.commentId, row]))
-  return comments.map((comment) => {
-    const own = held.get(comment.id)
-    const adjusted = shadow.adjusted(comment)
-    if (own === undefined) return adjusted
-    return { ...adjusted, reactionCounts: countsWith(own, comment.reactionCounts), viewerReaction: own.type }
-  })
+  return Promise.all(
+    comments.map(async (comment) => {
+      const own = await loadOwn(ctx, comment.id, readerId)
+      const adjusted = shadow.adjusted(comment)
+      if (own === undefined) return adjusted
+      return { ...adjusted, reactionCounts: countsWith(own, comment.reactionCounts), viewerReaction: own.type }
+    }),
+  )
 }
+
+const loadOwn = perRequest<Id, OwnReaction | undefined, [Id]>(async (ctx, commentIds, readerId) => {
+  const { tenant } = requireCaller(ctx)
+  const rows = await selectOwn(ctx.app.db.query, tenant.id, readerId, [...new Set(commentIds)])
+  const held = new Map(rows.map((row) => [row.commentId, row]))
+  return commentIds.map((id) => held.get(id))
+})
 
 /** The counts of a comment's reactions for a reader who has reacted in shadow. */
 export async function countsInShadow(sql: Sql, tenantId: Id, id: Id, readerId: Id): Promise<Record<string, number>> {
@@ -137,3 +151,7 @@ export async function seenByViewer(ctx: Ctx, comment: Comment): Promise<Comment>
 /** A comment as its author sees it, who learns the truth once their ban is lifted. */
 export const authorsComment = async (ctx: Ctx, row: CommentRow): Promise<Comment> =>
   (await viewerInShadow(ctx)) === null ? toComment(row) : seenByViewer(ctx, toAuthorsComment(row))
+
+/** The same, and after its deletion what is left of it to everybody. */
+export const ownComment = (ctx: Ctx, row: CommentRow): Promise<Comment> =>
+  row.status === 'deleted' ? seenByViewer(ctx, toPublicComment(row)) : authorsComment(ctx, row)

@@ -142,7 +142,7 @@ export const seesRecords = (ctx: Ctx): boolean =>
   RECORD_CAPABILITIES.some((capability) => hasCapability(requireCaller(ctx).actor, capability))
 
 /** Whether the caller sees the reader's record: `all` of it, the reader's `own` part, or `none`. */
-async function sightOf(ctx: Ctx, reader: Reader): Promise<'all' | 'own' | 'none'> {
+export async function sightOf(ctx: Ctx, reader: Reader): Promise<'all' | 'own' | 'none'> {
   // First: a publisher's backend may have a key that may moderate, and asks for its reader.
   if ('isViewer' in reader) return 'own'
   if (seesRecords(ctx)) return 'all'

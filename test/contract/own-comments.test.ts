@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { SEARCHED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+
+type Headers = Record<string, string>
+type Comment = TestResponse['json']
+
+let service: TestService
+let plain: Headers
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  plain = { 'x-api-key': (await ok('POST', '/keys', { label: 'plain', capabilities: [] })).key }
+})
+afterAll(() => service.close())
+
+async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse['json']> {
+  const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
+  expect(answer.status, answer.text).toBeLessThan(300)
+  return answer.json
+}
+
+const post = (page: string, headers: Headers, more: object = {}): Promise<Comment> =>
+  ok('POST', `/discussions/by-external/${page}/comments`, { body: 'text', ...more }, headers)
+const newReader = (tenant: TestTenant = service) => tenant.as(`reader-${newId()}`)
+const newPage = () => `page-${newId()}`
+
+/** The list by REST, as a backend without capabilities asks for it. */
+const own = (headers: Headers, query = '') =>
+  ok('GET', `/readers/me/comments?${query}`, undefined, { ...plain, ...headers })
+const idsOf = async (headers: Headers, query = '') => (await own(headers, query)).data.map(({ id }: Comment) => id)
+const byId = (headers: Headers, id: string) =>
+  service.call('GET', `/comments/${id}`, { headers: { ...plain, ...headers } })
+
+const OWN = `query ($first: Int, $after: String, $discussionId: ID, $status: CommentStatus) {
+  viewer { comments(first: $first, after: $after, discussionId: $discussionId, status: $status) {
+    nodes { id status body } totalCount pageInfo { hasNextPage endCursor } } } }`
+
+const tokenOf = async (headers: Headers, body: object = {}): Promise<Headers> => ({
+  authorization: `Bearer ${(await ok('POST', '/client-tokens', body, headers)).token}`,
+})
+const codeOf = ({ json }: TestResponse): string | undefined => json.errors?.[0]?.extensions.code
+
+/** Comments of a reader in each state: oldest first. */
+async function inEachState(headers: Headers) {
+  const page = newPage()
+  const [approved, pending, rejected, deleted, answered] = [
+    await post(page, headers),
+    await post(page, headers),
+    await post(page, headers),
+    await post(page, headers),
+    await post(page, headers),
+  ]
+  await post(page, await newReader(), { parentId: answered.id })
+  await ok('POST', `/comments/${rejected.id}/reject`)
+  for (const { id } of [deleted, answered]) await ok('DELETE', `/comments/${id}`, undefined, headers)
+  await service.app.db.query(HOLD, [pending.id])
+  return { page, approved, pending, rejected, deleted, answered }
+}
+const HOLD = unnamed(`UPDATE comments SET status = 'pending' WHERE id = $1`)
+
+test("GET /readers/me/comments lists a reader's own in every state, newest first, each as GET /comments/{id}", async () => {
+  const ann = await newReader()
+  const { approved, pending, rejected, deleted, answered } = await inEachState(ann)
+  const { data, hasMore, nextCursor } = await own(ann)
+  expect(data.map(({ id, status, body }: Comment) => [id, status, body])).toEqual([
+    [answered.id, 'deleted', null],
+    [deleted.id, 'deleted', null],
+    [rejected.id, 'rejected', 'text'],
+    [pending.id, 'pending', 'text'],
+    [approved.id, 'approved', 'text'],
+  ])
+  expect([hasMore, nextCursor]).toEqual([false, null])
+  for (const comment of data) {
+    const { status, json } = await byId(ann, comment.id)
+    // A deleted comment without replies is in no other list.
+    if (comment.id === deleted.id) expect(status).toBe(404)
+    else expect(comment).toEqual(json)
+  }
+  // A key that may moderate asks for its reader, too.
+  expect((await ok('GET', '/readers/me/comments', undefined, ann)).data).toEqual(data)
+})
+
+test('status and discussionId keep only those', async () => {
+  const ann = await newReader()
+  const first = await inEachState(ann)
+  const second = await inEachState(ann)
+  for (const status of ['approved', 'pending', 'rejected'] as const) {
+    expect(await idsOf(ann, `status=${status}`)).toEqual([second[status].id, first[status].id])
+    const at = `status=${status}&discussionId=${first.approved.discussionId}`
+    expect(await idsOf(ann, at)).toEqual([first[status].id])
+  }
+  expect(await idsOf(ann, 'status=deleted&limit=1')).toEqual([second.answered.id])
+  expect(await idsOf(ann, 'status=withheld')).toEqual([])
+  expect(await idsOf(ann, `discussionId=${first.approved.discussionId}`)).toHaveLength(5)
+  for (const unknown of [newId(), 'nonsense']) {
+    const answer = await service.call('GET', `/readers/me/comments?discussionId=${unknown}`, { headers: ann })
+    expect(answer.json).toMatchObject({ status: 404, code: 'not_found' })
+  }
+})
+
+test('nobody else gets them: another reader, a key without identity, a key of another tenant', async () => {
+  const [ann, bob] = [await newReader(), await newReader()]
+  const { page, pending } = await inEachState(ann)
+  await post(page, bob)
+  expect(await idsOf(bob, `discussionId=${pending.discussionId}`)).not.toContain(pending.id)
+  const query = `query ($id: ID!) { comment(id: $id) { author { comments { nodes { id } } } } }`
+  const { approved } = await inEachState(ann)
+  const askedBy = async (headers: Headers) =>
+    (await service.graphql(query, { id: approved.id }, { ...plain, ...headers })).json.data.comment.author.comments
+  expect([await askedBy({}), await askedBy(bob)]).toEqual([null, null])
+  expect((await askedBy(ann)).nodes).toHaveLength(10)
+  const nobody = await service.call('GET', '/readers/me/comments', { headers: plain })
+  expect(nobody.json).toMatchObject({ code: 'identity_required' })
+  const tenant = await service.addTenant(`other-${newId()}`)
+  const key = { 'x-api-key': tenant.apiKey }
+  const eve = { ...key, ...(await newReader(tenant)) }
+  expect(await idsOf(eve)).toEqual([])
+  const foreign = await service.call('GET', `/readers/me/comments?discussionId=${pending.discussionId}`, {
+    headers: eve,
+  })
+  expect(foreign.json).toMatchObject({ status: 404, code: 'not_found' })
+})
+
+test('a client token lists those of its reader, in the discussions that it names alone', async () => {
+  const ann = await newReader()
+  const [named, other] = [await inEachState(ann), await inEachState(ann)]
+  const ask = async (token: Headers, variables: object = {}) => service.graphql(OWN, variables, token)
+  const listed = async (token: Headers, variables: object = {}) =>
+    (await ask(token, variables)).json.data.viewer.comments.nodes.map(({ id }: Comment) => id)
+  expect(await listed(await tokenOf(ann))).toHaveLength(10)
+  for (const body of [{ externalIds: [named.page] }, { discussionIds: [named.approved.discussionId] }]) {
+    const token = await tokenOf(ann, body)
+    expect(await listed(token)).toEqual(await idsOf(ann, `discussionId=${named.approved.discussionId}`))
+    expect(await listed(token, { status: 'pending' })).toEqual([named.pending.id])
+    expect(codeOf(await ask(token, { discussionId: other.approved.discussionId }))).toBe('not_found')
+    expect((await ask(token)).json.data.viewer.comments.totalCount).toBeNull()
+  }
+  const { json } = await ask(await tokenOf({}))
+  expect([json.data.viewer, json.errors[0].extensions.code]).toEqual([null, 'identity_required'])
+})
+
+test('a reader banned in shadow gets what is held as approved, also by status, and the truth afterwards', async () => {
+  const mal = await newReader()
+  const page = newPage()
+  const { author } = await post(page, mal)
+  await ok('POST', `/readers/${author.id}/ban`, { shadow: true })
+  const { id } = await post(page, mal)
+  await ok('PUT', `/comments/${id}/reaction`, { type: 'love' }, mal)
+  expect((await own(mal)).data[0]).toEqual((await byId(mal, id)).json)
+  expect((await own(mal)).data[0]).toMatchObject({ id, status: 'approved', viewerReaction: 'love' })
+  expect(await idsOf(mal, 'status=pending')).toEqual([])
+  expect(await idsOf(mal, 'status=approved')).toHaveLength(2)
+  // Moderators see the truth.
+  const { data } = await ok('GET', `/readers/${author.id}/comments`)
+  expect(data[0]).toMatchObject({ id, status: 'pending' })
+  await ok('POST', `/readers/${author.id}/unban`)
+  expect(await idsOf(mal, 'status=pending')).toEqual([id])
+})
+
+test('after a merge the reader who stays has both, under either name; after an erasure nobody has any', async () => {
+  const [ann, ben] = [await newReader(), await newReader()]
+  const [ofAnn, ofBen] = [await inEachState(ann), await inEachState(ben)]
+  await ok('POST', `/readers/${ofAnn.approved.author.id}/merge`, { into: ofBen.approved.author.id })
+  for (const headers of [ann, ben]) {
+    expect(await idsOf(headers, 'status=pending')).toEqual([ofBen.pending.id, ofAnn.pending.id])
+    for (const comment of (await own(headers, 'status=pending')).data)
+      expect((await byId(headers, comment.id)).json).toEqual(comment)
+  }
+  await ok('DELETE', `/readers/${ofBen.approved.author.id}`)
+  for (const headers of [ann, ben]) expect(await idsOf(headers)).toEqual([])
+})
+
+/** Writes beyond the limits of a reader. */
+const MANY = unnamed(
+  `INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status, created_at, depth)
+   SELECT c.tenant_id, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, c.discussion_id, c.author_id,
+     'old', '<p>old</p>', CASE WHEN n = 1 THEN 'rejected' ELSE 'approved' END::comment_status, c.created_at, 0
+   FROM comments c, generate_series(1, $2::int) n WHERE c.id = $1`,
+)
+
+test(`a filtered page looks through ${SEARCHED_COMMENTS} comments, and the next one goes on after them`, async () => {
+  const ann = await newReader()
+  const { id } = await post(newPage(), ann)
+  await service.app.db.query(MANY, [id, SEARCHED_COMMENTS])
+  const first = await own(ann, 'status=rejected')
+  expect([first.data, first.hasMore]).toEqual([[], true])
+  const second = await own(ann, `status=rejected&cursor=${first.nextCursor}`)
+  expect(second.data.map(({ body }: Comment) => body)).toEqual(['old'])
+  expect(second.hasMore).toBe(false)
+})
+
+test('pages have each comment once, while others are written and judged', async () => {
+  const ann = await newReader()
+  const page = newPage()
+  const ids: string[] = []
+  for (let n = 0; n < 7; n++) ids.unshift((await post(page, ann)).id)
+  const seen: string[] = []
+  let cursor = ''
+  do {
+    const { data, nextCursor } = await own(ann, `limit=2${cursor && `&cursor=${cursor}`}`)
+    seen.push(...data.map(({ id }: Comment) => id))
+    cursor = nextCursor ?? ''
+    await post(page, ann)
+    await ok('POST', `/comments/${data[0].id}/reject`)
+    await ok('DELETE', `/comments/${data.at(-1).id}`, undefined, ann)
+  } while (cursor !== '')
+  expect(seen).toEqual(ids)
+})
