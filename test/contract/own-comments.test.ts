@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
+import { loadStatements } from '../../src/build/statements.ts'
+import { LAST_ID, newId } from '../../src/core/ids.ts'
+import type { Statement } from '../../src/core/sql.ts'
 import { SEARCHED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
+import { explaining } from '../harness/costs.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -192,6 +195,20 @@ test(`a filtered page looks through ${SEARCHED_COMMENTS} comments, and the next 
   expect(second.data.map(({ body }: Comment) => body)).toEqual(['old'])
   expect(second.hasMore).toBe(false)
 })
+
+test.each(['generic', 'custom'] as const)(
+  'a page without filters reads the comments that it shows alone (%s plan)',
+  async (mode) => {
+    const ann = await newReader()
+    const { id, author } = await post(newPage(), ann)
+    const asked = (await loadStatements()).find(({ name }) => name === 'comments_by_reader') as Statement
+    await explaining(service.app.db, asked, mode, async ({ explain, sql }) => {
+      await sql(MANY, [id, 2 * SEARCHED_COMMENTS])
+      const { plan } = await explain([service.tenant.id, [author.id], LAST_ID, 21, null, null, false])
+      expect(plan).toMatch(/Index Scan .*comments_tenant_id_author_id_id_idx.* \(actual .* rows=2[12](\.00)? /)
+    })
+  },
+)
 
 test('pages have each comment once, while others are written and judged', async () => {
   const ann = await newReader()

@@ -63,6 +63,7 @@ export const cacheConfig = {
   typePolicies: {
     Discussion: { fields: { comments: pages('sort', 'parentId') } },
     Comment: { fields: { replies: pages('sort'), reactionGroups: { merge: false }, reactionCounts: { merge: false } } },
+    Reader: { fields: { comments: pages('discussionId', 'status') } },
     DiscussionCount: { keyFields: ['externalId'] },
     PublicSettings: { keyFields: [] },
   },

@@ -141,7 +141,11 @@ export const cacheConfig = {
     ...Object.fromEntries(WITHOUT_ID.map((name) => [name, () => null])),
     DiscussionCount: ({ externalId }: Data) => externalId as string,
   },
-  resolvers: { Discussion: { comments: relayPagination() }, Comment: { replies: relayPagination() } },
+  resolvers: {
+    Discussion: { comments: relayPagination() },
+    Comment: { replies: relayPagination() },
+    Reader: { comments: relayPagination() },
+  },
   updates: {
     Subscription: { discussionEvents: update },
     Mutation: { createComment: update, deleteComment: update },

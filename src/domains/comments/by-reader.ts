@@ -128,7 +128,7 @@ interface ReaderLevel {
   showsShadow: boolean
 }
 
-/** The comments of each of several readers in any state, newest first, those older than `before`. */
+/** Comments of each of several readers in any state, newest first, those older than `before`. */
 const listByReaders = (
   sql: Sql,
   tenantId: Id,
