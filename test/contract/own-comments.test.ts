@@ -180,7 +180,7 @@ test('after a merge the reader who stays has both, under either name; after an e
 /** Writes beyond the limits of a reader. */
 const MANY = unnamed(
   `INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status, created_at, depth)
-   SELECT c.tenant_id, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, c.discussion_id, c.author_id,
+   SELECT c.tenant_id, ('00000000-0000-7000-8000-' || lpad(to_hex(n + $3::int), 12, '0'))::uuid, c.discussion_id, c.author_id,
      'old', '<p>old</p>', CASE WHEN n = 1 THEN 'rejected' ELSE 'approved' END::comment_status, c.created_at, 0
    FROM comments c, generate_series(1, $2::int) n WHERE c.id = $1`,
 )
@@ -188,7 +188,7 @@ const MANY = unnamed(
 test(`a filtered page looks through ${SEARCHED_COMMENTS} comments, and the next one goes on after them`, async () => {
   const ann = await newReader()
   const { id } = await post(newPage(), ann)
-  await service.app.db.query(MANY, [id, SEARCHED_COMMENTS])
+  await service.app.db.query(MANY, [id, SEARCHED_COMMENTS, 0])
   const first = await own(ann, 'status=rejected')
   expect([first.data, first.hasMore]).toEqual([[], true])
   const second = await own(ann, `status=rejected&cursor=${first.nextCursor}`)
@@ -203,7 +203,7 @@ test.each(['generic', 'custom'] as const)(
     const { id, author } = await post(newPage(), ann)
     const asked = (await loadStatements()).find(({ name }) => name === 'comments_by_reader') as Statement
     await explaining(service.app.db, asked, mode, async ({ explain, sql }) => {
-      await sql(MANY, [id, 2 * SEARCHED_COMMENTS])
+      await sql(MANY, [id, 2 * SEARCHED_COMMENTS, SEARCHED_COMMENTS])
       const { plan } = await explain([service.tenant.id, [author.id], LAST_ID, 21, null, null, false])
       expect(plan).toMatch(/Index Scan .*comments_tenant_id_author_id_id_idx.* \(actual .* rows=2[12](\.00)? /)
     })
