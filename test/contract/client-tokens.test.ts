@@ -332,12 +332,7 @@ function reachable(): string[] {
 }
 
 /** Fields that a token reaches, and that tell it nothing without a capability. */
-const EMPTY_FOR_CLIENTS = [
-  'Comment.reports',
-  'Reader.commentCounts',
-  'Reader.createdAt',
-  'Reader.formerReaders',
-]
+const EMPTY_FOR_CLIENTS = ['Comment.reports', 'Reader.commentCounts', 'Reader.createdAt', 'Reader.formerReaders']
 
 test('a token reaches these fields alone: a new one belongs here only if the public may see it', () => {
   const own = reachable().filter((name) => /^(Comment|Discussion|Reader)\./.test(name))

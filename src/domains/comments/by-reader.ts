@@ -47,7 +47,7 @@ export async function listCommentsOfReader(
   })
   const found = rows.filter(({ isMatch }) => isMatch)
   if (found.length === 0 && args.discussionId != null) await loadDiscussion(ctx, args.discussionId)
-  const comments = await Promise.all(found.map((row) => (isOwn ? ownComment(ctx, row) : toComment(row))))
+  const comments = isOwn ? await Promise.all(found.map((row) => ownComment(ctx, row))) : found.map(toComment)
   const last = rows.findLast(({ isLast }) => isLast)
   const page = pageOf(comments, size, args, ({ id }) => encodeCursor('by-reader', id), isCut || last !== undefined)
   if (last === undefined || found.length > size) return page
