@@ -916,6 +916,6 @@ describe('in step with the service', () => {
 
   test("refusals use the service's texts", () => {
     for (const [code, refusal] of Object.entries(PROBLEMS))
-      expect(ERRORS[code as keyof typeof PROBLEMS]).toEqual(refusal)
+      expect(ERRORS[code as keyof typeof PROBLEMS]).toMatchObject(refusal)
   })
 })

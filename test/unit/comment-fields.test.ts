@@ -7,7 +7,7 @@ import { COLUMNS, newCommentSchema, SHOWN_COLUMNS, type ShownColumn } from '../.
 import { Prisma } from '../../src/generated/prisma/client.ts'
 import { ROOT } from '../harness/markdown.ts'
 
-const WIDGET = ['comment-view', 'actions', 'actions-view', 'panel-view', 'state']
+const WIDGET = ['views/comment-view', 'actions', 'views/actions-view', 'views/panel-view', 'state']
 
 /** The files of a client that show a comment, and the fields that it has no use for. */
 const CLIENTS: [client: string, files: readonly string[], without: readonly ShownColumn[]][] = [

@@ -132,7 +132,7 @@ function render(name: string, text: string): Asset {
       return isOutside && child.type.startsWith('link_') ? [] : [child]
     })
   })
-  const up = '../..'.repeat(name.replaceAll('\\', '/').split('/').length - 1)
+  const up = '../'.repeat(name.replaceAll('\\', '/').split('/').length - 1)
   const html = `<!doctype html>
 <html lang="en">
 <head>
