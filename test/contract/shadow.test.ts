@@ -37,6 +37,13 @@ const step: fc.Arbitrary<Step> = fc.record({
   target: fc.nat(20),
 })
 
+/** Mal deletes a comment from before his ban, which waits, with a reply that only he sees. */
+const BEHIND_A_TOMBSTONE: Step[] = (['reply', 'suspect', 'delete'] as const).map((kind) => ({
+  kind,
+  who: 'mal',
+  target: 0,
+}))
+
 const WAIT = { timeout: 10_000, interval: 5 }
 let pages = 0
 
@@ -256,6 +263,7 @@ test(
     })
     await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 6, maxLength: 24, size: 'max' }), hold), {
       numRuns: effort(40),
+      examples: [[BEHIND_A_TOMBSTONE]],
     })
   },
 )

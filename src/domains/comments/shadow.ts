@@ -51,6 +51,15 @@ const SHOWN = statement(
 const selectShown = (sql: Sql, tenantId: Id, readerId: Id, discussionIds: readonly Id[]): Promise<ShownKey[]> =>
   sql<ShownKey>(SHOWN, [tenantId, readerId, discussionIds])
 
+/** Whether a reader banned in shadow sees a comment as a tombstone that the public does not see. */
+export const isTombstoneInShadow = async (
+  sql: Sql,
+  tenantId: Id,
+  readerId: Id,
+  { id, discussionId }: Pick<Comment, 'id' | 'discussionId'>,
+): Promise<boolean> =>
+  (await selectShown(sql, tenantId, readerId, [discussionId])).some((shown) => shown.id === id && !shown.isOwn)
+
 /** What a viewer banned in shadow sees of a discussion, and the public does not. */
 export class Shadow {
   readonly shown: ReadonlyMap<Id, ShownKey>

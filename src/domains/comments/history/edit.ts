@@ -8,13 +8,13 @@ import { type Id, isId } from '../../../core/ids.ts'
 import type { Sql } from '../../../core/sql.ts'
 import { validate } from '../../../core/input/validate.ts'
 import { type Reader, requireReader } from '../../readers/readers.ts'
-import { audienceOf, changeComment, changeView, tellClassifiers } from '../change.ts'
+import { audienceOf, changeComment, type ChangeEvent, changeView, tellClassifiers } from '../change.ts'
 import { reviseComment, tombstoneComment, askClassifier, forgetClassifierRequest } from '../change-sql.ts'
 import { type Comment, type CommentRow, type CommentText, toComment } from '../comment.ts'
 import { bodySchema } from '../fields.ts'
 import { selectHistory } from './history-sql.ts'
 import { isInShadow, type LockedComment, peekComment } from '../locked.ts'
-import { authorsComment } from '../shadow.ts'
+import { authorsComment, isTombstoneInShadow } from '../shadow.ts'
 import { type Decision, decide, holdPolicy, type Judgement, holdReasonOf } from '../rules.ts'
 import { checkText } from '../text/text.ts'
 
@@ -150,8 +150,26 @@ export async function removeComment(ctx: Ctx, commentId: Id, { reader, mayModera
     }
     const audience = audienceOf(comment, deleted)
     const actor: EventActor = author === null ? { kind: 'moderator' } : readerActor(author)
-    return { comment: deleted, events: [{ type: 'comment_deleted', audience, actor }], tombstones }
+    const event = { type: 'comment_deleted', audience, actor } as const
+    const own = await ownTombstone(sql, tenant.id, comment, event)
+    return { comment: deleted, events: [event, ...own], tombstones }
   })
+}
+
+/**
+ * What an author banned in shadow is told of a deletion behind a tombstone that only they see,
+ * above replies of theirs: without their ban the tombstone would be public, and its deletion too.
+ */
+async function ownTombstone(
+  sql: Sql,
+  tenantId: Id,
+  comment: LockedComment,
+  event: ChangeEvent,
+): Promise<ChangeEvent[]> {
+  const { authorId, authorBan } = comment
+  if (event.audience !== 'tenant' || authorId === null || authorBan !== 'shadow' || isInShadow(comment)) return []
+  const isSeen = await isTombstoneInShadow(sql, tenantId, authorId, comment)
+  return isSeen ? [{ ...event, audience: 'own', recipientId: authorId }] : []
 }
 
 function requireAuthor(comment: LockedComment, reader: Reader): void {
