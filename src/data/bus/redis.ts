@@ -11,8 +11,8 @@ import { Subscriptions } from './subscriptions.ts'
  */
 const HEARTBEAT_MS = 2000
 
-/** A node of a cluster is away that has missed two pings. The last one may be on its way. */
-const MAX_UNANSWERED = 2
+/** A node of a cluster is away that has not answered since the heartbeat before the last. */
+const HEARTBEATS_AWAY = 2
 
 /** How long a caller waits for its subscription. */
 const SUBSCRIBE_MS = 1000
@@ -113,7 +113,7 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
     if (onSent !== undefined) void settled.then(onSent)
   }
   const heartbeat = setInterval(() => {
-    for (const watch of watches) watch.ask()
+    for (const watch of watches) watch.beat()
     subscriptions.repair()
     // Nothing else may be published for long.
     if (isMute) send(TRIAL, '')
@@ -159,8 +159,8 @@ const nodeOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 /** Pings the nodes of a client, and notes when each last answered. */
 function watchNodes(client: Redis | Cluster, onAnswer: () => void, onError: (error: Error) => void) {
   /**
-   * Pings that each node has been sent since it last answered. Not the time since then: a process
-   * that stood still has asked nothing.
+   * The heartbeats since each node last answered. Not the time since then: a process that stood
+   * still has asked nothing.
    */
   const unanswered = new Map<string, number>()
   /** A single connection has answered its last ping; a cluster has answered one since `ready`. */
@@ -196,14 +196,18 @@ function watchNodes(client: Redis | Cluster, onAnswer: () => void, onError: (err
   function askAll(): void {
     if (client.status !== 'ready') return
     if (client instanceof Redis) return ask(client, 'asks')
-    // One without a connection is asked nothing, and answers nothing.
-    for (const node of servingNodesOf(client)) unanswered.set(node, (unanswered.get(node) ?? 0) + 1)
     for (const connection of client.nodes('master')) ask(connection, 'asks')
     // These connections only listen, so they would never notice that a node has vanished.
     for (const connection of listenersOf(client)) ask(connection, 'listens')
   }
   return {
-    ask: askAll,
+    beat(): void {
+      // A node without a connection is asked nothing, and answers nothing.
+      if (client instanceof Cluster && client.status === 'ready') {
+        for (const node of servingNodesOf(client)) unanswered.set(node, (unanswered.get(node) ?? 0) + 1)
+      }
+      askAll()
+    },
     /** A single connection reports its own end. */
     isUp(): boolean {
       if (client.status !== 'ready' || !isAnswering) return false
@@ -211,7 +215,7 @@ function watchNodes(client: Redis | Cluster, onAnswer: () => void, onError: (err
       const nodes = servingNodesOf(client)
       for (const node of unanswered.keys()) if (!nodes.has(node)) unanswered.delete(node)
       for (const [connection, node] of failing) if (!nodes.has(node)) failing.delete(connection)
-      return failing.size === 0 && [...unanswered.values()].every((count) => count <= MAX_UNANSWERED)
+      return failing.size === 0 && [...unanswered.values()].every((count) => count < HEARTBEATS_AWAY)
     },
   }
 }
