@@ -282,16 +282,17 @@ describe('Reader', () => {
       expect(createdAt).toMatch(/^\d{4}-/)
       expect(rest).toEqual({ comments: { nodes: [{ id }] }, commentCounts: { total: 1 }, formerReaders: [] })
     }
-    // Readers learn that they are banned, and not why.
+    // Readers have their comments, and learn that they are banned, and not why.
     const own = await seen(id, { ...plain, ...(await service.as('banned')) })
-    expect(own).toEqual({ ...HIDDEN, ban: { bannedAt: expect.any(String), until: null, reason: null, shadow: false } })
+    const ban = { bannedAt: expect.any(String), until: null, reason: null, shadow: false }
+    expect(own).toEqual({ ...HIDDEN, ban, comments: { nodes: [{ id }] } })
   })
 
   test('does not tell a reader of their shadow ban, whatever the key may see', async () => {
     const { id, author } = await post('in-shadow', 'Text', 'shady')
     await service.call('POST', `/readers/${author.id}/ban`, { body: { reason: 'Spam', shadow: true } })
     const shady = await service.as('shady')
-    expect(await seen(id, { ...plain, ...shady })).toEqual(HIDDEN)
+    expect(await seen(id, { ...plain, ...shady })).toEqual({ ...HIDDEN, comments: { nodes: [{ id }] } })
     for (const headers of [plain, {}]) {
       const { json } = await service.graphql('{ viewer { id ban { until shadow } } }', {}, { ...headers, ...shady })
       expect(json.data.viewer).toEqual({ id: author.id, ban: null })
