@@ -6,9 +6,12 @@ import { createServer } from 'node:net'
 const PORTS = { from: 10_081, to: 30_000 }
 
 // Concurrent test files use separate ports: a port that is reserved for a process, or whose
-// process is down for a moment, is given to no other.
+// process is down for a moment, is given to no other. So do two runs of tests at once: the second
+// has TEST_RUN=1.
 const WORKERS = 64
-const worker = Number(process.env.VITEST_POOL_ID ?? 0) % WORKERS
+const RUNS = 2
+const run = Number(process.env.TEST_RUN ?? 0) % RUNS
+const worker = (Number(process.env.VITEST_POOL_ID ?? 0) + (run * WORKERS) / RUNS) % WORKERS
 const SLOTS = Math.floor((PORTS.to - PORTS.from) / WORKERS)
 let slot = Math.floor(Math.random() * SLOTS)
 
