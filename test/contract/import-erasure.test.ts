@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
 import { WITHOUT_FORMER } from '../../src/transfer/export/former.ts'
 import { importFile, type ImportReport } from '../../src/transfer/import/import.ts'
+import { deleteWaiting } from '../../src/transfer/import/imports-sql.ts'
 import { ImportStopped } from '../../src/transfer/import/run.ts'
 import type { Item } from '../../src/transfer/item.ts'
 import { BATCH_ITEMS } from '../../src/transfer/import/read-batches.ts'
@@ -291,6 +292,35 @@ describe('a reader who is erased', () => {
     )
     expect(rows.map(({ reason }) => reason)).toEqual(['reason 1', null, 'reason 3'])
   })
+})
+
+test.runIf(onServer)('an item that an erasure is changing waits no longer once it is taken', async () => {
+  const { tenant } = await addTenant()
+  const path = fileOf([reader('ann'), page('p'), ann('2', { parentId: '9' }), ...PADDING])
+  const controller = new AbortController()
+  const { signal } = controller
+  const onProgress = (): void => controller.abort()
+  const stopped = importFile(service.app, tenant.id, { source: 'jsonl', path }, { signal, onProgress })
+  await expect(stopped).rejects.toThrow(ImportStopped)
+  const { db } = service.app
+  const waiting = () =>
+    db.query<{ id: string; key: string }>(
+      unnamed('SELECT import_id AS id, key FROM import_waiting WHERE tenant_id = $1'),
+      [tenant.id],
+    )
+  const [item] = await waiting()
+  let taking: Promise<void> | undefined
+  await db.transaction(async (erasing) => {
+    await erasing(unnamed("UPDATE import_waiting SET item = 'null' WHERE tenant_id = $1"), [tenant.id])
+    taking = db.transaction((tx) => deleteWaiting(tx, tenant.id, item!.id, [item!.key]), 10_000)
+    const blocked = unnamed(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+         AND query LIKE '%DELETE FROM import_waiting%'`,
+    )
+    await vi.waitFor(async () => expect(await db.query(blocked)).toHaveLength(1))
+  })
+  await taking
+  expect(await waiting()).toEqual([])
 })
 
 const READERS = 400

@@ -1,5 +1,5 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { eachOf, type Prisma, type Sql, statement } from '../../core/sql.ts'
+import { type Prisma, type Sql, statement } from '../../core/sql.ts'
 import type { ReadItem } from './imported.ts'
 import { type Key, nameKey } from '../../domains/imports/keys.ts'
 import type { ImportFindings, TableUses, TransferCounts } from '../../domains/imports/report.ts'
@@ -233,11 +233,11 @@ export async function findWaiting(prisma: Prisma, tenantId: Id, importId: Id, ke
   return (await prisma.waitingImport.findUnique({ where })) as WaitedItem | null
 }
 
+// Not by `ctid`: an erasure may change a row meanwhile (`forgetReaderItems`), and it would stay.
 const DONE = statement(
   'delete_waiting_items',
-  // Nothing but the import itself writes what waits for it.
   `DELETE FROM import_waiting
-   WHERE ${eachOf('import_waiting', '$3::uuid[]', 'tenant_id = $1 AND import_id = $2 AND key = k.key')}`,
+   WHERE tenant_id = $1 AND import_id IS NOT DISTINCT FROM $2 AND key = ANY($3::uuid[])`,
 )
 
 export const deleteWaiting = async (sql: Sql, tenantId: Id, importId: Id, keys: readonly Key[]): Promise<void> => {
