@@ -22,6 +22,7 @@ type Edges = Page<unknown>['edges']
  * for under several names, and of what is computed.
  */
 class Budget {
+  readonly #ctx: Ctx
   left = MAX_ANSWER_BYTES - RESERVED_BYTES
   /**
    * Pages that have been taken without being measured, and the most bytes that they can have. Most
@@ -30,9 +31,13 @@ class Budget {
   #taken: { edges: Edges; plan: EdgePlan }[] = []
   #most = 0
 
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx
+  }
+
   /** Takes a page if it fits whatever its exact length is. */
   takesWhole(edges: Edges, plan: EdgePlan): boolean {
-    const most = this.#most + mostBytes(edges, plan)
+    const most = this.#most + mostBytes(this.#ctx, edges, plan)
     if (most > this.left) return false
     this.#most = most
     this.#taken.push({ edges, plan })
@@ -41,7 +46,7 @@ class Budget {
 
   /** Measures what has been taken without. */
   settle(): void {
-    for (const { edges, plan } of this.#taken) for (const edge of edges) this.left -= edgeBytes(edge, plan)
+    for (const { edges, plan } of this.#taken) for (const edge of edges) this.left -= edgeBytes(this.#ctx, edge, plan)
     this.#taken = []
     this.#most = 0
   }
@@ -52,7 +57,7 @@ const budgetsOf = ofRequest(() => new Map<unknown, Budget>())
 /** That of an answer: the events of a replay share one context, and each has an answer. */
 function budgetOf(ctx: Ctx, { rootValue }: GraphQLResolveInfo): Budget {
   const budgets = budgetsOf(ctx)
-  const budget = budgets.get(rootValue) ?? new Budget()
+  const budget = budgets.get(rootValue) ?? new Budget(ctx)
   budgets.set(rootValue, budget)
   return budget
 }
@@ -73,7 +78,7 @@ async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info:
   budget.settle()
   let kept = 0
   for (const edge of page.edges) {
-    const bytes = edgeBytes(edge, plan)
+    const bytes = edgeBytes(ctx, edge, plan)
     const isFirst = budget.left === MAX_ANSWER_BYTES - RESERVED_BYTES
     if (bytes > budget.left && !isFirst) break
     budget.left -= bytes
@@ -100,7 +105,7 @@ export async function takeNodes(
     if (ofType.some((node) => needsObjects(node, plan))) await findObjects(ofType, plan, ctx, info)
     budget.settle()
     const page = { fixed: 0, cursors: 0, nodes: [plan] }
-    for (const node of ofType) budget.left -= edgeBytes({ cursor: '', node }, page)
+    for (const node of ofType) budget.left -= edgeBytes(ctx, { cursor: '', node }, page)
   }
   if (budget.left >= 0 || found.length === 1) return
   throw invalid(
@@ -123,7 +128,7 @@ class BudgetPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
       }
     }
     return (source, args, ctx, info) => {
-      const found = foundFor(source, config.name)
+      const found = foundFor(ctx as Ctx, source, config.name)
       return found === undefined ? resolve(source, args, ctx, info) : found
     }
   }

@@ -90,6 +90,31 @@ test('reactions of concurrent readers are read together, and each sees their own
   expect(names.filter((name) => name === 'viewer_reactions').length).toBeLessThan(types.length)
 })
 
+test('GraphQL answers each of several concurrent readers with their own reactions, and others with none', async () => {
+  await post('grouped', 'text')
+  const { json } = await service.call('GET', '/discussions/by-external/grouped/comments')
+  const path = `/comments/${json.data[0].id}/reaction`
+  const types = ['like', null, 'love', null, 'like']
+  const readers = await Promise.all(types.map((_, n) => service.as(`grouped-${n}`)))
+  for (const [n, type] of types.entries()) {
+    if (type !== null) await service.call('PUT', path, { body: { type }, headers: readers[n] ?? {} })
+  }
+  const query = `{ discussion(by: { externalId: "grouped" }) {
+    comments { nodes { reactionGroups { type viewerHasReacted } } } } }`
+  const held = async (headers: Record<string, string>): Promise<string | null> => {
+    const { data } = (await service.graphql(query, {}, headers)).json
+    const groups: { type: string; viewerHasReacted: boolean }[] = data.discussion.comments.nodes[0].reactionGroups
+    return groups.find(({ viewerHasReacted }) => viewerHasReacted)?.type ?? null
+  }
+  // Their records are cached from here on.
+  for (const headers of readers) await held(headers)
+  const asked = [...readers, {}, ...readers, {}]
+  const names = await statementsOf(async () => {
+    expect(await Promise.all(asked.map(held))).toEqual([...types, null, ...types, null])
+  })
+  expect(names.filter((name) => name.startsWith('roots')).length).toBeLessThan(asked.length)
+})
+
 test('pages of several sizes and orders do not mix', async () => {
   await post('long', 'one')
   await post('long', 'two')

@@ -1,6 +1,6 @@
 import type { GraphQLField, GraphQLResolveInfo } from 'graphql'
 
-import type { Ctx } from '../../core/context.ts'
+import { type Ctx, ofRequest } from '../../core/context.ts'
 import type { EdgePlan, Plan } from '../plan.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -11,13 +11,13 @@ const NULL = 4
 
 /**
  * The objects that resolvers have loaded for measuring, so that the same resolvers need no second
- * query.
+ * query. Each request has its own: it may share a comment with requests of other readers, who have
+ * other reactions to it.
  */
-const found = new WeakMap<object, Map<string, unknown>>()
+const foundIn = ofRequest(() => new Map<unknown, Map<string, unknown>>())
 
 /** The objects loaded for this field of `source`; undefined if there are none. */
-export const foundFor = (source: unknown, name: string): unknown =>
-  typeof source === 'object' && source !== null ? found.get(source)?.get(name) : undefined
+export const foundFor = (ctx: Ctx, source: unknown, name: string): unknown => foundIn(ctx).get(source)?.get(name)
 
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null
 
@@ -34,6 +34,7 @@ export async function findObjects(
   info: GraphQLResolveInfo,
 ): Promise<void> {
   const sources = nodes.filter(isFields)
+  const found = foundIn(ctx)
   const find = async (source: Fields, { name, resolve }: GraphQLField<unknown, unknown>): Promise<unknown> => {
     // A failure recurs when the field is answered.
     const value: unknown = await Promise.resolve(resolve?.(source, {}, ctx, info)).catch(() => undefined)
@@ -66,29 +67,29 @@ interface Edge {
 }
 
 /** The most bytes that a page's edges can have in the answer: quicker than to measure them. */
-export function mostBytes(edges: readonly Edge[], plan: EdgePlan): number {
+export function mostBytes(ctx: Ctx, edges: readonly Edge[], plan: EdgePlan): number {
   let bytes = 0
-  for (const edge of edges) bytes += edgeBytes(edge, plan, mostOfText)
+  for (const edge of edges) bytes += edgeBytes(ctx, edge, plan, mostOfText)
   return bytes
 }
 
 /** Bytes of an edge in the answer. */
-export function edgeBytes(edge: Edge, { fixed, cursors, nodes }: EdgePlan, ofText = bytesOfText): number {
+export function edgeBytes(ctx: Ctx, edge: Edge, { fixed, cursors, nodes }: EdgePlan, ofText = bytesOfText): number {
   let bytes = cursors === 0 ? fixed : fixed + cursors * (edge.cursor.length + 2)
-  for (const plan of nodes) bytes += objectBytes(edge.node, plan, ofText)
+  for (const plan of nodes) bytes += objectBytes(ctx, edge.node, plan, ofText)
   return bytes
 }
 
 type BytesOf = (text: string) => number
 
-function objectBytes(value: unknown, plan: Plan, ofText: BytesOf): number {
+function objectBytes(ctx: Ctx, value: unknown, plan: Plan, ofText: BytesOf): number {
   if (!isFields(value)) return NULL
   let bytes = plan.fixed
   for (const name of plan.texts) bytes += valueBytes(value[name], ofText)
-  for (const { name } of plan.computed) bytes += valueBytes(foundFor(value, name), ofText)
+  for (const { name } of plan.computed) bytes += valueBytes(foundFor(ctx, value, name), ofText)
   for (const { field, plan: inner } of plan.objects) {
-    const held = value[field.name] ?? foundFor(value, field.name)
-    for (const each of listOf(held)) bytes += objectBytes(each, inner, ofText)
+    const held = value[field.name] ?? foundFor(ctx, value, field.name)
+    for (const each of listOf(held)) bytes += objectBytes(ctx, each, inner, ofText)
   }
   return bytes
 }
