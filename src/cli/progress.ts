@@ -83,18 +83,18 @@ const newBar = (format: string): cliProgress.SingleBar =>
 function showLines(): Shown {
   const print = (line: object): void => console.log(JSON.stringify(line))
   let last = -Infinity
-  let untold: Progress | undefined
+  let pending: Progress | undefined
   return {
     onProgress: (progress) => {
-      untold = progress
+      pending = progress
       if (performance.now() - last < LINE_MS) return
       last = performance.now()
-      untold = undefined
+      pending = undefined
       print({ progress })
     },
     onFinding: (kind, finding) => print({ [kind]: finding }),
     end: (report) => {
-      if (untold !== undefined) print({ progress: untold })
+      if (pending !== undefined) print({ progress: pending })
       return JSON.stringify({ report })
     },
     stop: () => undefined,

@@ -67,8 +67,8 @@ export const outputFields = <Parent extends Values>(
 ) =>
   Object.fromEntries(
     Object.entries(shape).map(([name, given]) => {
-      const { schema, isNullable, ...said } = bare(given)
-      const description = said.description + boundsOf(schema)
+      const { schema, isNullable, ...options } = bare(given)
+      const description = options.description + boundsOf(schema)
       const type = schema instanceof z.ZodObject ? outputType(schema) : kindOf(schema)
       return [name, t.field({ type, nullable: isNullable, description, resolve: (parent) => parent[name] as never })]
     }),
@@ -100,8 +100,8 @@ export const inputFields = <Shape extends Record<string, z.ZodType>>(
 ) =>
   Object.fromEntries(
     Object.entries(shape).map(([name, given]) => {
-      const { schema, ...said } = bare(given)
-      const description = said.description + boundsOf(schema)
+      const { schema, ...options } = bare(given)
+      const description = options.description + boundsOf(schema)
       const type = schema instanceof z.ZodObject ? inputType(schema) : kindOf(schema)
       return [name, t.field({ type, description, required: !isWrapped(given) })]
     }),

@@ -24,7 +24,7 @@ export interface Port {
 /** One process, as its parent sees it. */
 interface Member {
   readonly port: Port
-  readonly calls: Pick<Child, 'hear' | 'missed'> & { figures(): Promise<Figures> }
+  readonly calls: Pick<Child, 'receive' | 'missed'> & { figures(): Promise<Figures> }
   /** Whether messages were dropped for it, of which it has not been notified yet. */
   hasMissed: boolean
   readonly channels: Set<string>
@@ -100,7 +100,7 @@ export class Exchange {
       {
         post: (message) => port.send(message as object),
         on: (listener) => port.onMessage(listener),
-        eventNames: ['hear', 'missed'],
+        eventNames: ['receive', 'missed'],
         timeout: PATIENCE_MS,
       },
     )
@@ -124,8 +124,8 @@ export class Exchange {
   #publish(from: Member, news: readonly BusMessage[]): void {
     for (const member of this.#members) {
       if (member === from) continue
-      const heard = news.filter(([channel]) => member.channels.has(channel))
-      if (heard.length === 0) continue
+      const wanted = news.filter(([channel]) => member.channels.has(channel))
+      if (wanted.length === 0) continue
       // A process that hangs must not fill the memory of the parent.
       if (member.port.isFull()) {
         member.hasMissed = true
@@ -133,7 +133,7 @@ export class Exchange {
       }
       if (member.hasMissed) member.calls.missed()
       member.hasMissed = false
-      member.calls.hear(heard)
+      member.calls.receive(wanted)
     }
   }
 

@@ -47,12 +47,12 @@ type Calls<T> = {
 }
 
 export function openLink(): Link {
-  const heard = createMemoryBus()
+  const ownBus = createMemoryBus()
   const gapListeners = new Set<() => void>()
   let ownFigures = (): Promise<Figures> => Promise.resolve([])
   const parent: Calls<Parent> = createBirpc<Parent, Child>(
     {
-      hear: (news) => news.forEach(([channel, message]) => heard.publish(channel, message)),
+      receive: (news) => news.forEach(([channel, message]) => ownBus.publish(channel, message)),
       missed: () => gapListeners.forEach((listener) => listener()),
       figures: () => ownFigures(),
       ping: () => undefined,
@@ -83,7 +83,7 @@ export function openLink(): Link {
       return parent.listen(host, port)
     },
     leave: async () => void (await inTime(parent.leave(), PATIENCE.leave)),
-    bus: { ...spread(heard, parent), onGap },
+    bus: { ...spread(ownBus, parent), onGap },
     limits: createSharedLimits({
       isUp: () => process.connected,
       take: async (request) => {

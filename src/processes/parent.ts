@@ -74,16 +74,16 @@ export async function startParent(settings: Settings, log: Logger, uncaught: Unc
           if (!isStopping) void start(role, Math.min(pause * 2, PAUSE_MS.most)).then(resolve)
         }, pause)
       }
-      const ended = new Promise<boolean>((heard) => {
+      const ended = new Promise<boolean>((settle) => {
         child.once('exit', (code: number | null, signal: string | null) => {
           // A signal can end a process that has only just started.
-          heard(code === 0 || signal === 'SIGTERM' || signal === 'SIGINT')
+          settle(code === 0 || signal === 'SIGTERM' || signal === 'SIGINT')
           onEnd(code, signal)
         })
         // The machine has no resources for it.
         child.on('error', (err: Error) => {
           if (child.process.pid !== undefined) return
-          heard(false)
+          settle(false)
           onEnd(null, null, err)
         })
       })

@@ -48,7 +48,7 @@ export const isConnection = (message: unknown): boolean =>
 
 /** Calls of a parent to a process. */
 export interface Child {
-  hear(news: readonly BusMessage[]): void
+  receive(news: readonly BusMessage[]): void
   /** Messages of the bus were dropped, because this process was too slow. */
   missed(): void
   figures(): Promise<Figures>

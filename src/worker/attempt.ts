@@ -26,7 +26,11 @@ export async function attemptDelivery(
   const { settings } = await loadTenant(app, lease.tenantId)
   const policy = effectivePolicy(settings, lease.policy)
   const at = new Date()
-  const span = app.tracing?.begin('webhook attempt', { kind: 'client', link: lease.trace, attributes: told(lease) })
+  const span = app.tracing?.begin('webhook attempt', {
+    kind: 'client',
+    link: lease.trace,
+    attributes: attributesOf(lease),
+  })
   const { answer, headers, own } = await send(app, outbound, { lease, at, span }, policy.timeoutMs, signal)
   const error = failureOf(answer)
   if (answer.statusCode !== null) span?.set({ 'http.response.status_code': answer.statusCode })
@@ -69,7 +73,7 @@ interface Sending {
   span: Span | null | undefined
 }
 
-const told = ({ endpointId, deliveryId, eventType, attemptCount }: Lease): Attributes => ({
+const attributesOf = ({ endpointId, deliveryId, eventType, attemptCount }: Lease): Attributes => ({
   'http.request.method': 'POST',
   'webhook.endpoint.id': endpointId,
   'webhook.delivery.id': deliveryId,

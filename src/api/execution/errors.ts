@@ -54,14 +54,14 @@ export function responseErrorOf(refusal: ServiceError, requestId: string) {
 }
 
 /** Errors that are in their public form already. */
-const told = new WeakSet<GraphQLError>()
+const masked = new WeakSet<GraphQLError>()
 
 /**
  * The error as GraphQL clients get it: `code`, `status`, `errors` and `retryAfterSeconds` in
  * `extensions`.
  */
 export function toGraphQLError(error: unknown, { app, requestId }: Ctx): GraphQLError {
-  if (error instanceof GraphQLError && told.has(error)) return error
+  if (error instanceof GraphQLError && masked.has(error)) return error
   const refusal = toServiceError(error, app.log, { requestId })
   countRefusal(app, 'graphql', refusal.code)
   const { message, extensions } = responseErrorOf(refusal, requestId)
@@ -76,6 +76,6 @@ export function toGraphQLError(error: unknown, { app, requestId }: Ctx): GraphQL
     path: path ?? null,
     extensions,
   })
-  told.add(answer)
+  masked.add(answer)
   return answer
 }

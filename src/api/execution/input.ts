@@ -117,9 +117,9 @@ function checkScalar(type: GraphQLScalarType, value: unknown, check: Check): voi
     type.parseValue(value)
   } catch (error) {
     // Our scalars' own messages, or ours for GraphQL's scalars.
-    const said = error instanceof ServiceError ? error.extras.errors : undefined
-    if (said === undefined) fail(check, 'wrong_type', WRONG[type.name] ?? 'has the wrong type')
-    for (const { code, message } of said ?? []) fail(check, code, message)
+    const refusals = error instanceof ServiceError ? error.extras.errors : undefined
+    if (refusals === undefined) fail(check, 'wrong_type', WRONG[type.name] ?? 'has the wrong type')
+    for (const { code, message } of refusals ?? []) fail(check, code, message)
   }
 }
 

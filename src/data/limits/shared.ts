@@ -62,7 +62,7 @@ interface SharedBucket {
  */
 export function createSharedLimits(store: SharedLimitsOptions): Limits {
   const { now = () => performance.now() } = store
-  const untold = new Set<SharedBucket>()
+  const unsent = new Set<SharedBucket>()
   let timer: NodeJS.Timeout | undefined
   const bucketOf = createBuckets<SharedBucket>((kind, name, rate) => ({
     kind,
@@ -74,7 +74,7 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
     isTelling: false,
   }))
   function tell(shared: SharedBucket): void {
-    untold.delete(shared)
+    unsent.delete(shared)
     const { kind, name, rate, taken } = shared
     shared.taken = 0
     // Tokens that are taken while the store is down are not reported later.
@@ -90,8 +90,8 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
 
   function tellAll(): void {
     timer = undefined
-    for (const shared of untold) if (!shared.isTelling) tell(shared)
-    if (untold.size > 0) schedule()
+    for (const shared of unsent) if (!shared.isTelling) tell(shared)
+    if (unsent.size > 0) schedule()
   }
 
   const schedule = (): void => void (timer ??= setTimeout(tellAll, SETTLE_MS).unref())
@@ -108,7 +108,7 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
     shared.taken += tokens
     if (!shared.isTelling && now() - shared.toldAt >= SETTLE_MS) tell(shared)
     else {
-      untold.add(shared)
+      unsent.add(shared)
       schedule()
     }
   }

@@ -65,14 +65,14 @@ export async function eraseReader(ctx: Ctx, { readerId }: { readerId: Id }): Pro
   if (scope === undefined && isId(readerId)) await forgetFormer(ctx.app, tenant.id, readerId)
   const readerIds = await begin(ctx, readerId)
   if (scope === undefined) {
-    for (const id of readerIds) await goOn(ctx.app, tenant, id)
+    for (const id of readerIds) await continueErasure(ctx.app, tenant, id)
     return readerId
   }
   const app = ofTenant(ctx.app, tenant.id)
   for (const id of readerIds) {
     scope.erasedReaders.add(id)
     scope.effects.push(() =>
-      goOn(app, tenant, id).catch((err: unknown) =>
+      continueErasure(app, tenant, id).catch((err: unknown) =>
         log.warn({ err, readerId: id }, 'a worker will finish this erasure'),
       ),
     )
@@ -91,13 +91,18 @@ export async function finishErasure(app: App, signal: AbortSignal, now = new Dat
   const left = await sql.takeUpErasure(app.db.query, now, new Date(now.getTime() - ABANDONED_MS))
   if (left === undefined) return false
   const tenant = await loadTenant(app, left.tenantId)
-  await goOn(ofTenant(app, tenant.id), tenant, left.readerId, signal).catch((error: unknown) => {
+  await continueErasure(ofTenant(app, tenant.id), tenant, left.readerId, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
   return true
 }
 
-async function goOn(app: App, { id: tenantId, settings }: Tenant, readerId: Id, signal?: AbortSignal): Promise<void> {
+async function continueErasure(
+  app: App,
+  { id: tenantId, settings }: Tenant,
+  readerId: Id,
+  signal?: AbortSignal,
+): Promise<void> {
   const erasure = beginErasing({ app, tenantId, readerId, mode: settings.erasureMode, signal })
   try {
     for (let round = 0; round < MAX_ROUNDS; round++) {

@@ -45,7 +45,7 @@ export class QueueTopic {
   constructor(options: QueueTopicOptions) {
     this.#options = options
     const { bus, tenantId } = options
-    this.#listening = bus.subscribe(CHANNELS.queues(tenantId), this.#hear)
+    this.#listening = bus.subscribe(CHANNELS.queues(tenantId), this.#onChange)
     // Callers of `join` await it, and get its error.
     this.#listening.catch(() => undefined)
   }
@@ -73,7 +73,7 @@ export class QueueTopic {
 
   /** Reads the state for a new listener. If it has changed, the others get it too. */
   async prepare(): Promise<void> {
-    if ((await this.#read()) && this.#seats.size > 1) this.#hear()
+    if ((await this.#read()) && this.#seats.size > 1) this.#onChange()
   }
 
   /** Reads the state, and sends it to all who do not have it yet. */
@@ -93,7 +93,7 @@ export class QueueTopic {
     return true
   }
 
-  readonly #hear = (): void => {
+  readonly #onChange = (): void => {
     if (this.#seats.size === 0) return
     this.#timer ??= setTimeout(this.#act, Math.max(0, this.#actedAt + PACE_MS - performance.now())).unref()
   }
@@ -111,7 +111,7 @@ export class QueueTopic {
 export class QueueSeat implements Feed<QueueFrame> {
   /** The listener; null before it has started. */
   #live: Sink<QueueFrame> | null = null
-  #told: Batch<QueueFrame> | undefined
+  #sent: Batch<QueueFrame> | undefined
   readonly #topic: QueueTopic
 
   constructor(topic: QueueTopic) {
@@ -126,8 +126,8 @@ export class QueueSeat implements Feed<QueueFrame> {
   /** Sends the latest state, once. */
   tell(): void {
     const { latest } = this.#topic
-    if (this.#live === null || latest === undefined || latest === this.#told) return
-    this.#told = latest
+    if (this.#live === null || latest === undefined || latest === this.#sent) return
+    this.#sent = latest
     this.#live.deliver(latest)
   }
 

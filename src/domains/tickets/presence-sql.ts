@@ -13,14 +13,14 @@ const REPORT = statement(
      INSERT INTO stream_processes (id, seen_at) VALUES ($1, now())
      ON CONFLICT (id) DO UPDATE SET seen_at = now() RETURNING xmax = 0 AS is_new
    ),
-   said AS (SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::int[]) AS c(tenant_id, discussion_id, streams)),
+   reported AS (SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::int[]) AS c(tenant_id, discussion_id, streams)),
    ended AS (
-     DELETE FROM stream_counts c USING said s
+     DELETE FROM stream_counts c USING reported s
      WHERE s.streams = 0 AND c.tenant_id = s.tenant_id AND c.discussion_id = s.discussion_id AND c.process_id = $1
    ),
    put AS (
      INSERT INTO stream_counts (tenant_id, discussion_id, process_id, streams)
-     SELECT tenant_id, discussion_id, $1, streams FROM said WHERE streams > 0
+     SELECT tenant_id, discussion_id, $1, streams FROM reported WHERE streams > 0
      ON CONFLICT (tenant_id, discussion_id, process_id) DO UPDATE SET streams = excluded.streams
    )
    SELECT is_new AS "isNew" FROM alive`,

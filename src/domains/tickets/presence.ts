@@ -28,7 +28,7 @@ export class PresenceReporter {
   readonly #log: Logger
   readonly #hub: Pick<Hub, 'counts'>
   readonly #timer: NodeJS.Timeout
-  #said = new Map<string, StreamCount>()
+  #reported = new Map<string, StreamCount>()
   #reporting: Promise<void> = Promise.resolve()
 
   constructor({ db, log, hub }: { db: Db; log: Logger; hub: Pick<Hub, 'counts'> }) {
@@ -43,15 +43,15 @@ export class PresenceReporter {
   /** Never rejects: what fails is reported next time. */
   async report(): Promise<void> {
     const now = new Map(this.#hub.counts().map((count) => [`${count.tenantId}/${count.discussionId}`, count]))
-    if (now.size === 0 && this.#said.size === 0) return
-    const changed = [...now.values()].filter((count) => this.#said.get(keyOf(count))?.streams !== count.streams)
-    const ended = [...this.#said].flatMap(([key, count]) => (now.has(key) ? [] : [{ ...count, streams: 0 }]))
+    if (now.size === 0 && this.#reported.size === 0) return
+    const changed = [...now.values()].filter((count) => this.#reported.get(keyOf(count))?.streams !== count.streams)
+    const ended = [...this.#reported].flatMap(([key, count]) => (now.has(key) ? [] : [{ ...count, streams: 0 }]))
     try {
       if (now.size === 0) await forgetProcess(this.#db.query, this.processId)
       else if (await reportStreams(this.#db.query, this.processId, [...changed, ...ended])) {
         await reportStreams(this.#db.query, this.processId, [...now.values()])
       }
-      this.#said = now
+      this.#reported = now
     } catch (err) {
       this.#log.warn({ err }, 'the number of open streams could not be published')
     }
@@ -60,7 +60,7 @@ export class PresenceReporter {
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     await this.#reporting
-    if (this.#said.size > 0) await forgetProcess(this.#db.query, this.processId).catch(() => 'it ages by itself')
+    if (this.#reported.size > 0) await forgetProcess(this.#db.query, this.processId).catch(() => 'it ages by itself')
   }
 }
 
@@ -84,10 +84,10 @@ const loadPresence = perRequest<Id, Presence>(async (ctx, discussionIds) => {
     except: processId,
     maxAgeMs: MAX_AGE_MS,
   })
-  const told = new Map(others.map((row) => [row.discussionId, row]))
+  const byDiscussion = new Map(others.map((row) => [row.discussionId, row]))
   const now = new Date()
   return discussionIds.map((discussionId) => {
-    const other = told.get(discussionId)
+    const other = byDiscussion.get(discussionId)
     const own = hubOf(ctx.app).streamsOf({ tenantId: tenant.id, discussionId })
     return { streams: own + (other?.streams ?? 0), asOf: other?.asOf ?? now }
   })

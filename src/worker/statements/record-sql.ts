@@ -103,7 +103,7 @@ const RECORD = statement(
          ELSE v.total || ' attempts in a row have failed' END
      FROM verdict v
      WHERE e.tenant_id = v.tenant_id AND e.id = v.id
-   ), told AS (${insertAuditEntries(`
+   ), audited AS (${insertAuditEntries(`
      SELECT v.tenant_id, new_id(), 'system', NULL::uuid, n.action, 'webhook_endpoint', v.id::text, n.before, n.after,
        NULL::uuid, now()
      FROM verdict v CROSS JOIN LATERAL (

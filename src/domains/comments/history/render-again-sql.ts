@@ -38,7 +38,7 @@ const REPLACE = statement(
      FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[]) AS k (tenant_id, id, revision, body_html)
      WHERE c.tenant_id = k.tenant_id AND c.id = k.id AND c.revision = k.revision AND c.body IS NOT NULL
      RETURNING c.tenant_id
-   ), told AS (
+   ), announced AS (
      UPDATE tenants SET profile_version = profile_version + 1 WHERE id IN (SELECT tenant_id FROM changed)
    )
    SELECT count(*)::int AS changed FROM changed`,

@@ -37,12 +37,12 @@ export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderR
   const { scope, log } = ctx.app
   const stays = await begin(ctx.app, doerOf(ctx), input)
   if (scope === undefined) {
-    await goOn(ctx.app, tenant.id, input.readerId)
+    await continueMerge(ctx.app, tenant.id, input.readerId)
     return stays
   }
   const app = ofTenant(ctx.app, tenant.id)
   scope.effects.push(() =>
-    goOn(app, tenant.id, input.readerId).catch((err: unknown) =>
+    continueMerge(app, tenant.id, input.readerId).catch((err: unknown) =>
       log.warn({ err, readerId: input.readerId }, 'a worker will finish this merge'),
     ),
   )
@@ -66,7 +66,7 @@ export async function mergeReaderOf(root: App, tenantId: Id, from: string, into:
     throw new ServiceError('validation_failed', { detail })
   }
   const stays = await begin(app, { tenantId, actor: { kind: 'system', id: null } }, input)
-  await goOn(app, tenantId, input.readerId)
+  await continueMerge(app, tenantId, input.readerId)
   return stays
 }
 
@@ -80,7 +80,7 @@ const ABANDONED_MS = 60_000
 export async function finishMerge(app: App, signal: AbortSignal, now = new Date()): Promise<boolean> {
   const left = await sql.takeUpMerge(app.db.query, now, new Date(now.getTime() - ABANDONED_MS))
   if (left === undefined) return false
-  await goOn(ofTenant(app, left.tenantId), left.tenantId, left.readerId, signal).catch((error: unknown) => {
+  await continueMerge(ofTenant(app, left.tenantId), left.tenantId, left.readerId, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
   return true
@@ -162,7 +162,7 @@ function strongerBan<Ban extends sql.StoredBan>(from: Ban, into: Ban, now: Date)
 
 const endOf = ({ bannedUntil }: sql.StoredBan): number => bannedUntil?.getTime() ?? Infinity
 
-async function goOn(app: App, tenantId: Id, readerId: Id, signal?: AbortSignal): Promise<void> {
+async function continueMerge(app: App, tenantId: Id, readerId: Id, signal?: AbortSignal): Promise<void> {
   try {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const merge = await sql.findMerge(app.prisma, tenantId, readerId)
