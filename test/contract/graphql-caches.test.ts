@@ -69,7 +69,10 @@ const shownOf = (data: Data | null | undefined): Shown => {
     commentCount: discussion.commentCount,
     hasNextPage: discussion.comments.pageInfo.hasNextPage,
     comments: discussion.comments.nodes.map(({ id, status, replyCount, pinnedAt, reactionGroups }) => {
-      return { id, status, replyCount, pinnedAt: pinnedAt ?? null, counts: reactionGroups.map(({ count }) => count) }
+      const counts = reactionGroups.map(({ count }) => count)
+      // A list shows even its author a tombstone; by id, as in events, they see the comment's state.
+      const shown = status === 'rejected' || status === 'pending' ? 'withheld' : status
+      return { id, status: shown, replyCount, pinnedAt: pinnedAt ?? null, counts }
     }),
   }
 }
