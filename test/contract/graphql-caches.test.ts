@@ -62,6 +62,9 @@ type Data = NonNullable<
   (typeof DiscussionPage)['__apiType'] extends ((variables: never) => infer Result) | undefined ? Result : never
 >
 
+/** A list shows even its author a tombstone; by id, as in events, they see the comment's state. */
+const inList = (status: string): string => (status === 'rejected' ? 'withheld' : status)
+
 const shownOf = (data: Data | null | undefined): Shown => {
   const discussion = data?.discussion
   if (discussion == null) throw new Error('nothing is in the cache')
@@ -70,9 +73,7 @@ const shownOf = (data: Data | null | undefined): Shown => {
     hasNextPage: discussion.comments.pageInfo.hasNextPage,
     comments: discussion.comments.nodes.map(({ id, status, replyCount, pinnedAt, reactionGroups }) => {
       const counts = reactionGroups.map(({ count }) => count)
-      // A list shows even its author a tombstone; by id, as in events, they see the comment's state.
-      const shown = status === 'rejected' || status === 'pending' ? 'withheld' : status
-      return { id, status: shown, replyCount, pinnedAt: pinnedAt ?? null, counts }
+      return { id, status: inList(status), replyCount, pinnedAt: pinnedAt ?? null, counts }
     }),
   }
 }
@@ -237,7 +238,8 @@ function openRelay(client: GraphqlClient, place: Place): Page {
         commentCount,
         hasNextPage: comments.pageInfo.hasNextPage,
         comments: comments.edges.map(({ node: { id, status, replyCount, pinnedAt, reactionGroups } }) => {
-          return { id, status, replyCount, pinnedAt, counts: reactionGroups.map(({ count }) => count) }
+          const counts = reactionGroups.map(({ count }) => count)
+          return { id, status: inList(status), replyCount, pinnedAt, counts }
         }),
       }
     },
