@@ -32,7 +32,8 @@ interface SomeRows {
 }
 
 /**
- * A row of the caller's tenant by its id; null if there is none. `find` reads those of a request.
+ * Looks up a row of the caller's tenant by its id; null if there is none. `find` reads all rows
+ * that one request asks for.
  */
 export const rowPerRequest = <Row extends { id: Id }>(
   find: (ctx: Ctx, where: SomeRows) => Promise<readonly Row[]>,

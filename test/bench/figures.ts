@@ -122,7 +122,7 @@ export async function runBench(bench: () => Promise<void>): Promise<void> {
   if (count.lines === 0) throw new Error('it has printed nothing')
 }
 
-/** Prints a line. Throws where a figure in it is none: the bench has failed. */
+/** Prints a line. Throws if it has NaN or Infinity: the bench has failed. */
 export function print(line: string): void {
   if (/\b(?:NaN|Infinity|undefined|null)\b/.test(line)) throw new Error(`a figure is missing: ${line}`)
   const count = counts.getStore()

@@ -71,7 +71,7 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
   }
 }
 
-/** A discussion that has any number of streams, of the article `page`. Gives its id. */
+/** Makes the discussion of an article, on which any number of streams may open. Returns its id. */
 export async function followed(service: BenchService): Promise<string> {
   await call(service, 'PATCH', '/settings', {
     stream: { maxStreams: 1_000_000, maxStreamsPerTicket: 1_000_000, maxStreamsPerAddress: 1_000_000 },

@@ -164,7 +164,7 @@ test('a reader banned in shadow gets what is held as approved, also by status, a
   expect(await idsOf(mal, 'status=pending')).toEqual([id])
 })
 
-test('after a merge the reader who stays has both, under either name; after an erasure nobody has any', async () => {
+test('a merge gives the target the comments of both readers, under either name; an erasure leaves none', async () => {
   const [ann, ben] = [await newReader(), await newReader()]
   const [ofAnn, ofBen] = [await inEachState(ann), await inEachState(ben)]
   await ok('POST', `/readers/${ofAnn.approved.author.id}/merge`, { into: ofBen.approved.author.id })

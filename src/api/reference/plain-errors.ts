@@ -1,4 +1,4 @@
-// The first import of each program of `npm run generate`. An error that says what is missing is
+// Each program of `npm run generate` imports this first. An error that says what is missing is
 // shown by its message alone: its stack leads into the generator, not to what was forgotten.
 
 const BUGS = [TypeError, ReferenceError, RangeError, SyntaxError]

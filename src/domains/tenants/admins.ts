@@ -110,7 +110,8 @@ export function findMe(ctx: Ctx): SignedInAdmin {
 }
 
 /**
- * An admin's id and e-mail address; null if there is none. One statement serves all of a request.
+ * An admin's id and e-mail address; null if there is no such admin. One statement serves all that
+ * one request asks for.
  */
 export const findAdminOf = rowPerRequest<Pick<Admin, 'id' | 'email'>>((ctx, where) =>
   ctx.app.prisma.admin.findMany({ where, select: { id: true, email: true } }),
