@@ -62,9 +62,6 @@ type Data = NonNullable<
   (typeof DiscussionPage)['__apiType'] extends ((variables: never) => infer Result) | undefined ? Result : never
 >
 
-/** A list shows even its author a tombstone; by id, as in events, they see the comment's state. */
-const inList = (status: string): string => (status === 'rejected' ? 'withheld' : status)
-
 const shownOf = (data: Data | null | undefined): Shown => {
   const discussion = data?.discussion
   if (discussion == null) throw new Error('nothing is in the cache')
@@ -73,7 +70,7 @@ const shownOf = (data: Data | null | undefined): Shown => {
     hasNextPage: discussion.comments.pageInfo.hasNextPage,
     comments: discussion.comments.nodes.map(({ id, status, replyCount, pinnedAt, reactionGroups }) => {
       const counts = reactionGroups.map(({ count }) => count)
-      return { id, status: inList(status), replyCount, pinnedAt: pinnedAt ?? null, counts }
+      return { id, status, replyCount, pinnedAt: pinnedAt ?? null, counts }
     }),
   }
 }
@@ -239,7 +236,7 @@ function openRelay(client: GraphqlClient, place: Place): Page {
         hasNextPage: comments.pageInfo.hasNextPage,
         comments: comments.edges.map(({ node: { id, status, replyCount, pinnedAt, reactionGroups } }) => {
           const counts = reactionGroups.map(({ count }) => count)
-          return { id, status: inList(status), replyCount, pinnedAt, counts }
+          return { id, status, replyCount, pinnedAt, counts }
         }),
       }
     },

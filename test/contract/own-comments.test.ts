@@ -227,3 +227,57 @@ test('pages have each comment once, while others are written and judged', async 
   } while (cursor !== '')
   expect(seen).toEqual(ids)
 })
+
+test('a held comment with replies has its state to its author in every list, and is withheld to others', async () => {
+  const [ann, bob] = [await newReader(), await newReader()]
+  const page = newPage()
+  const root = await post(page, bob)
+  const [pending, rejected] = [await post(page, ann), await post(page, ann, { parentId: root.id })]
+  for (const { id } of [pending, rejected]) await post(page, bob, { parentId: id })
+  await ok('POST', `/comments/${rejected.id}/reject`)
+  // As after enough reports.
+  await service.app.db.query(HOLD, [pending.id])
+  const path = `/discussions/by-external/${page}/comments?replies=1`
+  const askedBy = (headers: Headers) => service.call('GET', path, { headers: { ...plain, ...headers } })
+  const byRest = async (headers: Headers): Promise<Comment[]> => {
+    const { data } = (await askedBy(headers)).json
+    return data.flatMap(({ replies, ...comment }: Comment) => [comment, ...replies.data])
+  }
+  const query = `query ($by: DiscussionBy!) { discussion(by: $by) {
+    comments { nodes { id status body replies { nodes { id status body } } } } } }`
+  const byGraphql = async (headers: Headers): Promise<Comment[]> => {
+    const { json } = await service.graphql(query, { by: { externalId: page } }, headers)
+    expect(json.errors).toBeUndefined()
+    return json.data.discussion.comments.nodes.flatMap(({ replies, ...one }: Comment) => [one, ...replies.nodes])
+  }
+  const token = await tokenOf(ann)
+  for (const listed of [await byRest(ann), await byGraphql({ ...plain, ...ann }), await byGraphql(token)]) {
+    expect(listed.find(({ id }) => id === pending.id)).toMatchObject({ status: 'pending', body: 'text' })
+    expect(listed.find(({ id }) => id === rejected.id)).toMatchObject({ status: 'rejected', body: 'text' })
+  }
+  for (const comment of await own(ann).then(({ data }) => data))
+    expect((await byRest(ann)).find(({ id }) => id === comment.id)).toEqual(comment)
+  for (const headers of [{ ...plain, ...bob }, plain])
+    for (const listed of [await byRest(headers), await byGraphql(headers)])
+      for (const { id } of [pending, rejected])
+        expect(listed.find((each) => each.id === id)).toMatchObject({ status: 'withheld', body: null })
+  const known = { ...ann, 'if-none-match': (await askedBy(ann)).headers.get('etag') ?? '' }
+  expect((await askedBy(known)).status).toBe(304)
+  await ok('POST', `/comments/${rejected.id}/approve`)
+  expect((await askedBy(known)).status).toBe(200)
+})
+
+test('a reader banned in shadow finds their own comment with replies once', async () => {
+  const [mal, bob] = [await newReader(), await newReader()]
+  const page = newPage()
+  const root = await post(page, bob)
+  const { id, author } = await post(page, mal, { parentId: root.id })
+  await post(page, bob, { parentId: id })
+  await ok('POST', `/readers/${author.id}/ban`, { shadow: true })
+  await ok('PATCH', `/comments/${id}`, { body: 'edited' }, mal)
+  const path = `/discussions/by-external/${page}/comments?replies=3`
+  const { data } = await ok('GET', path, undefined, { ...plain, ...mal })
+  expect(data[0]).toMatchObject({ id: root.id, replyCount: 1 })
+  expect(data[0].replies.data).toEqual([(await byId(mal, id)).json])
+  expect(data[0].replies.data[0]).toMatchObject({ status: 'approved', body: 'edited', replyCount: 1 })
+})

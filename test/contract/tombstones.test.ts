@@ -132,7 +132,26 @@ class Thread {
     for (const read of others) expect(sorted(await reachableBy(read))).toEqual(sorted(everything))
     await this.#checkCounts(everything)
     await this.#checkEach(everything)
+    await this.#checkOwn()
     return everything
+  }
+
+  /** An author finds their own comment in each list as by its id, also where others see a tombstone. */
+  async #checkOwn(): Promise<void> {
+    const headers = { ...plain, ...(await service.as(`ann-${this.#name}`)) }
+    const everything = await reachableBy(byRest(service, this.id, 'limit=100', headers))
+    for (const read of [
+      byRest(service, this.id, 'limit=2&sort=top', headers),
+      byGraphql(service, this.id, 'oldest', headers),
+    ]) {
+      expect(sorted(await reachableBy(read))).toEqual(sorted(everything))
+    }
+    const { json } = await service.call('GET', '/readers/me/comments?limit=100', { headers })
+    const own = new Map((json.data as Comment[]).map((comment) => [comment.id, comment]))
+    for (const [id, listed] of everything) {
+      expect((await service.call('GET', `/comments/${id}`, { headers })).json).toEqual(listed)
+      if (own.has(id)) expect(own.get(id)).toEqual(listed)
+    }
   }
 
   async #checkCounts(everything: ReadonlyMap<string, Comment>): Promise<void> {

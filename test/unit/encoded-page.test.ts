@@ -6,6 +6,7 @@ import { encodePage, personalPage } from '../../src/api/http/pages/encoded-page.
 const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constant('"viewerReaction":null'), fc.constant('\\"'))
 const comment = fc.record({
   id: fc.uuid(),
+  status: fc.constantFrom('approved', 'withheld'),
   body: text,
   reactionCounts: fc.dictionary(fc.string(), fc.nat()),
   viewerReaction: fc.constant(null),

@@ -252,7 +252,7 @@ export type CommentStatus =
   | 'pending'
   /** Rejected by a moderator. */
   | 'rejected'
-  /** The tombstone of a pending or rejected comment with replies in view. Moderators and the author get its state instead. */
+  /** The tombstone of a pending or rejected comment with replies in view. Its author gets its state instead, and so do moderators by its id. */
   | 'withheld'
 
 /** What the operation takes. */

@@ -94,6 +94,9 @@ export const COMMENT_FROM_ONE_BY_ONE = `comments c
 export const isInView = ({ status, replyCount }: Pick<CommentRow, 'status' | 'replyCount'>): boolean =>
   status === 'approved' || replyCount > 0
 
+/** Whether a comment waits for a moderator, or was rejected by one. */
+export const isHeld = ({ status }: Pick<CommentRow, 'status'>): boolean => status === 'pending' || status === 'rejected'
+
 /** SQL: whether a row of `comments` is in view, in the form that its partial indexes use. */
 export const inView = (comment: string): string => `(${comment}.status = 'approved' OR ${comment}.reply_count > 0)`
 

@@ -8,6 +8,7 @@ import { sharedReads } from '../../core/queues/shared-reads.ts'
 import {
   type Comment,
   type CommentRow,
+  isHeld,
   isInView,
   selectComment,
   selectComments,
@@ -35,13 +36,24 @@ export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
  * as a tombstone while it has replies in view.
  */
 async function commentFor(ctx: Ctx, row: CommentRow): Promise<Comment | null> {
-  const isHeld = row.status === 'pending' || row.status === 'rejected'
   // First: a publisher's backend may have a key that may moderate, and asks for its reader.
-  if (isHeld && (await isViewers(ctx, row))) return authorsComment(ctx, row)
+  const own = await heldForAuthor(ctx, row)
+  if (own !== null) return own
   if (hasCapability(requireCaller(ctx).actor, 'moderate_content')) return seenByViewer(ctx, toComment(row))
   const shadow = await shadowIn(ctx, row.discussionId)
   if (!isInView(row) && shadow?.shown.has(row.id) !== true) return null
   return seenByViewer(ctx, toPublicComment(row))
+}
+
+/** A pending or rejected comment for its author; null for any other comment, and for anyone else. */
+export const heldForAuthor = async (ctx: Ctx, row: CommentRow): Promise<Comment | null> =>
+  isHeld(row) && (await isViewers(ctx, row)) ? authorsComment(ctx, row) : null
+
+/** Whether one of these comments is a pending or rejected one of the asserted reader. */
+export async function hasOwnHeld(ctx: Ctx, ids: readonly Id[]): Promise<boolean> {
+  const rows = await Promise.all(ids.map((id) => loadRow(ctx, id)))
+  const own = await Promise.all(rows.map(async (row) => row && heldForAuthor(ctx, row)))
+  return own.some((comment) => comment != null)
 }
 
 /** Whether the asserted reader wrote it, or a reader who was merged into them. */

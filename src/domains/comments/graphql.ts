@@ -33,7 +33,7 @@ export const CommentStatusEnum = builder.enumType('CommentStatus', {
     deleted: { description: 'Deleted. It stays as a tombstone while it has replies in view.' },
     withheld: {
       description:
-        'The tombstone of a pending or rejected comment with replies in view. Moderators and the author get its state instead.',
+        'The tombstone of a pending or rejected comment with replies in view. Its author gets its state instead, and so do moderators by its id.',
     },
   },
 })

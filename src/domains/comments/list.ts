@@ -15,8 +15,8 @@ import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/queues/shared-reads.ts'
 import { cutKeys, isCut } from '../../core/sql.ts'
-import { type Comment, selectComments, toAuthorsComment, toPublicComment } from './comment.ts'
-import { getComment } from './comments.ts'
+import { type Comment, type CommentRow, isHeld, selectComments, toAuthorsComment, toPublicComment } from './comment.ts'
+import { getComment, heldForAuthor } from './comments.ts'
 import {
   type CommentSort,
   isShort,
@@ -27,7 +27,7 @@ import {
   listRootsOfEach,
   listShortRootsOfEach,
 } from './list-sql.ts'
-import { asSeenInShadow, type Shadow, shadowIn } from './shadow.ts'
+import { asSeenInShadow, isBesidePublic, type Shadow, shadowIn } from './shadow.ts'
 
 interface LevelArgs extends PageArgs {
   sort?: CommentSort | null | undefined
@@ -40,8 +40,9 @@ interface ListComments extends LevelArgs {
 
 /**
  * A page of one level of a discussion of the tenant: the roots, or the replies of `parentId`;
- * pinned ones first. Everyone gets the public form, moderators too: a key that may moderate often
- * fills public pages. One statement serves all discussions of a request that ask for their roots
+ * pinned ones first. Everyone gets the same comments in their public form, moderators too: a key
+ * that may moderate often fills public pages. Only the author sees more of a tombstone: their own
+ * comment, as by its id. One statement serves all discussions of a request that ask for their roots
  * with the same arguments. Throws `not_found`.
  */
 export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<Comment>> {
@@ -63,6 +64,8 @@ export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<C
 /** Part of one list of comments. */
 interface Listed {
   comments: Comment[]
+  /** The rows of those that are pending or rejected, by id: their authors see more of them. */
+  held: ReadonlyMap<Id, CommentRow>
   /** Whether further comments may follow. */
   isCut: boolean
 }
@@ -100,9 +103,10 @@ const readRoots = sharedReads<Id, Listed>({
   },
 })
 
-const listedOf = (rows: readonly ListedRow[]): Listed => ({
+const listedOf = (rows: readonly ListedRow[], isListCut = isCut(rows)): Listed => ({
   comments: rows.map(toPublicComment),
-  isCut: isCut(rows),
+  held: new Map(rows.filter(isHeld).map((row) => [row.id, row])),
+  isCut: isListCut,
 })
 
 /**
@@ -124,7 +128,10 @@ interface Place {
   parentId: Id | null
 }
 
-/** A page of what the public sees of a level, and of what a viewer banned in shadow sees beside. */
+/**
+ * A page of what the public sees of a level, with the viewer's own held comments as their author
+ * sees them, and with what a viewer banned in shadow sees beside.
+ */
 async function pageFor(
   ctx: Ctx,
   place: Place,
@@ -133,13 +140,24 @@ async function pageFor(
   args: PageArgs,
 ): Promise<Page<Comment>> {
   const shadow = await shadowIn(ctx, place.discussionId)
-  const { comments, isCut: isListCut } = shadow === null ? all : await withShadow(ctx, shadow, place, level, all)
+  const listed = shadow === null ? all : await withShadow(ctx, shadow, place, level, all)
   const cursor = cursorOf(level.sort)
-  if (shadow === null) return pageOf(comments, level.limit - 1, args, cursor, isListCut)
+  const { comments } = listed
+  const seen = await withOwnHeld(ctx, listed, shadow === null ? comments : await asSeenInShadow(ctx, shadow, comments))
+  if (seen === comments) return pageOf(comments, level.limit - 1, args, cursor, listed.isCut)
   // Cursors have the numbers by which the level is sorted.
   const sorted = new Map(comments.map((each) => [each.id, each]))
-  const adjusted = await asSeenInShadow(ctx, shadow, comments)
-  return pageOf(adjusted, level.limit - 1, args, (each) => cursor(sorted.get(each.id) ?? each), isListCut)
+  return pageOf(seen, level.limit - 1, args, (each) => cursor(sorted.get(each.id) ?? each), listed.isCut)
+}
+
+async function withOwnHeld(ctx: Ctx, { held }: Listed, comments: Comment[]): Promise<Comment[]> {
+  if (held.size === 0 || requireCaller(ctx).identity === null) return comments
+  return Promise.all(
+    comments.map(async (comment) => {
+      const row = held.get(comment.id)
+      return (row && (await heldForAuthor(ctx, row))) ?? comment
+    }),
+  )
 }
 
 async function withShadow(
@@ -147,12 +165,13 @@ async function withShadow(
   shadow: Shadow,
   { parentId }: Place,
   level: NestedLevel,
-  { comments, isCut: isListCut }: Listed,
+  { comments, held, isCut: isListCut }: Listed,
 ): Promise<Listed> {
   const last = isListCut ? comments.at(-1) : undefined
   const isBefore = orderOf(level.sort)
   const { after } = level
   const wanted = [...shadow.shown.values()]
+    .filter(isBesidePublic)
     .map((key) => ({ ...key, pinnedAt: null }))
     .filter((key) => key.parentId === parentId)
     .filter((key) => after === null || isBefore(after, key))
@@ -166,7 +185,8 @@ async function withShadow(
   )
   const own = rows.map((row) => (row.inShadow ? toAuthorsComment(row) : toPublicComment(row)))
   const merged = [...comments, ...own].sort((one, other) => (isBefore(placeIn(one), placeIn(other)) ? -1 : 1))
-  return { comments: merged.slice(0, level.limit), isCut: isListCut }
+  const all = new Map([...held, ...rows.filter(isHeld).map((row) => [row.id, row] as const)])
+  return { comments: merged.slice(0, level.limit), held: all, isCut: isListCut }
 }
 
 const placeIn = ({ id, pinnedAt, reactionCounts, replyCount }: Comment): LevelPlace => ({
@@ -190,7 +210,7 @@ const orderOf =
 
 type NestedLevel = Parameters<typeof listReplies>[3]
 
-const NONE: Listed = { comments: [], isCut: false }
+const NONE: Listed = { comments: [], held: new Map(), isCut: false }
 
 const loadReplies = perRequest<Comment, Listed, [NestedLevel]>(async (ctx, parents, level) => {
   const asked = unique(parents)
@@ -207,9 +227,9 @@ const loadReplies = perRequest<Comment, Listed, [NestedLevel]>(async (ctx, paren
 function byKey(rows: readonly ListedRow[], keys: readonly Id[], keyOf: (row: ListedRow) => Id | null): Map<Id, Listed> {
   const last = rows.at(-1)
   const cut = cutKeys<Id | null>(rows, keys, last === undefined ? undefined : keyOf(last))
-  const listed = new Map<Id | null, Comment[]>(keys.map((key) => [key, []]))
-  for (const row of rows) listed.get(keyOf(row))?.push(toPublicComment(row))
-  return new Map(keys.map((key) => [key, { comments: listed.get(key) ?? [], isCut: cut.has(key) }]))
+  const found = new Map<Id | null, ListedRow[]>(keys.map((key) => [key, []]))
+  for (const row of rows) found.get(keyOf(row))?.push(row)
+  return new Map(keys.map((key) => [key, listedOf(found.get(key) ?? [], cut.has(key))]))
 }
 
 const unique = (comments: readonly Comment[]): Comment[] => [

@@ -60,6 +60,9 @@ export const isTombstoneInShadow = async (
 ): Promise<boolean> =>
   (await selectShown(sql, tenantId, readerId, [discussionId])).some((shown) => shown.id === id && !shown.isOwn)
 
+/** Whether the public's list lacks it: one with replies stands there as a tombstone. */
+export const isBesidePublic = ({ replyCount }: ShownKey): boolean => replyCount === 0
+
 /** What a viewer banned in shadow sees of a discussion, and the public does not. */
 export class Shadow {
   readonly shown: ReadonlyMap<Id, ShownKey>
@@ -67,7 +70,8 @@ export class Shadow {
 
   constructor(keys: readonly ShownKey[]) {
     this.shown = new Map(keys.map((key) => [key.id, key]))
-    for (const { parentId } of keys) this.#replies.set(parentId, (this.#replies.get(parentId) ?? 0) + 1)
+    const beside = keys.filter(isBesidePublic)
+    for (const { parentId } of beside) this.#replies.set(parentId, (this.#replies.get(parentId) ?? 0) + 1)
   }
 
   /** How many comments more than the public they count. */

@@ -2,6 +2,7 @@ import type { RouteHandlerMethod } from 'fastify'
 import { print } from 'graphql'
 
 import { anonymous, type Ctx, hasCapability, requireCaller } from '../../../core/context.ts'
+import { hasOwnHeld } from '../../../domains/comments/comments.ts'
 import { findPageVersion } from '../../../domains/comments/history/version.ts'
 import { viewerReactions } from '../../../domains/reactions/read.ts'
 import { viewerInShadow } from '../../../domains/readers/readers.ts'
@@ -16,11 +17,12 @@ import { sendKept } from './kept-page.ts'
  * A part of each tag. Change it when pages of the same comments look different from a release on:
  * the clients' copies are then outdated, although no event has said so.
  */
-export const PAGE_RULE = 'tombstones of all comments with replies'
+export const PAGE_RULE = 'tombstones of all comments with replies, but for their authors'
 
 /**
  * Answers pages of a discussion's comments. The cache has the page without an identity; the
- * reader's own reactions are inserted.
+ * reader's own reactions are inserted. A page that shows a held comment of the reader is made for
+ * them alone.
  */
 export function servePages(route: Route, { read, run }: CompiledRoute): RouteHandlerMethod {
   const form = digest(`${PAGE_RULE} ${print(route.document)}`)
@@ -31,23 +33,30 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
     // First, because the assertion may bring a profile that the page shows.
     const inShadow = (await viewerInShadow(ctx)) !== null
     const found = await findPageVersion(ctx, variables)
+    const ownText = async (): Promise<string> => JSON.stringify((await run(ctx, variables)).body)
     // The operation reports the error itself.
-    if (found === null) return reply.type(JSON_TYPE).send(JSON.stringify((await run(ctx, variables)).body))
+    if (found === null) return reply.type(JSON_TYPE).send(await ownText())
     // Nobody else gets the page of a viewer banned in shadow.
-    if (inShadow) return sendTagged(request, reply, { text: JSON.stringify((await run(ctx, variables)).body) })
+    if (inShadow) return sendTagged(request, reply, { text: await ownText() })
     const { discussionId, version } = found
     return sendKept(request, reply, {
       key: `${tenant.id} ${discussionId} ${form} ${scopeOf(ctx, variables)} ${queryOf(variables)}`,
       version,
       type: JSON_TYPE,
       make: async () => encodePage((await run(anonymous(ctx), variables)).body),
-      personal: (page) => personal(ctx, page),
+      personal: async (page) =>
+        (await showsOwnHeld(ctx, page)) ? Buffer.from(await ownText()) : withReactions(ctx, page),
     })
   }
 }
 
-async function personal(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
-  const reacted = page.slots.filter(({ hasReactions }) => hasReactions).map(({ commentId }) => commentId)
+const idsOf = (slots: EncodedPage['slots']): string[] => slots.map(({ commentId }) => commentId)
+
+const showsOwnHeld = (ctx: Ctx, { slots }: EncodedPage): Promise<boolean> =>
+  hasOwnHeld(ctx, idsOf(slots.filter(({ isWithheld }) => isWithheld)))
+
+async function withReactions(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
+  const reacted = idsOf(page.slots.filter(({ hasReactions }) => hasReactions))
   return reacted.length === 0 ? page.bytes : personalPage(page, await viewerReactions(ctx, reacted))
 }
 

@@ -11,10 +11,13 @@ export interface EncodedPage {
 interface Slot {
   commentId: string
   hasReactions: boolean
+  /** Whether its author sees more of it. */
+  isWithheld: boolean
 }
 
 interface ListedComment {
   id: string
+  status: string
   reactionCounts: object
   viewerReaction: null
   replies?: List
@@ -35,8 +38,9 @@ export function encodePage(body: unknown): EncodedPage {
 
 /** In the order of the JSON: a comment's own fields come before its replies. */
 function slotsOf({ data }: List, slots: Slot[] = []): Slot[] {
-  for (const { id, reactionCounts, replies } of data) {
-    slots.push({ commentId: id, hasReactions: Object.keys(reactionCounts).length > 0 })
+  for (const { id, status, reactionCounts, replies } of data) {
+    const hasReactions = Object.keys(reactionCounts).length > 0
+    slots.push({ commentId: id, hasReactions, isWithheld: status === 'withheld' })
     if (replies !== undefined) slotsOf(replies, slots)
   }
   return slots
