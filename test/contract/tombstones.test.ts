@@ -136,7 +136,7 @@ class Thread {
     return everything
   }
 
-  /** An author finds their own comment in each list as by its id, also where others see a tombstone. */
+  /** An author finds their own comment in each list as by its id, not as a tombstone. */
   async #checkOwn(): Promise<void> {
     const headers = { ...plain, ...(await service.as(`ann-${this.#name}`)) }
     const everything = await reachableBy(byRest(service, this.id, 'limit=100', headers))

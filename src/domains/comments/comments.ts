@@ -45,7 +45,7 @@ async function commentFor(ctx: Ctx, row: CommentRow): Promise<Comment | null> {
   return seenByViewer(ctx, toPublicComment(row))
 }
 
-/** A pending or rejected comment for its author; null for any other comment, and for anyone else. */
+/** A pending or rejected comment as its author sees it; null for other comments and viewers. */
 export const heldForAuthor = async (ctx: Ctx, row: CommentRow): Promise<Comment | null> =>
   isHeld(row) && (await isViewers(ctx, row)) ? authorsComment(ctx, row) : null
 
