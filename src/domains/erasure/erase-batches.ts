@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 
 import type { App } from '../../core/context.ts'
+import { grouped } from '../../core/grouped.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import { tellModerators } from '../comments/change.ts'
@@ -9,7 +10,7 @@ import { lockDiscussionRow } from '../discussions/locks.ts'
 import { selectDiscussion } from '../discussions/row.ts'
 import type { ScrubbedEvent } from './scrub.ts'
 import { type NamingEvent, rewriteEvents, selectNamingEvents, type Stretch } from './scrub-sql.ts'
-import { type CommentLocation, hasTraces, type RowKind, selectRowsOf } from './sql.ts'
+import { hasTraces, type RowKind, selectRowsOf } from './sql.ts'
 
 /** Work in this process on all rows of a reader: an erasure, or a merge into another reader. */
 export interface ReaderWork {
@@ -70,24 +71,15 @@ export async function workThrough(
   handle: (sql: Sql, commentIds: readonly Id[]) => Promise<NewEvent[]>,
 ): Promise<boolean> {
   const places = await selectRowsOf(work.app.db.query, kind, work, work.batch)
-  for (const [discussionId, commentIds] of byDiscussion(places)) {
+  for (const [discussionId, ofDiscussion] of grouped(places, (place) => place.discussionId)) {
     await scrubPast(work, discussionId)
+    const commentIds = ofDiscussion.map(({ commentId }) => commentId)
     for (let n = 0; n < commentIds.length; n += work.maxRows) {
       const few = commentIds.slice(n, n + work.maxRows)
       await workIn(work, discussionId, (sql) => handle(sql, few))
     }
   }
   return places.length > 0
-}
-
-function byDiscussion(places: readonly CommentLocation[]): Map<Id, Id[]> {
-  const found = new Map<Id, Id[]>()
-  for (const { discussionId, commentId } of places) {
-    const ids = found.get(discussionId)
-    if (ids === undefined) found.set(discussionId, [commentId])
-    else ids.push(commentId)
-  }
-  return found
 }
 
 async function workIn(work: ReaderWork, discussionId: Id, handle: (sql: Sql) => Promise<NewEvent[]>): Promise<void> {

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 
 import type { App } from '../../core/context.ts'
+import { grouped } from '../../core/grouped.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { readOneInstant, type Sql } from '../../core/sql.ts'
 import { EXPORTED, type ExportedColumn } from '../../domains/comments/fields.ts'
@@ -159,10 +160,8 @@ const endpointItem = ({ description, discussionIds, policy, createdAt, ...row }:
 
 async function withFormer(sql: Sql, tenantId: Id, page: readonly rows.TenantExportReader[]): Promise<ReaderItem[]> {
   const ids = page.map(({ id }) => id)
-  const former = new Map<Id, rows.TenantExportFormerReader[]>()
-  for (const row of ids.length === 0 ? [] : await rows.selectFormer(sql, tenantId, ids)) {
-    former.set(row.readerId, [...(former.get(row.readerId) ?? []), row])
-  }
+  const found = ids.length === 0 ? [] : await rows.selectFormer(sql, tenantId, ids)
+  const former = grouped(found, ({ readerId }) => readerId)
   return page.map((row) => readerItem(row, former.get(row.id) ?? []))
 }
 
@@ -219,10 +218,8 @@ async function withRevisions(
   page: readonly rows.TenantExportComment[],
 ): Promise<CommentItem[]> {
   const edited = page.filter(({ revision, isErased }) => revision > 1 && !isErased).map(({ id }) => id)
-  const revisions = new Map<Id, rows.TenantExportRevision[]>()
-  for (const row of edited.length === 0 ? [] : await rows.selectRevisions(sql, tenantId, edited)) {
-    revisions.set(row.commentId, [...(revisions.get(row.commentId) ?? []), row])
-  }
+  const found = edited.length === 0 ? [] : await rows.selectRevisions(sql, tenantId, edited)
+  const revisions = grouped(found, ({ commentId }) => commentId)
   return page.map((row) => commentItem(row, revisions.get(row.id) ?? []))
 }
 

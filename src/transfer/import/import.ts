@@ -7,10 +7,9 @@ import { Pace } from '../../core/queues/pace.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
 import { foldTenant } from '../../domains/analytics/fold.ts'
 import { loadTenant } from '../../domains/tenants/tenants.ts'
-import type { Rules } from './check.ts'
 import type { Pairs } from '../csv.ts'
 import * as sql from './imports-sql.ts'
-import { type OnRead, SourceError } from '../item.ts'
+import { SourceError } from '../item.ts'
 import type { PageRule } from './pages.ts'
 import { patiently } from './retry.ts'
 import { type ReadBatch, readBatches } from './read-batches.ts'
@@ -73,9 +72,10 @@ export async function importFile(
 ): Promise<ImportReport> {
   return holdingImports(app, tenantId, async (signal) => {
     const stopped = AbortSignal.any([signal, ...(watching.signal === undefined ? [] : [watching.signal])])
-    const run = await begin(ofTenant(app, tenantId), tenantId, file, watching, stopped)
+    const unfinished = await sql.findUnfinished(app.prisma, tenantId, file.as ?? file.source, basename(file.path))
+    const run = await beginRun(ofTenant(app, tenantId), tenantId, file, { ...watching, signal: stopped }, unfinished)
     await run.pace
-      .keep(() => readAll(run, stopped))
+      .keep(() => readAll(run))
       .catch((error: unknown) => {
         throw withWhatStays(error, run)
       })
@@ -123,7 +123,8 @@ export async function holdingImports<T>(
 /** The server ends a transaction after 30 s without a statement. */
 const PING_MS = 5000
 
-interface Reading extends Run {
+/** A run that reads a file. */
+export interface Reading extends Run {
   file: ImportFile
   /** Whether it has no row yet: it is stored once something of the file was read. */
   isNew: boolean
@@ -131,60 +132,61 @@ interface Reading extends Run {
   items: number
 }
 
-async function begin(
+/** A run that has read nothing yet, of this interrupted import or of a new one. */
+export async function beginRun(
   app: App,
   tenantId: Id,
   file: ImportFile,
   watching: Watching,
-  signal: AbortSignal,
+  unfinished: sql.ImportRow | null = null,
 ): Promise<Reading> {
   const { settings } = await loadTenant(app, tenantId)
   const source = file.as ?? file.source
-  const fileName = basename(file.path)
   const now = new Date()
-  const unfinished = await sql.findUnfinished(app.prisma, tenantId, source, fileName)
   const importId = unfinished?.id ?? newId()
-  const startedAt = unfinished?.startedAt ?? now
   return {
     app,
     tenantId,
     importId,
     source,
-    startedAt,
+    startedAt: unfinished?.startedAt ?? now,
     maxDepth: settings.maxDepth,
-    signal,
+    signal: watching.signal,
     counts: unfinished?.counts ?? {},
     changed: { ...NO_FINDINGS, ...unfinished?.changed },
     pages: new Map(),
     file,
     isNew: unfinished === null,
-    salt: await saltOf(app, tenantId, importId),
-    rules: rulesOf(file, settings, now),
+    // The id of the tenant's first import, perhaps this one: it is random, visible only to admins,
+    // and permanent.
+    salt: (await sql.findFirstImport(app.prisma, tenantId)) ?? importId,
+    rules: {
+      source,
+      keepsIds: false,
+      settings,
+      authors: file.authors ?? new Map(),
+      page: file.page ?? null,
+      keepsQuery: file.keepsQuery ?? false,
+      addresses: file.addresses ?? new Map(),
+      now,
+    },
     watching,
-    pace: new Pace(app.db, signal),
+    pace: new Pace(app.db, watching.signal),
     refused: NO_FINDINGS,
     already: 0,
     items: 0,
   }
 }
 
-/**
- * The id of the tenant's first import, perhaps this one: it is random, visible only to admins, and
- * permanent.
- */
-export const saltOf = async (app: App, tenantId: Id, importId: Id): Promise<string> =>
-  (await sql.findFirstImport(app.prisma, tenantId)) ?? importId
-
-export const rulesOf = (file: ImportFile, settings: Rules['settings'], now: Date): Rules => ({
-  source: file.as ?? file.source,
-  keepsIds: false,
-  settings,
-  authors: file.authors ?? new Map(),
-  page: file.page ?? null,
-  keepsQuery: file.keepsQuery ?? false,
-  addresses: file.addresses ?? new Map(),
-  now,
-})
+/** The items of a run's file in batches. Throws ImportStopped, SourceError. */
+export async function* batchesOf({ file, rules, pace, salt, signal }: Reading): AsyncGenerator<ReadBatch> {
+  const read = { bytes: 0 }
+  const found = readSource(file.source, file.path, (bytes) => void (read.bytes = bytes), salt)
+  for await (const batch of readBatches(found, rules, file.source, pace, read)) {
+    if (signal?.aborted === true) throw new ImportStopped()
+    yield batch
+  }
+}
 
 /** What was used of the tables since they were read; null without tables. */
 export const tableUsesOf = ({ addresses, authors }: ImportFile): TableUses | null =>
@@ -192,14 +194,10 @@ export const tableUsesOf = ({ addresses, authors }: ImportFile): TableUses | nul
     ? null
     : { ...(addresses && { map: addresses.use() }), ...(authors && { authors: authors.use() }) }
 
-async function readAll(run: Reading, signal: AbortSignal): Promise<void> {
-  const read = { bytes: 0 }
-  const onRead: OnRead = (bytes) => void (read.bytes = bytes)
-  const found = readSource(run.file.source, run.file.path, onRead, run.salt)
+async function readAll(run: Reading): Promise<void> {
   let folding: Promise<void> = Promise.resolve()
   try {
-    for await (const batch of readBatches(found, run.rules, run.file.source, run.pace, read)) {
-      if (signal.aborted) throw new ImportStopped()
+    for await (const batch of batchesOf(run)) {
       if (run.isNew) await addImport(run)
       await run.pace.slice(async () => {
         await store(run, batch)
@@ -216,7 +214,7 @@ async function readAll(run: Reading, signal: AbortSignal): Promise<void> {
     await Promise.allSettled([folding])
   }
   await folding
-  await takeWaiting(run, signal)
+  await takeWaiting(run)
   await fold(run)
 }
 
@@ -230,7 +228,7 @@ async function addImport(run: Reading): Promise<void> {
 }
 
 async function store(run: Reading, { rows, own, changes, refused, already, items, bytes }: ReadBatch): Promise<void> {
-  note(run, refused)
+  note(run, 'refused', refused)
   run.already += already
   const isAudit = ({ row }: (typeof own)[number]): boolean => row.kind === 'audit'
   // Last, because settings bound the depth of threads, and audit entries refer to the other items.

@@ -51,7 +51,7 @@ async function storeOne(work: Work, placed: PlacedOwn<SettingsItem | EndpointIte
     return first === undefined ? error.message : `${row.kind}${first.pointer} ${first.message}`
   }
   if (row.kind === 'settings' && outcome === 'taken') {
-    if (work.isRehearsal !== true) announceChange(work.app, { kind: 'tenant', tenantId: work.tenantId })
+    announceChange(work.app, { kind: 'tenant', tenantId: work.tenantId })
     work.maxDepth = tenantSettings(row.settings).maxDepth
   }
   return outcome

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 
+import { grouped } from '../../core/grouped.ts'
 import type { Pace } from '../../core/queues/pace.ts'
 import { checkItem, type Rules } from './check.ts'
 import { WITHOUT_FORMER } from '../export/former.ts'
@@ -242,16 +243,6 @@ function pageByPage(rows: readonly ImportedItem[]): ImportedItem[] {
     ...pages.flatMap(([page, all]) => [...parentsFirst(all), ...(hung.get(page) ?? [])]),
     ...(hung.get(undefined) ?? []),
   ]
-}
-
-function grouped<Each, By>(all: readonly Each[], by: (each: Each) => By): Map<By, Each[]> {
-  const groups = new Map<By, Each[]>()
-  for (const each of all) {
-    const group = groups.get(by(each))
-    if (group === undefined) groups.set(by(each), [each])
-    else group.push(each)
-  }
-  return groups
 }
 
 /** When the first comment of each reader and discussion was written, as far as these items show. */

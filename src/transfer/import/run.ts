@@ -74,7 +74,7 @@ async function storeInHalves<Each extends { place: string; key?: Key }>(
   try {
     const { already, refused } = await patiently(run.signal, () => storeSome(items))
     run.already += already
-    note(run, refused)
+    note(run, 'refused', refused)
   } catch (error) {
     const code = refusedValue(error)
     const [first] = items
@@ -85,7 +85,8 @@ async function storeInHalves<Each extends { place: string; key?: Key }>(
       await storeInHalves(run, items.slice(half), storeSome)
       return
     }
-    note(run, [{ place: first.place, reason: `has a value that the database refuses (SQLSTATE ${code})` }])
+    const reason = `has a value that the database refuses (SQLSTATE ${code})`
+    note(run, 'refused', [{ place: first.place, reason }])
     if (first.key !== undefined) await deleteWaiting(run.app.db.query, run.tenantId, run.importId, [first.key])
   }
 }
@@ -99,7 +100,7 @@ function refusedValue(error: unknown): string | null {
   return typeof code === 'string' && /^(22|23|54)\w{3}$/.test(code) ? code : null
 }
 
-export function note(run: Run, refused: readonly ImportFinding[]): void {
-  run.refused = addFindings(run.refused, refused)
-  for (const finding of refused) run.watching.onFinding?.('refused', finding)
+export function note(run: Run, kind: 'refused' | 'changed', found: readonly ImportFinding[]): void {
+  run[kind] = addFindings(run[kind], found)
+  for (const finding of found) run.watching.onFinding?.(kind, finding)
 }

@@ -10,27 +10,27 @@ import { moveReason } from './threads.ts'
  * in the file. So each comment is taken before the items that wait for it. Comments that reply to
  * each other in a circle come last.
  */
-export async function takeWaiting(run: Run, signal: AbortSignal): Promise<void> {
+export async function takeWaiting(run: Run): Promise<void> {
   const { app, tenantId, importId } = run
   for (let after: Key | null = null; ;) {
     const limit = run.pace.sized(BATCH_ITEMS)
     const items = await sql.selectWaitingRoots(app.db.query, tenantId, importId, { after, limit })
     if (items.length === 0) break
     after = items.at(-1)?.key ?? null
-    await takeWaited(run, items, signal)
-    await takeBelow(run, keysOf(items), signal)
+    await takeWaited(run, items)
+    await takeBelow(run, keysOf(items))
   }
-  while (await breakCircle(run, signal)) continue
+  while (await breakCircle(run)) continue
 }
 
 /** Takes everything that waits for these comments, directly or indirectly. */
-async function takeBelow(run: Run, keys: readonly Key[], signal: AbortSignal): Promise<void> {
+async function takeBelow(run: Run, keys: readonly Key[]): Promise<void> {
   const { app, tenantId, importId } = run
   const stack = [keys]
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const limit = run.pace.sized(BATCH_ITEMS)
     const items = await sql.selectWaitingBelow(app.db.query, tenantId, importId, { keys: next, limit })
-    await takeWaited(run, items, signal)
+    await takeWaited(run, items)
     // Fewer than `limit` were all. Otherwise more may wait for these, or for those that were
     // taken.
     if (items.length === limit) stack.push(next, keysOf(items))
@@ -45,11 +45,10 @@ type Storing = (batch: ReadBatch) => Pick<ReadBatch, 'rows' | 'changes'>
 async function takeWaited(
   run: Run,
   items: readonly sql.WaitedItem[],
-  signal: AbortSignal,
   storing: Storing = (batch) => batch,
 ): Promise<void> {
   for (const { taken, batch } of checkAgain(run, items)) {
-    if (signal.aborted) throw new ImportStopped()
+    if (run.signal?.aborted === true) throw new ImportStopped()
     await run.pace.slice(async () => {
       await refuseWaited(run, taken, batch)
       const { rows, changes } = storing(batch)
@@ -92,14 +91,14 @@ async function refuseWaited(run: Run, items: readonly sql.WaitedItem[], { rows, 
   const fit = new Set(rows.map(({ key }) => key))
   const keys = keysOf(items).filter((key) => !fit.has(key))
   await sql.deleteWaiting(run.app.db.query, run.tenantId, run.importId, keys)
-  note(run, refused)
+  note(run, 'refused', refused)
 }
 
 /**
  * Moves a comment of a circle to the top level, and takes everything that waits for it. False if
  * nothing waits.
  */
-async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
+async function breakCircle(run: Run): Promise<boolean> {
   const { app, tenantId, importId } = run
   const found = topOf(await sql.selectPathUp(app.db.query, tenantId, importId))
   const item = found === null ? null : await sql.findWaiting(app.prisma, tenantId, importId, found.key)
@@ -109,8 +108,8 @@ async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
     rows: rows.map((row) => (row.kind === 'comment' ? { ...row, parentKey: null } : row)),
     changes: [...changes, { key: item.key, place: item.place, reason }],
   })
-  await takeWaited(run, [item], signal, found.isInCircle ? atTop : undefined)
-  await takeBelow(run, [item.key], signal)
+  await takeWaited(run, [item], found.isInCircle ? atTop : undefined)
+  await takeBelow(run, [item.key])
   return true
 }
 

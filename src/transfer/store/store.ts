@@ -37,8 +37,6 @@ export interface Work {
   pages: Map<Key, Id>
   /** Whether audit entries are taken; undefined before the first one. */
   takesAudit?: boolean
-  /** Whether everything is rolled back. */
-  isRehearsal?: boolean
 }
 
 /** Items to store together, in transactions of some hundred milliseconds. */

@@ -1,0 +1,10 @@
+/** The same items by their group, in the order of the first of each. Node 20 lacks `Map.groupBy`. */
+export function grouped<Each, By>(all: Iterable<Each>, by: (each: Each) => By): Map<By, Each[]> {
+  const groups = new Map<By, Each[]>()
+  for (const each of all) {
+    const group = groups.get(by(each))
+    if (group === undefined) groups.set(by(each), [each])
+    else group.push(each)
+  }
+  return groups
+}
