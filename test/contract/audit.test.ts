@@ -72,6 +72,7 @@ const MAKERS_OF_ROUTES: Readonly<Record<string, () => Promise<string>>> = {
   'POST /comments/:commentId/approve': async () => prepared((await newComment()).id, '/comments/:/reject'),
   'POST /comments/:commentId/unpin': async () => prepared((await newComment()).id, '/comments/:/pin'),
   'POST /admin/webhooks/:id/enable': () => newEndpoint('disabled'),
+  'POST /webhooks/:id/resume': async () => prepared(await newEndpoint(), '/webhooks/:/pause'),
   'POST /readers/:readerId/unban': async () => prepared((await newComment()).author.id, '/readers/:/ban'),
 }
 

@@ -388,6 +388,82 @@ test('GraphQL has the same, under the same names', async () => {
   expect((await service.graphql(enable, { input: { id } })).json.errors[0].extensions.code).toBe('admin_only')
 })
 
+describe('POST /webhooks/{id}/pause and /resume', () => {
+  /** Two endpoints that get the events of one new discussion. */
+  async function registerPair() {
+    const body = { eventTypes: ['comment_created'], policy: { backoffBaseMs: 10, ordered: true } }
+    const first = await registerVerified(body)
+    const firstPath = path
+    path = `/hook-${++counter}`
+    const other = await registerVerified(body)
+    return { id: first.id as string, firstPath, other: other.id as string, otherPath: path }
+  }
+  const texts = (at: string) =>
+    receiver.deliveries(at).map(({ raw }) => JSON.parse(String(raw)).data.comment.body as string)
+  const comment = async (externalId: string, text: string) => {
+    const headers = await service.as('writer')
+    const answer = await service.call('POST', `/discussions/by-external/${externalId}/comments`, {
+      body: { body: text },
+      headers,
+    })
+    expect(answer.status).toBe(201)
+  }
+
+  test('a paused endpoint gets nothing; once it is resumed, it gets everything in order', async () => {
+    const { id, firstPath, otherPath } = await registerPair()
+    const { status, json } = await post(`${id}/pause`)
+    expect([status, json.state]).toEqual([200, 'verified'])
+    expect(json.pausedAt).toMatch(/^20/)
+    const externalId = `paused-${id}`
+    const sent = ['one', 'two', 'three', 'four']
+    for (const text of sent) await comment(externalId, text)
+    // The other endpoint shows that the workers have sent what they may send.
+    await vi.waitFor(() => expect(texts(otherPath)).toEqual(sent), WAIT)
+    expect(texts(firstPath)).toEqual([])
+    const waiting = await list(id)
+    expect(waiting.map(({ status: is, nextAttemptAt }: Record<string, unknown>) => [is, nextAttemptAt])).toEqual(
+      sent.map(() => ['pending', null]),
+    )
+    expect((await post(`${id}/resume`)).json).toMatchObject({ id, pausedAt: null, state: 'verified' })
+    await vi.waitFor(() => expect(texts(firstPath)).toEqual(sent), WAIT)
+  })
+
+  test('pausing a paused endpoint and resuming another change nothing, and are not logged again', async () => {
+    const { id } = await registerVerified()
+    await post(`${id}/resume`)
+    const { pausedAt } = (await post(`${id}/pause`)).json
+    expect((await post(`${id}/pause`)).json.pausedAt).toBe(pausedAt)
+    await post(`${id}/resume`)
+    await post(`${id}/resume`)
+    const entries = (await auditOf(id)).map(({ action }) => action)
+    expect(entries).toEqual(['webhook.create', 'webhook.pause', 'webhook.resume'])
+  })
+
+  test('a pause outlasts another URL, a handshake, and a disabled endpoint that is enabled', async () => {
+    const { id } = await registerVerified()
+    const { pausedAt } = (await post(`${id}/pause`)).json
+    await service.call('PATCH', `/webhooks/${id}`, { body: { url: `${receiver.url}${path}-moved` } })
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    await service.app.prisma.webhookEndpoint.updateMany({ where: { id }, data: { state: 'disabled' } })
+    const { token } = (await service.call('POST', '/admin/auth/login', { body: service.admin })).json
+    const admin = { authorization: `Bearer ${token}` }
+    const enabled = await service.call('POST', `/admin/webhooks/${id}/enable`, { headers: admin })
+    expect(enabled.json).toMatchObject({ state: 'verified', pausedAt })
+  })
+
+  test('by many at once: one pauses, and one resumes', async () => {
+    const { id } = await registerVerified()
+    const pauses = await Promise.all(Array.from({ length: 6 }, () => post(`${id}/pause`)))
+    expect(new Set(pauses.map(({ json }) => json.pausedAt)).size).toBe(1)
+    await Promise.all(Array.from({ length: 6 }, () => post(`${id}/resume`)))
+    expect(await auditOf(id)).toHaveLength(3)
+  })
+
+  test('answers 404 for an unknown id', async () => {
+    for (const action of ['pause', 'resume']) expect((await post(`${UNKNOWN}/${action}`)).json.code).toBe('not_found')
+  })
+})
+
 test('every write has an audit entry', async () => {
   const { id } = await registerVerified()
   const { deliveryId } = await add(id)

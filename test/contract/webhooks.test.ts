@@ -62,6 +62,7 @@ describe('POST /webhooks', () => {
       state: 'unverified',
       circuit: 'closed',
       circuitOpenUntil: null,
+      pausedAt: null,
       pausedUntil: null,
       consecutiveFailures: 0,
       disabledReason: null,

@@ -120,6 +120,8 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'a change of an endpoint': ofEndpoint('PATCH /webhooks/:id', { description: 'Another' }),
   'the end of an endpoint': ofEndpoint('DELETE /webhooks/:id'),
   'a handshake': ofEndpoint('POST /webhooks/:id/verify'),
+  'a pause': ofEndpoint('POST /webhooks/:id/pause'),
+  'the end of a pause': ofEndpoint('POST /webhooks/:id/resume'),
   'a rotation': ofEndpoint('POST /webhooks/:id/rotate-secret', { force: true }),
   'the end of a signing secret': ({ rest, w }) =>
     rest('DELETE /webhooks/:id/secrets/:kid', { params: { id: endpoint(w), kid: KID } }),

@@ -101,6 +101,7 @@ const TABLES: Readonly<Record<string, Table>> = {
       'lastVerificationAt',
       'lastVerificationOk',
       'lastVerificationError',
+      'pausedAt',
       'pausedUntil',
       'updatedAt',
     ],

@@ -102,13 +102,13 @@ const loadAttempts = perRequest<Id, Attempt[]>(async (ctx, ids) => {
 
 /**
  * When a waiting delivery is attempted next: not before its endpoint's circuit and pause end. Null
- * if it does not wait, or its endpoint is not verified.
+ * if it does not wait, or its endpoint is not verified, or paused by the tenant.
  */
 export async function nextAttemptOf(ctx: Ctx, delivery: Delivery): Promise<Date | null> {
   // While a worker has leased the delivery, the column has the end of the lease.
   if (delivery.status !== 'pending') return null
   const endpoint = await findWebhookEndpoint(ctx, delivery.endpointId)
-  if (endpoint === null || endpoint.state !== 'verified') return null
+  if (endpoint === null || endpoint.state !== 'verified' || endpoint.pausedAt !== null) return null
   const waits = [delivery.nextAttemptAt, endpoint.circuitOpenUntil, endpoint.pausedUntil]
   return new Date(Math.max(...waits.map((at) => at?.getTime() ?? 0)))
 }

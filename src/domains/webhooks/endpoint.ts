@@ -34,10 +34,10 @@ export const endpointWhere = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantI
  * secrets.
  */
 export function auditForm(endpoint: WebhookEndpoint, tenant: Tenant) {
-  const { url, description, eventTypes, discussionIds, state, secrets, headers } = endpoint
+  const { url, description, eventTypes, discussionIds, state, pausedAt, secrets, headers } = endpoint
   const policy = effectivePolicy(tenant.settings, endpoint.policy)
   const names = { kids: secrets.map(({ kid }) => kid), headers: headers.map(({ name }) => name) }
-  return { url, description, eventTypes, discussionIds, state, policy, ...names }
+  return { url, description, eventTypes, discussionIds, state, pausedAt, policy, ...names }
 }
 
 /** The state of an endpoint's circuit breaker. */

@@ -3,6 +3,7 @@ import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { revokeWebhookSecret, rotateWebhookSecret } from './rotation.ts'
 import { redeliverDelivery, replayWebhookEvents, testWebhookEndpoint } from './sending/sending.ts'
 import { DeliveryRef, WebhookEndpointRef } from './graphql-types.ts'
+import { pauseWebhookEndpoint, resumeWebhookEndpoint } from './pause.ts'
 import { enableWebhookEndpoint, verifyWebhookEndpoint } from './verification.ts'
 
 const ENDPOINT_ID = 'The id of the endpoint.'
@@ -45,6 +46,40 @@ builder.relayMutationField(
     }),
   },
 )
+
+for (const [name, change, description, answer] of [
+  [
+    'pauseWebhookEndpoint',
+    pauseWebhookEndpoint,
+    'Pauses an endpoint: nothing is sent to it, and its deliveries are held. A paused endpoint does not change.',
+    'The paused endpoint.',
+  ],
+  [
+    'resumeWebhookEndpoint',
+    resumeWebhookEndpoint,
+    'Resumes a paused endpoint: its held deliveries go out, at first a few at once. Another endpoint does not change.',
+    'The resumed endpoint.',
+  ],
+] as const) {
+  builder.relayMutationField(
+    name,
+    { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
+    {
+      access: 'manage_webhooks',
+      description,
+      resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await change(ctx, input) }),
+    },
+    {
+      outputFields: (t) => ({
+        webhookEndpoint: t.prismaField({
+          type: WebhookEndpointRef,
+          description: answer,
+          resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
+        }),
+      }),
+    },
+  )
+}
 
 builder.relayMutationField(
   'rotateWebhookSecret',

@@ -121,6 +121,11 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
       nullable: true,
       description: 'When the open circuit lets an attempt through.',
     }),
+    pausedAt: t.expose('pausedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when it is paused: its deliveries are held until it is resumed. Null if it is not.',
+    }),
     pausedUntil: t.field({
       type: 'DateTime',
       nullable: true,
@@ -207,7 +212,7 @@ export const DeliveryRef = builder.prismaObject('Delivery', {
       type: 'DateTime',
       nullable: true,
       description:
-        'When the next attempt is due, after an open circuit and a pause of its endpoint. Null while none can be made.',
+        'When the next attempt is due, after an open circuit and the pause that its receiver asked for. Null while none can be made.',
       resolve: (delivery, _args, ctx) => nextAttemptOf(ctx, delivery),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the event was written.' }),

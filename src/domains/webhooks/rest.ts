@@ -43,6 +43,20 @@ export const routes: readonly RouteDefinition[] = [
   },
   {
     method: 'POST',
+    path: '/webhooks/:id/pause',
+    summary: 'Pause a webhook endpoint',
+    field: 'pauseWebhookEndpoint',
+    status: 200,
+  },
+  {
+    method: 'POST',
+    path: '/webhooks/:id/resume',
+    summary: 'Resume a webhook endpoint',
+    field: 'resumeWebhookEndpoint',
+    status: 200,
+  },
+  {
+    method: 'POST',
     path: '/webhooks/:id/rotate-secret',
     summary: "Rotate a webhook endpoint's secret",
     field: 'rotateWebhookSecret',

@@ -68,7 +68,7 @@ const IS_LATE = `l.attempt_count > 0 OR l.is_replay OR l.is_redelivery OR e.occu
 
 // `e` is an endpoint.
 const TAKES_DELIVERIES = `e.state = 'verified' AND (e.circuit_open_until IS NULL OR e.circuit_open_until <= now())
-         AND (e.paused_until IS NULL OR e.paused_until <= now())`
+         AND (e.paused_until IS NULL OR e.paused_until <= now()) AND e.paused_at IS NULL`
 
 // Deliveries of one endpoint that wait for a free slot, in the order in which they are due. `r` is
 // the endpoint.

@@ -12,13 +12,12 @@ export interface BacklogSurvey {
 }
 
 const READY =
-  "e.state = 'verified' AND e.circuit_open_until IS NULL AND (e.paused_until IS NULL OR e.paused_until <= now())"
+  "e.state = 'verified' AND e.circuit_open_until IS NULL AND (e.paused_until IS NULL OR e.paused_until <= now()) AND e.paused_at IS NULL"
 const counted = (rows: string): string => `(SELECT count(*)::int FROM (${rows} LIMIT ${BACKLOG_LIMIT}) counted)`
 
 // The age costs one index look-up per verified endpoint, however long its backlog. Endpoints whose
-// circuit is not closed, or which have asked for a pause, are left out: their deliveries wait on
-// purpose. So are replays: they wait
-// for all other deliveries.
+// circuit is not closed, or which are paused, are left out: their deliveries wait on purpose. So are
+// replays: they wait for all other deliveries.
 const SURVEY = statement(
   'survey_backlogs',
   `SELECT

@@ -5,6 +5,7 @@ import { useNavigate } from 'react-router'
 import {
   DeleteWebhookEndpointDocument,
   type EndpointFragment,
+  PauseWebhookEndpointDocument,
   UpdateWebhookEndpointDocument,
   VerifyWebhookEndpointDocument,
   WebhookEndpointDocument,
@@ -26,6 +27,7 @@ const ACTIONS = {
   replay: 'Replay',
   rotate: 'Rotate the secret',
   verify: 'Verify',
+  pause: 'Pause',
   delete: 'Delete',
 } as const
 
@@ -34,8 +36,10 @@ type Action = keyof typeof ACTIONS
 export function Actions({ endpoint }: { endpoint: EndpointFragment }) {
   const [action, setAction] = useState<Action | null>(null)
   const onClose = (): void => setAction(null)
+  const isPaused = endpoint.pausedAt !== null
   // Only an endpoint that gets deliveries can be tested.
-  const isOff = (each: Action): boolean => (each === 'test' || each === 'replay') && endpoint.state !== 'verified'
+  const isOff = (each: Action): boolean =>
+    each === 'pause' ? isPaused : (each === 'test' || each === 'replay') && (endpoint.state !== 'verified' || isPaused)
   return (
     <>
       {Object.entries(ACTIONS).map(([each, label]) => (
@@ -54,6 +58,7 @@ export function Actions({ endpoint }: { endpoint: EndpointFragment }) {
       {action === 'replay' && <Replay endpoint={endpoint} onClose={onClose} />}
       {action === 'rotate' && <Rotate endpoint={endpoint} onClose={onClose} />}
       {action === 'verify' && <Verify endpoint={endpoint} onClose={onClose} />}
+      {action === 'pause' && <Pause endpoint={endpoint} onClose={onClose} />}
       {action === 'delete' && <Delete endpoint={endpoint} onClose={onClose} />}
     </>
   )
@@ -100,6 +105,21 @@ function Verify({ endpoint: { id, state }, onClose }: Props) {
       {state === 'disabled'
         ? 'The endpoint gets a challenge. It stays disabled until you enable it.'
         : 'The endpoint gets a challenge. Until it answers, its queued deliveries wait and new events are not sent to it. A replay sends them later.'}
+    </Confirm>
+  )
+}
+
+function Pause({ endpoint: { id }, onClose }: Props) {
+  const pause = useWrite(PauseWebhookEndpointDocument, [WebhookEndpointDocument])
+  return (
+    <Confirm
+      title="Pause the endpoint?"
+      action="Pause"
+      color="indigo"
+      onConfirm={() => pause.mutateAsync({ input: { id } })}
+      onClose={onClose}
+    >
+      Nothing is sent to it until you resume it. New events are queued, so that none is lost.
     </Confirm>
   )
 }

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import {
   EnableWebhookEndpointDocument,
   type EndpointFragment,
+  ResumeWebhookEndpointDocument,
   VerifyWebhookEndpointDocument,
   WebhookDeliveriesDocument,
   WebhookEndpointDocument,
@@ -12,6 +13,7 @@ import { useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
 import { Problem } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
 import { heldWords } from './state.tsx'
 
 /** Whether an endpoint gets deliveries; if not, the reason and the remedy. */
@@ -19,10 +21,11 @@ export function Notice({ endpoint }: { endpoint: EndpointFragment }) {
   return (
     <div aria-live="polite">
       {endpoint.verificationPending && <UnderWay />}
+      {endpoint.pausedAt !== null && <Paused id={endpoint.id} since={endpoint.pausedAt} />}
       {endpoint.state === 'disabled' ? (
         <Disabled endpoint={endpoint} />
       ) : endpoint.state === 'verified' ? (
-        <Verified endpoint={endpoint} />
+        endpoint.pausedAt === null && <Verified endpoint={endpoint} />
       ) : (
         !endpoint.verificationPending && <Unverified endpoint={endpoint} />
       )}
@@ -51,6 +54,28 @@ function Verified({ endpoint: { circuit, circuitOpenUntil, pausedUntil } }: { en
     return <Text size="sm">Too many attempts have failed: deliveries wait until the next attempt succeeds.</Text>
   }
   return <Text size="sm">The handshake succeeded: it gets deliveries.</Text>
+}
+
+/** An endpoint that the tenant has paused, whatever its state. */
+function Paused({ id, since }: { id: string; since: string }) {
+  const resume = useWrite(ResumeWebhookEndpointDocument, [WebhookEndpointDocument, WebhookDeliveriesDocument])
+  return (
+    <Alert color="yellow" title="The endpoint is paused">
+      <Text size="sm">
+        Nothing is sent to it since <Time at={since} />. New events are queued, and wait with its other deliveries.
+      </Text>
+      {resume.error !== null && <Problem error={resume.error} />}
+      <Button
+        mt="sm"
+        size="compact-sm"
+        variant="default"
+        loading={resume.isPending}
+        onClick={() => resume.mutate({ input: { id } })}
+      >
+        Resume
+      </Button>
+    </Alert>
+  )
 }
 
 function UnderWay() {

@@ -25,9 +25,10 @@ const CIRCUITS: Readonly<Record<EndpointFragment['circuit'], { colour: string; w
 
 /** Whether deliveries flow; for an open circuit and a pause, when it tries the next one. */
 export function Circuit({ endpoint }: { endpoint: EndpointFragment }) {
-  const { state, circuit, circuitOpenUntil, pausedUntil } = endpoint
+  const { state, circuit, circuitOpenUntil, pausedAt, pausedUntil } = endpoint
   // A disabled endpoint gets nothing, whatever the state of its circuit.
   if (state === 'disabled') return '–'
+  if (pausedAt !== null) return 'paused'
   const { colour, words } = CIRCUITS[circuit]
   return (
     <Stack gap={2} align="flex-start">
