@@ -96,8 +96,8 @@ describeInBrowser('webhooks in the console', () => {
       await type(page, 'URL', receiver.url.replace('https', 'http') + path)
       await enter(button(page, 'Delivery policy'))
       await type(page, 'First wait, ms', '10')
-      await type(page, 'Failures to a pause', '2')
-      await type(page, 'Pause, ms', '100')
+      await type(page, 'Failures to an open circuit', '2')
+      await type(page, 'Circuit open, ms', '100')
       await type(page, 'Failures to disabling', '4')
       await page.keyboard.press('Enter')
       const refusal = page.getByText('URL must be an https URL.', { exact: true })
@@ -152,6 +152,28 @@ describeInBrowser('webhooks in the console', () => {
       await close()
     },
   )
+
+  test('pauses an endpoint, whose deliveries wait, and resumes it', async () => {
+    const { id } = await register('/paused')
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
+    await button(page, 'Pause').click()
+    await page.getByText('so that none is lost').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause', exact: true }).click()
+    await page.getByText('The endpoint is paused').waitFor()
+    for (const name of ['Pause', 'Send a test event', 'Replay'])
+      await expect.poll(() => button(page, name).isDisabled(), WAIT).toBe(true)
+    await expectAccessible(page)
+    await post(2)
+    const deliveries = page.getByRole('table', { name: 'Deliveries' })
+    await expect.poll(() => deliveries.getByText('pending', { exact: true }).count(), WAIT).toBe(2)
+    expect(receiver.deliveries('/paused')).toEqual([])
+    await button(page, 'Resume').click()
+    await expect.poll(() => deliveries.getByText('delivered', { exact: true }).count(), WAIT).toBe(2)
+    await page.getByText('it gets deliveries').waitFor()
+    expect(receiver.deliveries('/paused')).toHaveLength(2)
+    expect(complaints).toEqual([])
+    await close()
+  })
 
   test("shows a delivery's body, headers and attempts, and redelivers it; the URL filters the list", async () => {
     receiver.on('/filtered', ({ headers }, response) =>

@@ -12,7 +12,7 @@ const LABELS = {
   url: 'URL',
   words: 'Banned words',
   'policy.disableThreshold': 'Failures to disabling',
-  'policy.breakerThreshold': 'Failures to a pause',
+  'policy.breakerThreshold': 'Failures to an open circuit',
 }
 
 describe('a refusal of a form', () => {
@@ -33,7 +33,7 @@ describe('a refusal of a form', () => {
   test('names other fields by their labels too', () => {
     const refusal = invalid(['/policy/disableThreshold', 'must be at least breakerThreshold'])
     expect(refusalOf(refusal, LABELS).fields).toEqual({
-      'policy.disableThreshold': 'Failures to disabling must be at least “Failures to a pause”.',
+      'policy.disableThreshold': 'Failures to disabling must be at least “Failures to an open circuit”.',
     })
   })
 

@@ -17,8 +17,8 @@ export async function pauseWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promis
 }
 
 /**
- * Resumes a paused endpoint. What has waited goes out step by step, as after a recovery. An endpoint
- * that is not paused is unchanged. Throws `not_found`.
+ * Resumes a paused endpoint. What has waited goes out step by step, as after a recovery. An
+ * endpoint that is not paused is unchanged. Throws `not_found`.
  */
 export async function resumeWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
   const { tenant } = requireCaller(ctx)

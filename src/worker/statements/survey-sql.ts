@@ -16,8 +16,8 @@ const READY =
 const counted = (rows: string): string => `(SELECT count(*)::int FROM (${rows} LIMIT ${BACKLOG_LIMIT}) counted)`
 
 // The age costs one index look-up per verified endpoint, however long its backlog. Endpoints whose
-// circuit is not closed, or which are paused, are left out: their deliveries wait on purpose. So are
-// replays: they wait for all other deliveries.
+// circuit is not closed, or which are paused, are left out: their deliveries wait on purpose. So
+// are replays: they wait for all other deliveries.
 const SURVEY = statement(
   'survey_backlogs',
   `SELECT

@@ -12,8 +12,8 @@ const LABELS: Readonly<Record<PolicyName, string>> = {
   maxAttempts: 'Attempts',
   backoffBaseMs: 'First wait, ms',
   timeoutMs: 'Timeout, ms',
-  breakerThreshold: 'Failures to a pause',
-  breakerCooldownMs: 'Pause, ms',
+  breakerThreshold: 'Failures to an open circuit',
+  breakerCooldownMs: 'Circuit open, ms',
   disableThreshold: 'Failures to disabling',
 }
 
