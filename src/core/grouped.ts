@@ -1,4 +1,6 @@
-/** The same items by their group, in the order of the first of each. Node 20 lacks `Map.groupBy`. */
+/**
+ * The items of each group, in the order of its first item. Node 20 lacks `Map.groupBy`.
+ */
 export function grouped<Each, By>(all: Iterable<Each>, by: (each: Each) => By): Map<By, Each[]> {
   const groups = new Map<By, Each[]>()
   for (const each of all) {
