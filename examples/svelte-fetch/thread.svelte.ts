@@ -1,5 +1,5 @@
 import { createGraphqlClient } from 'engagement-service/graphql'
-import { commentsOf, placeOf, withAt } from 'engagement-service/graphql/lists'
+import { arrange, commentsOf } from 'engagement-service/graphql/lists'
 import { SvelteMap } from 'svelte/reactivity'
 
 import { type Comment, CREATE, type Discussion, EVENTS, PAGE, type Reader, REPLIES, TOGGLE } from './documents.ts'
@@ -84,7 +84,8 @@ export class Thread {
 
   /** Brings everything up to a comment of an event or of an answer. The same may come again. */
   #change(comment: Comment): void {
-    const { id, status, parentId = null, author, bodyHtml } = this.#keep(comment)
+    const kept = this.#keep(comment)
+    const { id, status, parentId = null, author, bodyHtml } = kept
     // The event of an own comment may come before the answer.
     const isOwn = (draft: Comment) => draft.id !== id && textOf(draft.bodyHtml ?? '') === textOf(bodyHtml ?? '')
     const draft = author?.id === this.reader?.id ? this.#drafts.find(isOwn) : undefined
@@ -94,12 +95,10 @@ export class Thread {
     if (status !== 'pending') this.held = this.held.filter((each) => each !== id)
     const list = this.lists.get(parentId)
     if (list === undefined || comment.status === undefined) return
-    const others = list.ids.filter((each) => each !== id)
-    const [own = { id }, ...placed] = [id, ...others].map((each) => this.comments.get(each) ?? { id: each })
-    const at = list.ids.indexOf(id)
+    const { ids: items, ...pageInfo } = list
     const sort = parentId === null ? 'newest' : 'oldest'
-    const place = placeOf(own, placed, { sort, at, hasNextPage: list.hasNextPage })
-    this.lists.set(parentId, { ...list, ids: place < 0 ? others : withAt(others, place, id) })
+    const read = (item: string, field: 'id' | 'pinnedAt') => this.comments.get(item)?.[field]
+    this.lists.set(parentId, { ...list, ids: arrange({ items, sort, pageInfo, read }, kept, id) })
   }
 
   /** Shows the comment at once, and takes it back if the service refuses it. */

@@ -11,17 +11,7 @@ import { parse } from 'graphql'
 
 import { send } from './send.ts'
 import type { GraphqlClient } from './types.ts'
-import {
-  commentsOf,
-  isInView,
-  listOf,
-  placedBy,
-  placeOf,
-  withAt,
-  POSSIBLE_TYPES,
-  type CommentChange,
-  type Sort,
-} from './lists.ts'
+import { arrange, commentsOf, isInView, listOf, POSSIBLE_TYPES, type CommentChange, type Sort } from './lists.ts'
 
 interface Context {
   headers?: Record<string, string>
@@ -44,7 +34,7 @@ export const engagementLink = (client: GraphqlClient): ApolloLink =>
 /** A list in the cache. */
 interface Page {
   nodes: readonly Reference[]
-  pageInfo: { hasNextPage: boolean }
+  pageInfo: { hasNextPage: boolean; endCursor?: string | null }
 }
 
 /** A list of comments: further pages follow what is there, each comment once. */
@@ -101,13 +91,10 @@ export function applyEvent(cache: ApolloCache, data: CommentChange): void {
           const list = given as Page
           // A list of replies that was read by the discussion.
           if (parentId == null && storeFieldName.includes('"parentId":"')) return list
-          const at = list.nodes.findIndex((node) => readField('id', node) === comment.id)
-          const others = list.nodes.filter((_, n) => n !== at)
-          const placed = others.map((node) => placedBy((name) => readField(name, node)))
-          const { hasNextPage } = list.pageInfo
-          const place = placeOf(comment, placed, { sort: sortOf(storeFieldName), at, hasNextPage })
-          const nodes = place < 0 ? others : withAt(others, place, toReference(own) as Reference)
-          return { ...list, nodes }
+          const { nodes: items, pageInfo } = list
+          const read = (node: Reference, name: string): unknown => readField(name, node)
+          const loaded = { items, pageInfo, read, sort: sortOf(storeFieldName) }
+          return { ...list, nodes: arrange(loaded, comment, toReference(own) as Reference) }
         },
       },
     })

@@ -95,8 +95,11 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
   /** Requests that are not answered yet. */
   const open = new Set<Promise<unknown>>()
   const query: GraphqlClient['query'] = (request, signal) => {
-    const answer = ask(request, signal).finally(() => open.delete(answer))
+    const answer = ask(request, signal)
+    const forget = (): unknown => open.delete(answer)
     open.add(answer)
+    // Right before the page gets it, not some turns earlier: an event could pass it.
+    answer.then(forget, forget)
     return answer as never
   }
   const answered = async (): Promise<void> => {

@@ -43,42 +43,58 @@ export const listOf = ({ discussionId = '', parentId }: ListedComment) =>
     ? { __typename: 'Discussion', id: discussionId, field: 'comments' }
     : { __typename: 'Comment', id: parentId, field: 'replies' }
 
-/** What the place of a kept comment depends on, from a cache that `read` reads a field of. */
-export const placedBy = (read: (field: string) => unknown): ListedComment =>
-  Object.fromEntries(['id', 'status', 'replyCount', 'pinnedAt'].map((field) => [field, read(field)])) as never
-
 /** Whether a comment is in the lists: an approved one, or a tombstone that has replies. */
 export const isInView = ({ status, replyCount = 0 }: ListedComment): boolean => status === 'approved' || replyCount > 0
 
-/** A negative number where `a` stands before `b`: pinned comments do, the last pinned first. */
+/**
+ * Negative where `a` stands before `b`: pinned comments do, the last pinned first. In `top`, whose
+ * numbers a page does not know, others are alike.
+ */
 function compare(a: ListedComment, b: ListedComment, sort: Sort): number {
   const pins = [a.pinnedAt ?? '', b.pinnedAt ?? ''] as const
   if (pins[0] !== pins[1]) return pins[0] > pins[1] ? -1 : 1
-  return (a.id < b.id ? -1 : 1) * (sort === 'oldest' ? 1 : -1)
+  if (a.id === b.id || (sort === 'top' && pins[0] === '')) return 0
+  return a.id < b.id === (sort === 'oldest') ? -1 : 1
+}
+
+/** The place that a cursor names: pages reach as far, also when its comment has left it. */
+function placeIn(cursor: string | null | undefined): ListedComment | undefined {
+  try {
+    // Its characters are the same in base64url and base64.
+    const [, pinnedAt, id] = JSON.parse(atob(cursor ?? ''))
+    return { id, pinnedAt }
+  } catch {
+    return undefined
+  }
+}
+
+/** A list of a client's cache, of which `items` are loaded. */
+export interface LoadedList<Item> {
+  items: readonly Item[]
+  sort: Sort
+  pageInfo: { hasNextPage: boolean; endCursor?: string | null }
+  /** A field of the comment of an item. */
+  read: (item: Item, field: 'id' | 'pinnedAt') => unknown
 }
 
 /**
- * Where `comment` belongs among the `others` of its list, in which it is at `at`, or -1. Returns -1
- * where it is not shown: it is out of view, or on a page that is not loaded. In `top` it keeps its
- * place below pinned ones, and a new one is the last.
+ * The items of a list with a changed comment where it belongs now: `item` stands for it. It is left
+ * out where it is out of view, or on a page that is not loaded. In `top` it keeps its place below
+ * pinned ones, and a new one is the last.
  */
-export function placeOf(
+export function arrange<Item>(
+  { items, sort, pageInfo: { hasNextPage, endCursor }, read }: LoadedList<Item>,
   comment: ListedComment,
-  others: readonly ListedComment[],
-  { sort, at, hasNextPage }: { sort: Sort; at: number; hasNextPage: boolean },
-): number {
-  if (!isInView(comment)) return -1
-  const isRanked = sort === 'top' && comment.pinnedAt == null
-  if (isRanked && at >= 0) return Math.max(at, others.filter(({ pinnedAt }) => pinnedAt != null).length)
-  const place = isRanked ? -1 : others.findIndex((other) => compare(comment, other, sort) < 0)
-  // The last one of what is loaded stays that.
-  const isLast = !hasNextPage || at === others.length
-  return place === -1 && isLast ? others.length : place
+  item: Item,
+): Item[] {
+  const placed = items.map((each) => ({ each, id: read(each, 'id'), pinnedAt: read(each, 'pinnedAt') }) as Placed<Item>)
+  const at = placed.findIndex(({ id }) => id === comment.id)
+  const others = placed.filter((_, n) => n !== at)
+  const end = placeIn(endCursor) ?? placed.at(-1)
+  const beyond = sort === 'top' && at < 0 ? 0 : 1
+  if (isInView(comment) && (!hasNextPage || (end && compare(comment, end, sort) < beyond)))
+    others.splice(at < 0 ? others.length : at, 0, { ...comment, each: item })
+  return others.sort((a, b) => compare(a, b, sort)).map(({ each }) => each)
 }
 
-/** `items` with `item` at the index `at`. */
-export const withAt = <Item>(items: readonly Item[], at: number, item: Item): Item[] => [
-  ...items.slice(0, at),
-  item,
-  ...items.slice(at),
-]
+type Placed<Item> = ListedComment & { each: Item }

@@ -13,7 +13,7 @@ import {
 } from 'relay-runtime'
 
 import type { GraphqlClient, GraphqlRequest } from './types.ts'
-import { placedBy, placeOf, withAt, type Sort } from './lists.ts'
+import { arrange, type ListedComment, type Sort } from './lists.ts'
 
 const requestOf = (
   { id, text, name }: RequestParameters,
@@ -87,17 +87,16 @@ function place(store: RecordSourceProxy, owner: RecordProxy, list: CommentList, 
   const { key, filters, sort = 'newest' } = list
   const connection = ConnectionHandler.getConnection(owner, key, filters)
   if (connection == null) return
-  const edges = (connection.getLinkedRecords('edges') ?? []).filter((edge) => edge != null)
-  const nodeOf = (edge: RecordProxy): RecordProxy | null | undefined => edge.getLinkedRecord('node')
-  const at = edges.findIndex((edge) => nodeOf(edge)?.getDataID() === comment.getDataID())
-  const others = edges.filter((_, n) => n !== at)
-  const hasNextPage = connection.getLinkedRecord('pageInfo')?.getValue('hasNextPage') === true
-  const placed = others.map((edge) => placedBy((name) => nodeOf(edge)?.getValue(name)))
-  const to = placeOf(
-    placedBy((name) => comment.getValue(name)),
-    placed,
-    { sort, at, hasNextPage },
-  )
-  const edge = edges[at] ?? ConnectionHandler.createEdge(store, connection, comment, 'CommentEdge')
-  connection.setLinkedRecords(to < 0 ? others : withAt(others, to, edge), 'edges')
+  const items = (connection.getLinkedRecords('edges') ?? []).filter((edge) => edge != null)
+  const read = (edge: RecordProxy, name: string): unknown => edge.getLinkedRecord('node')?.getValue(name)
+  const known = items.find((edge) => edge.getLinkedRecord('node')?.getDataID() === comment.getDataID())
+  const edge = known ?? ConnectionHandler.createEdge(store, connection, comment, 'CommentEdge')
+  const ofConnection = connection.getLinkedRecord('pageInfo')
+  const pageInfo = {
+    hasNextPage: ofConnection?.getValue('hasNextPage') === true,
+    endCursor: ofConnection?.getValue('endCursor') as string | null,
+  }
+  const names = ['id', 'status', 'replyCount', 'pinnedAt']
+  const changed = Object.fromEntries(names.map((name) => [name, comment.getValue(name)])) as unknown as ListedComment
+  connection.setLinkedRecords(arrange({ items, sort, pageInfo, read }, changed, edge), 'edges')
 }

@@ -6,11 +6,9 @@ import { relayPagination } from '@urql/exchange-graphcache/extras'
 import { send } from './send.ts'
 import type { GraphqlClient } from './types.ts'
 import {
+  arrange,
   commentsOf,
   listOf,
-  placedBy,
-  placeOf,
-  withAt,
   POSSIBLE_TYPES,
   type CommentChange,
   type ListedComment,
@@ -31,8 +29,7 @@ interface Page {
   key: string
   sort: Sort
   after: unknown
-  endCursor: unknown
-  hasNextPage: boolean
+  pageInfo: { endCursor: string | null; hasNextPage: boolean }
   nodes: string[]
 }
 
@@ -47,8 +44,10 @@ function pagesOf(cache: Cache, owner: string, field: string): Page[] {
       key,
       sort: (args?.sort ?? 'newest') as Sort,
       after: args?.after ?? null,
-      endCursor: cache.resolve(info, 'endCursor') ?? null,
-      hasNextPage: cache.resolve(info, 'hasNextPage') === true,
+      pageInfo: {
+        endCursor: (cache.resolve(info, 'endCursor') ?? null) as string | null,
+        hasNextPage: cache.resolve(info, 'hasNextPage') === true,
+      },
       nodes: (cache.resolve(key, 'nodes') ?? []) as string[],
     })
   }
@@ -61,11 +60,10 @@ function chains(pages: readonly Page[]): Page[][] {
     .filter(({ after }) => after === null)
     .map((first) => {
       const chain = [first]
-      for (let last: Page | undefined = first; last !== undefined;) {
-        const { sort, endCursor }: Page = last
-        last = pages.find((page) => page.sort === sort && page.after !== null && page.after === endCursor)
-        if (last !== undefined && chain.includes(last)) break
-        if (last !== undefined) chain.push(last)
+      for (const { sort, pageInfo } of chain) {
+        const { endCursor } = pageInfo
+        const next = pages.find((page) => page.sort === sort && page.after !== null && page.after === endCursor)
+        if (next !== undefined && !chain.includes(next)) chain.push(next)
       }
       return chain
     })
@@ -87,21 +85,19 @@ export function applyEvent(cache: Cache, data: CommentChange): void {
   }
 }
 
-/** Takes a comment out of the pages of a list, and puts it where it belongs. */
+/**
+ * Takes a comment out of the pages of a list, and puts it where it belongs. Each page keeps to what
+ * its cursors name: an answer may bring the page again.
+ */
 function place(cache: Cache, pages: readonly Page[], comment: ListedComment, own: string): void {
-  const all = pages.flatMap(({ nodes }) => nodes)
-  const at = all.indexOf(own)
-  const others = all.filter((node) => node !== own)
-  const placed = others.map((node) => placedBy((name) => cache.resolve(node, name)))
-  const { sort, hasNextPage } = pages.at(-1) as Page
-  const to = placeOf(comment, placed, { sort, at, hasNextPage })
-  const now = to < 0 ? others : withAt(others, to, own)
-  // Each page keeps its size; the last one takes what is more or less.
-  let from = 0
-  for (const [n, { key, nodes }] of pages.entries()) {
-    const until = n === pages.length - 1 ? now.length : from + nodes.length
-    cache.link(key, 'nodes', now.slice(from, until))
-    from = until
+  let isPlaced = false
+  const read = (node: string, name: string): unknown => cache.resolve(node, name)
+  for (const { key, nodes: items, sort, pageInfo } of pages) {
+    const now: string[] = isPlaced
+      ? items.filter((node) => node !== own)
+      : arrange({ items, sort, pageInfo, read }, comment, own)
+    isPlaced ||= now.includes(own)
+    cache.link(key, 'nodes', now)
   }
 }
 
