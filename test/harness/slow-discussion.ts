@@ -56,7 +56,7 @@ const REST = {
 const orderOf =
   (sort: Sort) =>
   (a: Comment, b: Comment): number => {
-    const [pin = '', other = ''] = [a.pinnedAt ?? '', b.pinnedAt ?? '']
+    const [pin, other] = [a.pinnedAt ?? '', b.pinnedAt ?? '']
     if (pin !== other) return pin > other ? -1 : 1
     return (Number(a.id > b.id) - Number(a.id < b.id)) * (pin === '' && sort === 'oldest' ? 1 : -1)
   }
@@ -134,9 +134,9 @@ export class SlowDiscussion {
   }
 
   readonly fetch: typeof fetch = async (input, init) => {
-    const request = JSON.parse(String(init?.body)) as { query: string; variables: Record<string, unknown> }
+    const request = JSON.parse(init?.body as string) as { query: string; variables: Record<string, unknown> }
     const document = parse(request.query)
-    if (String(input).endsWith('/stream')) {
+    if ((input as URL | string).toString().endsWith('/stream')) {
       const { variables } = request
       const begin = (controller: Stream['controller']): void =>
         void this.#streams.push({ document, variables, lastSeq: Number(variables.lastEventId), controller })

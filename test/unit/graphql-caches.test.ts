@@ -72,8 +72,10 @@ async function showAlike(size: number, acts: readonly Step[]): Promise<void> {
       else if (kind === 'answer') service.answer()
       else if (kind === 'wait') await delivered()
       else if (kind === 'events') service.sendEvents()
-      else if (kind === 'events, answer') (service.sendEvents(), service.answer())
-      else service.change(kind, at)
+      else if (kind === 'events, answer') {
+        service.sendEvents()
+        service.answer()
+      } else service.change(kind, at)
     }
     service.sendEvents()
     await service.settle()

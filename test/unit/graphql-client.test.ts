@@ -378,13 +378,13 @@ describe('a subscription', () => {
     // So many turns of the microtask queue apart.
     for (const [turns, isEventFirst] of Array.from({ length: 40 }, (_, n) => [n >> 1, n % 2 === 1] as const)) {
       const order: string[] = []
-      let answer: (body: object) => void = () => undefined
+      let give: (body: object) => void = () => undefined
       let events: ReadableStreamDefaultController<Uint8Array> | undefined
       const fake = async (input: unknown): Promise<Response> => {
         const isStream = String(input).endsWith('/stream')
         const body = new ReadableStream<Uint8Array>({ start: (made) => void (isStream && (events = made)) })
         const response = new Response(body, { headers: { 'content-type': 'application/json' } })
-        return isStream ? response : Object.assign(response, { json: () => new Promise((give) => (answer = give)) })
+        return isStream ? response : Object.assign(response, { json: () => new Promise((settle) => (give = settle)) })
       }
       const own = client({ fetch: fake })
       ended.push(own.subscribe(REQUEST, { next: () => order.push('event'), error: onError, complete: vi.fn() }))
@@ -392,10 +392,10 @@ describe('a subscription', () => {
       const load = async (): Promise<unknown> => own.query({ query: '{ viewer { id } }' })
       void load().then(() => order.push('answer'))
       await pause(0)
-      const deliver = [() => answer({ data: null }), () => events?.enqueue(Buffer.from(frame(1)))]
+      const deliver = [() => give({ data: null }), () => events?.enqueue(Buffer.from(frame(1)))]
       if (isEventFirst) deliver.reverse()
       deliver[0]?.()
-      for (let n = 0; n < turns; n++) await null
+      for (let n = 0; n < turns; n++) await Promise.resolve()
       deliver[1]?.()
       await vi.waitFor(() => expect([turns, isEventFirst, ...order]).toEqual([turns, isEventFirst, 'answer', 'event']))
     }
