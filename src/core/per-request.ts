@@ -32,8 +32,8 @@ interface SomeRows {
 }
 
 /**
- * Looks up a row of the caller's tenant by its id; null if there is none. `find` reads all rows
- * that one request asks for.
+ * Looks up a row of the caller's tenant by its id; null if there is none. All look-ups of one
+ * request share one call of `find`.
  */
 export const rowPerRequest = <Row extends { id: Id }>(
   find: (ctx: Ctx, where: SomeRows) => Promise<readonly Row[]>,

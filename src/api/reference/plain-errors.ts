@@ -1,5 +1,5 @@
-// Each program of `npm run generate` imports this first. An error that says what is missing is
-// shown by its message alone: its stack leads into the generator, not to what was forgotten.
+// Each program of `npm run generate` imports this file first. It prints an expected error
+// without its stack, which points into the generator and not at what is missing.
 
 const BUGS = [TypeError, ReferenceError, RangeError, SyntaxError]
 

@@ -98,7 +98,7 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
     const answer = ask(request, signal)
     const forget = (): unknown => open.delete(answer)
     open.add(answer)
-    // Right before the page gets it, not some turns earlier: an event could pass it.
+    // Events wait for open requests. `finally` would end that before the page has the answer.
     answer.then(forget, forget)
     return answer as never
   }

@@ -60,7 +60,7 @@ function compare(a: ListedComment, b: ListedComment, sort: Sort): number {
 /** The place that a cursor names: pages reach as far, also when its comment has left it. */
 function placeIn(cursor: string | null | undefined): ListedComment | undefined {
   try {
-    // Its characters are the same in base64url and base64.
+    // base64 and base64url write a cursor alike: it is ASCII without `>`, `?` and `~`.
     const [, pinnedAt, id] = JSON.parse(atob(cursor ?? ''))
     return { id, pinnedAt }
   } catch {

@@ -51,13 +51,13 @@ for (const [name, change, description, answer] of [
   [
     'pauseWebhookEndpoint',
     pauseWebhookEndpoint,
-    'Pauses an endpoint: nothing is sent to it, and its deliveries are held. A paused endpoint does not change.',
+    'Pauses an endpoint: nothing is sent to it, and its deliveries wait. An endpoint that is paused already stays as it is.',
     'The paused endpoint.',
   ],
   [
     'resumeWebhookEndpoint',
     resumeWebhookEndpoint,
-    'Resumes a paused endpoint: its held deliveries go out, at first a few at once. Another endpoint does not change.',
+    'Resumes a paused endpoint: its deliveries go out, at first a few at once. An endpoint that is not paused stays as it is.',
     'The resumed endpoint.',
   ],
 ] as const) {

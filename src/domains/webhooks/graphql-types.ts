@@ -124,7 +124,7 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
     pausedAt: t.expose('pausedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Since when it is paused: its deliveries are held until it is resumed. Null if it is not.',
+      description: 'When it was paused: its deliveries wait until it is resumed. Null if it is not paused.',
     }),
     pausedUntil: t.field({
       type: 'DateTime',
