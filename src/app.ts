@@ -18,6 +18,7 @@ import { createRedisLimits } from './data/limits/redis.ts'
 import { createRedisPlaces } from './data/places/redis.ts'
 import { Replica } from './data/server/replica.ts'
 import type { Link } from './processes/link.ts'
+import { openOutbound, type Outbound } from './outbound/outbound.ts'
 
 /** How long the last traces may take to be sent. */
 const FLUSH_MS = 1500
@@ -75,6 +76,7 @@ function withHealth(
   const maxLagMs = settings.DATABASE_REPLICA_MAX_LAG_SECONDS * 1000
   const statementMs = settings.DATABASE_STATEMENT_TIMEOUT_SECONDS * 1000
   const replica = standby === null ? null : new Replica({ replica: standby, primary, db, maxLagMs, statementMs, log })
+  let outbound: Outbound | undefined
   const app: App = {
     settings,
     db,
@@ -85,6 +87,7 @@ function withHealth(
     places,
     log,
     health,
+    fetch: (url, request) => (outbound ??= openOutbound(settings)).fetch(url, request),
     ...(link !== undefined && { allFigures: link.figures }),
     ...(tracing !== undefined && { tracing }),
   }
@@ -96,6 +99,7 @@ function withHealth(
     database,
     close: async () => {
       endObserving()
+      outbound?.close()
       await replica?.close()
       limits.close()
       await places.close()

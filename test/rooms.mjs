@@ -39,8 +39,11 @@ const ROOMS = {
   // Files of other systems, and the whole of a tenant: they walk through all domains.
   transfer: { imports: ['core', 'generated', 'operations'], not: [API, HTTP, DRIVERS] },
 
+  // Every request to another server.
+  outbound: { imports: ['core', 'operations'], not: [API, DRIVERS] },
+
   worker: {
-    imports: ['core', 'operations', 'transfer', 'data/migrations/backfills.ts', 'data/migrations/files.ts'],
+    imports: ['core', 'operations', 'transfer', 'outbound', 'data/migrations/backfills.ts', 'data/migrations/files.ts'],
     not: [API, DRIVERS],
   },
   console: {
@@ -51,15 +54,21 @@ const ROOMS = {
       'generated/event-labels.json',
     ],
   },
-  'clients/backend': { imports: [], not: [/^(?!node:)/] },
+  'clients/backend': { imports: ['#first-page'], not: [/^(?!node:)/] },
   'clients/receiver': { imports: [], not: [/^(?!node:)/] },
   'clients/browser': { imports: [], types: ['clients/receiver/events.ts'], not: [NO_PACKAGE] },
   'clients/graphql': { imports: [], not: [/^(?!(graphql|@apollo\/client|@urql|relay-runtime)(\/|$))/] },
+  // The widget's views for Node, which the build bundles for the backend.
+  'clients/first-page': {
+    imports: ['clients/widget'],
+    types: ['clients/backend/drawing.ts'],
+    not: [/^(?!(lit\/|htmlparser2$))/],
+  },
   'clients/widget': { imports: ['clients/browser/stream.ts'], not: [/^(?!lit\/)/] },
   // The schema, so that commands check documents as requests do.
   cli: { imports: ['core', 'data', 'operations', 'transfer', 'graphql', 'api/execution/schema.ts', 'app.ts'] },
 
-  'app.ts': { imports: ['core', 'data', 'processes', 'live'] },
+  'app.ts': { imports: ['core', 'data', 'processes', 'live', 'outbound'] },
   'serve.ts': { imports: ['core', 'data', 'processes', 'live', 'operations', 'api/http', 'worker', 'app.ts'] },
   'main.ts': { imports: ['core', 'data', 'processes', 'serve.ts'] },
   'bin.ts': { imports: ['cli', 'main.ts'] },

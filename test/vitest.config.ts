@@ -6,9 +6,6 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Faults that measure the memory of their process, or listen to what it does not catch. */
-const ALONE = '(database|leaks|webhooks-hostile)'
-
 const PARTS = ['contract', 'unit', 'faults', 'browser', 'cluster', 'containers']
 
 /** The folders of tests to run: TEST_PARTS names some of them. */
@@ -16,19 +13,29 @@ const parts = process.env.TEST_PARTS?.split(',') ?? PARTS
 const unknown = parts.filter((part) => !PARTS.includes(part))
 if (unknown.length > 0) throw new Error(`TEST_PARTS: ${unknown.join()} is none of ${PARTS.join()}`)
 
-const unitTests = parts.includes('unit')
-  ? readdirSync(join(root, 'test/unit')).flatMap((name) => (name.endsWith('.test.ts') ? [`test/unit/${name}`] : []))
-  : []
+const tests = parts.flatMap((part) =>
+  readdirSync(join(root, 'test', part)).flatMap((name) => (name.endsWith('.test.ts') ? [`test/${part}/${name}`] : [])),
+)
+
+const textOf = (file: string): string => readFileSync(join(root, file), 'utf8')
 
 /** Whether a service or an embedded database runs in the file's process, with timers of its own. */
 const hasService = (file: string): boolean =>
-  /harness\/(database|service)\.ts'/.test(readFileSync(join(root, file), 'utf8'))
+  !file.startsWith('test/unit/') || /harness\/(database|service)\.ts'/.test(textOf(file))
 
-const withoutService = unitTests.filter((file) => !hasService(file))
+/** Faults that measure the memory of their process, or listen to what it does not catch. */
+const MEASURED = ['database', 'leaks', 'webhooks-hostile'].map((name) => `test/faults/${name}.test.ts`)
 
-const filesOf = (part: string): string =>
-  part === 'faults' ? `test/faults/!${ALONE}.test.ts` : `test/${part}/*.test.ts`
-const services = [...parts.filter((part) => part !== 'unit').map(filesOf), ...unitTests.filter(hasService)]
+/**
+ * Whether the file needs a process of its own. One that sets the clock of a service forward leaves
+ * ids of a later time behind it: new ids are greater than all earlier ones.
+ */
+const isAlone = (file: string): boolean =>
+  MEASURED.includes(file) || (hasService(file) && textOf(file).includes('vi.useFakeTimers('))
+
+const alone = tests.filter(isAlone)
+const services = tests.filter((file) => hasService(file) && !isAlone(file))
+const withoutService = tests.filter((file) => !hasService(file))
 
 const project = (name: string, include: string[], isolate: boolean): TestProjectInlineConfiguration => ({
   root,
@@ -60,7 +67,7 @@ export default defineConfig({
       ...(services.length === 0 ? [] : [project('services', services, false)]),
       // They count timers and set the clock: a service in the same process would disturb them.
       ...(withoutService.length === 0 ? [] : [project('unit', withoutService, false)]),
-      ...(parts.includes('faults') ? [project('alone', [`test/faults/@${ALONE}.test.ts`], true)] : []),
+      ...(alone.length === 0 ? [] : [project('alone', alone, true)]),
     ],
     globalSetup: ['test/harness/global-setup.ts'],
     // Much of it waits for processes, timers and browsers.

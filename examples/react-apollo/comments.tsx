@@ -1,19 +1,19 @@
-import { useApolloClient, useFragment, useMutation, useQuery, useSubscription } from '@apollo/client/react'
+import { useMutation, useQuery, useSubscription } from '@apollo/client/react'
 import { applyEvent } from 'engagement-service/graphql/apollo'
 import {
   type CommentPageFragment,
-  CommentParts,
   type CommentPartsFragment,
   CommentReplies,
   CreateComment,
   CurrentReader,
   DiscussionEvents,
   DiscussionPage,
+  HeldComments,
   ToggleReaction,
 } from 'engagement-service/graphql/documents'
-import { createContext, type FormEvent, use, useState } from 'react'
+import { createContext, type FormEvent, use, useEffect, useState } from 'react'
 
-import { draftOf, type Place } from './drafts.ts'
+import { draftOf, isDraft, type Place } from './drafts.ts'
 
 /** Null where nobody is signed in. */
 const PlaceContext = createContext<Place | null>(null)
@@ -22,42 +22,73 @@ export function Comments({ page }: { page: { externalId: string; first: number }
   // Before the first comment there is no discussion: it is null, beside an error.
   const { data, error, fetchMore, refetch } = useQuery(DiscussionPage, { variables: page, errorPolicy: 'all' })
   const { data: reader } = useQuery(CurrentReader)
+  const held = useHeld(data?.discussion?.id, reader?.viewer != null)
   if (data === undefined) return <p>{error?.message ?? 'Loading …'}</p>
   const { discussion } = data
-  const place = reader?.viewer ? { externalId: page.externalId, discussion, reader: reader.viewer } : null
+  const place = reader?.viewer ? { externalId: page.externalId, discussion, reader: reader.viewer, held } : null
   const after = discussion?.comments.pageInfo.endCursor
   return (
     <PlaceContext value={place}>
       <h2>{discussion?.commentCount ?? 0} comments</h2>
       <PostForm onPosted={() => discussion === null && refetch()} />
       {discussion && <Live key={discussion.id} discussionId={discussion.id} lastEventId={discussion.lastEventId} />}
-      <CommentList list={discussion?.comments} onMore={() => fetchMore({ variables: { after } })} />
+      <CommentList parentId={null} list={discussion?.comments} onMore={() => fetchMore({ variables: { after } })} />
     </PlaceContext>
   )
 }
 
+/** The reader's own comments that wait or were rejected. */
+function useHeld(discussionId: string | undefined, isSignedIn: boolean): CommentPartsFragment[] {
+  const options = { variables: { discussionId: discussionId ?? '' }, skip: discussionId === undefined || !isSignedIn }
+  const { data, startPolling, stopPolling } = useQuery(HeldComments, options)
+  const { pending, rejected } = data?.viewer ?? {}
+  const own = [...(pending?.nodes ?? []), ...(rejected?.nodes ?? [])]
+  const isWaiting = own.some(({ status }) => status === 'pending')
+  // A rejection is no event for a page that could not show the comment before.
+  useEffect(() => (isWaiting ? startPolling(10_000) : stopPolling()), [isWaiting, startPolling, stopPolling])
+  return own.filter(({ status }) => isHeld(status))
+}
+
+/** Only its author sees these. */
+const isHeld = (status: string) => status === 'pending' || status === 'rejected'
+
 /** Brings the cache up to the events of the discussion, one by one. */
 function Live(first: { discussionId: string; lastEventId: string }) {
-  const { cache } = useApolloClient()
   // Those of the first answer. The answer for a further page has a later `lastEventId`: to start
   // again there would skip events.
   const [variables] = useState(first)
   useSubscription(DiscussionEvents, {
     variables,
     ignoreResults: true,
-    onData: ({ data: { data } }) => data && applyEvent(cache, data.discussionEvents.data),
+    onData: ({ client, data: { data } }) => {
+      const change = data?.discussionEvents.data
+      if (change === undefined) return
+      applyEvent(client.cache, change)
+      // An own comment that was approved before.
+      if ('tombstones' in change && isHeld(change.comment.status)) client.refetchQueries({ include: [HeldComments] })
+    },
   })
   return null
 }
 
-function CommentList({ list, onMore }: { list: CommentPageFragment | undefined; onMore: () => unknown }) {
-  if (list === undefined) return null
+interface ListProps {
+  parentId: string | null
+  list: CommentPageFragment | undefined
+  onMore: () => unknown
+}
+
+function CommentList({ parentId, list, onMore }: ListProps) {
+  const held = use(PlaceContext)?.held ?? []
+  const listed = list?.nodes ?? []
+  // Held comments with replies stand in the list.
+  const isAlone = (comment: CommentPartsFragment) => !listed.some(({ id }) => id === comment.id)
+  const own = held.filter((comment) => (comment.parentId ?? null) === parentId && isAlone(comment))
   return (
     <>
-      {list.nodes.map((comment) => (
+      {[...own, ...listed].map((comment) => (
         <Comment key={comment.id} comment={comment} />
       ))}
-      {list.pageInfo.hasNextPage && <button onClick={onMore}>Load more</button>}
+      {list?.pageInfo.hasNextPage && <button onClick={onMore}>Load more</button>}
     </>
   )
 }
@@ -74,11 +105,16 @@ function Comment({ comment }: { comment: CommentPartsFragment }) {
       {/* The service has sanitised the HTML. */}
       <div dangerouslySetInnerHTML={{ __html: bodyHtml ?? '' }} />
       {status === 'approved' && <LikeButton comment={comment} />}
-      {status === 'approved' && <button onClick={() => setOpen(true)}>Reply</button>}
+      {status === 'approved' && !isDraft(id) && <button onClick={() => setOpen(true)}>Reply</button>}
       {status === 'pending' && <p>This comment waits for approval.</p>}
+      {status === 'rejected' && <p>This comment was not approved.</p>}
       {isOpen && <PostForm parent={comment} />}
       {!isOpen && replyCount > 0 && <button onClick={() => setOpen(true)}>Show {replyCount} replies</button>}
-      {isOpen && <CommentList list={replies} onMore={() => fetchMore({ variables: { after } })} />}
+      <CommentList
+        parentId={id}
+        list={isOpen ? replies : undefined}
+        onMore={() => fetchMore({ variables: { after } })}
+      />
     </article>
   )
 }
@@ -106,17 +142,13 @@ function LikeButton({ comment: { id, reactionGroups } }: { comment: CommentParts
 function PostForm({ parent, onPosted }: { parent?: CommentPartsFragment; onPosted?: () => unknown }) {
   const place = use(PlaceContext)
   const [body, setBody] = useState('')
-  const [held, setHeld] = useState<CommentPartsFragment[]>([])
   const [create, { error }] = useMutation(CreateComment, {
     update: (cache, { data }) => data?.createComment && applyEvent(cache, data.createComment),
     // The text is still in the form.
     onError: () => setBody(body),
-    onCompleted: ({ createComment }) => {
-      const comment = createComment?.comment
-      // A comment that waits for approval is in no list. Its reader sees it here.
-      if (comment?.status === 'pending') setHeld((before) => [comment, ...before])
-      onPosted?.()
-    },
+    // A comment that waits for approval is in no list of the discussion.
+    refetchQueries: ({ data }) => (isHeld(data?.createComment?.comment.status ?? '') ? [HeldComments] : []),
+    onCompleted: () => onPosted?.(),
   })
   if (place === null) return <a href="/sign-in?as=ann">Sign in to write</a>
   const post = (event: FormEvent) => {
@@ -129,24 +161,12 @@ function PostForm({ parent, onPosted }: { parent?: CommentPartsFragment; onPoste
     })
   }
   return (
-    <>
-      <form onSubmit={post}>
-        <label>
-          Your comment <textarea value={body} onChange={({ target }) => setBody(target.value)} required />
-        </label>
-        <button>Post</button>
-        {error && <p role="alert">{error.message}</p>}
-      </form>
-      {held.map((comment) => (
-        <HeldComment key={comment.id} {...comment} />
-      ))}
-    </>
+    <form onSubmit={post}>
+      <label>
+        Your comment <textarea value={body} onChange={({ target }) => setBody(target.value)} required />
+      </label>
+      <button>Post</button>
+      {error && <p role="alert">{error.message}</p>}
+    </form>
   )
-}
-
-/** Shows a comment until a moderator has approved it: then it is in the list. */
-function HeldComment({ id }: CommentPartsFragment) {
-  const from = { __typename: 'Comment', id }
-  const { data, complete } = useFragment({ fragment: CommentParts, fragmentName: 'CommentParts', from })
-  return complete && data.status === 'pending' ? <Comment comment={data} /> : null
 }

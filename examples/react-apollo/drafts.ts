@@ -10,7 +10,12 @@ export interface Place {
   externalId: string
   discussion: DiscussionPageQuery['discussion']
   reader: NonNullable<CurrentReaderQuery['viewer']>
+  /** The reader's own comments that wait or were rejected. */
+  held: CommentPartsFragment[]
 }
+
+/** The service does not know it yet: it takes no reactions and replies. */
+export const isDraft = (id: string): boolean => id.startsWith('new-')
 
 /** What the page shows of a comment until the service answers. */
 export function draftOf(

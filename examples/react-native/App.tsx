@@ -1,17 +1,19 @@
 // The comments of an article in an app. An app sends no `Origin`, so the tenant's `allowedOrigins`
 // does not matter, and a text is shown from `body`: there is no HTML to insert.
 import { ApolloClient, gql, InMemoryCache, type TypedDocumentNode } from '@apollo/client'
-import { ApolloProvider, useApolloClient, useMutation, useQuery, useSubscription } from '@apollo/client/react'
+import { ApolloProvider, useMutation, useQuery, useSubscription } from '@apollo/client/react'
 import { createGraphqlClient } from 'engagement-service/graphql'
 import { applyEvent, cacheConfig, engagementLink } from 'engagement-service/graphql/apollo'
 import {
+  type CommentPartsFragment,
   CreateComment,
   DiscussionEvents,
   DiscussionPage,
   type DiscussionPageQuery,
+  HeldComments,
 } from 'engagement-service/graphql/documents'
 import { fetch } from 'expo/fetch'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { Button, FlatList, Text, TextInput, View } from 'react-native'
 
 const SERVICE = 'https://comments.example.com'
@@ -52,6 +54,7 @@ export default function App() {
 function Comments() {
   const { data, error, fetchMore } = useQuery(DiscussionPage, { variables: page, errorPolicy: 'all' })
   const discussion = data?.discussion
+  const held = useHeld(discussion?.id)
   if (discussion == null) return <Text>{error?.message ?? 'Loading …'}</Text>
   const { nodes, pageInfo } = discussion.comments
   const more = () => pageInfo.hasNextPage && fetchMore({ variables: { after: pageInfo.endCursor ?? null } })
@@ -60,9 +63,10 @@ function Comments() {
       <Live {...discussion} />
       <PostForm />
       <FlatList
-        data={nodes}
+        // Held comments with replies stand in the list.
+        data={[...held.filter(({ id }) => !nodes.some((node) => node.id === id)), ...nodes]}
         keyExtractor={({ id }) => id}
-        renderItem={({ item }) => <Comment id={item.id} name={item.author?.name ?? 'Deleted'} />}
+        renderItem={({ item }) => <Comment comment={item} />}
         ListHeaderComponent={<Text>{discussion.commentCount} comments</Text>}
         onEndReached={() => void more()}
       />
@@ -70,23 +74,45 @@ function Comments() {
   )
 }
 
+/** Only its author sees these. */
+const isHeld = (status: string) => status === 'pending' || status === 'rejected'
+
+/** The reader's own comments that wait or were rejected. */
+function useHeld(discussionId: string | undefined): CommentPartsFragment[] {
+  const options = { variables: { discussionId: discussionId ?? '' }, skip: discussionId === undefined }
+  const { data, startPolling, stopPolling } = useQuery(HeldComments, options)
+  const { pending, rejected } = data?.viewer ?? {}
+  const own = [...(pending?.nodes ?? []), ...(rejected?.nodes ?? [])]
+  const isWaiting = own.some(({ status }) => status === 'pending')
+  // A rejection is no event for an app that could not show the comment before.
+  useEffect(() => (isWaiting ? startPolling(10_000) : stopPolling()), [isWaiting, startPolling, stopPolling])
+  return own.filter(({ status }) => isHeld(status))
+}
+
 /** Brings the cache up to the events of the discussion, one by one, from the first answer on. */
 function Live({ id, lastEventId }: Discussion) {
-  const { cache } = useApolloClient()
   const [variables] = useState({ discussionId: id, lastEventId })
   useSubscription(DiscussionEvents, {
     variables,
     ignoreResults: true,
-    onData: ({ data: { data } }) => data && applyEvent(cache, data.discussionEvents.data),
+    onData: ({ client, data: { data } }) => {
+      const change = data?.discussionEvents.data
+      if (change === undefined) return
+      applyEvent(client.cache, change)
+      // An own comment that was approved before.
+      if ('tombstones' in change && isHeld(change.comment.status)) client.refetchQueries({ include: [HeldComments] })
+    },
   })
   return null
 }
 
-function Comment({ id, name }: { id: string; name: string }) {
+const NOTICES: Record<string, string> = { pending: '(waits for approval)', rejected: '(was not approved)' }
+
+function Comment({ comment: { id, author, status } }: { comment: CommentPartsFragment }) {
   const { data } = useQuery(COMMENT_TEXT, { variables: { id } })
   return (
     <Text>
-      {name}: {data?.comment?.body ?? ''}
+      {author?.name ?? 'Deleted'}: {data?.comment?.body ?? ''} {NOTICES[status]}
     </Text>
   )
 }
@@ -95,6 +121,8 @@ function PostForm() {
   const [body, setBody] = useState('')
   const [create] = useMutation(CreateComment, {
     update: (cache, { data }) => data?.createComment && applyEvent(cache, data.createComment),
+    // A comment that waits for approval is in no list of the discussion.
+    refetchQueries: ({ data }) => (isHeld(data?.createComment?.comment.status ?? '') ? [HeldComments] : []),
     onCompleted: () => setBody(''),
   })
   const input = { discussion: { externalId: page.externalId }, body }

@@ -1,11 +1,12 @@
-import { applyEvent } from 'engagement-service/graphql/relay'
-import { Suspense, useMemo, useState } from 'react'
+import { Suspense, useEffect, useMemo, useState } from 'react'
 import {
+  fetchQuery,
   graphql,
   useFragment,
   useLazyLoadQuery,
   useMutation,
   usePaginationFragment,
+  useRelayEnvironment,
   useSubscribeToInvalidationState,
   useSubscription,
 } from 'react-relay'
@@ -13,17 +14,16 @@ import type { RecordSourceSelectorProxy } from 'relay-runtime'
 
 import type { Comments_comment$key } from './__generated__/Comments_comment.graphql.ts'
 import type { Comments_list$key } from './__generated__/Comments_list.graphql.ts'
+import type { CommentsHeldQuery } from './__generated__/CommentsHeldQuery.graphql.ts'
 import type { CommentsListQuery } from './__generated__/CommentsListQuery.graphql.ts'
 import type { CommentsQuery } from './__generated__/CommentsQuery.graphql.ts'
 import type { CommentsRepliesQuery } from './__generated__/CommentsRepliesQuery.graphql.ts'
-import { LISTS, type Place, PostForm } from './PostForm.tsx'
+import { type Place, PostForm, show } from './PostForm.tsx'
 
 export const PAGE_QUERY = graphql`
   query CommentsQuery($externalId: String!, $first: Int!) {
     viewer { id name }
-    discussion(by: { externalId: $externalId }) {
-      id commentCount lastEventId ...Comments_list @arguments(first: $first)
-    }
+    discussion(by: { externalId: $externalId }) { id commentCount lastEventId ...Comments_list @arguments(first: $first) }
   }
 `
 
@@ -37,8 +37,7 @@ export function Comments({ page }: { page: { externalId: string; first: number }
       <h2>{discussion?.commentCount ?? 0} comments</h2>
       {/* The first comment makes the discussion. */}
       <PostForm place={place} onPosted={() => discussion || setFetchKey(fetchKey + 1)} />
-      {discussion && <Live key={discussion.id} discussionId={discussion.id} lastEventId={discussion.lastEventId} />}
-      {discussion && <CommentList discussion={discussion} place={place} />}
+      {discussion && <CommentList key={discussion.id} discussion={discussion} place={place} {...discussion} />}
     </>
   )
 }
@@ -56,17 +55,10 @@ const EVENTS = graphql`
   }
 `
 
-/** Brings the store up to the events of the discussion, one by one. */
-function Live(first: { discussionId: string; lastEventId: string }) {
-  // Those of the first answer: to start again at a later one would skip events.
-  const [variables] = useState(first)
-  const updater = (store: RecordSourceSelectorProxy) =>
-    applyEvent(store, store.getRootField('discussionEvents')?.getLinkedRecord('data'), LISTS)
-  useSubscription(useMemo(() => ({ subscription: EVENTS, variables, updater }), [variables]))
-  return null
-}
+type ListProps = { discussion: Comments_list$key; place: Place; id: string; lastEventId: string }
 
-function CommentList(props: { discussion: Comments_list$key; place: Place }) {
+/** The comments of the discussion, up to date with its events. */
+function CommentList(props: ListProps) {
   const { data, hasNext, loadNext } = usePaginationFragment<CommentsListQuery, Comments_list$key>(
     graphql`
       fragment Comments_list on Discussion
@@ -79,8 +71,14 @@ function CommentList(props: { discussion: Comments_list$key; place: Place }) {
     `,
     props.discussion,
   )
+  // Those of the first answer: to start again at a later one would skip events.
+  const [variables] = useState({ discussionId: props.id, lastEventId: props.lastEventId })
+  const updater = (store: RecordSourceSelectorProxy) =>
+    show(store, store.getRootField('discussionEvents')?.getLinkedRecord('data'))
+  useSubscription(useMemo(() => ({ subscription: EVENTS, variables, updater }), [variables]))
   return (
     <>
+      <HeldList place={props.place} parentId={null} />
       {data.comments.edges.map(({ node }) => (
         <Comment key={node.id} comment={node} place={props.place} />
       ))}
@@ -89,12 +87,40 @@ function CommentList(props: { discussion: Comments_list$key; place: Place }) {
   )
 }
 
+const HELD_QUERY = graphql`
+  query CommentsHeldQuery($id: ID!) {
+    viewer {
+      pending: comments(discussionId: $id, status: pending) { nodes { id parentId status replyCount ...Comments_comment } }
+      rejected: comments(discussionId: $id, status: rejected) { nodes { id parentId status replyCount ...Comments_comment } }
+    }
+  }
+`
+
+/** The reader's own comments that wait or were rejected. Those with replies stand in the lists. */
+function HeldList({ place, parentId }: { place: Place; parentId: string | null }) {
+  const environment = useRelayEnvironment()
+  const id = place.discussion?.id ?? ''
+  const fetchPolicy = id !== '' && place.reader ? 'store-or-network' : 'store-only'
+  const { viewer } = useLazyLoadQuery<CommentsHeldQuery>(HELD_QUERY, { id }, { fetchPolicy })
+  const waiting = viewer?.pending?.nodes.filter(({ status }) => status === 'pending') ?? []
+  const rejected = viewer?.rejected?.nodes.filter(({ status }) => status === 'rejected') ?? []
+  const own = [...waiting, ...rejected].filter((comment) => (comment.parentId ?? null) === parentId)
+  const isWaiting = waiting.length > 0 && parentId === null
+  useEffect(() => {
+    // A rejection is no event for a page that could not show the comment before.
+    const poll = () => fetchQuery(environment, HELD_QUERY, { id }).subscribe({ error: console.warn })
+    const timer = isWaiting ? setInterval(poll, 10_000) : undefined
+    return () => clearInterval(timer)
+  }, [environment, id, isWaiting])
+  const alone = own.filter(({ replyCount }) => replyCount === 0)
+  return alone.map((comment) => <Comment key={comment.id} comment={comment} place={place} />)
+}
+
 function Comment(props: { comment: Comments_comment$key; place: Place }) {
   const comment = useFragment(
     graphql`
       fragment Comments_comment on Comment {
-        id status bodyHtml replyCount pinnedAt
-        author { name }
+        id status bodyHtml replyCount pinnedAt author { name }
         reactionGroups { type count viewerHasReacted }
       }
     `,
@@ -115,10 +141,12 @@ function Comment(props: { comment: Comments_comment$key; place: Place }) {
       <b>{author?.name ?? 'Deleted'}</b>
       {/* The service has sanitised the HTML. */}
       <div dangerouslySetInnerHTML={{ __html: bodyHtml ?? '' }} />
-      {status === 'approved' && <button onClick={press}>Like {like?.count ?? 0}</button>}
-      {status === 'approved' && <button onClick={() => setOpen(true)}>Reply</button>}
+      {like && status === 'approved' && <button onClick={press}>Like {like.count}</button>}
+      {status === 'approved' && !id.startsWith('new-') && <button onClick={() => setOpen(true)}>Reply</button>}
       {status === 'pending' && <p>This comment waits for approval.</p>}
+      {status === 'rejected' && <p>This comment was not approved.</p>}
       {isOpen && <PostForm place={props.place} parent={comment} />}
+      <HeldList place={props.place} parentId={id} />
       {!isOpen && replyCount > 0 && <button onClick={() => setOpen(true)}>Show {replyCount} replies</button>}
       <Suspense fallback="Loading …">{isOpen && <Replies id={id} place={props.place} />}</Suspense>
     </article>

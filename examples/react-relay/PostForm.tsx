@@ -1,12 +1,12 @@
 import { applyEvent } from 'engagement-service/graphql/relay'
 import { type FormEvent, useState } from 'react'
 import { graphql, useMutation } from 'react-relay'
-import { ConnectionHandler, type RecordSourceSelectorProxy } from 'relay-runtime'
+import type { RecordProxy, RecordSourceSelectorProxy } from 'relay-runtime'
 
 import type { PostFormMutation } from './__generated__/PostFormMutation.graphql.ts'
 
 /** The lists of comments in the store, by the keys of their connections. */
-export const LISTS = {
+const LISTS = {
   comments: { key: 'Comments_comments' },
   replies: { key: 'Comments_replies', sort: 'oldest' },
 } as const
@@ -18,11 +18,7 @@ export interface Place {
   reader: { id: string; name: string | null | undefined } | null | undefined
 }
 
-interface Props {
-  place: Place
-  parent?: { id: string; replyCount: number }
-  onPosted?: () => unknown
-}
+type Props = { place: Place; parent?: { id: string; replyCount: number }; onPosted?: () => unknown }
 
 export function PostForm({ place: { externalId, discussion, reader }, parent, onPosted }: Props) {
   const [body, setBody] = useState('')
@@ -36,7 +32,7 @@ export function PostForm({ place: { externalId, discussion, reader }, parent, on
 
   const parentId = parent?.id ?? null
   const { id: discussionId = '', commentCount = 0 } = discussion ?? {}
-  /** What the page shows until the service answers. */
+  /** What the page shows until the service answers. It has no buttons. */
   const draft = () => ({
     // Ids are in the order of time: this one is the last.
     id: `new-${Date.now()}`,
@@ -62,8 +58,8 @@ export function PostForm({ place: { externalId, discussion, reader }, parent, on
     create({
       variables: { input: { discussion: { externalId }, body, parentId } },
       optimisticResponse: { createComment: { comment: draft() } },
-      optimisticUpdater: show,
-      updater: show,
+      optimisticUpdater: updater,
+      updater,
       onCompleted: (_, errors) => void (errors?.[0] ? fail(errors[0]) : onPosted?.()),
       onError: fail,
     })
@@ -83,20 +79,22 @@ export function PostForm({ place: { externalId, discussion, reader }, parent, on
 void graphql`
   fragment PostForm_comment on Comment {
     ...Comments_comment
-    discussionId parentId
-    parent { id replyCount }
-    discussion { id commentCount }
+    discussionId parentId parent { id replyCount } discussion { id commentCount }
   }
 `
 
-function show(store: RecordSourceSelectorProxy): void {
-  const payload = store.getRootField('createComment')
-  applyEvent(store, payload, LISTS)
-  const comment = payload?.getLinkedRecord('comment')
-  if (comment?.getValue('status') !== 'pending') return
-  // The service lists it after a moderator has approved it. Until then its author sees it here.
-  const parent = comment.getLinkedRecord('parent')
-  const { key } = parent ? LISTS.replies : LISTS.comments
-  const list = ConnectionHandler.getConnection(parent ?? comment.getLinkedRecord('discussion'), key)
-  if (list) ConnectionHandler.insertEdgeBefore(list, ConnectionHandler.createEdge(store, list, comment, 'CommentEdge'))
+const updater = (store: RecordSourceSelectorProxy) => show(store, store.getRootField('createComment'))
+
+/** Only its author sees these. */
+const isHeld = (status: unknown): boolean => status === 'pending' || status === 'rejected'
+
+/** Brings the store up to an event or an answer. */
+export function show(store: RecordSourceSelectorProxy, change: RecordProxy | null | undefined): void {
+  applyEvent(store, change, LISTS)
+  const comment = change?.getLinkedRecord('comment')
+  const status = comment?.getValue('status')
+  const discussionId = comment?.getValue('discussionId')
+  const own = store.getRoot().getLinkedRecord('viewer')?.getLinkedRecord('comments', { discussionId, status })
+  const others = own?.getLinkedRecords('nodes')?.filter((node) => node !== comment) ?? []
+  if (comment && isHeld(status)) own?.setLinkedRecords([comment, ...others], 'nodes')
 }

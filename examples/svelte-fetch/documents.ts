@@ -1,40 +1,36 @@
-import type {
-  CommentPlaceFragment,
-  CurrentReaderQuery,
-  DiscussionPageQuery,
-} from 'engagement-service/graphql/documents'
+import type * as ready from 'engagement-service/graphql/documents'
 
 // The texts of what the page asks. `COMMENT` is all that it shows of a comment.
-
 const COMMENT = `fragment Parts on Comment {
   id discussionId parentId status bodyHtml pinnedAt replyCount
   author { id name }
   reactionGroups { type count viewerHasReacted }
 }`
-const LIST = `fragment List on CommentConnection { nodes { ...Parts } pageInfo { hasNextPage endCursor } }`
-const COUNTS = `fragment Counts on Comment { ...Parts parent { id replyCount } discussion { id commentCount } }`
+const LIST = `fragment List on CommentConnection { nodes { ...Parts } pageInfo { hasNextPage endCursor } } ${COMMENT}`
+const COUNTS = `fragment Counts on Comment { ...Parts parent { id replyCount } discussion { id commentCount } } ${COMMENT}`
 
 export const PAGE = `query Page($externalId: String!, $first: Int!, $after: String) {
   viewer { id name }
-  discussion(by: { externalId: $externalId }) {
+  thread: discussion(by: { externalId: $externalId }) {
     id commentCount lastEventId
     comments(first: $first, after: $after) { ...List }
   }
-}
-${LIST}
-${COMMENT}`
+} ${LIST}`
+
+export const HELD = `query Held($id: ID!) {
+  viewer {
+    pending: comments(discussionId: $id, status: pending) { nodes { ...Parts } }
+    rejected: comments(discussionId: $id, status: rejected) { nodes { ...Parts } }
+  }
+} ${COMMENT}`
 
 export const REPLIES = `query Replies($id: ID!, $first: Int!, $after: String) {
-  comment(id: $id) { id replies(first: $first, after: $after, sort: oldest) { ...List } }
-}
-${LIST}
-${COMMENT}`
+  thread: comment(id: $id) { id comments: replies(first: $first, after: $after, sort: oldest) { ...List } }
+} ${LIST}`
 
 export const CREATE = `mutation Create($input: CreateCommentInput!) {
   createComment(input: $input) { comment { ...Counts } }
-}
-${COUNTS}
-${COMMENT}`
+} ${COUNTS}`
 
 export const TOGGLE = `mutation Toggle($input: ToggleReactionInput!) {
   toggleReaction(input: $input) { comment { id reactionGroups { type count viewerHasReacted } } }
@@ -48,11 +44,9 @@ export const EVENTS = `subscription Events($discussionId: ID!, $lastEventId: Str
       ... on ReactionEventData { comment { id reactionGroups { type count viewerHasReacted } } }
     }
   }
-}
-${COUNTS}
-${COMMENT}`
+} ${COUNTS}`
 
 /** A comment, as far as an answer or an event tells of it. */
-export type Comment = { id: string } & Partial<CommentPlaceFragment>
-export type Reader = NonNullable<CurrentReaderQuery['viewer']>
-export type Discussion = NonNullable<DiscussionPageQuery['discussion']>
+export type Comment = { id: string } & Partial<ready.CommentPlaceFragment>
+export type Reader = NonNullable<ready.CurrentReaderQuery['viewer']>
+export type Discussion = NonNullable<ready.DiscussionPageQuery['discussion']>

@@ -2,10 +2,14 @@ import { createGraphqlClient } from 'engagement-service/graphql'
 import { arrange, commentsOf } from 'engagement-service/graphql/lists'
 import { SvelteMap } from 'svelte/reactivity'
 
-import { type Comment, CREATE, type Discussion, EVENTS, PAGE, type Reader, REPLIES, TOGGLE } from './documents.ts'
+import { type Comment, CREATE, type Discussion, EVENTS, HELD, PAGE, type Reader, REPLIES, TOGGLE } from './documents.ts'
 
 /** The page of the article, and how many comments it loads at a time. */
 const ARTICLE = { externalId: 'night-trains', first: 10 }
+/** The service does not know it yet: it takes no reactions and replies. */
+export const isDraft = (id: string): boolean => id.startsWith('new-')
+/** Whether it waits for a moderator, or was rejected by one. Its author alone sees it. */
+const isHeld = ({ status }: Comment): boolean => status === 'pending' || status === 'rejected'
 const textOf = (html = ''): string => new DOMParser().parseFromString(html, 'text/html').body.innerText.trim()
 
 /** The comments of a page by their ids, and the lists that show them. */
@@ -13,10 +17,9 @@ export class Thread {
   readonly comments = new SvelteMap<string, Comment>()
   /** By the comment that is replied to; null for the page itself. Ids of what is loaded. */
   readonly lists = new SvelteMap<string | null, { ids: string[]; hasNextPage: boolean; endCursor?: string | null }>()
-  /** Own comments that wait for approval are in no list. */
-  held = $state<string[]>([])
   count = $state(0)
   reader = $state<Reader | null>(null)
+  readonly held = $derived([...this.comments.values()].filter(isHeld))
   #drafts: Comment[] = []
   #isFollowed = false
   readonly #client = createGraphqlClient({
@@ -32,7 +35,16 @@ export class Thread {
 
   async begin(): Promise<void> {
     const discussion = await this.#load()
-    if (discussion !== null && !this.#isFollowed) await this.#follow(discussion)
+    if (discussion === null || this.#isFollowed) return
+    this.#isFollowed = true
+    // A rejection is no event for a page that could not show the comment before.
+    const isWaiting = () => this.held.some(({ status }) => status === 'pending')
+    setInterval(() => isWaiting() && this.#loadHeld(discussion.id).catch(console.warn), 10_000)
+    const request = { query: EVENTS, variables: { discussionId: discussion.id, lastEventId: discussion.lastEventId } }
+    type Data = { discussionEvents: { data: { comment?: Comment; tombstones?: Comment[] } } }
+    for await (const { data } of this.#client.iterate<Data>(request)) {
+      for (const comment of commentsOf(data?.discussionEvents.data ?? {})) this.#change(comment)
+    }
   }
 
   async #ask<Data>(query: string, variables: Record<string, unknown>): Promise<Data> {
@@ -43,12 +55,13 @@ export class Thread {
   }
 
   async #load(): Promise<Discussion | null> {
-    type Data = { viewer: Reader | null; discussion: Discussion | null }
-    const { viewer, discussion } = await this.#ask<Data>(PAGE, ARTICLE)
+    type Data = { viewer: Reader | null; thread: Discussion | null }
+    const { viewer, thread: discussion } = await this.#ask<Data>(PAGE, ARTICLE)
     this.reader = viewer
     this.count = discussion?.commentCount ?? 0
     this.lists.clear()
     this.#show(null, discussion?.comments ?? { nodes: [], pageInfo: { hasNextPage: false } as never })
+    if (discussion !== null) await this.#loadHeld(discussion.id)
     return discussion
   }
 
@@ -59,21 +72,23 @@ export class Thread {
     this.lists.set(list, { ...pageInfo, ids: [...new Set([...ids, ...nodes.map(({ id }) => id)])] })
   }
 
-  async more(list: string | null): Promise<void> {
-    const variables = { ...ARTICLE, after: this.lists.get(list)?.endCursor }
-    type Data = { discussion?: Discussion; comment?: { replies: Discussion['comments'] } }
-    const query = list === null ? PAGE : REPLIES
-    const { discussion, comment } = await this.#ask<Data>(query, { ...variables, id: list })
-    this.#show(list, (discussion?.comments ?? comment?.replies) as Discussion['comments'])
+  async #loadHeld(id: string): Promise<void> {
+    if (this.reader === null) return
+    const { viewer } = await this.#ask<{ viewer: Record<string, { nodes: Comment[] }> }>(HELD, { id })
+    for (const { nodes } of Object.values(viewer)) for (const node of nodes) this.#keep(node)
   }
 
-  async #follow({ id, lastEventId }: Discussion): Promise<void> {
-    this.#isFollowed = true
-    const request = { query: EVENTS, variables: { discussionId: id, lastEventId } }
-    type Data = { discussionEvents: { data: { comment?: Comment; tombstones?: Comment[] } } }
-    for await (const { data } of this.#client.iterate<Data>(request)) {
-      for (const comment of commentsOf(data?.discussionEvents.data ?? {})) this.#change(comment)
-    }
+  /** What a list shows. Before it come held comments; those with replies stand in it. */
+  idsOf(list: string | null): string[] {
+    const held = this.held.filter(({ parentId, replyCount }) => replyCount === 0 && (parentId ?? null) === list)
+    return [...held.map(({ id }) => id), ...(this.lists.get(list)?.ids ?? [])]
+  }
+
+  async more(list: string | null): Promise<void> {
+    const variables = { ...ARTICLE, after: this.lists.get(list)?.endCursor }
+    const query = list === null ? PAGE : REPLIES
+    const { thread } = await this.#ask<{ thread: Discussion }>(query, { ...variables, id: list })
+    this.#show(list, thread.comments)
   }
 
   #keep(comment: Comment): Comment {
@@ -85,14 +100,13 @@ export class Thread {
   /** Brings everything up to a comment of an event or of an answer. The same may come again. */
   #change(comment: Comment): void {
     const kept = this.#keep(comment)
-    const { id, status, parentId = null, author, bodyHtml } = kept
+    const { id, parentId = null, author, bodyHtml } = kept
     // The event of an own comment may come before the answer.
     const isOwn = (draft: Comment) => draft.id !== id && textOf(draft.bodyHtml ?? '') === textOf(bodyHtml ?? '')
     const draft = author?.id === this.reader?.id ? this.#drafts.find(isOwn) : undefined
     if (draft !== undefined) this.#withdraw(draft)
     if (comment.parent != null) this.#keep(comment.parent)
     this.count = comment.discussion?.commentCount ?? this.count
-    if (status !== 'pending') this.held = this.held.filter((each) => each !== id)
     const list = this.lists.get(parentId)
     if (list === undefined || comment.status === undefined) return
     const { ids: items, ...pageInfo } = list
@@ -105,14 +119,13 @@ export class Thread {
   async post(body: string, parentId: string | null): Promise<void> {
     const bodyHtml = new Option(body).innerHTML
     // Ids are in the order of time: this one is the last.
-    const draft = { id: `new-${Date.now()}`, parentId, status: 'approved', bodyHtml, author: this.reader }
+    const draft: Comment = { id: `new-${Date.now()}`, parentId, status: 'approved', bodyHtml, author: this.reader }
     this.#drafts.push(draft)
     this.#change(draft)
     try {
       const input = { discussion: { externalId: ARTICLE.externalId }, body, parentId }
-      const { createComment } = await this.#ask<{ createComment: { comment: Comment } }>(CREATE, { input })
-      const { comment } = createComment
-      if (comment.status === 'pending') this.held = [comment.id, ...this.held]
+      type Data = { createComment: { comment: Comment } }
+      const { comment } = (await this.#ask<Data>(CREATE, { input })).createComment
       // Its event, if that has come already, is newer.
       if (!this.comments.has(comment.id)) this.#change(comment)
     } finally {
@@ -123,7 +136,7 @@ export class Thread {
 
   #withdraw(draft: Comment): void {
     this.#drafts = this.#drafts.filter(({ id }) => id !== draft.id)
-    if (this.comments.has(draft.id)) this.#change({ ...draft, status: 'withdrawn' })
+    if (this.comments.has(draft.id)) this.#change({ ...draft, status: 'deleted' })
     this.comments.delete(draft.id)
   }
 

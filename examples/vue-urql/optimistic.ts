@@ -1,6 +1,9 @@
 // What the page shows until the service answers.
 import type { Cache, OptimisticMutationConfig } from '@urql/exchange-graphcache'
 
+/** The service does not know it yet: it takes no reactions and replies. */
+export const isDraft = (id: string): boolean => id.startsWith('new-')
+
 const fieldsOf = (cache: Cache, key: unknown, ...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, cache.resolve(key as string, name)]))
 

@@ -5,8 +5,13 @@ import type { InjectionKey, Ref } from 'vue'
 export interface Place {
   externalId: string
   isSignedIn: Ref<boolean>
-  /** Own comments that wait for approval: they are in no list. */
+  /** The reader's own comments that wait or were rejected, and are in no list. */
   held: Ref<CommentPartsFragment[]>
+  /** Asks for them again. */
+  reloadHeld: () => unknown
 }
+
+/** Only its author sees these. */
+export const isHeld = (status: string): boolean => status === 'pending' || status === 'rejected'
 
 export const PLACE: InjectionKey<Place> = Symbol('place')

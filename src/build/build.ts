@@ -101,7 +101,8 @@ async function runDue(...steps: readonly Step[]): Promise<void> {
 const isIn = (name: string, ...folders: string[]): boolean =>
   folders.some((folder) => name.startsWith(`src/${folder}/`))
 const sources = files('src').filter((name) => !isIn(name, 'generated'))
-const clientSources = sources.filter((name) => isIn(name, 'clients') && !isIn(name, 'clients/widget'))
+const isDrawn = (name: string): boolean => isIn(name, 'clients/widget', 'clients/first-page')
+const clientSources = sources.filter((name) => isIn(name, 'clients') && !isDrawn(name))
 const serviceSources = sources.filter((name) => !isIn(name, 'console', 'clients'))
 const consoleSources = sources.filter((name) => isIn(name, 'console'))
 
@@ -116,6 +117,12 @@ await Promise.all([
   makesClient.then(buildFromDocuments),
   runDue(
     {
+      name: 'first page',
+      stamp: 'dist/.first-page-stamp',
+      inputs: [...sources.filter(isDrawn), 'package-lock.json'],
+      build: () => bundle('src/clients/first-page'),
+    },
+    {
       name: 'clients',
       stamp: 'dist/.clients-stamp',
       inputs: [...clientSources, 'tsconfig.json', 'package-lock.json'],
@@ -125,7 +132,10 @@ await Promise.all([
       name: 'widget',
       stamp: 'dist/.widget-stamp',
       inputs: [...sources.filter((name) => isIn(name, 'clients/widget', 'clients/browser')), 'package-lock.json'],
-      build: () => bundle('src/clients/widget'),
+      build: async () => {
+        await bundle('src/clients/widget')
+        await bundle('src/clients/widget/lists')
+      },
     },
   ),
 ])

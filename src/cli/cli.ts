@@ -1,44 +1,30 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
-
 import { SignJWT } from 'jose'
 import { z } from 'zod'
-
-import { openApp } from '../app.ts'
-import { type Command, defineCommand, readCommandLine, UsageError } from './command-line.ts'
+import { defineCommand, readCommandLine, UsageError } from './command-line.ts'
 import { type AuditRecord, recordAuditOf } from '../core/audit.ts'
-import { type App, CAPABILITIES } from '../core/context.ts'
+import { CAPABILITIES } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { reachOf } from '../core/input/validate.ts'
 import type { Id } from '../core/ids.ts'
-import { createLog } from '../core/telemetry/log.ts'
 import { ROOT } from '../core/process/root.ts'
 import { identitySecretSchema } from '../core/settings/values.ts'
-import { readSettings, SettingsError } from '../core/settings/settings.ts'
+import { SettingsError } from '../core/settings/settings.ts'
 import { atMost } from '../core/input/texts.ts'
 import type { Sql } from '../core/sql.ts'
 import { failOnUncaught } from '../core/process/uncaught.ts'
 import { keyIdOf } from '../core/secrets/seals.ts'
 import { embeddedSecrets, replaceEncryptionKey } from '../data/embedded/secrets.ts'
-import { expectOwnDatabase } from '../data/embedded/embedded.ts'
 import { compareMigrations } from '../data/migrations/migrate.ts'
-import { cannotOpen, expectService } from '../data/open.ts'
 import { examine } from './doctor.ts'
 import { mintKey, revokeKeyOf } from '../domains/api-keys/keys.ts'
 import { mergeReaderOf } from '../domains/readers/merge/merge.ts'
 import { kidOf, replaceIdentitySecret, revokeIdentitySecretOf } from '../domains/readers/identity-secrets.ts'
 import { findKeyUse, resealSecrets, type Resealed } from '../domains/encryption-keys/reseal.ts'
-import {
-  changeAdminPassword,
-  createAdmin,
-  createTenant,
-  deleteAdmin,
-  listAdmins,
-  TakenError,
-} from '../domains/tenants/bootstrap.ts'
+import { TakenError } from '../domains/tenants/bootstrap.ts'
 import { allSecrets, endSecretOf } from '../domains/tenants/secrets.ts'
-import { findTenantBySlug, listTenants, loadTenant } from '../domains/tenants/tenants.ts'
+import { loadTenant } from '../domains/tenants/tenants.ts'
 import { ImportRunning } from '../transfer/import/import.ts'
 import { listImports } from '../domains/imports/imports.ts'
 import { SourceError } from '../transfer/item.ts'
@@ -47,15 +33,11 @@ import { revokeWebhookSecretOf } from '../domains/webhooks/rotation.ts'
 import { runRename } from './rename.ts'
 import { StoppedError, toldItsEnd } from './stop.ts'
 import { EXPORT, FileError, filePath, IMPORT, runExport, runImport } from './transfer.ts'
+import { command, CommandError, ofTenant, tenantOf } from './command.ts'
+import { MEMBERS } from './members.ts'
+import { TENANTS } from './tenants.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-
-/** The command is right, but cannot be done: one line, and exit status 1. */
-class CommandError extends Error {}
-
-const email = z.email('must be an e-mail address')
-const password = z.string().min(8, 'must have at least 8 characters')
-const ofTenant = z.string().describe('slug')
 
 /** Records in the audit log that the operator did it. */
 const recordOf =
@@ -64,51 +46,8 @@ const recordOf =
     recordAuditOf(sql, { tenantId, actor: { kind: 'system', id: null } }, record)
 
 const COMMANDS = {
-  'tenant create': command(
-    'Creates a tenant with an API key that has all capabilities, an identity secret and an admin.',
-    {
-      slug: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens'),
-      'admin-email': email.optional().describe('e-mail'),
-      'admin-password': password.optional().describe('password'),
-    },
-    (app, { slug, ...admin }) =>
-      createTenant(app, { slug, adminEmail: admin['admin-email'], adminPassword: admin['admin-password'] }),
-  ),
-  'tenant list': command('Lists tenants.', {}, listTenants),
-  'admin create': command(
-    'Adds an admin to a tenant.',
-    { tenant: ofTenant, email: email.describe('e-mail'), password: password.optional() },
-    async (app, options) => {
-      const { id, slug } = await tenantOf(app, options.tenant)
-      return { tenant: { id, slug }, admin: await createAdmin(app, id, options.email, options.password) }
-    },
-  ),
-  'admin password': command(
-    'Changes the password of an admin. The default is a random one. Open sessions end within 5 s.',
-    { tenant: ofTenant, email: email.describe('e-mail'), password: password.optional() },
-    async (app, options) => {
-      const { id, slug } = await tenantOf(app, options.tenant)
-      const admin = await changeAdminPassword(app, id, options.email, options.password)
-      if (admin === null) throw new CommandError(`${slug} has no admin ${options.email}`)
-      return { tenant: { id, slug }, admin }
-    },
-  ),
-  'admin remove': command(
-    'Removes an admin. Open sessions end within 5 s.',
-    { tenant: ofTenant, email: email.describe('e-mail') },
-    async (app, options) => {
-      const { id, slug } = await tenantOf(app, options.tenant)
-      const admin = await deleteAdmin(app, id, options.email)
-      if (admin === null) throw new CommandError(`${slug} has no admin ${options.email}`)
-      return { tenant: { id, slug }, admin }
-    },
-  ),
-  'admin list': command(
-    'Lists the admins of one tenant or of all tenants.',
-    { tenant: ofTenant.optional().describe('slug') },
-    async (app, options) =>
-      listAdmins(app, options.tenant === undefined ? null : (await tenantOf(app, options.tenant)).id),
-  ),
+  ...TENANTS,
+  ...MEMBERS,
   'key create': command(
     `Makes an API key, without any capability unless named: ${CAPABILITIES.join(', ')}.`,
     {
@@ -311,60 +250,6 @@ const COMMANDS = {
 function checked(resealed: Resealed): Resealed {
   if (resealed.damaged > 0 || resealed.missingKeys.length > 0) process.exitCode = 1
   return resealed
-}
-
-interface CommandOptions<Shape> {
-  mayMakeDatabase?: boolean
-  places?: readonly (keyof Shape & string)[]
-}
-
-/**
- * A command on an existing database, unless it may create one. If `run` returns a text, it is
- * printed; anything else is printed as JSON.
- */
-function command<Shape extends z.ZodRawShape>(
-  about: string,
-  shape: Shape,
-  run: (app: App, options: z.output<z.ZodObject<Shape>>) => Promise<unknown>,
-  { mayMakeDatabase = false, places = [] }: CommandOptions<Shape> = {},
-): Command {
-  const runOn = async (options: z.output<z.ZodObject<Shape>>): Promise<string> => {
-    // First of all, so that secrets in a wrong DATA_DIR, or a lock, are not created.
-    const settings = readSettings(process.env, (dataDir) => {
-      expectOwnDatabase(dataDir, mayMakeDatabase)
-      return embeddedSecrets(dataDir)
-    })
-    if (settings.DATABASE_URL === undefined) expectOwnDatabase(settings.DATA_DIR, mayMakeDatabase)
-    const asUsual = (error: unknown): never => {
-      throw cannotOpen(settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL', error)
-    }
-    if (!mayMakeDatabase) await expectService(settings).catch(asUsual)
-    const { app, close } = await openApp(settings, createLog('silent'), { sessionName: 'engagement-cli' }).catch(
-      asUsual,
-    )
-    try {
-      await busIsUp(app)
-      const result = await run(app, options)
-      return typeof result === 'string' ? result : JSON.stringify(result, null, 2)
-    } finally {
-      await close()
-    }
-  }
-  return defineCommand(about, shape, runOn, places)
-}
-
-/**
- * Gives the bus a moment, so that other processes learn of a change at once; without it they do
- * within 5 s.
- */
-async function busIsUp({ bus }: App): Promise<void> {
-  for (let waitedMs = 0; waitedMs < 1000 && !bus.isUp(); waitedMs += 20) await setTimeout(20)
-}
-
-async function tenantOf(app: App, slug: string) {
-  const tenant = await findTenantBySlug(app, slug)
-  if (tenant === null) throw new CommandError(`there is no tenant ${slug}`)
-  return tenant
 }
 
 const isExpected = (error: unknown): error is Error =>

@@ -86,12 +86,19 @@ function commandOf(commands: Commands, words: readonly string[]): () => Promise<
   if (name === undefined || command === undefined) {
     if (helps && isBeginning(commands, named)) return async () => helpOfAll(commands, named)
     const what = named.length === 0 ? 'a command is missing' : `there is no command ${named.slice(0, 2).join(' ')}`
-    throw new UsageError(what, namesOf(Object.keys(commands)))
+    throw new UsageError(what, namesOf(nearTo(commands, named[0])))
   }
   if (helps) return async () => `${usageOf(name, command)}\n\n${command.about}${optionsInWords(command)}`
   const rest = named.slice(name.split(' ').length)
   expectFile(commands, name, rest[0])
   return prepare(name, command, rest)
+}
+
+/** The commands that begin with this word; without any, the first words of all. */
+function nearTo(commands: Commands, word = ''): readonly string[] {
+  const names = Object.keys(commands)
+  const near = names.filter((each) => each === word || each.startsWith(`${word} `))
+  return near.length > 0 ? near : [...new Set(names.map((each) => each.split(' ', 1).join('')))]
 }
 
 const namesOf = (names: readonly string[]): string => `Commands: ${names.join(', ')}. ${PROGRAM} help describes them`

@@ -13,6 +13,8 @@ import { SIGNALS, type Told } from './stop.ts'
 const GRACE_MS = 600
 /** How long its thread may take to end: at once, but in code that is not JavaScript. */
 const END_MS = 200
+/** How often it may take that long again on a busy machine, where the process hardly runs. */
+const AGAIN = 4
 const SHOW_CURSOR = '\u001b[?25h'
 
 const worker = new Worker(join(ROOT, 'dist/cli/command.js'), {
@@ -50,10 +52,19 @@ process.stdout.on('error', (error) => {
   process.exit(1)
 })
 
+function killLater(again = AGAIN): void {
+  const before = process.cpuUsage()
+  setTimeout(() => {
+    const { user, system } = process.cpuUsage(before)
+    if (again > 0 && (user + system) / 1000 < END_MS / 2) killLater(again - 1)
+    else process.kill(process.pid, 'SIGKILL')
+  }, END_MS)
+}
+
 function end(status: number): void {
   if (isEnding) return
   isEnding = true
-  setTimeout(() => process.kill(process.pid, 'SIGKILL'), END_MS)
+  killLater()
   void worker.terminate().then(() => {
     if (draft !== null) rmSync(draft, { force: true })
     if (process.stderr.isTTY) process.stderr.write(SHOW_CURSOR)

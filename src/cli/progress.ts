@@ -63,6 +63,35 @@ export function showExport(isPiped: boolean): {
   }
 }
 
+interface Left {
+  discussions: number
+  readers: number
+}
+
+/** The same for the removal of a tenant, on standard error. */
+export function showRemoval(): { onProgress: (left: Left) => void; stop: () => void } {
+  let last = -Infinity
+  if (terminal === null)
+    return {
+      onProgress: ({ discussions, readers }) => {
+        if (performance.now() - last < LINE_MS) return
+        last = performance.now()
+        console.error(JSON.stringify({ left: { discussions, readers } }))
+      },
+      stop: () => undefined,
+    }
+  const bar = newBar('{bar} {percentage}% | {left} left')
+  let total: number | undefined
+  return {
+    onProgress: ({ discussions, readers }) => {
+      const rest = discussions + readers
+      if (total === undefined) bar.start((total = Math.max(1, rest)), 0, { left: '' })
+      bar.update(Math.max(0, total - rest), { left: `${discussions} discussions, ${readers} readers` })
+    },
+    stop: () => bar.stop(),
+  }
+}
+
 /** The text for standard output. */
 function tell(text: string, isPiped: boolean): string {
   if (!isPiped) return text

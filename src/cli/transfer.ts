@@ -14,10 +14,9 @@ import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
 import { exportTenant, type Write } from '../transfer/export/export.ts'
 import { type ImportFile, importFile } from '../transfer/import/import.ts'
-import { PAGE_RULES } from '../transfer/import/pages.ts'
 import { rehearseImport } from '../transfer/rehearsal/rehearse.ts'
 import { ImportStopped } from '../transfer/import/run.ts'
-import { SOURCES, type SourceName } from '../transfer/sources.ts'
+import { PAGE_RULES, SOURCE_ALIAS, SOURCE_NAMES } from '../domains/imports/options.ts'
 import { troubleOfFile } from '../transfer/sources/files.ts'
 import { readAddresses, readAuthors } from '../transfer/csv.ts'
 import { fromCaller } from './command-line.ts'
@@ -26,12 +25,10 @@ import { CommandStopped, draftOf, untilStopped } from './stop.ts'
 
 export const filePath = z.string().min(1).transform(fromCaller)
 
-const sourceNames = Object.keys(SOURCES) as [SourceName, ...SourceName[]]
-
 export const IMPORT = {
   from: z
-    .enum(sourceNames, `must be one of ${sourceNames.join(', ')}`)
-    .meta({ description: sourceNames.join('|'), about: 'The system that has written the file.' }),
+    .enum(SOURCE_NAMES, `must be one of ${SOURCE_NAMES.join(', ')}`)
+    .meta({ description: SOURCE_NAMES.join('|'), about: 'The system that has written the file.' }),
   file: filePath,
   map: filePath.optional().meta({
     description: 'renames.csv',
@@ -52,15 +49,10 @@ export const IMPORT = {
   'keep-query': z.boolean().optional().meta({
     about: 'Keeps utm_…, fbclid, gclid and the like in addresses of pages, and what follows #.',
   }),
-  as: z
-    .string()
-    .regex(/^[\w-]{1,40}$/, 'must be 1 to 40 letters, digits, hyphens and underscores')
-    .optional()
-    .meta({
-      description: 'name',
-      about:
-        'A name for the source, to import two sites of one system whose ids may be the same; by default the system.',
-    }),
+  as: z.string().regex(SOURCE_ALIAS, 'must be 1 to 40 letters, digits, hyphens and underscores').optional().meta({
+    description: 'name',
+    about: 'A name for the source, to import two sites of one system whose ids may be the same; by default the system.',
+  }),
   'dry-run': z.boolean().optional().meta({ about: 'Reports what would be imported, and changes nothing.' }),
 }
 
@@ -84,7 +76,7 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
   setFlagsFromString('--heap-growing-percent=100')
   const run = options['dry-run'] === true ? rehearseImport : importFile
   return untilStopped(ImportStopped, new ImportStopped().message, async (signal) => {
-    const { onProgress, onFinding, end, stop } = showImport(file.path)
+    const { onProgress, onFinding, end, stop } = showImport(options.file)
     try {
       const report = await run(app, tenantId, file, { onProgress, onFinding, signal })
       if (report.refused.total > 0) process.exitCode = 1

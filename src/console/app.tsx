@@ -1,4 +1,4 @@
-import { Badge, createTheme, type CSSVariablesResolver, MantineProvider } from '@mantine/core'
+import { Badge, createTheme, type CSSVariablesResolver, MantineProvider, Notification } from '@mantine/core'
 import { Notifications } from '@mantine/notifications'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { createBrowserRouter, RouterProvider } from 'react-router'
@@ -20,6 +20,7 @@ const theme = createTheme({
   cursorType: 'pointer',
   defaultRadius: 'md',
   components: {
+    Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close the notice' } } }),
     // A long badge wraps: on a phone it would be cut off.
     Badge: Badge.extend({
       defaultProps: { variant: 'default', tt: 'none', miw: 'min-content', h: 'auto', mih: 'var(--badge-height)' },
@@ -53,9 +54,19 @@ const BASE_PATH = new URL(document.baseURI).pathname.replace(/\/$/, '')
 
 // One route for all pages, which `Pages` resolves; a data router, so that a page can ask before it
 // is left.
-const router = createBrowserRouter([{ path: '*', element: <SignedIn />, errorElement: <AllFailed /> }], {
-  basename: BASE_PATH,
-})
+const router = createBrowserRouter(
+  [
+    {
+      path: 'invitation',
+      lazy: async () => ({ Component: (await import('./shell/invitation-page.tsx')).InvitationPage }),
+      errorElement: <AllFailed />,
+    },
+    { path: '*', element: <SignedIn />, errorElement: <AllFailed /> },
+  ],
+  {
+    basename: BASE_PATH,
+  },
+)
 
 export function App() {
   return (
@@ -78,11 +89,11 @@ function SignedIn() {
   if (session === null) return <SignInPage />
   return (
     <>
-      {/* Another admin, signed in by another tab, starts with a new state. */}
-      <Shell key={session.email}>
+      {/* Another member, signed in by another tab, starts with a new state. */}
+      <Shell key={session.member.id}>
         <Pages />
       </Shell>
-      {isExpired && <SignInAgain email={session.email} />}
+      {isExpired && <SignInAgain known={{ email: session.member.email, tenant: session.tenant }} />}
     </>
   )
 }

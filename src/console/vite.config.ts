@@ -7,7 +7,15 @@ export default defineConfig({
   root: import.meta.dirname,
   // Relative, because a proxy may add a path: the page's `<base>` has it.
   base: './',
-  plugins: [react()],
+  plugins: [
+    react(),
+    {
+      name: 'documents-without-indentation',
+      enforce: 'pre',
+      // Every page loads all documents, and GraphQL needs no indentation.
+      transform: (code, id) => (id.endsWith('/generated/console.ts') ? code.replaceAll(/\n +/g, '\n') : undefined),
+    },
+  ],
   // Replaced by the service in each answer (src/api/http/site/console.ts).
   html: { cspNonce: '{nonce}' },
   build: {

@@ -7,9 +7,9 @@ import { type Sql, statement } from './sql.ts'
  * `api_key.create`.
  */
 export const AUDIT_ACTIONS = {
-  comment: ['approve', 'delete', 'pin', 'reject', 'unpin'],
-  reader: ['ban', 'erase', 'export', 'merge', 'unban'],
-  discussion: ['archive', 'create', 'lock', 'unlock', 'update'],
+  comment: ['approve', 'delete', 'pin', 'reject', 'review', 'unpin'],
+  reader: ['ban', 'erase', 'export', 'merge', 'set_badges', 'set_trust', 'unban'],
+  discussion: ['archive', 'create', 'delete', 'lock', 'unlock', 'update'],
   webhook: [
     'create',
     'delete',
@@ -30,8 +30,24 @@ export const AUDIT_ACTIONS = {
   identity_secret: ['create', 'revoke'],
   classifier_secret: ['create', 'revoke'],
   document: ['add', 'delete'],
+  note: ['create', 'delete'],
   settings: ['update'],
+  tenant: ['resume', 'suspend'],
   import: ['finish', 'undo'],
+  import_upload: ['complete', 'create', 'delete', 'run'],
+  member: [
+    'accept',
+    'begin_totp',
+    'change_password',
+    'confirm_totp',
+    'delete',
+    'invite',
+    'logout',
+    'logout_everywhere',
+    'remove_totp',
+    'sign_on',
+    'update',
+  ],
   export: ['create', 'delete', 'download'],
 } as const
 
@@ -92,6 +108,9 @@ export interface Doer {
   importId?: Id
 }
 
+/** The service itself. */
+export const byService = (tenantId: Id): Doer => ({ tenantId, actor: { kind: 'system', id: null } })
+
 /** The same where there may be no request. */
 export async function recordAuditOf(sql: Sql, { tenantId, actor, importId }: Doer, record: AuditRecord): Promise<void> {
   const { action, targetType, targetId, before, after } = record
@@ -114,6 +133,6 @@ export const recordAuditOfImport = (
   sql: Sql,
   { tenantId, importId }: { tenantId: Id; importId: Id },
   record: AuditRecord,
-): Promise<void> => recordAuditOf(sql, { tenantId, actor: { kind: 'system', id: null }, importId }, record)
+): Promise<void> => recordAuditOf(sql, { ...byService(tenantId), importId }, record)
 
 const json = (value: unknown): string | null => (value == null ? null : JSON.stringify(value))

@@ -70,9 +70,17 @@ export const CHANNELS = {
 export type CacheNews =
   | { kind: 'key'; keyId: string; digest: string }
   | { kind: 'client_token'; tokenId: string; digest: string }
+  /** Sign-ins of members have ended. */
+  | { kind: 'sign_in'; tenantId: string; signInIds: readonly string[] }
   | { kind: 'tenant'; tenantId: string }
+  /** A tenant was suspended or resumed. */
+  | { kind: 'suspension'; tenantId: string; isSuspended: boolean }
+  /** A discussion was deleted. */
+  | { kind: 'discussion'; tenantId: string; discussionId: string }
   /** A document was deleted. */
   | { kind: 'document'; tenantId: string }
   | { kind: 'reader'; tenantId: string; externalId: string }
+  /** A reader has muted another one, or no longer. */
+  | { kind: 'mutes'; tenantId: string; readerId: string }
   /** Events of the tenant have been rewritten by the erasure of a reader. */
   | { kind: 'erasure'; tenantId: string }

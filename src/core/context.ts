@@ -23,11 +23,29 @@ export type Capability = (typeof CAPABILITIES)[number]
 
 const KNOWN: ReadonlySet<string> = new Set(CAPABILITIES)
 
+/** The roles of members, and what each may do (docs/guides/members.md). */
+export const ROLES = {
+  owner: CAPABILITIES,
+  admin: CAPABILITIES,
+  editor: ['moderate_content', 'manage_settings', 'view_analytics'],
+  moderator: ['moderate_content'],
+  developer: ['manage_api_keys', 'manage_webhooks', 'view_analytics'],
+  analyst: ['view_analytics'],
+} as const satisfies Readonly<Record<string, readonly Capability[]>>
+
+export type Role = keyof typeof ROLES
+
 /**
  * Whether this release knows a stored capability. A capability that only a newer release knows
  * grants nothing here.
  */
 export const isCapability = (name: string): name is Capability => KNOWN.has(name)
+
+/** Sends a text to another server, and answers its text of at most 64 KiB. */
+export type FetchText = (
+  url: string,
+  request: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string },
+) => Promise<{ status: number; text: string }>
 
 /** What one process works with: its settings and clients. */
 export interface App {
@@ -41,6 +59,8 @@ export interface App {
   readonly places: StreamPlaces
   readonly log: Logger
   readonly health: Health
+  /** Asks another server, through the agent that guards requests to addresses of tenants. */
+  readonly fetch: FetchText
   /**
    * The metrics of all processes of the same parent, as Prometheus text; absent where there is no
    * parent.
@@ -78,19 +98,42 @@ export interface Tenant {
   readonly id: Id
   readonly slug: string
   readonly settings: TenantSettings
+  /** How many of its discussions were deleted. */
+  readonly discussionsDeleted: number
+  /** Null unless it is suspended: then no request is made for it. */
+  readonly suspendedAt: Date | null
+  /** What callers are told of the suspension. */
+  readonly suspensionReason: string | null
 }
 
 /** Who calls: a tenant's backend by its key, a person by an admin token, or a browser. */
 export type Actor =
   | { kind: 'key'; id: Id; capabilities: ReadonlySet<Capability>; expiresAt: Date | null }
-  | { kind: 'admin'; id: Id; credentialId: Id; email: string; expiresAt: Date }
+  | MemberActor
   | ClientActor
+
+/** A member of the tenant, by the token of a sign-in. */
+export interface MemberActor {
+  kind: 'admin'
+  id: Id
+  /** With which their token ends, and all that it has opened. */
+  signInId: Id
+  email: string
+  name: string | null
+  role: Role
+  /** Null after a sign-on, which opens nothing of an account. */
+  accountId: Id | null
+  /** Whether the tenant requires a second factor that they lack: they can only set it up. */
+  lacksSecondFactor: boolean
+  capabilities: ReadonlySet<Capability>
+  expiresAt: Date
+}
 
 /** A browser, by a client token. It can ask only fields that are declared for it. */
 export interface ClientActor {
   kind: 'client'
   id: Id
-  /** The API key or the admin's credential that minted the token, with which it ends. */
+  /** The API key or the member's sign-in that minted the token, with which it ends. */
   minterId: Id
   /** The reader that it acts for; null for none. */
   readerId: Id | null
@@ -113,6 +156,8 @@ export interface Identity {
   readonly name: string | null
   readonly avatarUrl: string | null
   readonly profileUrl: string | null
+  /** The claimed ids of badges that the tenant's settings have. */
+  readonly badges: readonly string[] | null
   /**
    * The reader to whom a client token is bound, which never makes a record. Absent in an assertion.
    */
@@ -134,8 +179,15 @@ export interface Ctx {
   readonly address: string | null
   /** Null on the few requests that need no credentials. */
   readonly caller: Caller | null
+  /** Why there is no caller, though a browser has sent a cookie; absent where none came. */
+  readonly refused?: ServiceError
   /** Collects the raw secrets in an answer that will be stored, so that they are not stored. */
   readonly shownSecrets?: Set<string>
+  /**
+   * Puts an admin token into the console's cookie, or removes it (null). Absent where no console
+   * asks: the answer then has the token itself.
+   */
+  readonly setCookie?: (token: { token: string; expiresAt: Date } | null) => void
   /** The values of `ofRequest`. */
   kept?: { for: Ctx; by: Map<object, unknown> }
 }
@@ -157,14 +209,14 @@ export function ofRequest<T>(make: () => T): (ctx: Ctx) => T {
 }
 
 /**
- * What an operation requires of its caller: any key or admin, an asserted reader, an admin, or a
- * capability.
+ * What an operation requires of its caller: any key or member, an asserted reader, a member for
+ * themself, an owner or admin, or a capability.
  */
-export type Access = 'public' | 'key' | 'reader' | 'admin' | Capability
+export type Access = 'public' | 'key' | 'reader' | 'member' | 'admin' | Capability
 
-/** The caller of a request that needs one. Throws `missing_credentials`. */
+/** The caller of a request that needs one. Throws `missing_credentials`, `tenant_suspended`. */
 export function requireCaller(ctx: Ctx): Caller {
-  if (ctx.caller === null) throw new ServiceError('missing_credentials')
+  if (ctx.caller === null) throw ctx.refused ?? new ServiceError('missing_credentials')
   return ctx.caller
 }
 
@@ -180,16 +232,34 @@ export function requireIdentity(ctx: Ctx): Identity {
   throw new ServiceError('identity_required', { detail })
 }
 
-/** The admin whose token the request carries. Throws `missing_credentials`, `admin_only`. */
-export function requireAdmin(ctx: Ctx): Extract<Actor, { kind: 'admin' }> {
-  if (ctx.caller === null) throw new ServiceError('missing_credentials', { detail: NEEDS_ADMIN })
+/** The member whose token the request carries. Throws `missing_credentials`, `admin_only`. */
+export function requireMember(ctx: Ctx): MemberActor {
+  if (ctx.caller === null) throw ctx.refused ?? new ServiceError('missing_credentials', { detail: NEEDS_TOKEN })
   const { actor } = ctx.caller
-  if (actor.kind !== 'admin') throw new ServiceError('admin_only', { detail: NEEDS_ADMIN })
+  if (actor.kind !== 'admin') throw new ServiceError('admin_only', { detail: NEEDS_TOKEN })
   return actor
 }
 
+/** The same for an owner or admin. */
+export function requireAdmin(ctx: Ctx): MemberActor {
+  const member = requireMember(ctx)
+  requireSecondFactor(member)
+  if (isAdmin(member)) return member
+  const detail = `This needs the role owner or admin; yours is ${member.role}.`
+  throw new ServiceError('admin_only', { detail })
+}
+
+/** Throws `second_factor_setup_required`. */
+export function requireSecondFactor(actor: Actor): void {
+  if (actor.kind === 'admin' && actor.lacksSecondFactor) throw new ServiceError('second_factor_setup_required')
+}
+
+/** Whether the actor is an owner or admin. */
+export const isAdmin = (actor: Actor): boolean =>
+  actor.kind === 'admin' && (actor.role === 'owner' || actor.role === 'admin')
+
 const NAMES_NO_READER = 'The client token names no reader: mint one with an identity assertion.'
-const NEEDS_ADMIN = "This needs an admin's token in Authorization (Bearer)."
+const NEEDS_TOKEN = 'This needs an admin token in Authorization (Bearer).'
 
 /** The header that carries an assertion, as it is written. */
 export const identityHeader = ({ settings }: App): string => `${settings.HEADER_PREFIX}Identity`
@@ -201,26 +271,29 @@ export const identityHeader = ({ settings }: App): string => `${settings.HEADER_
 export function requireAccess(ctx: Ctx, access: Access): void {
   if (access === 'public') return
   if (access === 'admin') return void requireAdmin(ctx)
+  if (access === 'member') return void requireMember(ctx)
   const { actor } = requireCaller(ctx)
+  requireSecondFactor(actor)
   if (access === 'key') return
   if (access === 'reader') return void requireIdentity(ctx)
   if (hasCapability(actor, access)) return
-  // Not an admin: admins have every capability.
-  throw new ServiceError('missing_capability', { detail: `The key in X-API-Key lacks the capability ${access}.` })
+  const who = actor.kind === 'admin' ? `The role ${actor.role}` : 'The key in X-API-Key'
+  throw new ServiceError('missing_capability', { detail: `${who} lacks the capability ${access}.` })
 }
 
 /** Whether `requireAccess` lets the caller through. */
 export function isAllowed(ctx: Ctx, access: Access): boolean {
   if (access === 'public' || ctx.caller === null) return access === 'public'
   const { actor, identity } = ctx.caller
+  if (access === 'member') return actor.kind === 'admin'
+  if (actor.kind === 'admin' && actor.lacksSecondFactor) return false
   if (access === 'key') return true
-  if (access === 'admin') return actor.kind === 'admin'
+  if (access === 'admin') return isAdmin(actor)
   return access === 'reader' ? identity !== null : hasCapability(actor, access)
 }
 
-/** An admin holds every capability in its tenant. */
 export const hasCapability = (actor: Actor, capability: Capability): boolean =>
-  actor.kind === 'admin' || (actor.kind === 'key' && actor.capabilities.has(capability))
+  actor.kind !== 'client' && actor.capabilities.has(capability)
 
 /**
  * One value per process, made at its first use: a cache, a queue, the hub. `make` gets the app of

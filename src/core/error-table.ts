@@ -11,7 +11,7 @@ export const ERRORS = {
   ambiguous_credentials: {
     status: 400,
     title: 'Send an API key in X-API-Key or an admin token in Authorization, not both',
-    help: 'The request has two kinds of credentials, such as a key and a token, or a client token and an assertion. Remove one.',
+    help: "The request has two kinds of credentials, such as a key and a token, a client token and an assertion, or another one beside the console's cookie. Remove one.",
   },
 
   missing_credentials: {
@@ -33,7 +33,17 @@ export const ERRORS = {
   invalid_admin_token: {
     status: 401,
     title: 'The admin token or the login is not valid',
-    help: 'The e-mail address or the password is wrong, or the token has expired or was ended by a change of the password. Sign in again.',
+    help: 'The e-mail address or the password is wrong, or the token has ended: it has expired, the member signed out, or their password, role or state was changed. Sign in again.',
+  },
+  second_factor_required: {
+    status: 401,
+    title: 'The login needs a second factor',
+    help: 'The password is right, and the account has a second factor. Send the `code` of the app, or a recovery code, with it.',
+  },
+  invalid_second_factor: {
+    status: 401,
+    title: 'The code of the second factor is not valid',
+    help: 'The code is wrong, too old, or was used before. Send the next one of the app.',
   },
   invalid_ticket: {
     status: 401,
@@ -66,20 +76,40 @@ export const ERRORS = {
     help: 'The `exp` of the assertion is over. Sign a new one.',
   },
 
+  tenant_suspended: {
+    status: 403,
+    title: 'The tenant is suspended',
+    help: 'The operator of the service has suspended the tenant; `detail` may say why. The credentials are valid again once it is resumed.',
+  },
   missing_capability: {
     status: 403,
-    title: 'The key lacks a capability',
-    help: '`detail` names the capability: use a key that has it. A client token can ask only what the [guide](../guides/graphql/README.md#a-browser) lists.',
+    title: 'The caller lacks a capability',
+    help: '`detail` names the capability: use a key that has it, or a member whose role has it. A client token can ask only what the [guide](../guides/graphql/README.md#a-browser) lists.',
   },
   capability_escalation: {
     status: 403,
-    title: 'A key can grant only capabilities that it holds itself',
-    help: 'A key made or changed another key with more capabilities than its own. Use an admin token.',
+    title: 'A caller can grant only capabilities that it holds itself',
+    help: 'A key or member made a key with more capabilities than their own. Use the token of an owner or admin.',
   },
   admin_only: {
     status: 403,
     title: 'Only an admin may do this',
-    help: 'The route takes an admin token, not an API key.',
+    help: 'The route takes an admin token, not an API key, and most of these that of an owner or admin. `detail` says which.',
+  },
+  second_factor_setup_required: {
+    status: 403,
+    title: 'The tenant requires a second factor',
+    help: 'The tenant has `staff.requireTwoFactor`, and the member has no second factor. They can only set one up: `POST /admin/auth/totp`.',
+  },
+  sign_on_required: {
+    status: 403,
+    title: 'Members of the tenant sign in at its identity provider',
+    help: 'The tenant has `staff.oidc.only`: passwords are for owners alone. Open `GET /admin/auth/oidc/start?tenant=` in a browser, or the console.',
+  },
+  password_required: {
+    status: 403,
+    title: 'This needs a sign-in with a password',
+    help: 'The token comes from a sign-on at the identity provider of the tenant. It is of this tenant alone, and changes no password and no second factor.',
   },
   identity_required: {
     status: 403,
@@ -159,6 +189,16 @@ export const ERRORS = {
     title: 'The tenant has as many webhook endpoints as its budget allows',
     help: 'Delete an endpoint, or raise `webhookEndpoints` in the tenant settings.',
   },
+  last_owner: {
+    status: 409,
+    title: 'The tenant needs an owner',
+    help: 'The last owner cannot be removed, disabled or given another role. Make another member an owner first.',
+  },
+  tenant_required: {
+    status: 409,
+    title: 'The account is a member of several tenants',
+    help: 'Send the `slug` of one of `tenants` as `tenant`.',
+  },
   idempotency_conflict: {
     status: 409,
     title: 'This idempotency key was used with another request',
@@ -208,6 +248,11 @@ export const ERRORS = {
     help: 'Send fewer or shorter headers. Often these are cookies of the whole site.',
   },
   rate_limited: { status: 429, title: 'Too many requests', help: 'Wait for the time in `Retry-After`.' },
+  slow_mode: {
+    status: 429,
+    title: 'The reader has commented in this discussion just now',
+    help: 'The discussion is in slow mode: each reader can post one comment in a while. Wait for the time in `Retry-After`.',
+  },
   too_many_streams: {
     status: 429,
     title: 'Too many open streams',

@@ -15,6 +15,8 @@ interface Extras {
   retryAfterSeconds?: number | undefined
   /** Answered as `Allow`. */
   allow?: readonly string[] | undefined
+  /** Public: what the caller chooses from, as further members of the problem. */
+  more?: Readonly<Record<string, unknown>> | undefined
   /** For the log only; never shown. */
   cause?: unknown
 }
@@ -75,7 +77,7 @@ export const detailOf = ({ code, extras }: ServiceError): string => extras.detai
 /** The public form of an error, without anything of its cause. */
 export function problemOf(error: ServiceError, requestId: string): Problem {
   const { title, status } = ERRORS[error.code]
-  const { errors } = error.extras
+  const { errors, more } = error.extras
   return {
     type: `urn:engagement-service:error:${error.code}`,
     title,
@@ -84,6 +86,7 @@ export function problemOf(error: ServiceError, requestId: string): Problem {
     code: error.code,
     requestId,
     ...(errors === undefined ? {} : { errors }),
+    ...more,
   }
 }
 

@@ -16,7 +16,7 @@ export const EVENTS = {
   comment_edited: {
     webhook: true,
     data: 'CommentEventData',
-    help: 'The author has changed the text. If the actor is the system and there is no body, reports have hidden the comment.',
+    help: 'The author has changed the text. If the actor is the system and there is no body, reports or a ban of its author have hidden the comment.',
     label: 'Its author changes it',
   },
   comment_deleted: {

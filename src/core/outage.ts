@@ -81,5 +81,15 @@ export function markTold(error: unknown): void {
 export function isTold(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { originalError } = error as { originalError?: unknown }
-  return told.has(error) || isTold(error.cause) || isTold(originalError)
+  return told.has(error) || isTold(error.cause) || isTold(originalError) || isToldOfPrisma(error)
+}
+
+/**
+ * Prisma throws an error of its own, which does not hold the driver's. The driver's has been
+ * reported by then (`PrismaOver`).
+ */
+function isToldOfPrisma(error: Error): boolean {
+  if (!('clientVersion' in error)) return false
+  const trouble = troubleOf(error)
+  return trouble !== null && trouble !== 'busy'
 }

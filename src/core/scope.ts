@@ -61,6 +61,7 @@ function scopedApp(app: App, sql: TxSql, scope: Scope, mutex: Mutex): App {
     places: root.places,
     log: app.log,
     health: root.health,
+    fetch: root.fetch,
     root,
     ...(app.span !== undefined && { span: app.span }),
     scope,

@@ -59,18 +59,23 @@ const WITH_COMMENT = EVENT_TYPES.filter((type) => /^(CommentEventData|ReplyNotif
   .join(', ')
 
 /**
+ * SQL: the id of the comment that an event is about; null for a discussion's event. `data` is the
+ * event's JSON text.
+ */
+export const commentIdIn = (data: string): string =>
+  // `encodeEvent` puts the id in this place. Parsing a long text for it would cost several times
+  // as much as the look-up.
+  `CASE WHEN left(${data}::text, 18) = '{"comment":{"id":"' THEN substr(${data}::text, 19, 36)
+    ELSE coalesce(${data}::json #>> '{comment,id}', ${data}::json ->> 'commentId') END::uuid`
+
+/**
  * SQL: the present state of an event's comment as JSON, for `tellNow`; null for an event about no
  * comment. `event` is the name of its table in the statement. A comment without a row counts as
  * deleted.
  */
-export const commentState = (event: string): string => {
-  // `encodeEvent` puts the id in this place. Parsing a long text for it would cost several times
-  // as much as the look-up.
-  const id = `CASE WHEN left(${event}.data::text, 18) = '{"comment":{"id":"' THEN substr(${event}.data::text, 19, 36)
-    ELSE ${event}.data #>> '{comment,id}' END::uuid`
+export const commentState = (event: string): string =>
   // A subquery, so that it is one look-up for each row, whatever the planner estimates.
-  return `CASE WHEN ${event}.type IN (${WITH_COMMENT}) THEN coalesce(
+  `CASE WHEN ${event}.type IN (${WITH_COMMENT}) THEN coalesce(
     (SELECT json_build_object('status', c.status, 'revision', c.revision) FROM comments c
-     WHERE c.tenant_id = ${event}.tenant_id AND c.id = ${id}),
+     WHERE c.tenant_id = ${event}.tenant_id AND c.id = ${commentIdIn(`${event}.data`)}),
     '{"status":"deleted","revision":0}') END`
-}

@@ -4,6 +4,15 @@ import type { Access } from '../core/context.ts'
 import type { ErrorCode } from '../core/error-table.ts'
 import type { ClientAccess } from './access.ts'
 
+/** The rules of a root field. */
+interface Rules {
+  access: Access
+  /** Whether a client token may ask it too: not without this. */
+  client?: ClientAccess
+  /** Error codes beyond those of every request of its kind, for the reference. */
+  throws?: readonly ErrorCode[]
+}
+
 // The parameters must be those of the declarations that these merge with.
 declare global {
   export namespace PothosSchemaTypes {
@@ -17,26 +26,14 @@ declare global {
       Nullable extends FieldNullability<Type>,
       Args extends InputFieldMap,
       ResolveReturnShape,
-    > {
-      access: Access
-      /** Whether a client token may ask it too: not without this. */
-      client?: ClientAccess
-      /** Error codes beyond those of every request of its kind, for the reference. */
-      throws?: readonly ErrorCode[]
-    }
+    > extends Rules {}
     interface MutationFieldOptions<
       Types extends SchemaTypes,
       Type extends TypeParam<Types>,
       Nullable extends FieldNullability<Type>,
       Args extends InputFieldMap,
       ResolveReturnShape,
-    > {
-      access: Access
-      /** Whether a client token may ask it too: not without this. */
-      client?: ClientAccess
-      /** Error codes beyond those of every request of its kind, for the reference. */
-      throws?: readonly ErrorCode[]
-    }
+    > extends Rules {}
     interface SubscriptionFieldOptions<
       Types extends SchemaTypes,
       Type extends TypeParam<Types>,
@@ -44,12 +41,6 @@ declare global {
       Args extends InputFieldMap,
       ResolveShape,
       ResolveReturnShape,
-    > {
-      access: Access
-      /** Whether a client token may ask it too: not without this. */
-      client?: ClientAccess
-      /** Error codes beyond those of every request of its kind, for the reference. */
-      throws?: readonly ErrorCode[]
-    }
+    > extends Rules {}
   }
 }

@@ -33,10 +33,14 @@ function bare(schema: z.ZodType): { schema: z.ZodType; isNullable: boolean; desc
   }
 }
 
-function kindOf(schema: z.ZodType): 'Int' | 'Boolean' | 'String' | ['String'] | ReturnType<typeof makeEnum> {
+function kindOf(
+  schema: z.ZodType,
+): 'Int' | 'Boolean' | 'String' | 'JSON' | 'DateTime' | ['String'] | ReturnType<typeof makeEnum> {
   if (schema instanceof z.ZodNumber) return 'Int'
   if (schema instanceof z.ZodBoolean) return 'Boolean'
   if (schema instanceof z.ZodString) return 'String'
+  if (schema instanceof z.ZodDate) return 'DateTime'
+  if (schema instanceof z.ZodRecord) return 'JSON'
   if (schema instanceof z.ZodArray) return ['String']
   if (schema instanceof z.ZodEnum) return enumOf(schema)
   throw new Error(`src/graphql/checked.ts knows no type for ${String(schema.meta()?.title)}`)
@@ -45,7 +49,7 @@ function kindOf(schema: z.ZodType): 'Int' | 'Boolean' | 'String' | ['String'] | 
 const enums = new Map<string, ReturnType<typeof makeEnum>>()
 
 /** One enum per name, for both input and output. */
-function enumOf(schema: z.ZodEnum) {
+export function enumOf(schema: z.ZodEnum) {
   const { title = '' } = schema.meta() ?? {}
   const made = enums.get(title) ?? makeEnum(title, schema)
   enums.set(title, made)
@@ -60,23 +64,39 @@ function makeEnum(title: string, schema: z.ZodEnum) {
   })
 }
 
-/** The output fields of an object that `shape` describes. */
+/** The output fields of an object that `shape` describes: all that are not `writeOnly`. */
 export const outputFields = <Parent extends Values>(
   t: PothosSchemaTypes.ObjectFieldBuilder<Types, Parent>,
   shape: Readonly<Record<string, z.ZodType>>,
 ) =>
   Object.fromEntries(
-    Object.entries(shape).map(([name, given]) => {
+    Object.entries(shape).flatMap(([name, given]) => {
+      if (given.meta()?.writeOnly === true) return []
       const { schema, isNullable, ...options } = bare(given)
       const description = options.description + boundsOf(schema)
-      const type = schema instanceof z.ZodObject ? outputType(schema) : kindOf(schema)
-      return [name, t.field({ type, nullable: isNullable, description, resolve: (parent) => parent[name] as never })]
+      const type = ofObjects(schema, outputType) ?? kindOf(schema)
+      const resolve = (parent: Parent) => parent[name] as never
+      return [[name, t.field({ type, nullable: isNullable, description, resolve })]]
     }),
   )
 
+/** The type of an object or a list of objects; undefined for other values. */
+function ofObjects<Type>(schema: z.ZodType, typeOf: (each: z.ZodObject, isEntry: boolean) => Type) {
+  if (schema instanceof z.ZodObject) return typeOf(schema, false)
+  if (schema instanceof z.ZodArray && schema.element instanceof z.ZodObject)
+    return [typeOf(schema.element, true)] as [Type]
+  return undefined
+}
+
+const outputs = new Map<string, PothosSchemaTypes.ObjectRef<Types, Values>>()
+
 function outputType(schema: z.ZodObject): PothosSchemaTypes.ObjectRef<Types, Values> {
   const { title = '', description = '' } = schema.meta() ?? {}
-  return builder.objectRef<Values>(title).implement({ description, fields: (t) => outputFields(t, schema.shape) })
+  const make = () =>
+    builder.objectRef<Values>(title).implement({ description, fields: (t) => outputFields(t, schema.shape) })
+  const made = outputs.get(title) ?? make()
+  outputs.set(title, made)
+  return made
 }
 
 /** A sentence with the bounds of a number or a list. */
@@ -92,26 +112,29 @@ type InputFields<Shape extends z.ZodRawShape> = {
 }
 
 /**
- * The input fields of the same object. A field is required if it has no default and cannot be null.
+ * The input fields of the same object. A field is required if it has no default and cannot be null,
+ * unless omitted fields stay as they are.
  */
 export const inputFields = <Shape extends Record<string, z.ZodType>>(
   t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
   shape: Shape,
+  { isPatch = false } = {},
 ) =>
   Object.fromEntries(
     Object.entries(shape).map(([name, given]) => {
       const { schema, ...options } = bare(given)
       const description = options.description + boundsOf(schema)
-      const type = schema instanceof z.ZodObject ? inputType(schema) : kindOf(schema)
-      return [name, t.field({ type, description, required: !isWrapped(given) })]
+      const type = ofObjects(schema, inputType) ?? kindOf(schema)
+      return [name, t.field({ type, description, required: !isPatch && !isWrapped(given) })]
     }),
     // The schema's own types of the fields, from which GraphQL's are made.
   ) as unknown as InputFields<Shape>
 
-function inputType(schema: z.ZodObject): PothosSchemaTypes.InputObjectRef<Types, Values> {
+/** An entry of a list replaces the earlier one as a whole. */
+function inputType(schema: z.ZodObject, isEntry: boolean): PothosSchemaTypes.InputObjectRef<Types, Values> {
   const { title = '', description = '' } = schema.meta() ?? {}
   return builder.inputType(`${title}Input`, {
-    description: `${description} Omitted fields do not change.`,
-    fields: (t) => inputFields(t, schema.shape),
+    description: isEntry ? description : `${description} Omitted fields do not change.`,
+    fields: (t) => inputFields(t, schema.shape, { isPatch: !isEntry }),
   })
 }

@@ -4,7 +4,7 @@ import '@pothos/plugin-relay'
 /** The types of a list. */
 interface Listed<Types extends SchemaTypes, Node> {
   edge: ObjectRef<Types, { cursor: string; node: Node }>
-  connection: ObjectRef<Types, { totalCount?: number }>
+  connection: ObjectRef<Types, { totalCount?: number; partial?: boolean }>
 }
 
 /** By the name of the node's type. */

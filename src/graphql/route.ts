@@ -35,7 +35,7 @@ interface RouteBase {
   /**
    * Whether the answer shows comments of one discussion, named by the variable `id` or
    * `externalId`: then it has an ETag, and is cached until the discussion changes. It is the same
-   * for all callers except for `viewerReaction` of each comment.
+   * for all callers except for `viewerReaction` and `authorMuted` of each comment.
    */
   isDiscussionPage?: boolean
 }

@@ -7,13 +7,22 @@ import { type GraphQLSchema, isEnumType } from 'graphql'
  */
 const NEAREST: Readonly<Record<string, string>> = {
   AuditActorKind: 'system',
+  BadgeTone: 'neutral',
+  BanComments: 'withhold',
   CommentStatus: 'pending',
+  DecisionAction: 'reject',
+  DecisionReason: 'other',
   DeliveryStatus: 'pending',
+  DetailedRule: 'suspect_word',
   DiscussionState: 'locked',
   DocumentPolicy: 'known',
   EventActorKind: 'system',
   HoldReason: 'pre_moderation',
+  NotificationKind: 'reply',
+  ReaderTrust: 'normal',
   ReportReason: 'other',
+  Role: 'analyst',
+  SignOnRole: 'analyst',
   WebhookEndpointState: 'unverified',
   WebhookSchedule: 'short',
 }

@@ -3,7 +3,7 @@ import type { Id } from '../core/ids.ts'
 import { type Sql, statement } from '../core/sql.ts'
 
 /**
- * What a stream was opened with, and ends with: an API key, an admin's password, a client token.
+ * What a stream was opened with, and ends with: an API key, a member's sign-in, a client token.
  */
 export interface Credential {
   kind: Actor['kind']
@@ -17,18 +17,15 @@ export interface Credential {
 export const credentialOf = <A extends Actor>(actor: A, tenantId: Id): Credential & { kind: A['kind'] } => ({
   kind: actor.kind,
   tenantId,
-  id: actor.kind === 'admin' ? actor.credentialId : actor.id,
+  id: actor.kind === 'admin' ? actor.signInId : actor.id,
   ...(actor.kind === 'client' && { minterId: actor.minterId }),
 })
 
-/**
- * SQL: whether an API key or an admin's credential is neither revoked, expired, replaced nor gone.
- */
+/** SQL: whether an API key or a sign-in is neither revoked, expired nor gone. */
 const isLiveKey = (tenantId: string, id: string, now: string): string =>
   `(EXISTS (SELECT 1 FROM api_keys k WHERE k.tenant_id = ${tenantId} AND k.id = ${id}
        AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${now}))
-     OR EXISTS (SELECT 1 FROM admins a WHERE a.tenant_id = ${tenantId}
-       AND coalesce(a.credential_id, a.id) = ${id}))`
+     OR EXISTS (SELECT 1 FROM sign_ins s WHERE s.tenant_id = ${tenantId} AND s.id = ${id} AND s.expires_at > ${now}))`
 
 /**
  * SQL: whether a row `t` of client_tokens is valid until it expires: what minted it is live, and so
@@ -41,14 +38,19 @@ export const isLiveToken = (now: string): string =>
 
 const READ_LIVE_CREDENTIALS = statement(
   'stream_read_live_credentials',
-  `SELECT wanted.id FROM unnest($1::uuid[], $2::uuid[]) AS wanted(tenant_id, id)
+  `SELECT wanted.id, suspended_at IS NOT NULL AS "isSuspended"
+   FROM unnest($1::uuid[], $2::uuid[]) AS wanted(tenant_id, id) JOIN tenants ON tenants.id = wanted.tenant_id
    WHERE ${isLiveKey('wanted.tenant_id', 'wanted.id', '$3')}
      OR EXISTS (SELECT 1 FROM client_tokens t WHERE t.tenant_id = wanted.tenant_id AND t.id = wanted.id
        AND t.expires_at > $3 AND ${isLiveToken('$3')})`,
 )
 
-/** The ids of those that are neither revoked, expired, replaced nor gone. */
-export async function readLiveCredentials(sql: Sql, some: readonly Credential[], now: Date): Promise<Set<Id>> {
-  const params = [some.map(({ tenantId }) => tenantId), some.map(({ id }) => id), now]
-  return new Set((await sql<{ id: Id }>(READ_LIVE_CREDENTIALS, params)).map(({ id }) => id))
+/** Of a credential that is neither revoked, expired nor gone: whether its tenant is suspended. */
+export interface LiveCredential {
+  id: Id
+  isSuspended: boolean
 }
+
+/** Those that are neither revoked, expired nor gone. */
+export const readLiveCredentials = (sql: Sql, some: readonly Credential[], now: Date): Promise<LiveCredential[]> =>
+  sql<LiveCredential>(READ_LIVE_CREDENTIALS, [some.map(({ tenantId }) => tenantId), some.map(({ id }) => id), now])

@@ -49,7 +49,7 @@ const READ_HEADS = statement(
   'stream_read_heads',
   `SELECT d.tenant_id AS "tenantId", d.id AS "discussionId", d.seq, d.scrubs
    FROM unnest($1::uuid[], $2::uuid[]) AS wanted(tenant_id, id)
-   JOIN discussions d ON d.tenant_id = wanted.tenant_id AND d.id = wanted.id`,
+   JOIN discussions d ON d.tenant_id = wanted.tenant_id AND d.id = wanted.id AND d.deleted_at IS NULL`,
 )
 
 // A range of the primary key: a statement costs what it returns.

@@ -12,9 +12,9 @@ import { databaseLog, type EventLog, type DiscussionKey } from './event-log.ts'
 import { type CutReason, StreamMetrics } from './metrics.ts'
 import { type Pause, WritePause } from './streams/pause.ts'
 import type { RingBudget } from './ring.ts'
-import type { Seat } from './seat.ts'
+import type { Seat, Stream } from './seat.ts'
 import { Sessions } from './sessions.ts'
-import { type Credential, readLiveCredentials } from './credentials.ts'
+import { type Credential, type LiveCredential, readLiveCredentials } from './credentials.ts'
 import { Topic } from './topic.ts'
 
 /** How far back a stream may replay (docs/reference/choices/streams.md; a tenant setting). */
@@ -28,6 +28,8 @@ export interface JoinRequest extends DiscussionKey {
   /** Resume after this position, as the client sent it; null starts with the next event. */
   lastEventId: string | null
   window: ReplayWindow
+  /** Who sits down. It is ended if the discussion is deleted. */
+  stream: Stream
 }
 
 /** Where a stream begins: its position, and the replay before it is live. */
@@ -45,8 +47,8 @@ export interface Beginning {
 export interface HubOptions {
   bus: Bus
   events: EventLog
-  /** The ids of credentials that are not revoked, expired or deleted. */
-  live(some: readonly Credential[]): Promise<ReadonlySet<string>>
+  /** Those of the credentials that are not revoked, expired or deleted. */
+  live(some: readonly Credential[]): Promise<readonly LiveCredential[]>
   log: Logger
   registry: Registry
   repairMs: number
@@ -78,7 +80,7 @@ export class Hub {
   /**
    * Callers that arrive during the query wait for the next one: this one may predate a revocation.
    */
-  readonly #isLive: (credential: Credential) => Promise<boolean>
+  readonly #look: (credential: Credential) => Promise<LiveCredential | undefined>
   readonly #topics = new Map<string, Topic>()
   /**
    * Topics without a listener at the last repair. They are kept for a while, because clients
@@ -97,9 +99,9 @@ export class Hub {
     this.#options = options
     const look = () => ({ streams: this.sessions.size, discussions: this.topicCount, pauseMs: options.pause.ms })
     this.metrics = new StreamMetrics(options.registry, look)
-    this.#isLive = inBatches(MAX_CREDENTIALS, async (batch) => {
-      const live = await options.live(batch.map(({ input }) => input))
-      for (const { input, resolve } of batch) resolve(live.has(input.id))
+    this.#look = inBatches(MAX_CREDENTIALS, async (batch) => {
+      const live = new Map((await options.live(batch.map(({ input }) => input))).map((each) => [each.id, each]))
+      for (const { input, resolve } of batch) resolve(live.get(input.id))
     })
     options.bus.onGap(() => void this.repair())
   }
@@ -138,7 +140,7 @@ export class Hub {
     if (this.#closed) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
     this.#keepRepairing()
     const topic = this.#topicOf(request)
-    const seat = topic.sit(request.viewer)
+    const seat = topic.sit(request.viewer, request.stream)
     try {
       await topic.started
       const past = await this.#pastOf(topic, request)
@@ -186,11 +188,12 @@ export class Hub {
   /**
    * Checks the credentials of a stream that is already counted: a revocation is either seen here,
    * or its message ends the session. Throws `revoked_api_key`, `invalid_admin_token`,
-   * `invalid_client_token`.
+   * `invalid_client_token`, `tenant_suspended`.
    */
   async requireLive(credential: Credential): Promise<void> {
-    if (await this.#isLive(credential)) return
-    throw new ServiceError(ENDED[credential.kind])
+    const found = await this.#look(credential)
+    if (found === undefined) throw new ServiceError(ENDED[credential.kind])
+    if (found.isSuspended) throw new ServiceError('tenant_suspended')
   }
 
   /**
@@ -199,6 +202,14 @@ export class Hub {
    */
   forgetEvents(tenantId: string): void {
     for (const topic of this.#topics.values()) if (topic.key.tenantId === tenantId) topic.forgetEvents()
+  }
+
+  /** Ends the streams of a discussion that was deleted. */
+  endDiscussion(key: DiscussionKey): void {
+    const topic = this.#topics.get(nameOf(key))
+    if (topic === undefined) return
+    this.#drop(topic)
+    topic.end()
   }
 
   /** Ends every stream, spread over `graceMs`. New ones are refused. */
@@ -261,7 +272,7 @@ export class Hub {
     const some = this.sessions.credentials()
     this.#minters = new Map(some.map((credential) => [credential.id, credential]))
     if (some.length === 0) return
-    const live = await this.#options.live(some)
+    const live = new Set((await this.#options.live(some)).flatMap(({ id, isSuspended }) => (isSuspended ? [] : id)))
     this.sessions.endCredentials(new Set(some.map(({ id }) => id).filter((id) => !live.has(id))))
   }
 
@@ -269,7 +280,12 @@ export class Hub {
     const topics = new Map([...this.#topics].filter(([, topic]) => topic.seq >= 0))
     if (topics.size === 0) return
     const heads = await this.#options.events.heads([...topics.values()].map(({ key }) => key))
-    for (const head of heads) topics.get(nameOf(head))?.learn(head)
+    for (const head of heads) {
+      topics.get(nameOf(head))?.learn(head)
+      topics.delete(nameOf(head))
+    }
+    // The message that these were deleted was lost.
+    for (const { key } of topics.values()) this.endDiscussion(key)
   }
 }
 
@@ -290,8 +306,25 @@ export const hubOf = perApp((app) => {
     clear: () => void hub.repair(),
   })
   followCacheNews(app, {
+    kind: 'sign_in',
+    forget: ({ signInIds }) => hub.sessions.endCredentials(new Set(signInIds)),
+    clear: () => void hub.repair(),
+  })
+  followCacheNews(app, {
     kind: 'client_token',
     forget: ({ tokenId }) => hub.sessions.endCredentials(new Set([tokenId])),
+    clear: () => void hub.repair(),
+  })
+  followCacheNews(app, {
+    kind: 'suspension',
+    forget: ({ tenantId, isSuspended }) => {
+      if (isSuspended) hub.sessions.endTenant(tenantId)
+    },
+    clear: () => void hub.repair(),
+  })
+  followCacheNews(app, {
+    kind: 'discussion',
+    forget: (key) => hub.endDiscussion(key),
     clear: () => void hub.repair(),
   })
   followCacheNews(app, {

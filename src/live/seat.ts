@@ -19,11 +19,14 @@ export interface Sink<P extends Payload = Frame> {
 
 /** A sink that is notified of the end. */
 export interface Taker<P extends Payload = Frame> extends Sink<P> {
-  /** No more events follow: the credentials have ended, or the process stops. */
+  /** No more events follow: its credentials, its discussion or the process have ended. */
   end(): void
   /** Sends a heartbeat if it is due. Returns when to call it again (ms since 1970). */
   tick?(now: number): number
 }
+
+/** A listener, whatever carries its events. */
+export type Stream = Pick<Taker, 'end'>
 
 /** Feeds one listener. */
 export interface Feed<P extends Payload = Frame> {

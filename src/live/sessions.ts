@@ -66,6 +66,11 @@ export class Sessions {
     }
   }
 
+  /** Ends every stream of a tenant. */
+  endTenant(tenantId: Id): void {
+    for (const session of this.#open) if (session.tenantId === tenantId) this.#cut(session, 'revoked')
+  }
+
   /**
    * Ends every stream, spread over `graceMs`, so that clients do not all return at once. Resolves
    * when the end of each has begun.

@@ -22,14 +22,19 @@ export function subjectOf(frame: Frame): Id | null {
 const read = new WeakMap<Frame, StreamEvent>()
 
 /**
- * The event in a frame, parsed once for all subscribers. It lacks the viewer's own reaction,
- * because it is the same for all.
+ * The event in a frame, parsed once for all subscribers. It lacks what is looked up for
+ * each viewer, because it is the same for all.
  */
 export function eventOf(frame: Frame): StreamEvent {
   const known = read.get(frame)
   if (known !== undefined) return known
   const event = JSON.parse(frame.json) as StreamEvent
-  delete (event.data.comment as { viewerReaction?: unknown } | undefined)?.viewerReaction
+  const comment = event.data.comment as
+    | { viewerReaction?: unknown; authorMuted?: unknown; decision?: unknown }
+    | undefined
+  delete comment?.viewerReaction
+  delete comment?.authorMuted
+  delete comment?.decision
   read.set(frame, event)
   return event
 }

@@ -6,15 +6,16 @@ import { inBatches } from '../core/queues/batches.ts'
 import { type Bus, CHANNELS, type Unsubscribe } from '../core/bus.ts'
 import { ServiceError } from '../core/errors.ts'
 import { decodeNews, type News } from '../core/events.ts'
-import { Batch, Broadcast } from './streams/batch.ts'
+import { Broadcast, piecesOf } from './streams/batch.ts'
 import { type Frame, frameOf } from './streams/frames.ts'
 import type { StreamViewer } from './viewer.ts'
 import type { EventLog, DiscussionKey, Head, MissedEvents } from './event-log.ts'
 import type { StreamMetrics } from './metrics.ts'
 import { Past } from './past.ts'
+import { TopicSeat } from './topic-seat.ts'
 import type { Pause } from './streams/pause.ts'
 import type { RingBudget } from './ring.ts'
-import type { Seat, Sink } from './seat.ts'
+import type { Sink, Stream } from './seat.ts'
 
 /**
  * A message that arrives before earlier ones waits this long for them; then the database is asked.
@@ -23,8 +24,6 @@ const HOLE_WAIT_MS = 20
 const RETRY_MS = 250
 /** Rows of one read of events that the bus lost. */
 const READ_ROWS = 200
-/** A replay is sent in pieces of about this size, each of which waits for room on the socket. */
-const PIECE_BYTES = 64 * 1024
 /** The most messages kept until the missing one before them arrives. */
 const MAX_EARLY = 100
 const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
@@ -97,10 +96,18 @@ export class Topic {
   }
 
   /** Takes a seat, so that the topic is kept. It gets events after `start`. */
-  sit(viewer: StreamViewer): TopicSeat {
-    const seat = new TopicSeat(viewer, this)
+  sit(viewer: StreamViewer, stream: Stream): TopicSeat {
+    const seat = new TopicSeat(viewer, stream, this)
     this.#seats.add(seat)
     return seat
+  }
+
+  /** Ends all streams, because the discussion was deleted. */
+  end(): void {
+    for (const seat of this.#seats) {
+      this.#options.metrics.cut('deleted')
+      seat.stream.end()
+    }
   }
 
   leave(seat: TopicSeat): void {
@@ -163,7 +170,7 @@ export class Topic {
         return
       }
       const { frames, upTo } = await this.#missedBy(seat)
-      for (const piece of pieces(frames)) {
+      for (const piece of piecesOf(frames)) {
         await sink.ready()
         if (seat.left) return
         piece.taken++
@@ -290,7 +297,7 @@ export class Topic {
       this.#early.clear()
       return
     }
-    for (const piece of pieces(read.map(frameOf))) {
+    for (const piece of piecesOf(read.map(frameOf))) {
       this.#flush()
       // The bus may have delivered some of these meanwhile. Numbers that the database no longer
       // has are skipped.
@@ -326,49 +333,5 @@ export class Topic {
     }
     this.#options.metrics.sent(broadcast)
     this.#options.pause.count(broadcast.deliveries)
-  }
-}
-
-class TopicSeat implements Seat {
-  readonly viewer: StreamViewer
-  /** The position that it was fed up to before it was live. */
-  fed = 0
-  /** Where live events go; null while the seat is behind. */
-  live: Sink | null = null
-  left = false
-  readonly #topic: Topic
-
-  constructor(viewer: StreamViewer, topic: Topic) {
-    this.viewer = viewer
-    this.#topic = topic
-  }
-
-  get position(): number {
-    return this.live === null ? this.fed : Math.max(this.fed, this.#topic.sent)
-  }
-
-  start(sink: Sink): void {
-    void this.#topic.feed(this, sink)
-  }
-
-  leave(): void {
-    if (this.left) return
-    this.fed = this.position
-    this.left = true
-    this.live = null
-    this.#topic.leave(this)
-  }
-}
-
-/** Splits frames into pieces of about 64 KiB; a single longer one is a piece by itself. */
-function* pieces(frames: readonly Frame[]): Generator<Batch> {
-  let from = 0
-  let bytes = 0
-  for (let at = 0; at < frames.length; at++) {
-    bytes += frames[at]?.bytes.length ?? 0
-    if (bytes < PIECE_BYTES && at < frames.length - 1) continue
-    yield new Batch(frames.slice(from, at + 1))
-    from = at + 1
-    bytes = 0
   }
 }

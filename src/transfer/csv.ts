@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { pipeline } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 
 import { CsvError, parse } from 'csv-parse'
 
@@ -7,6 +7,9 @@ import { SourceError } from './item.ts'
 import { keyOfAddress } from './import/pages.ts'
 import type { TableUse } from '../domains/imports/report.ts'
 import { troubleOfFile } from './sources/files.ts'
+
+/** A table: a path on this disk, or its text. */
+type Table = string | { name: string; text: string }
 
 /** The names that a heading may give the columns, in lower case; the first that matches counts. */
 interface Names {
@@ -58,13 +61,13 @@ interface Row {
  * The rows of a CSV file with two columns, read as they are asked for. A heading that names both
  * may put them among others. Throws SourceError.
  */
-async function* eachRow(path: string, names: Names): AsyncGenerator<Row> {
+async function* eachRow(table: Table, names: Names): AsyncGenerator<Row> {
   let columns = { from: 0, to: 1 }
   let heading: string[] = []
   let n = 0
   try {
     // Errors also reach the iteration.
-    const rows = pipeline(createReadStream(path), parse(OPTIONS), () => undefined) as AsyncIterable<string[]>
+    const rows = pipeline(open(table), parse(OPTIONS), () => undefined) as AsyncIterable<string[]>
     for await (const row of rows) {
       const cells = row.map((cell) => cell.toLowerCase())
       const named = ++n === 1 ? columnsOf(cells, names) : null
@@ -83,9 +86,12 @@ async function* eachRow(path: string, names: Names): AsyncGenerator<Row> {
         throw new SourceError(`row ${n} ${troubleOfRow(row, from === '' ? columns.from : columns.to)}`)
     }
   } catch (error) {
-    throw tableErrorOf(path, error)
+    throw tableErrorOf(table, error)
   }
 }
+
+const open = (table: Table): Readable =>
+  typeof table === 'string' ? createReadStream(table) : Readable.from([table.text])
 
 const troubleOfRow = ({ length }: readonly string[], empty: number): string =>
   length < 2
@@ -96,21 +102,21 @@ const troubleOfRow = ({ length }: readonly string[], empty: number): string =>
  * All rows, and the second column by the first. Throws SourceError, also if one key has two
  * values.
  */
-async function readTable(path: string, names: Names, keyOf: KeyOf): Promise<{ rows: Row[]; pairs: Pairs }> {
+async function readTable(table: Table, names: Names, keyOf: KeyOf): Promise<{ rows: Row[]; pairs: Pairs }> {
   const rows: Row[] = []
   const pairs = new Pairs()
-  for await (const row of eachRow(path, names)) {
+  for await (const row of eachRow(table, names)) {
     const other = pairs.add(keyOf(row.from), row.to, row.n)
     if (other !== null) {
-      throw tableErrorOf(path, new SourceError(`row ${row.n} has another value than row ${other} for the same`))
+      throw tableErrorOf(table, new SourceError(`row ${row.n} has another value than row ${other} for the same`))
     }
     rows.push(row)
   }
   return { rows, pairs }
 }
 
-const readPairs = async (path: string, names: Names, keyOf: KeyOf): Promise<Pairs> =>
-  (await readTable(path, names, keyOf)).pairs
+const readPairs = async (table: Table, names: Names, keyOf: KeyOf): Promise<Pairs> =>
+  (await readTable(table, names, keyOf)).pairs
 
 /** The positions of the columns, if this row names both. */
 function columnsOf(cells: readonly string[], names: Names): { from: number; to: number } | null {
@@ -135,19 +141,19 @@ const isPattern = (heading: readonly string[], cells: readonly string[]): boolea
     return name === 'regex' ? cell !== '' && cell !== '0' : ['format', 'matching'].includes(name) && cell === 'regex'
   })
 
-function tableErrorOf(path: string, error: unknown): SourceError {
+function tableErrorOf(table: Table, error: unknown): SourceError {
   // The library's message may quote the file, which contains personal addresses.
   const reason =
     error instanceof CsvError ? `line ${String(error.lines)}: its quotes are not those of CSV` : troubleOfFile(error)
-  return new SourceError(`${path}: ${reason}`, { cause: error })
+  return new SourceError(`${typeof table === 'string' ? table : table.name}: ${reason}`, { cause: error })
 }
 
 /**
  * The new addresses of pages, by the old ones. WordPress plugins export redirects in this form too.
  */
-export const readAddresses = (path: string): Promise<Pairs> =>
+export const readAddresses = (table: Table): Promise<Pairs> =>
   readPairs(
-    path,
+    table,
     {
       from: ['old', 'from', 'url', 'source', 'origin', 'request', 'source url', 'old url'],
       to: ['new', 'to', 'target', 'destination', 'target url', 'new url'],
@@ -162,9 +168,9 @@ export async function readRenames(path: string): Promise<Row[]> {
 }
 
 /** The tenant's own ids of readers, by lower-case e-mail address or by id at the source. */
-export const readAuthors = (path: string): Promise<Pairs> =>
+export const readAuthors = (table: Table): Promise<Pairs> =>
   readPairs(
-    path,
+    table,
     {
       from: ['email', 'e-mail', 'mail', 'author', 'source id', 'source_id', 'username', 'id'],
       to: ['id', 'external id', 'external_id', 'externalid', 'user id', 'user_id', 'userid', 'sub', 'reader'],

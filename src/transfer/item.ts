@@ -1,8 +1,11 @@
 import { z } from 'zod'
 
 import { reachOf } from '../core/input/validate.ts'
+import { badgeId, MAX_BADGES } from '../core/settings/tenant.ts'
 import { carriedSchema } from '../domains/comments/fields.ts'
+import { DECISION_ACTIONS, DECISION_REASONS } from '../domains/comments/decision.ts'
 import { HOLD_REASONS } from '../domains/comments/rules.ts'
+import { claimedAs } from '../domains/readers/fields.ts'
 
 /**
  * The JSON Lines form: the format of exports, one item a line, and of the items that every source
@@ -76,15 +79,28 @@ export const settingsItem = z.object({
   settings: json.describe('The values that differ from the defaults: see the tenant settings'),
 })
 
+const notes = z
+  .array(
+    z.object({
+      id,
+      text,
+      actorKind: z.enum(['key', 'admin', 'system']),
+      actorId: name.nullish(),
+      createdAt: past,
+    }),
+  )
+  .optional()
+  .describe(`What moderators have noted on it, oldest first. ${WITH_HEADER}`)
+
+const badges = z.array(badgeId).max(MAX_BADGES).optional()
+
 /** A person who commented, reacted or reported. */
 export const readerItem = z.object({
   kind: z.literal('reader'),
   id,
   externalId: z.string().optional().describe('The id at the tenant; the default is `<source>:<id>`'),
   email: text.optional().describe('Only to find the person in `--authors`. It is never stored'),
-  name: text.nullish(),
-  avatarUrl: url.nullish(),
-  profileUrl: url.nullish(),
+  ...claimedAs(({ claim }) => (claim === 'name' ? text : url).nullish()),
   profileIssuedAt: past
     .nullish()
     .describe(`When the tenant last vouched for this profile: a newer one replaces it. ${WITH_HEADER}`),
@@ -97,10 +113,17 @@ export const readerItem = z.object({
       shadow: z.boolean().optional(),
     })
     .nullish(),
+  trust: z
+    .enum(['normal', 'hold', 'never_hold'])
+    .optional()
+    .describe('Which rules hold their comments. The default is normal'),
+  assignedBadges: badges.describe('The badges that moderators have given them: ids of the setting `badges`'),
+  claimedBadges: badges.describe('The badges that the tenant gave them with this profile'),
   formerly: z
     .array(z.object({ id, externalId: z.string(), mergedAt: past }))
     .optional()
     .describe(`Readers who were merged into this one, earliest first: their external ids lead here. ${WITH_HEADER}`),
+  notes,
 })
 
 /** A page with comments. */
@@ -121,7 +144,15 @@ export const discussionItem = z.object({
   updatedAt: past.nullish(),
   lastCommentedAt: past.nullish().describe(WITH_HEADER),
   activeAt: past.nullish().describe(`Its place in the list of active discussions, to the minute. ${WITH_HEADER}`),
-  autoClosedAt: past.nullish().describe('When the service locked it because of its age'),
+  moderationMode: z.enum(['none', 'pre', 'post']).nullish().describe('Null: as the setting of the tenant says'),
+  closesAt: time.nullish().describe('When it is locked. Null: as the setting autoCloseDays of the tenant says'),
+  slowModeSeconds: z
+    .int()
+    .min(0)
+    .max(3600)
+    .nullish()
+    .describe('Seconds in which a reader can post one comment in it. Null: as the setting of the tenant says'),
+  autoClosedAt: past.nullish().describe('When the service locked it because of its age or its closesAt'),
 })
 
 /** A comment. */
@@ -140,6 +171,29 @@ export const commentItem = z.object({
   firstApprovedAt: past.nullish().describe('The default is createdAt where it is approved'),
   holdReason: z.enum(HOLD_REASONS).nullish().describe('Why it waits for a moderator or is flagged'),
   flagged: z.boolean().optional().describe('In view, but in a moderation queue because of a rule'),
+  holdDetails: z
+    .array(
+      z.object({
+        rule: z.enum(['banned_word', 'suspect_word', 'too_many_links', 'repeated_text']),
+        match: text,
+        start: z.int().min(0).nullable(),
+        end: z.int().min(0).nullable(),
+      }),
+    )
+    .max(20)
+    .nullish()
+    .describe('What the rule of holdReason has found in the text'),
+  reviewedAt: past.nullish().describe('When a moderator last looked at its present text'),
+  decision: z
+    .object({
+      action: z.enum(DECISION_ACTIONS),
+      reason: z.enum(DECISION_REASONS).nullable(),
+      message: text.nullable(),
+      automated: z.boolean(),
+      at: instant,
+    })
+    .nullish()
+    .describe('The last decision on its present text, for its author'),
   revision: z
     .int()
     .min(1)
@@ -156,6 +210,7 @@ export const commentItem = z.object({
     )
     .optional()
     .describe('The bodies that edits have replaced, oldest first, without the present one'),
+  notes,
   ...carriedSchema.partial().shape,
 })
 
@@ -282,6 +337,18 @@ export type Item = z.input<typeof item>
  */
 export type Found = { place: string; item: Item; changed?: string } | { place: string; refused: string }
 
+/** What an import reads: a path on this disk, or a file that is stored elsewhere. */
+export type SourceFile = string | StoredFile
+
+/** A file that is no file of this disk. */
+export interface StoredFile {
+  name: string
+  /** Its size. */
+  bytes: number
+  /** Its bytes from a position on. */
+  read(from: number): AsyncIterable<Buffer>
+}
+
 /** A file format that an import reads. */
 export interface Source {
   /** The format's name in sentences. */
@@ -291,7 +358,7 @@ export interface Source {
    * a file of another format throws SourceError. `onRead` gets the number of bytes read. `salt` is
    * a secret of the tenant, for ids made of private data.
    */
-  readonly read: (path: string, onRead?: OnRead, salt?: string) => AsyncIterable<Found>
+  readonly read: (file: SourceFile, onRead?: OnRead, salt?: string) => AsyncIterable<Found>
 }
 
 export type OnRead = (bytes: number) => void

@@ -1,12 +1,14 @@
 import { readdir, stat } from 'node:fs/promises'
 
-import { type Found, type OnRead, type Source, SourceError } from './item.ts'
+import type { SourceName } from '../domains/imports/options.ts'
+import { type Found, type OnRead, type Source, SourceError, type SourceFile } from './item.ts'
 import { artrans } from './sources/artrans.ts'
 import { commento } from './sources/commento.ts'
 import { coral } from './sources/coral.ts'
 import { disqus } from './sources/disqus.ts'
 import { isso } from './sources/isso.ts'
 import { jsonl } from './sources/jsonl.ts'
+import { filesInArchive } from './sources/archive.ts'
 import { beginningOf, readBytes } from './sources/files.ts'
 import { remark42 } from './sources/remark42.ts'
 import { wordpress } from './sources/wordpress.ts'
@@ -21,9 +23,7 @@ export const SOURCES = {
   isso,
   artrans,
   jsonl,
-} as const satisfies Record<string, Source>
-
-export type SourceName = keyof typeof SOURCES
+} as const satisfies Record<SourceName, Source>
 
 /**
  * Reads a file in the given format. Throws SourceError if it looks like another one, which the
@@ -31,18 +31,18 @@ export type SourceName = keyof typeof SOURCES
  */
 export async function* readSource(
   name: SourceName,
-  path: string,
+  file: SourceFile,
   onRead?: OnRead,
   salt?: string,
 ): AsyncGenerator<Found> {
   // The source itself reports why a file cannot be read.
-  const detected = await detect(path).catch(() => null)
+  const detected = await detect(file).catch(() => null)
   if (detected !== null && 'source' in detected && detected.source !== name) {
     throw new SourceError(`it looks like ${SOURCES[detected.source].about}: import it with --from ${detected.source}`)
   }
   let hasItem = false
   try {
-    for await (const found of SOURCES[name].read(path, onRead, salt)) {
+    for await (const found of SOURCES[name].read(file, onRead, salt)) {
       hasItem ||= 'item' in found
       yield found
     }
@@ -77,14 +77,20 @@ const FORMS: readonly [RegExp, Detected][] = [
 const SQLITE = 'SQLite format 3\0'
 
 /** What a file or a folder looks like by its beginning; null where nothing is known of it. */
-async function detect(path: string): Promise<Detected | null> {
-  if ((await stat(path)).isDirectory()) {
-    const names = await readdir(path)
+async function detect(file: SourceFile): Promise<Detected | null> {
+  const names = await namesIn(file)
+  if (names !== null) {
     return names.some((name) => /^comments\.(?:json|jsonl|ndjson)(?:\.gz)?$/.test(name)) ? { source: 'coral' } : null
   }
-  if ((await beginningOf(path, SQLITE.length)).toString('latin1') === SQLITE) return { source: 'isso' }
-  const head = withoutProlog(await headOf(path))
+  if ((await beginningOf(file, SQLITE.length)).toString('latin1') === SQLITE) return { source: 'isso' }
+  const head = withoutProlog(await headOf(file))
   return FORMS.find(([pattern]) => pattern.test(head))?.[1] ?? null
+}
+
+/** The names of the files in a folder or an archive; null for a file. */
+async function namesIn(file: SourceFile): Promise<string[] | null> {
+  if (typeof file === 'string') return (await stat(file)).isDirectory() ? readdir(file) : null
+  return (await filesInArchive(file))?.map(({ name }) => name) ?? null
 }
 
 /** What stands before the root of an XML file. */
@@ -107,10 +113,10 @@ function withoutProlog(head: string): string {
 }
 
 /** The beginning of the text of a file, unpacked. */
-async function headOf(path: string): Promise<string> {
+async function headOf(file: SourceFile): Promise<string> {
   const parts: Buffer[] = []
   let bytes = 0
-  for await (const chunk of readBytes(path)) {
+  for await (const chunk of readBytes(file)) {
     parts.push(chunk)
     bytes += chunk.length
     if (bytes >= HEAD_BYTES) break

@@ -9,8 +9,8 @@ import { effectivePolicy } from '../domains/webhooks/sending/policy.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
 import type { Lease } from './statements/lease-sql.ts'
 import type { Outcome } from './statements/record-sql.ts'
-import type { OutboundAnswer } from './exchange.ts'
-import type { Outbound } from './outbound.ts'
+import type { OutboundAnswer } from '../outbound/exchange.ts'
+import type { Outbound } from '../outbound/outbound.ts'
 import { pauseOf } from './retry-after.ts'
 
 /**

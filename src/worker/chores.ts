@@ -9,15 +9,27 @@ import { foldWaiting } from '../domains/analytics/fold.ts'
 import { renderAgain } from '../domains/comments/history/render-again.ts'
 import { makeNextExport } from '../transfer/export/make.ts'
 import { deleteExpiredAliases } from '../domains/discussions/aliases.ts'
+import { removeOfDeleted } from '../domains/discussions/remove.ts'
 import { deleteExpiredExports } from '../transfer/export/make-sql.ts'
+import { removeEnded } from '../transfer/uploads/remove.ts'
+import { workOnUploads } from '../transfer/uploads/work.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
 import { closeOldDiscussions } from '../domains/moderation/auto-close.ts'
+import { continueBanSweep } from '../domains/moderation/ban-sweep.ts'
 import { finishMerge } from '../domains/readers/merge/merge.ts'
 import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
 import { finishErasure } from '../domains/erasure/erase.ts'
+import { type Inbox, trimNextInbox } from '../domains/notifications/trim.ts'
+import { removeOfDeletedTenant } from '../domains/tenants/remove.ts'
+import { deleteOldSignIns } from '../domains/staff/sign-ins.ts'
 import { deleteExpiredSecrets } from '../domains/encryption-keys/sql.ts'
 import { holdDeliveries, releaseHeld } from '../domains/webhooks/sending/holding-sql.ts'
-import { deleteOldAnalytics, deleteOldAuditEntries, deleteOldClientTokens } from './statements/old-rows-sql.ts'
+import {
+  deleteOldAnalytics,
+  deleteOldAuditEntries,
+  deleteOldClientTokens,
+  deleteOldPostedTexts,
+} from './statements/old-rows-sql.ts'
 import {
   clearDeletedEndpoints,
   deleteOldDeliveries,
@@ -27,7 +39,7 @@ import {
 } from './statements/retention-sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 import { observeBackfills } from './metrics.ts'
-import type { Outbound } from './outbound.ts'
+import type { Outbound } from '../outbound/outbound.ts'
 
 const AUTO_CLOSE_BATCH = 200
 
@@ -40,6 +52,9 @@ interface Chore {
 
 /** The most rows that one statement changes: long statements would hold locks, and delay a stop. */
 const BATCH = 2000
+
+/** The inboxes of one turn: some hundred small statements, seldom enough to cost nothing. */
+const INBOXES = 100
 
 /** A deleted endpoint may have millions of deliveries: short batches leave room for others. */
 const CLEARING_BATCH = 200
@@ -62,6 +77,18 @@ function deleteOldRows(): Chore['work'] {
     // All deliveries first, because an event stays as long as a delivery of it is stored.
     if ((await deleteOldDeliveries(db.query, BATCH)) === BATCH) return true
     return (await deleteOldEvents(db.query, BATCH, lookedAt)).hasMore
+  }
+}
+
+/** Goes through the inboxes, some at each turn, and begins again after the last. */
+function trimInboxes(): Chore['work'] {
+  let after: Inbox | null = null
+  return async ({ prisma }, _outbound, signal) => {
+    for (let n = 0; n < INBOXES && !signal.aborted; n++) {
+      after = await trimNextInbox(prisma, after)
+      if (after === null) break
+    }
+    return false
   }
 }
 
@@ -92,12 +119,23 @@ const chores = (): readonly Chore[] => [
   },
   { name: 'interrupted erasures', pollMs: 10_000, work: (app, _outbound, signal) => finishErasure(app, signal) },
   { name: 'interrupted merges', pollMs: 10_000, work: (app, _outbound, signal) => finishMerge(app, signal) },
+  { name: 'comments of banned readers', pollMs: 1000, work: (app, _outbound, signal) => continueBanSweep(app, signal) },
   batched('deliveries to hold', 1000, holdDeliveries),
   batched('deliveries held no more', 1000, releaseHeld),
   { name: 'old deliveries and events', pollMs: 60_000, work: deleteOldRows() },
   batched('old audit entries', 60_000, deleteOldAuditEntries),
   batched('old client tokens', 60_000, deleteOldClientTokens),
+  {
+    name: 'old sign-ins',
+    pollMs: 60_000,
+    work: async (app) => {
+      await deleteOldSignIns(app)
+      return false
+    },
+  },
+  batched('old counts of texts', 60_000, deleteOldPostedTexts),
   batched('old analytics', 60_000, deleteOldAnalytics),
+  { name: 'old notifications', pollMs: 10_000, work: trimInboxes() },
   {
     name: 'deliveries of deleted endpoints',
     pollMs: 1000,
@@ -111,7 +149,18 @@ const chores = (): readonly Chore[] => [
     },
   },
   { name: 'exports', pollMs: 1000, work: (app, _outbound, signal) => makeNextExport(app, signal) },
-  batched('expired exports', 60_000, deleteExpiredExports),
+  {
+    name: 'expired exports',
+    pollMs: 60_000,
+    work: async (app) => {
+      await deleteExpiredExports(app)
+      return false
+    },
+  },
+  { name: 'uploaded imports', pollMs: 1000, work: (app, _outbound, signal) => workOnUploads(app, signal) },
+  { name: 'parts of ended uploads', pollMs: 1000, work: (app) => removeEnded(app) },
+  { name: 'deleted discussions', pollMs: 1000, work: removeOfDeleted },
+  { name: 'deleted tenants', pollMs: 1000, work: removeOfDeletedTenant },
   batched('expired former ids', 60_000, deleteExpiredAliases),
   batched('expired secrets', 60_000, deleteExpiredSecrets),
   // Every read adds the waiting deltas: seldom enough to fold many at once, often enough to keep

@@ -6,7 +6,7 @@ import { openSecrets } from '../core/secrets/signing-secrets.ts'
 import { type DueRequest, leaseRequests, releaseRequest } from '../domains/classifier/sql.ts'
 import { applyVerdict, questionOf, type Verdict, verdictOf } from '../domains/classifier/verdicts.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
-import type { Outbound } from './outbound.ts'
+import type { Outbound } from '../outbound/outbound.ts'
 import { countByTenant, startTask, type Task } from './tasks.ts'
 
 const MAX_IN_FLIGHT = 256

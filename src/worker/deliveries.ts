@@ -12,7 +12,7 @@ import type { Outcome } from './statements/record-sql.ts'
 import { attemptDelivery } from './attempt.ts'
 import { startLoop } from './loop.ts'
 import { deliveryMetrics } from './metrics.ts'
-import type { Outbound } from './outbound.ts'
+import type { Outbound } from '../outbound/outbound.ts'
 import { createRecorder } from './recorder.ts'
 import { type Task, withinMs } from './tasks.ts'
 

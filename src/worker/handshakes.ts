@@ -5,8 +5,8 @@ import { newId } from '../core/ids.ts'
 import { openHeaders, withOwnHeaders } from '../core/delivery/own-headers.ts'
 import { openSecrets } from '../core/secrets/signing-secrets.ts'
 import { type Handshake, leaseHandshakes, recordHandshake, releaseHandshake } from './statements/handshake-sql.ts'
-import type { OutboundAnswer } from './exchange.ts'
-import type { Outbound } from './outbound.ts'
+import type { OutboundAnswer } from '../outbound/exchange.ts'
+import type { Outbound } from '../outbound/outbound.ts'
 import { countByTenant, startTask, type Task } from './tasks.ts'
 
 const MAX_IN_FLIGHT = 512

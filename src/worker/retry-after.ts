@@ -1,4 +1,4 @@
-import type { OutboundAnswer } from './exchange.ts'
+import type { OutboundAnswer } from '../outbound/exchange.ts'
 
 const MIN_PAUSE_MS = 1000
 const MAX_PAUSE_MS = 24 * 3_600_000

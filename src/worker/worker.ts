@@ -4,7 +4,7 @@ import { startChores } from './chores.ts'
 import { startClassifier } from './classifier.ts'
 import { startDeliveries } from './deliveries.ts'
 import { startHandshakes } from './handshakes.ts'
-import { openOutbound } from './outbound.ts'
+import { openOutbound } from '../outbound/outbound.ts'
 
 /**
  * Starts the worker of a process: deliveries, handshakes, classifiers, and its chores. It is

@@ -81,7 +81,7 @@ async function pageOf(service: BenchService, id: string, encoding = 'identity'):
 /** The same fields as the REST route's, in a document of the caller's own. */
 export function graphqlPage(id: string, apiKey: string): Buffer {
   const query = `query Page($id: ID!) { discussion(by: { id: $id }) { comments(first: 20) { edges { node { id discussionId parentId depth
-    author { id externalId name avatarUrl profileUrl } body bodyHtml status pinnedAt editedAt deletedAt revision replyCount
+    author { id externalId name avatarUrl profileUrl badges } body bodyHtml status pinnedAt editedAt deletedAt revision replyCount
     reactionCounts viewerReaction createdAt } } pageInfo { hasNextPage endCursor } } } }`
   const headers = { 'X-API-Key': apiKey, 'Content-Type': 'application/json' }
   return httpRequest('POST', '/graphql', headers, JSON.stringify({ query, variables: { id } }))

@@ -55,7 +55,7 @@ export async function openBare(
     const bodyHtml = `<p>${body}</p>\n`
     const text = { body, bodyHtml }
     const ids = { tenantId, discussionId, parentId: null, id, authorId, createdEventId: newId(), replyEventId: null }
-    const rest = { flags: false, asks: false, maxDepth: 10, actor, trace: null }
+    const rest = { flags: false, asks: false, maxDepth: 10, actor, pace: 'ask', trace: null } as const
     await insertPatiently(db.query, { ...ids, ...judgeText(body, bodyHtml, tenantSettings({})), ...text, ...rest })
   }
   return {

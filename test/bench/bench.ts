@@ -13,6 +13,7 @@ import { benchPeers } from './peers.ts'
 import { benchPost } from './post.ts'
 import { benchProcesses } from './processes.ts'
 import { benchRetention } from './retention.ts'
+import { benchSearch } from './search.ts'
 import { isSmallest, NotHere, sized, skip } from './size.ts'
 import { benchSizing } from './sizing.ts'
 import { benchStart } from './start.ts'
@@ -37,6 +38,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   webhooks: benchWebhooks,
   import: benchImport,
   retention: benchRetention,
+  search: benchSearch,
   embedded: benchEmbedded,
   processes: benchProcesses,
   sizing: benchSizing,

@@ -16,7 +16,7 @@ const RHYTHM = { name: 'one each 50 ms', atOnce: 1, everyMs: 50 }
 
 /** The fields of REST's page. */
 const PAGE = `query Page($id: ID!) { discussion(by: { id: $id }) { comments(first: 20) { nodes { id discussionId parentId
-  depth author { id externalId name avatarUrl profileUrl } body bodyHtml status pinnedAt editedAt deletedAt revision
+  depth author { id externalId name avatarUrl profileUrl badges } body bodyHtml status pinnedAt editedAt deletedAt revision
   replyCount reactionCounts viewerReaction createdAt } pageInfo { hasNextPage endCursor } } } }`
 
 /**
@@ -53,8 +53,10 @@ const benchSubscriptions = (): Promise<void> =>
     const stage = opened(await startStage(COLLECTING))
     await call(stage.service, 'PATCH', '/settings', { clientToken: { perSecond: 10_000, burst: 100_000 } })
     const { token } = await call(stage.service, 'POST', '/client-tokens', { ttlSeconds: 3600 })
+    // Without capabilities, as the token: the same comments are read and sent.
+    const { key } = await call(stage.service, 'POST', '/keys', { label: 'subscriber', capabilities: [] })
     const peers = {
-      'by key': graphqlPeer(stage),
+      'by key': graphqlPeer(stage, { 'X-API-Key': key }),
       'by token': graphqlPeer(stage, { Authorization: `Bearer ${token}` }),
     }
     const sent = await inTurns(peers, (peer) => fanOut(peer, listeners, { streams: STREAMS, rhythm: RHYTHM }), {

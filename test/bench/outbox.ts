@@ -10,7 +10,14 @@ import { unnamed } from '../harness/sql.ts'
 import { BODY } from './requests.ts'
 import { type BenchService, openDatabase } from './service.ts'
 
-const AUTHOR = { id: randomUUID(), externalId: 'reader-1', name: 'Reader', avatarUrl: null, profileUrl: null }
+const AUTHOR = {
+  id: randomUUID(),
+  externalId: 'reader-1',
+  name: 'Reader',
+  avatarUrl: null,
+  profileUrl: null,
+  badges: [],
+}
 const COMMENT = {
   id: randomUUID(),
   discussionId: randomUUID(),

@@ -116,6 +116,7 @@ export async function ask(
 interface Answer {
   id: string
   discussionId: string
+  key: string
   ticket: string
   token: string
   queued: number

@@ -52,7 +52,7 @@ function togglesOf(db: Db, { tenantId, commentIds, readers }: Filled): () => Pro
       type: 'like',
       eventId: newId(),
       actor: JSON.stringify({ kind: 'reader', readerId, externalId }),
-      reader: JSON.stringify({ id: readerId, externalId, name: null, avatarUrl: null, profileUrl: null }),
+      reader: JSON.stringify({ id: readerId, externalId, name: null, avatarUrl: null, profileUrl: null, badges: [] }),
       trace: null,
     } as const
     await writeReactions(db.query, [row], new Date(), 'wait').catch((error: unknown) => {

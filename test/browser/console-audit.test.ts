@@ -61,6 +61,24 @@ describeInBrowser('The audit log in the console', () => {
     await close()
   })
 
+  test('calls targets by their names of today, and leads from a comment to its discussion', async () => {
+    const headers = await desk.service.as('ann', { name: 'Ann Author' })
+    const path = '/discussions/by-external/article/comments'
+    const { id, author, discussionId } = await desk.ok('POST', path, { body: 'What I say.' }, headers)
+    await desk.ok('POST', `/comments/${id}/reject`)
+    await desk.ok('POST', `/readers/${author.id}/ban`)
+    const { page, complaints, close } = await desk.visit('/audit')
+    const row = (action: string) => page.getByRole('row').filter({ hasText: action }).first()
+    await row('reader.ban').getByText('Ann Author').waitFor()
+    await row('comment.reject').getByText('What I say.').waitFor()
+    await row('discussion.create').getByRole('paragraph').getByText('An article').waitFor()
+    await row('api_key.create').getByRole('paragraph').getByText('Of the audit').waitFor()
+    const link = row('comment.reject').getByRole('link', { name: 'comment' })
+    expect(await link.getAttribute('href')).toMatch(new RegExp(`/console/discussions/${discussionId}$`))
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('takes a span and an action from the URL; an empty result says what to do', async () => {
     const { page, close } = await desk.visit('/audit?from=2020-01-01&to=2020-01-31&actor=key')
     await page.getByText('No matching entry').waitFor()

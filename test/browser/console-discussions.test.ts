@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { choose, enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
+import { choose, enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 
 const HOSTILE = `<img src=x onerror="document.title='taken'"> \u202E${'long'.repeat(100)} <script>alert(1)</script>`
 
@@ -22,6 +22,8 @@ describeInBrowser('discussions in the console', () => {
       await desk.ok('POST', '/discussions', { externalId, title, url: `https://paper.example/${externalId}` })
     }
     const first = await post('ann', 'budget', 'Who pays for it?')
+    await desk.ok('PATCH', '/settings', { badges: [{ id: 'staff', label: 'Our staff', tone: 'warning' }] })
+    await desk.ok('PUT', `/readers/${first.author.id}/badges`, { badges: ['staff'] })
     const reply = await post('ben', 'budget', 'All of us.', first.id)
     await post('ann', 'budget', 'As always.', reply.id)
     await post('cleo', 'budget', 'Better build a casino.', first.id)
@@ -52,7 +54,7 @@ describeInBrowser('discussions in the console', () => {
 
     // A comment posted while the page is open.
     const said = await post('ann', 'harbour', 'At last.')
-    await comment('At last.').waitFor()
+    await comment('At last.').getByText('Our staff').waitFor()
     await post('cleo', 'harbour', 'With a casino beside it?')
     await comment('casino').getByText('pending').waitFor()
     await post('ben', 'harbour', 'It was time.', said.id)
@@ -72,7 +74,7 @@ describeInBrowser('discussions in the console', () => {
     await act('casino', 'Reject')
     await comment('casino').getByText('rejected').waitFor()
     await act('casino', 'Delete')
-    await enter(button('Delete'))
+    await enter(page.getByRole('dialog').getByRole('button', { name: 'Delete' }))
     await comment('casino').waitFor({ state: 'detached' })
 
     const tryToPost = async () =>
@@ -154,6 +156,71 @@ describeInBrowser('discussions in the console', () => {
     const former = await desk.ok('GET', `/discussions/by-external/${data[0].externalId}`)
     expect(former).toMatchObject({ id: data[0].id, externalId: 'budget of 2027', title: data[0].title })
     expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('gives a discussion rules of its own, and takes them back', async () => {
+    await desk.ok('PATCH', '/settings', { slowModeSeconds: 60 })
+    const { id } = await desk.ok('POST', '/discussions', { externalId: 'ruled', title: 'To be ruled' })
+    const rules = async () => {
+      const { moderationMode, slowModeSeconds, closesAt } = await desk.ok('GET', `/discussions/${id}`)
+      return { moderationMode, slowModeSeconds, closesAt }
+    }
+    const { page, complaints, close } = await desk.visit(`/discussions/${id}`, { view: NARROW })
+    const dialog = page.getByRole('dialog')
+    const pick = async (label: string, option: string) => {
+      await dialog.getByRole('combobox', { name: label }).click()
+      await page.getByRole('option', { name: option }).click()
+    }
+    const save = async () => {
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }
+    await page.getByRole('button', { name: 'Rules' }).click()
+    const slow = dialog.getByRole('combobox', { name: 'Slow mode' })
+    await expect.poll(() => slow.inputValue(), WAIT).toBe('As the settings say: one comment in a minute')
+    await expectAccessible(page)
+    await pick('Moderation', 'Each comment waits for a moderator')
+    await pick('Slow mode', 'One comment in 5 minutes')
+    const closesAt = new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 86_400_000)
+    const local = new Date(closesAt.getTime() - closesAt.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+    await dialog.getByLabel('Locks itself').fill(local)
+    await save()
+    expect(await rules()).toEqual({ moderationMode: 'pre', slowModeSeconds: 300, closesAt: closesAt.toISOString() })
+    await page.getByText('one comment in 5 minutes').waitFor()
+    await page.getByText('each comment waits for a moderator').waitFor()
+    await expectAccessible(page)
+
+    // What is left alone is not sent.
+    await page.getByRole('button', { name: 'Rules' }).click()
+    await desk.ok('PATCH', `/discussions/${id}`, { moderationMode: 'post' })
+    await pick('Slow mode', 'As the settings say: one comment in a minute')
+    await dialog.getByLabel('Locks itself').fill('')
+    await save()
+    expect(await rules()).toEqual({ moderationMode: 'post', slowModeSeconds: null, closesAt: null })
+    await desk.ok('PATCH', '/settings', { slowModeSeconds: 0 })
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a discussion is deleted by its external id, also an archived one, and its page begins another one', async () => {
+    const begin = async (): Promise<{ discussionId: string }> =>
+      desk.ok('POST', '/discussions/by-external/wharf/comments', { body: 'Ahoy' }, await desk.service.as('ann'))
+    const { discussionId } = await begin()
+    await desk.ok('POST', `/discussions/${discussionId}/archive`)
+    const { page, complaints, close } = await desk.visit(`/discussions/${discussionId}`)
+    await page.getByRole('button', { name: 'Delete' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('textbox').fill('wharf')
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Delete for good' }).click()
+    await page.getByRole('heading', { name: 'Discussions' }).waitFor()
+    await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
+    expect(await page.getByRole('link', { name: 'wharf' }).count()).toBe(0)
+    await page.goto(page.url().replace(/discussions.*/, `discussions/${discussionId}`))
+    await page.getByText('no such discussion').waitFor()
+    expect((await begin()).discussionId).not.toBe(discussionId)
+    expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
     await close()
   })
 

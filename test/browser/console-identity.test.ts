@@ -18,7 +18,7 @@ print(sign_identity('reader-Python', {'name': 'Zoë'}), end='')`,
 import "fmt"
 
 func main() {
-	assertion, err := Sign("reader-Go", map[string]string{"name": "Zoë"})
+	assertion, err := Sign("reader-Go", map[string]any{"name": "Zoë"})
 	if err != nil {
 		panic(err)
 	}

@@ -12,6 +12,14 @@ describeInBrowser('API keys in the console', () => {
     await enter(button('Create a key'))
     await tabTo(page.getByRole('textbox', { name: 'Label' }))
     await page.keyboard.type('For the tests')
+    const chosen = () =>
+      page
+        .getByRole('checkbox', { checked: true })
+        .evaluateAll((boxes) => boxes.map((box) => box.getAttribute('value')))
+    await enter(button('Moderation tool'))
+    expect(await chosen()).toEqual(['moderate_content', 'view_analytics'])
+    await enter(button('Website'))
+    expect(await chosen()).toEqual([])
     await tabTo(page.getByRole('checkbox', { name: 'view_analytics' }))
     await page.keyboard.press('Space')
     await page.keyboard.press('Enter')
@@ -49,6 +57,36 @@ describeInBrowser('API keys in the console', () => {
     await expect.poll(() => alert.evaluate((element) => element === document.activeElement), WAIT).toBe(true)
     expect(await alert.evaluate((element) => element.getBoundingClientRect().top)).toBeGreaterThan(0)
     await setBudget(20)
+    await close()
+  })
+
+  test('finds a key by the words of its label, wherever it is in the list', async () => {
+    for (const label of ['Print desk', 'Website, staging']) await desk.ok('POST', '/keys', { label, capabilities: [] })
+    const { page, complaints, close } = await desk.visit('/keys')
+    const rows = page.getByRole('table').getByRole('row')
+    await rows.nth(2).waitFor()
+    // The console asks for one key a page, so that the match is on a later one.
+    await page.route('**/graphql', async (route) => {
+      const body = route.request().postDataJSON()
+      if (body.variables?.first === 100) body.variables.first = 1
+      await route.continue({ postData: JSON.stringify(body) })
+    })
+    await page.reload()
+    await page.getByRole('row').nth(1).waitFor()
+    expect(await page.getByRole('button', { name: 'More' }).count()).toBe(1)
+    await tabTo(page.getByRole('searchbox', { name: 'Label or beginning of the key' }))
+    await page.keyboard.type('DESK print')
+    await expect.poll(() => new URL(page.url()).search, WAIT).toBe('?search=DESK+print')
+    await page.getByRole('row', { name: /Print desk/ }).waitFor()
+    expect(await rows.count()).toBe(2)
+    await page.getByRole('searchbox').fill('no such label')
+    await page.getByText('No key was found').waitFor()
+    await page.goto(`${desk.service.url}/console/keys?search=staging`)
+    await page.getByRole('row', { name: /Website, staging/ }).waitFor()
+    await expect.poll(() => rows.count(), WAIT).toBe(2)
+    await page.getByText('Revoke', { exact: true }).click()
+    await page.keyboard.press('Escape')
+    expect(complaints).toEqual([])
     await close()
   })
 

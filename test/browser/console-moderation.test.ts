@@ -1,67 +1,18 @@
-import type { Page, Request } from 'playwright-core'
-import { beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Request } from 'playwright-core'
+import { expect, test } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, openDesk, tabTo, visitConsole, WAIT } from '../harness/console.ts'
+import { enter, expectAccessible, NARROW, tabTo, visitConsole, WAIT } from '../harness/console.ts'
+import { openQueue, type Posted } from '../harness/moderation-queue.ts'
 import { startProxy } from '../harness/proxy.ts'
 
-interface Posted {
-  id: string
-  discussionId: string
-  author: { id: string }
-}
-
 describeInBrowser('Moderation in the console', () => {
-  const desk = openDesk()
+  const queue = openQueue()
+  const { desk, post, postHeld, stateOf, item, expectFocus, expectSaid } = queue
+  const expectState = (id: string, state: string): Promise<void> => queue.expectState({ id }, state)
 
-  /** Every test has its own tenant's queue: comments left by the previous test are rejected. */
-  let externalId: string
-
-  beforeAll(async () => {
-    await desk.ok('PATCH', '/settings', { suspectWords: ['hold'] })
-  })
-  beforeEach(async () => {
-    externalId = newId()
-    for (const status of ['pending', 'reported']) {
-      const { data } = await desk.ok('GET', `/moderation/queue?status=${status}&limit=100`)
-      const ids = data.map(({ comment }: { comment: Posted }) => comment.id)
-      if (ids.length > 0) await desk.ok('POST', '/comments/bulk', { ids, action: 'delete' })
-    }
-    await desk.ok('POST', '/discussions', { externalId, title: 'The bridge', url: 'https://news.example.com/bridge' })
-  })
-
-  const post = async (reader: string, body: string, parentId?: string): Promise<Posted> => {
-    const headers = await desk.service.as(reader, { name: `Name of ${reader}` })
-    return desk.ok(
-      'POST',
-      `/discussions/by-external/${externalId}/comments`,
-      { body, parentId: parentId ?? null },
-      headers,
-    )
-  }
-  const stateOf = async (id: string) => {
-    const { status, pinnedAt } = await desk.ok('GET', `/comments/${id}`)
-    return pinnedAt === null ? status : `${status}, pinned`
-  }
-  const expectState = async (id: string, state: string): Promise<void> => {
-    await expect.poll(() => stateOf(id), WAIT).toBe(state)
-  }
-  const item = (page: Page, { id }: { id: string }) => page.locator(`[data-comment="${id}"]`)
-  const focused = (page: Page) =>
-    page.evaluate(`document.activeElement?.closest('[data-comment]')?.dataset.comment ?? null`)
-  const expectFocus = async (page: Page, { id }: { id: string }): Promise<void> => {
-    await expect.poll(() => focused(page), WAIT).toBe(id)
-  }
-  const said = (page: Page) => page.getByRole('toolbar', { name: 'The queue' }).locator('output').first()
-  const expectSaid = async (page: Page, words: string): Promise<void> => {
-    await expect.poll(() => said(page).textContent(), WAIT).toContain(words)
-  }
-
-  test('by keyboard alone: approve, reject, pin, select and judge together, undo where possible', async () => {
-    const all = []
-    for (const n of [1, 2, 3, 4, 5]) all.push(await post(`reader-${n}`, `hold ${n}`))
-    const [first, second, third, fourth, fifth] = all as [Posted, Posted, Posted, Posted, Posted]
+  test('by keyboard alone: move, approve, reject, pin, select and judge together', async () => {
+    const [first, second, third, fourth, fifth] = (await postHeld(5)) as [Posted, Posted, Posted, Posted, Posted]
     const { page, complaints, close } = await desk.visit('/moderation')
     await item(page, fifth).waitFor()
 
@@ -72,50 +23,23 @@ describeInBrowser('Moderation in the console', () => {
     await expectFocus(page, first)
     await page.keyboard.press('a')
     await expectFocus(page, second)
-    await expectState(first.id, 'approved')
-    await item(page, first).getByText('Approved', { exact: true }).waitFor()
     await expectSaid(page, 'Approved.')
-    await page.keyboard.press('u')
-    await expectSaid(page, 'cannot wait again')
-    // Its buttons are within reach.
-    await expectFocus(page, first)
-
-    await page.keyboard.press('j')
-    await expectFocus(page, second)
+    await item(page, first).waitFor({ state: 'detached' })
     expect(await item(page, second).evaluate((element) => getComputedStyle(element).outlineStyle)).toBe('solid')
     await page.keyboard.press('p')
     await expectSaid(page, 'Only an approved comment can be pinned')
-    await page.keyboard.press('k')
-    // Keys do not act on a judged comment; its buttons do.
-    for (const key of ['r', 'p', 'x']) {
-      await page.keyboard.press(key)
-      await expectSaid(page, 'You have decided on this comment')
-    }
-    await expectState(first.id, 'approved')
-    await enter(item(page, first).getByRole('button', { name: 'Pin' }))
-    await expectState(first.id, 'approved, pinned')
-    await expectSaid(page, 'Pinned')
-    await page.keyboard.press('u')
-    await expectState(first.id, 'approved')
-
-    await page.keyboard.press('j')
     await page.keyboard.press('r')
-    await expectState(second.id, 'rejected')
-    await enter(item(page, second).getByRole('button', { name: 'Approve instead' }))
-    await expectState(second.id, 'approved')
-    await expectSaid(page, 'Approved.')
-    await page.keyboard.press('u')
-    await expectState(second.id, 'rejected')
-
-    await item(page, third).focus()
+    await expectFocus(page, third)
     await page.keyboard.press('x')
     await page.keyboard.press('j')
     await page.keyboard.press('x')
     await page.keyboard.press('Shift+A')
-    await expectState(third.id, 'approved')
-    await expectState(fourth.id, 'approved')
     await expectFocus(page, fifth)
     await expectSaid(page, 'Approved: 2 comments.')
+    await expectState(first.id, 'approved')
+    await expectState(second.id, 'rejected')
+    await expectState(third.id, 'approved')
+    await expectState(fourth.id, 'approved')
     await page.keyboard.press('o')
     await page.waitForURL(`**/console/discussions/${fifth.discussionId}`)
     expect(complaints).toEqual([])
@@ -123,8 +47,7 @@ describeInBrowser('Moderation in the console', () => {
   })
 
   test('at the end of a batch the focus moves to the next page, which is loaded ahead', async () => {
-    const all: Posted[] = []
-    for (let n = 0; n < 30; n++) all.push(await post(`reader-${n}`, `hold ${n}`))
+    const all = await postHeld(30)
     const { page, complaints, close } = await desk.visit('/moderation')
     await item(page, all[24]!).waitFor()
     expect(await page.getByRole('article').count()).toBe(25)
@@ -135,39 +58,20 @@ describeInBrowser('Moderation in the console', () => {
       await page.keyboard.press('a')
     }
     for (const { id } of all) await expectState(id, 'approved')
-    // The page ignores further keys for a comment until the answer, which may arrive after the
-    // service has acted.
-    await item(page, all[29]!).getByText('Approved', { exact: true }).waitFor()
-    await page.keyboard.press('r')
-    await expectSaid(page, 'You have decided on this comment')
+    expect(await page.getByRole('article').count()).toBe(0)
     expect(complaints).toEqual([])
     await close()
   })
 
-  test('the focus does not go back to a comment whose judgement is under way', async () => {
+  test('the focus goes to a comment that arrives after the last one was judged', async () => {
     const first = await post('ann', 'hold one')
-    const second = await post('bob', 'hold two')
-    const third = await post('cyd', 'hold three')
     const { page, close } = await desk.visit('/moderation')
-    await item(page, third).waitFor()
-    let answer = (): void => undefined
-    const isAllowed = new Promise<void>((resolve) => (answer = resolve))
-    await page.route('**/graphql', async (route) => {
-      if (/mutation ModerateComments/.test(route.request().postData() ?? '')) await isAllowed
-      await route.continue()
-    })
-    // The last comment first; then the others, one by its button and one selected.
-    await item(page, third).focus()
+    await item(page, first).focus()
     await page.keyboard.press('a')
+    await item(page, first).waitFor({ state: 'detached' })
+    const second = await post('bob', 'hold two')
+    await enter(page.getByRole('button', { name: 'Show 1 new' }))
     await expectFocus(page, second)
-    await page.keyboard.press('x')
-    await enter(item(page, first).getByRole('button', { name: 'Approve' }))
-    await expectFocus(page, second)
-    await page.keyboard.press('Shift+A')
-    await expect.poll(() => item(page, second).getAttribute('aria-busy'), WAIT).toBe('true')
-    expect(await focused(page)).toBe(second.id)
-    answer()
-    for (const { id } of [first, second, third]) await expectState(id, 'approved')
     await close()
   })
 
@@ -254,8 +158,7 @@ describeInBrowser('Moderation in the console', () => {
   })
 
   test('a held comment is announced within a second, and comments being read or selected stay in place', async () => {
-    const all = []
-    for (let n = 0; n < 12; n++) all.push(await post(`reader-${n}`, `hold ${n}`))
+    const all = await postHeld(12)
     const { page, complaints, close } = await desk.visit('/moderation')
     const last = item(page, all[11]!)
     await last.waitFor()
@@ -271,7 +174,11 @@ describeInBrowser('Moderation in the console', () => {
     expect(await last.boundingBox()).toEqual(place)
     await desk.ok('POST', `/comments/${all[0]!.id}/reject`)
     await item(page, all[0]!).getByText('Rejected meanwhile').waitFor({ timeout: 2000 })
-    expect(await page.getByRole('button', { name: 'Approve 1', exact: true }).count()).toBe(1)
+    const approveOne = page.getByRole('button', { name: 'Approve 1', exact: true })
+    expect(await approveOne.count()).toBe(1)
+    await expectFocus(page, all[11]!)
+    await page.keyboard.press('Escape')
+    await approveOne.waitFor({ state: 'detached' })
     await expectFocus(page, all[11]!)
     expect(complaints).toEqual([])
     await close()
@@ -296,7 +203,7 @@ describeInBrowser('Moderation in the console', () => {
 
   test('of several comments judged together, the refused one shows the reason', async () => {
     const fine = await post('ann', 'hold one')
-    externalId = newId()
+    queue.leaveDiscussion()
     const stuck = await post('bob', 'hold two')
     await desk.ok('POST', `/discussions/${stuck.discussionId}/archive`)
     const { page, close } = await desk.visit('/moderation')
@@ -354,21 +261,31 @@ describeInBrowser('Moderation in the console', () => {
   })
 
   test('a reported comment shows its reports, its parent, its page and its author’s history; keeping it answers the reports', async () => {
+    await desk.ok('PATCH', '/settings', { badges: [{ id: 'paid', label: 'Subscriber', tone: 'success' }] })
     const parent = await post('eve', 'The bridge is open.')
     const reply = await post('fay', 'Buy now!', parent.id)
+    await desk.ok('PUT', `/readers/${reply.author.id}/badges`, { badges: ['paid'] })
     const report = { reason: 'spam', note: 'Sells things' }
     await desk.ok('POST', `/comments/${reply.id}/report`, report, await desk.service.as('cyd', { name: 'Cyd' }))
     const { page, close } = await desk.visit('/moderation?status=reported')
     const one = item(page, reply)
     await one.getByText('Sells things').waitFor()
-    for (const words of ['Spam', 'Cyd', 'one report', 'replies to Name of eve', 'The bridge is open.', '1 approved']) {
+    for (const words of [
+      'Spam',
+      'Cyd',
+      'one report',
+      'replies to Name of eve',
+      'The bridge is open.',
+      '1 approved',
+      'Subscriber',
+    ]) {
       await one.getByText(words).first().waitFor()
     }
     expect(await one.getByRole('link', { name: 'The bridge', exact: true }).getAttribute('href')).toContain(
       reply.discussionId,
     )
     expect(await one.getByRole('link', { name: /in a new tab/ }).getAttribute('href')).toBe(
-      'https://news.example.com/bridge',
+      `https://news.example.com/bridge#comment-${reply.id}`,
     )
     await enter(one.getByRole('button', { name: 'Keep' }))
     await expect.poll(async () => (await desk.ok('GET', '/moderation/queue?status=reported')).data, WAIT).toEqual([])
@@ -407,9 +324,9 @@ describeInBrowser('Moderation in the console', () => {
   })
 
   /** A queue as on a usual morning, with texts of hostile readers. */
-  async function fill(): Promise<{ reply: Posted; last: Posted }> {
+  async function fill(): Promise<{ reply: Posted; other: Posted; last: Posted }> {
     // Marked, because the same reader's equal text within a day would be held.
-    const mark = externalId.slice(-4)
+    const mark = queue.mark()
     const parent = await post('ann', `When will the bridge be open again? My bus (${mark}) goes a long way round.`)
     const reply = await post(
       'bob',
@@ -419,16 +336,21 @@ describeInBrowser('Moderation in the console', () => {
     const links = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `https://${name}.example.com/offer`)
     await post('cyd', `Six offers of today: ${links.join(' ')}`)
     await post('eve', `hold ${'w'.repeat(300)} \u202Ereversed`)
-    return { reply, last: await post('dan', 'Please hold the tram for the night shift, too.') }
+    return {
+      reply,
+      other: await post('fay', 'I hold that the ferry is fine.'),
+      last: await post('dan', 'Please hold the tram for the night shift, too.'),
+    }
   }
 
   test('axe finds no violation and no view is wider than the screen', async () => {
-    const { reply, last } = await fill()
+    const { reply, other, last } = await fill()
     const { page, complaints, close } = await desk.visit('/moderation', { view: NARROW })
     await item(page, last).focus()
     await page.keyboard.press('a')
-    await item(page, last).getByText('Approved', { exact: true }).waitFor()
-    await page.keyboard.press('x')
+    await expectSaid(page, 'Approved.')
+    await desk.ok('POST', `/comments/${other.id}/reject`)
+    await item(page, other).getByText('Rejected meanwhile').waitFor()
     await item(page, reply).focus()
     await item(page, reply)
       .getByText(/\d approved/)

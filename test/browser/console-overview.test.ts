@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
+import { enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // Some weeks of a quiet publisher, as a worker would have folded them, with one busy hour a day.
@@ -70,26 +70,82 @@ describeInBrowser('the overview of the console', () => {
     await page.getByRole('link', { name: '1 Pending comments' }).waitFor()
     await desk.ok('POST', `/comments/${held}/reject`)
     // Sooner than the next poll of the other figures.
-    await page.getByRole('link', { name: '0 Pending comments' }).waitFor({ timeout: 2000 })
+    await page.getByRole('link', { name: '0 Pending comments' }).waitFor({ timeout: 4500 })
     expect(await page.getByRole('radio', { name: '30 days' }).isChecked()).toBe(true)
     expect(complaints).toEqual([])
     await close()
   })
 
-  test('a tenant without comments is told its first steps', async () => {
+  test('a tenant is told its first steps, which test themselves, until all are done', async () => {
     const tenant = await desk.service.addTenant('newcomer')
+    const headers = { 'x-api-key': tenant.apiKey }
+    const run = (text: string, params: (string | null)[]) => desk.service.app.db.query(unnamed(text), params)
     const { page, complaints, close } = await desk.visit('/', { admin: tenant.admin })
     const steps = page.getByRole('region', { name: 'First steps' })
     await steps.getByText('engagement-thread discussion=').waitFor()
-    expect(await steps.getByRole('link').allTextContents()).toEqual(['Create a key', 'Sign an identity'])
+    const links = steps.getByRole('link').and(page.locator(':not([href*="/docs/"])'))
+    expect(await links.allTextContents()).toEqual([
+      'Create a key',
+      'Sign an identity',
+      'Allow the origin',
+      'Register an endpoint',
+    ])
+    for (const guide of await steps.getByRole('link', { name: 'Guide:' }).all())
+      expect((await fetch((await guide.getAttribute('href')) ?? '')).status).toBe(200)
     expect(await page.getByRole('region', { name: 'Figures' }).count()).toBe(0)
+    const done = async () =>
+      (await steps.getByRole('listitem').allTextContents()).map((text) => text.startsWith('Done:'))
     // The first key has all capabilities, so it does not count as a backend's key.
-    expect(await steps.getByText('Done:').count()).toBe(0)
+    expect(await done()).toEqual([false, false, false, false, false])
     await expectAccessible(page, 'overview-first')
-    const headers = { 'x-api-key': tenant.apiKey }
-    await desk.ok('POST', '/keys', { label: 'Pages', capabilities: [] }, headers)
+    expect(await steps.getByRole('button', { name: 'Hide' }).count()).toBe(0)
+
+    const { key } = await desk.ok('POST', '/keys', { label: 'Pages', capabilities: [] }, headers)
     await page.reload()
-    await steps.getByRole('listitem').first().getByText('Done:').waitFor()
+    await steps.getByText('You have one, and it was not used yet.').waitFor()
+    expect(await done()).toEqual([false, false, false, false, false])
+    const asPage = { 'x-api-key': key, ...(await tenant.as('ann')) }
+    await desk.ok('GET', '/readers/me', undefined, asPage)
+    const reload = async () => {
+      await page.reload()
+      await steps.getByRole('listitem').first().waitFor()
+      return done()
+    }
+    await expect.poll(reload, WAIT).toEqual([true, true, false, false, false])
+    await desk.ok('POST', '/discussions/by-external/first/comments', { body: 'Hello.' }, asPage)
+    await expect.poll(reload, WAIT).toEqual([true, true, true, false, false])
+    await page.getByRole('region', { name: 'Figures' }).waitFor()
+    await expectAccessible(page, 'overview-steps')
+    await desk.ok('PATCH', '/settings', { allowedOrigins: ['https://news.example.com'] }, headers)
+    const { id } = await desk.ok('POST', '/webhooks', { url: 'https://127.0.0.1:9/hook' }, headers)
+    await expect.poll(reload, WAIT).toEqual([true, true, true, true, false])
+    await steps.getByText('It is not verified yet.').waitFor()
+    await run("UPDATE webhook_endpoints SET state = 'verified' WHERE id = $1", [id])
+    await expect.poll(reload, WAIT).toEqual([true, true, true, true, false])
+    await steps.getByText('which it should answer with 2xx').waitFor()
+    await desk.ok('POST', `/webhooks/${id}/test`, { eventType: 'comment_created' }, headers)
+    // What one answers that is refused is no 2xx.
+    await run(
+      "UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, last_answer = 5 WHERE endpoint_id = $1",
+      [id],
+    )
+    await expect.poll(reload, WAIT).toEqual([true, true, true, true, false])
+    await run('UPDATE deliveries SET last_answer = 2 WHERE endpoint_id = $1', [id])
+    await page.reload()
+    await page.getByRole('region', { name: 'Figures' }).waitFor()
+    await expect.poll(() => steps.count(), WAIT).toBe(0)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('the first steps can be hidden once there are figures, and stay hidden', async () => {
+    const { page, complaints, close } = await desk.visit()
+    const steps = page.getByRole('region', { name: 'First steps' })
+    await enter(steps.getByRole('button', { name: 'Hide' }))
+    await steps.waitFor({ state: 'detached' })
+    await page.reload()
+    await page.getByRole('region', { name: 'Figures' }).waitFor()
+    expect(await steps.count()).toBe(0)
     expect(complaints).toEqual([])
     await close()
   })

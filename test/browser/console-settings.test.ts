@@ -44,7 +44,11 @@ describeInBrowser('Settings in the console', () => {
         ? Object.keys(value).map((each) => `${name}.${each}`)
         : [name],
     )
-    for (const path of [...paths.filter((each) => each !== 'classifier'), 'classifier.url', 'classifier.fallback']) {
+    for (const path of [
+      ...paths.filter((each) => each !== 'classifier' && each !== 'staff.oidc'),
+      'classifier.url',
+      'classifier.fallback',
+    ]) {
       expect(await field(page, path).getByText('Default: ').count(), path).toBe(1)
     }
     expect(await field(page, 'webhookPolicy.timeoutMs').textContent()).toContain('Default: 10\u00A0000 milliseconds')

@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { createHmac } from 'node:crypto'
+import { promisify } from 'node:util'
 
 import type { Page } from 'playwright-core'
 import { afterAll, expect, test, vi } from 'vitest'
@@ -7,6 +9,7 @@ import { describeInBrowser } from '../harness/browser.ts'
 import { enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 import { copySnippets, type LanguageName, languagesHere, languagesMissing, runSnippet } from '../harness/snippets.ts'
 
 /** Prints for each request of `given.json` whether it is genuine. */
@@ -153,6 +156,32 @@ describeInBrowser('webhooks in the console', () => {
     },
   )
 
+  test('endpoints that get nothing come first, and a search finds by address and description', async () => {
+    const ids: string[] = []
+    for (const path of ['broken', 'off', 'unproven', 'well'])
+      ids.push((await register(`/first/${path}`, { description: `The ${path} one` })).id)
+    const setState = (path: string, values: string) =>
+      desk.service.app.db.query(unnamed(`UPDATE webhook_endpoints SET ${values} WHERE url LIKE $1`), [
+        `%/first/${path}`,
+      ])
+    await setState('broken', "circuit_open_until = now() + interval '1 hour', consecutive_failures = 10")
+    await setState('off', "state = 'disabled'")
+    await setState('unproven', "state = 'unverified'")
+    const { page, complaints, close } = await desk.visit('/webhooks?search=FIRST')
+    const shown = () => page.getByRole('table').getByRole('link').allTextContents()
+    const address = (path: string) => `${receiver.url}/first/${path}`
+    await expect.poll(shown, WAIT).toEqual(['broken', 'off', 'unproven', 'well'].map(address))
+    await expectAccessible(page)
+    await page.getByRole('searchbox', { name: 'Address or description' }).fill('one well')
+    await expect.poll(shown, WAIT).toEqual([address('well')])
+    expect(new URL(page.url()).search).toBe('?search=one+well')
+    await page.getByRole('searchbox').fill('nowhere')
+    await page.getByText('No endpoint was found').waitFor()
+    for (const id of ids) await desk.service.call('DELETE', `/webhooks/${id}`)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('pauses an endpoint, whose deliveries wait, and resumes it', async () => {
     const { id } = await register('/paused')
     const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
@@ -199,6 +228,23 @@ describeInBrowser('webhooks in the console', () => {
     await attempts.getByText('503', { exact: true }).waitFor()
     await attempts.getByText('<b>no</b>').waitFor()
     await page.getByRole('row', { name: /X-Service-Event comment_created/i }).waitFor()
+    const [eventId = ''] = (await page.getByText(/^[0-9a-f]{8}-/).allTextContents()).slice(1)
+    await page.getByRole('link', { name: 'Its deliveries to all endpoints' }).click()
+    await page.getByRole('heading', { name: 'Deliveries to all endpoints' }).waitFor()
+    await table.getByRole('link', { name: 'comment_created' }).waitFor()
+    expect(new URL(page.url()).search).toBe(`?eventId=${eventId}`)
+    expect(await table.getByRole('row').count()).toBe(2)
+    await expectAccessible(page, 'webhooks-all-deliveries')
+    await page.goto(page.url().replace('/deliveries?', `/${id}?`))
+    await table.getByRole('link', { name: 'comment_created' }).waitFor()
+    expect(await table.getByRole('link').count()).toBe(1)
+    expect(await table.getByRole('row').nth(1).textContent()).toMatch(/1.*503.*\d ms/)
+    await page.getByLabel('From').fill('2999-01-01')
+    await page.getByText('No such delivery').waitFor()
+    expect(new URL(page.url()).search).toBe(`?eventId=${eventId}&from=2999-01-01`)
+    await page.getByLabel('From').fill('')
+    await enter(table.getByRole('link', { name: 'comment_created' }))
+    await attempts.getByText('503', { exact: true }).waitFor()
     const body = (await page.getByLabel('Body').textContent()) ?? ''
     expect(JSON.parse(body)).toMatchObject({ type: 'comment_created', seq: 0 })
     expect(body).toContain('\n  "type"')
@@ -210,6 +256,162 @@ describeInBrowser('webhooks in the console', () => {
     await page.getByText('delivered', { exact: true }).waitFor()
     const [first, second] = receiver.deliveries('/filtered').filter((each) => each.body.type === 'comment_created')
     expect(second?.headers['x-service-idempotency-key']).toBe(first?.headers['x-service-idempotency-key'])
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('lists deliveries by their last answer and by their comment', async () => {
+    receiver.on('/answers', ({ headers }, response) =>
+      headers['x-service-event'] === 'reaction_toggled' ? reply(response, 418) : undefined,
+    )
+    const { id } = await register('/answers', { policy: { maxAttempts: 1 } })
+    await post(2)
+    const { data } = await desk.ok('GET', '/discussions/by-external/page/comments?sort=newest')
+    const react = { headers: await desk.service.as('bob'), body: { type: 'like' } }
+    expect((await desk.service.call('POST', `/comments/${data[0].id}/reactions`, react)).status).toBe(200)
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
+    const table = page.getByRole('table', { name: 'Deliveries' })
+    const events = () => table.locator('td:nth-child(2)').allTextContents()
+    await expect.poll(events, WAIT).toEqual(['reaction_toggled', 'comment_created', 'comment_created'])
+    await page.getByRole('combobox', { name: 'Last answer' }).click()
+    await page.getByRole('option', { name: '4xx' }).click()
+    await expect.poll(events, WAIT).toEqual(['reaction_toggled'])
+    expect(new URL(page.url()).search).toBe('?answer=http_4xx')
+    await page.getByRole('combobox', { name: 'Last answer' }).click()
+    await page.getByRole('option', { name: 'no answer' }).click()
+    await page.getByText('No such delivery').waitFor()
+    await page.goto(page.url().replace('?answer=none', `?commentId=${data[0].id}`))
+    await expect.poll(events, WAIT).toEqual(['reaction_toggled', 'comment_created'])
+    await page.getByRole('searchbox', { name: 'Comment id' }).fill('01900000-0000-7000-8000-000000000000')
+    await page.getByText('There is no such comment').waitFor()
+    await expectAccessible(page, 'webhooks-answers')
+    const other = await register('/answers-elsewhere')
+    await page.goto(page.url().replace(/\/webhooks.*/, `/discussions/${data[0].discussionId}`))
+    await page
+      .getByRole('button', { name: /^Actions on the comment of/ })
+      .first()
+      .click()
+    await page.getByRole('menuitem', { name: 'Its webhook deliveries' }).click()
+    const links = () => table.getByRole('link').allTextContents()
+    const answers = `${receiver.url}/answers`
+    const both = [answers, 'reaction_toggled', 'page', answers, 'comment_created', 'page']
+    await expect.poll(links, WAIT).toEqual(expect.arrayContaining(both))
+    expect(await links()).not.toContain(`${receiver.url}/answers-elsewhere`)
+    await desk.ok('POST', `/webhooks/${other.id}/replay`, { from: new Date(Date.now() - 3_600_000).toISOString() })
+    await expect.poll(links, WAIT).toContain(`${receiver.url}/answers-elsewhere`)
+    expect(new URL(page.url()).search).toBe(`?commentId=${data[0].id}`)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('redelivers what is chosen, and asks before more than ten', async () => {
+    const { id } = await register('/several')
+    await post(12)
+    await vi.waitFor(() => expect(receiver.deliveries('/several')).toHaveLength(12), WAIT)
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}?event=comment_created`)
+    const table = page.getByRole('table', { name: 'Deliveries' })
+    await expect.poll(() => table.getByText('delivered', { exact: true }).count(), WAIT).toBe(12)
+    expect(await button(page, 'Redeliver').isDisabled()).toBe(true)
+    for (const place of [2, 5]) await table.getByRole('checkbox').nth(place).click()
+    await expectAccessible(page, 'webhooks-redeliver')
+    await enter(button(page, 'Redeliver 2'))
+    await vi.waitFor(() => expect(receiver.deliveries('/several')).toHaveLength(14), WAIT)
+    await expect.poll(() => table.getByText('delivered', { exact: true }).count(), WAIT).toBe(14)
+    expect(await table.getByRole('checkbox', { checked: true }).count()).toBe(0)
+    await tabTo(table.getByRole('checkbox', { name: 'Choose all that are shown' }))
+    await page.keyboard.press('Space')
+    await enter(button(page, 'Redeliver 14'))
+    await page.getByRole('heading', { name: 'Redeliver 14 deliveries?' }).waitFor()
+    expect(receiver.deliveries('/several')).toHaveLength(14)
+    await enter(page.getByRole('dialog').getByRole('button', { name: 'Redeliver 14' }))
+    await vi.waitFor(() => expect(receiver.deliveries('/several')).toHaveLength(28), WAIT)
+    const keys = receiver.deliveries('/several').map(({ headers }) => headers['x-service-idempotency-key'])
+    expect(new Set(keys).size).toBe(12)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('draws success and latency of the last day', async () => {
+    receiver.on('/hours', ({ headers }, response) =>
+      headers['x-service-event'] === 'reaction_toggled' ? reply(response, 500) : undefined,
+    )
+    const { id } = await register('/hours', { policy: { maxAttempts: 1 } })
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
+    await page.getByText('There was no attempt.').waitFor()
+    for (const eventType of ['comment_created', 'comment_edited', 'comment_pinned', 'reaction_toggled'])
+      expect((await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType } })).status).toBe(202)
+    const made = async () => (await desk.ok('GET', `/webhooks/${id}/health`)).data.at(-1).attempts as number
+    // Two hours may meet in this test.
+    await expect.poll(made, WAIT).toBeGreaterThan(0)
+    await expect
+      .poll(async () => (await desk.ok('GET', `/webhooks/${id}/deliveries?status=pending`)).data.length, WAIT)
+      .toBe(0)
+    await expect
+      .poll(async () => (await desk.ok('GET', `/webhooks/${id}/deliveries?status=delivering`)).data.length, WAIT)
+      .toBe(0)
+    await page.reload()
+    await page.getByText('75 % of 4 attempts succeeded.').waitFor()
+    await expectAccessible(page, 'webhooks-hours')
+    await enter(button(page, 'Show as table'))
+    await page.getByRole('table', { name: 'Last 24 hours' }).getByText(/\d ms/).first().waitFor()
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('copies a delivery as a command that signs it in the shell, and is taken', async () => {
+    const { id, kid, secret } = await register('/copied')
+    const ann = await desk.service.as('ann', { name: `Ann "O'Neil" 日本` })
+    const path = '/discussions/by-external/page/comments'
+    const text = `It's "so" — naïve,\n\n'really' $(date) \\n 👩‍👧`
+    expect((await desk.service.call('POST', path, { headers: ann, body: { body: text } })).status).toBe(201)
+    await vi.waitFor(() => expect(receiver.deliveries('/copied')).toHaveLength(1), WAIT)
+    const { data } = await desk.ok('GET', `/webhooks/${id}/deliveries`)
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}/deliveries/${data[0].id}`)
+    await enter(button(page, 'Copy as curl'))
+    await button(page, 'Copied').waitFor()
+    const command = String(await page.evaluate('navigator.clipboard.readText()'))
+    expect(command).not.toContain(secret)
+    expect(command).toContain('$SECRET')
+    const env = { ...process.env, SECRET: secret, CURL_CA_BUNDLE: receiver.caFile }
+    await promisify(execFile)('bash', ['-c', command], { env })
+    const [sent, copied] = receiver.deliveries('/copied')
+    expect(copied?.raw.equals(sent?.raw ?? Buffer.alloc(0))).toBe(true)
+    for (const request of [sent, copied]) expect(isGenuine(request!, { [kid]: secret })).toBe(true)
+    const { secret: another } = await register('/copied-elsewhere')
+    expect(isGenuine(copied!, { [kid]: another })).toBe(false)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('checks a pasted request in the browser alone', async () => {
+    const { id, secret, standardSecret } = await register('/checked')
+    await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })
+    await vi.waitFor(() => expect(receiver.deliveries('/checked')).toHaveLength(1), WAIT)
+    const { headers, raw } = receiver.deliveries('/checked')[0]!
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`, { view: NARROW })
+    await page.getByRole('heading', { name: 'Check a request' }).waitFor()
+    const sent: string[] = []
+    page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`))
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+    await page.getByRole('textbox', { name: 'Request headers' }).fill(lines.join('\n'))
+    await page.getByRole('textbox', { name: 'Raw body' }).fill(raw.toString())
+    const field = page.getByLabel('Signing secret', { exact: true })
+    for (const form of [secret, standardSecret]) {
+      await field.fill(form)
+      await enter(button(page, 'Check'))
+      await page.getByText('Genuine', { exact: true }).waitFor()
+    }
+    await expectAccessible(page, 'webhooks-check')
+    await page.getByRole('textbox', { name: 'Raw body' }).fill(`${raw.toString()} x`)
+    expect(await page.getByText('Genuine', { exact: true }).count()).toBe(0)
+    await enter(button(page, 'Check'))
+    await page.getByText('The signature does not fit.').waitFor()
+    // The page goes on asking for its endpoint, but with nothing of what was pasted.
+    const hex = secret.slice('whs_'.length)
+    for (const each of sent)
+      for (const pasted of [hex, standardSecret, 'x-service-signature']) expect(each).not.toContain(pasted)
+    expect(new URL(page.url()).search).toBe('')
     expect(complaints).toEqual([])
     await close()
   })
@@ -231,7 +433,7 @@ describeInBrowser('webhooks in the console', () => {
     await expect.poll(left, WAIT).toMatch(/^in 59 min \d+ s$/)
     const first = await left()
     await vi.waitFor(async () => expect(await left()).not.toBe(first), WAIT)
-    const row = page.getByRole('table', { name: 'Deliveries' }).getByRole('row', { name: /status 500/ })
+    const row = page.getByRole('table', { name: 'Deliveries' }).getByRole('row', { name: /500 \d+ ms/ })
     expect(await row.textContent()).toMatch(/pending.*in (\d+ min )?\d+ s$/)
     expect(complaints).toEqual([])
     await close()
@@ -284,7 +486,7 @@ describeInBrowser('webhooks in the console', () => {
     await enter(page.getByRole('link', { name: 'The endpoint and its deliveries' }))
 
     await enter(button(page, 'Replay'))
-    await tabTo(page.getByLabel('From'))
+    await tabTo(page.getByRole('dialog').getByLabel('From'))
     await enter(page.getByRole('dialog').getByRole('button', { name: 'Replay', exact: true }))
     await page.getByText(/^\d+ (delivery was|deliveries were) queued\.$/).waitFor()
     await vi.waitFor(() => expect(receiver.deliveries('/kept').some(({ body }) => body.seq !== 0)).toBe(true), WAIT)

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
@@ -24,11 +24,17 @@ import { first, type Processes, startProcesses } from '../harness/processes.ts'
 const WAIT = { timeout: 40_000, interval: 50 }
 const FIRST_PAGE = 10
 const SEEDED = FIRST_PAGE + 2
+const WAITS = 'This comment waits for approval.'
+const REJECTED = 'This comment was not approved.'
 
 interface Example {
   folder: string
   /** A package that it needs. */
   needs: string
+  /** Checks its types, those of its templates, too. */
+  check?: (place: string) => [program: string, ...args: string[]]
+  /** A field of a comment in one of its templates. */
+  template?: { name: string; field: string }
   /** The texts of the documents that its page sends, once it is built. */
   texts: () => string[] | Promise<string[]>
 }
@@ -56,11 +62,20 @@ const EXAMPLES: Example[] = [
   {
     folder: 'vue-urql',
     needs: '@urql/vue',
+    check: (place) => ['examples/node_modules/vue-tsc/bin/vue-tsc.js', '--noEmit', '-p', place],
+    template: { name: 'CommentItem.vue', field: 'v-html="comment.bodyHtml"' },
     texts: () => OPERATIONS.map((document) => stringifyDocument(formatDocument(document as never))),
   },
   {
     folder: 'svelte-fetch',
     needs: 'svelte',
+    check: (place) => [
+      'examples/node_modules/svelte-check/bin/svelte-check',
+      '--fail-on-warnings',
+      '--workspace',
+      place,
+    ],
+    template: { name: 'Comments.svelte', field: '{@html comment?.bodyHtml' },
     texts: async () => {
       const own = (await import(join(ROOT, 'examples/svelte-fetch/documents.ts'))) as Record<string, string>
       return Object.values(own)
@@ -68,20 +83,27 @@ const EXAMPLES: Example[] = [
   },
 ]
 
+const tsc = (place: string): [string, ...string[]] => [TSC, '-p', place]
+
 /** Runs a program of a package, as a developer does who tries the example. */
 function run(program: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
   const { PATH, HOME } = process.env
-  return spawn(process.execPath, [join(ROOT, 'node_modules', program), ...args], {
+  return spawn(process.execPath, [join(ROOT, program), ...args], {
     cwd: ROOT,
     env: { PATH, HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }
 
-async function expectDone(child: ChildProcess): Promise<void> {
+async function ended(child: ChildProcess): Promise<{ code: number; output: string }> {
   const read = (stream: ChildProcess['stdout']): Promise<string> => textOf(stream as NonNullable<typeof stream>)
   const [output, errors, [code]] = await Promise.all([read(child.stdout), read(child.stderr), once(child, 'exit')])
-  expect(code, output + errors).toBe(0)
+  return { code, output: output + errors }
+}
+
+async function expectDone(child: ChildProcess): Promise<void> {
+  const { code, output } = await ended(child)
+  expect(code, output).toBe(0)
 }
 
 /** Notes each comment that the page has shown twice at the same time, however briefly. */
@@ -92,7 +114,8 @@ const WATCH = `
     notes.forEach((note, n) => notes.indexOf(note) !== n && twice.add(note))
   }).observe(document, { subtree: true, childList: true, characterData: true })`
 
-const VITE = 'vite/bin/vite.js'
+const TSC = 'node_modules/typescript/bin/tsc'
+const VITE = 'node_modules/vite/bin/vite.js'
 const note = (): string => `Note ${newId()}`
 
 const CASES = EXAMPLES.map((example) => {
@@ -105,7 +128,7 @@ const CASES = EXAMPLES.map((example) => {
   return [title, { ...example, isSkipped: missing.length > 0 }] as const
 })
 
-describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
+describe.each(CASES)('examples/%s', (_title, { folder, texts, check = tsc, template, isSkipped }) => {
   describe.skipIf(isSkipped)('in Chromium', () => {
     let service: Processes
     let browser: Browser
@@ -123,9 +146,9 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
       expect(answer.status, answer.text).toBeLessThan(300)
       return answer.json
     }
-    const post = async (body: string, reader = 'cat'): Promise<{ id: string; status: string }> => {
-      const headers = await service.as(reader)
-      return ok('POST', '/discussions/by-external/night-trains/comments', { body: { body }, headers })
+    const post = async (body: string, parentId: string | null = null): Promise<{ id: string; status: string }> => {
+      const headers = await service.as('cat')
+      return ok('POST', '/discussions/by-external/night-trains/comments', { body: { body, parentId }, headers })
     }
 
     beforeAll(async () => {
@@ -194,13 +217,32 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
 
     test('has types that fit, and is short', async () => {
       const place = join(ROOT, 'examples', folder)
-      if (existsSync(join(place, 'tsconfig.json'))) await expectDone(run('typescript/bin/tsc', ['-p', place]))
+      const [program, ...args] = check(place)
+      await expectDone(run(program, args))
       const sources = readdirSync(place).filter(
         (name) => /\.(html|tsx?|vue|svelte)$/.test(name) && !/config/.test(name),
       )
-      const lines = sources.flatMap((name) => readFileSync(join(place, name), 'utf8').trimEnd().split('\n'))
+      const lines = sources.flatMap((name) => readFileSync(join(place, name), 'utf8').match(/^.*\S.*$/gm))
       expect(sources.length).toBeGreaterThan(1)
       expect(lines.length).toBeLessThan(300)
+    })
+
+    test.runIf(template)('has templates whose types are checked: a wrong name of a field is an error', async () => {
+      const { name, field } = template as NonNullable<typeof template>
+      // Beside the packages of the examples.
+      const place = mkdtempSync(join(ROOT, 'examples/wrong-'))
+      try {
+        cpSync(join(ROOT, 'examples', folder), place, { recursive: true })
+        const text = readFileSync(join(place, name), 'utf8')
+        expect(text).toContain(field)
+        writeFileSync(join(place, name), text.replace(field, field.replace('bodyHtml', 'bodyHtm')))
+        const [program, ...args] = check(place)
+        const { code, output: errors } = await ended(run(program, args))
+        expect(code).not.toBe(0)
+        expect(errors).toMatch(/'bodyHtm' does not exist/)
+      } finally {
+        rmSync(place, { recursive: true })
+      }
     })
 
     test('makes the discussion with its first comment, and follows it', async () => {
@@ -307,6 +349,45 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
         await vi.waitFor(async () => expect(await ann.getByText('waits for approval').count()).toBe(0), WAIT)
       })
 
+      test('keeps own comments that wait or were rejected in view, once, and tells of the verdict', async () => {
+        const [alone, answered, answer] = [note(), note(), note()]
+        const expectNotice = async (text: string, notice: string): Promise<void> => {
+          await article(ann, text).getByText(notice, { exact: true }).waitFor()
+          await expectOnce(ann, text)
+        }
+        const idOf = async (text: string): Promise<string> => (await article(ann, text).getAttribute('data-id')) ?? ''
+        await write(ann, answered)
+        await expectOnce(bob, answered)
+        const answeredId = await idOf(answered)
+        await post(answer, answeredId)
+        await write(ann, `${alone} perhaps`)
+        await expectNotice(`${alone} perhaps`, WAITS)
+        await ann.reload()
+        await expectNotice(`${alone} perhaps`, WAITS)
+
+        // Its rejection changes nothing for the public, and is no event for a page.
+        const aloneId = await idOf(alone)
+        await ok('POST', `/comments/${aloneId}/reject`)
+        await expectNotice(`${alone} perhaps`, REJECTED)
+        // This one stays in its list, because it has a reply.
+        await ok('POST', `/comments/${answeredId}/reject`)
+        await expectNotice(answered, REJECTED)
+        await vi.waitFor(async () => expect(await bob.getByText(answered, { exact: true }).count()).toBe(0), WAIT)
+        await ann.reload()
+        await expectNotice(`${alone} perhaps`, REJECTED)
+        await expectNotice(answered, REJECTED)
+        expect(await bob.getByText(alone).count()).toBe(0)
+
+        for (const verb of ['approve', 'reject', 'approve']) {
+          for (const id of [aloneId, answeredId]) await ok('POST', `/comments/${id}/${verb}`)
+          if (verb === 'approve') continue
+          await expectNotice(`${alone} perhaps`, REJECTED)
+          await expectNotice(answered, REJECTED)
+        }
+        for (const page of [ann, bob]) for (const text of [`${alone} perhaps`, answered]) await expectOnce(page, text)
+        await vi.waitFor(async () => expect(await ann.getByText(REJECTED).count()).toBe(0), WAIT)
+      })
+
       test('goes on through a restart of the service', async () => {
         const api = first(service.apis)
         const [text, other] = [note(), note()]
@@ -346,5 +427,5 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, isSkipped }) => {
 })
 
 test.skipIf(findInExamples('@apollo/client') === undefined)('examples/react-native has types that fit', async () => {
-  await expectDone(run('typescript/bin/tsc', ['-p', join(ROOT, 'examples/react-native')]))
+  await expectDone(run(TSC, ['-p', join(ROOT, 'examples/react-native')]))
 })

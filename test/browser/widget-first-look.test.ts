@@ -89,6 +89,44 @@ describeInBrowser('the widget at the first look', () => {
     expect(await window.page.evaluate('window.shift')).toBe(0)
   })
 
+  test('asks the backend once before the first comment shows, and loads what writers need only for them', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'The first')
+    const look = async (as?: string): Promise<string[]> => {
+      const asked: string[] = []
+      const window = await paper.read(article, {
+        ...(as !== undefined && { as }),
+        prepare: async (page) =>
+          void page.on('request', (request) => {
+            const { pathname } = new URL(request.url())
+            if (/engagement\/|widget\./.test(pathname)) asked.push(pathname.replace(/^.*\//, ''))
+          }),
+      })
+      await window.sees('The first')
+      // The bell asks once the comments are there.
+      return asked.filter((each) => !['widget.stream.js', 'counts', 'count'].includes(each))
+    }
+    expect(await look()).toEqual(['widget.js', 'thread'])
+    expect(await look('ann')).toEqual(['widget.js', 'thread', 'widget.writing.js'])
+  })
+
+  test('shows the comments of a backend of an earlier release, and follows them live', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'The first')
+    const window = await paper.read(article, {
+      as: 'bob',
+      prepare: (page) =>
+        page.route('**/engagement/thread?*', (route) => route.fulfill({ status: 404, json: { code: 'not_found' } })),
+    })
+    await window.sees('The first')
+    await window.write('The second')
+    await window.sees('The second')
+    await paper.post(article, 'ann', 'The third')
+    await window.button('1 new comment').click()
+    await window.sees('The third')
+    expect(await window.button(/new comment/).count()).toBe(0)
+  })
+
   test('an Arabic page never shows English while it loads', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'مرحبا')
@@ -154,6 +192,46 @@ describeInBrowser('the widget at the first look', () => {
     await window.button('2 new comments').click()
     await window.sees(/New 12\.[^]*New 11\.[^]*New 1\.[^]*The first/)
     expect(await window.button(/new comment/).count()).toBe(0)
+  })
+
+  test('with more="scroll" loads pages while the reader scrolls, and none before', async () => {
+    const article = newArticle()
+    for (let n = 0; n < 23; n++) await paper.post(article, `reader-${n}`, `Comment ${n}. `.repeat(60))
+    const window = await paper.read(article, { query: 'page-size=5&more=scroll' })
+    await window.sees('Comment 22.')
+    const shown = () => window.thread.locator('article').count()
+    await window.page.waitForTimeout(500)
+    expect(await shown()).toBe(5)
+    for (let n = 0; n < 40 && (await shown()) < 23; n++) {
+      await window.page.mouse.wheel(0, 800)
+      await window.page.waitForTimeout(50)
+    }
+    await vi.waitFor(async () => expect(await shown()).toBe(23), WAIT)
+    expect(await window.button('More comments').count()).toBe(0)
+    expect(await window.page.evaluate('document.activeElement === document.body')).toBe(true)
+  })
+
+  test('with more="scroll" leaves the button where a page cannot be loaded, and asks no more by itself', async () => {
+    const article = newArticle()
+    for (let n = 0; n < 12; n++) await paper.post(article, `reader-${n}`, `Note ${n}. `.repeat(60))
+    let asked = 0
+    const window = await paper.read(article, {
+      query: 'page-size=5&more=scroll',
+      prepare: (page) =>
+        page.route('**/engagement/comments?*', (route) => {
+          asked++
+          return route.fulfill({ status: 403, json: { code: 'reader_banned' } })
+        }),
+    })
+    await window.sees('Note 11.')
+    for (let n = 0; n < 10; n++) await window.page.mouse.wheel(0, 1000)
+    await vi.waitFor(() => expect(asked).toBe(1), WAIT)
+    await window.page.waitForTimeout(500)
+    expect(asked).toBe(1)
+    await window.page.unroute('**/engagement/comments?*')
+    await window.button('More comments').click()
+    await window.sees('Note 2.')
+    expect(await window.thread.getByRole('alert').count()).toBe(0)
   })
 
   test('prints the comments without forms and buttons, and with nothing folded', async () => {

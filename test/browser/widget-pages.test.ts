@@ -1,12 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
 import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
 import { visitConsole } from '../harness/console.ts'
 import { CORPUS } from '../harness/hostile.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { runningMs } from '../harness/standstill.ts'
-import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
+import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
 const LONG = 60_000
@@ -65,6 +66,68 @@ describeInBrowser('the widget on its page', () => {
     },
     LONG,
   )
+
+  describe('the address of a comment', () => {
+    const target = newArticle()
+    let parent: string
+    let reply: string
+    beforeAll(async () => {
+      parent = await paper.post(target, 'ann', 'The oldest of all')
+      for (let n = 0; n < 4; n++) await paper.post(target, 'bob', `An answer ${n}`, parent)
+      reply = await paper.post(target, 'bob', 'The one that is meant', parent)
+      for (let n = 0; n < 12; n++) await paper.post(target, `reader-${n}`, `Later ${n}. `.repeat(20))
+    })
+    const focused = (window: Window) =>
+      window.thread.evaluate((element) => element.shadowRoot?.activeElement?.textContent ?? '')
+    const isSeen = (window: Window, text: string) =>
+      window.comment(text).evaluate((element) => {
+        const { top, bottom } = element.getBoundingClientRect()
+        return top >= 0 && bottom <= innerHeight
+      })
+
+    test.each([undefined, 'ann'])('shows it from a later page, with its thread open, marked (%s)', async (as) => {
+      const window = await paper.read(target, { ...(as && { as }), query: `page-size=5#comment-${reply}` })
+      await window.sees('The one that is meant')
+      await vi.waitFor(async () => expect(await focused(window)).toContain('The one that is meant'), WAIT)
+      await vi.waitFor(async () => expect(await isSeen(window, 'The one that is meant')).toBe(true), WAIT)
+      expect(await window.thread.locator('.linked').innerText()).toContain('The one that is meant')
+      // Its thread stands once, above the first page, however far the reader reads on.
+      while ((await window.button('More comments').count()) > 0) {
+        const before = await window.thread.locator('article').count()
+        await window.button('More comments').click()
+        await vi.waitFor(
+          async () => expect(await window.thread.locator('article').count()).toBeGreaterThan(before),
+          WAIT,
+        )
+      }
+      expect(await window.thread.getByText('The oldest of all').count()).toBe(1)
+      expect(await axeFindings(window.page, 'engagement-thread')).toEqual([])
+    })
+
+    test('is the link of its time, and follows it within the page', async () => {
+      const window = await paper.read(target, { query: 'page-size=5' })
+      await window.sees('Later 11.')
+      const link = window.comment('Later 9.').getByRole('link')
+      const address = (await link.getAttribute('href')) ?? ''
+      expect(address).toMatch(/^http.*page-size=5#comment-[\da-f-]{36}$/)
+      await link.click()
+      await vi.waitFor(async () => expect(await focused(window)).toContain('Later 9.'), WAIT)
+      await window.page.evaluate(`location.hash = 'comment-${parent}'`)
+      await vi.waitFor(async () => expect(await focused(window)).toContain('The oldest of all'), WAIT)
+      await window.page.goBack()
+      await vi.waitFor(async () => expect(await focused(window)).toContain('Later 9.'), WAIT)
+    })
+
+    test('says so where it is gone, or of another page', async () => {
+      const other = await paper.post(article, 'ann', 'Elsewhere')
+      for (const id of [newId(), other]) {
+        const window = await paper.read(target, { query: `page-size=5#comment-${id}` })
+        await window.sees('This comment is gone.')
+        await window.seesNot('Elsewhere')
+      }
+      expect(await paper.call('GET', `/comments/${other}`)).toMatchObject({ status: 'approved' })
+    })
+  })
 
   test.each(['light', 'dark'])(
     'axe-core finds nothing in the theme %s of its own, for who is signed out',
@@ -142,6 +205,9 @@ describeInBrowser('the widget on its page', () => {
       const presence = () => paper.call('GET', `/discussions/${id}/presence`)
       await vi.waitFor(async () => expect((await presence()).streams).toBe(2), WAIT)
       const { page, complaints, close } = await visitConsole(paper.browser, service, '/moderation')
+      // Otherwise it could be taken back for 5 s.
+      await page.evaluate("localStorage.setItem('engagement-console-send-at-once', 'true')")
+      await page.reload()
       await page.locator('[data-comment]', { hasText: 'Please look at this' }).waitFor()
       await page.keyboard.press('j')
       await page.keyboard.press('a')

@@ -225,6 +225,24 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await expectShown(window.button('1 new comment'))
   })
 
+  test('a reader reads where the code for writers cannot be loaded, and writes when it can', async () => {
+    const article = newArticle()
+    await paper.post(article, 'bob', 'The first')
+    const ann = await paper.read(article, {
+      as: 'ann',
+      prepare: (page) => page.route('**/widget.writing.js', (route) => route.abort()),
+    })
+    await ann.sees('The first')
+    await ann.button('Like').click()
+    await ann.sees('That did not work.')
+    await ann.page.unroute('**/widget.writing.js')
+    await ann.button('Write a comment').click()
+    await ann.write('The second')
+    await ann.sees('The second')
+    await ann.button('Like').first().click()
+    await expectShown(ann.button('Like 1'))
+  })
+
   test('a page whose widget is blocked has no gap where the comments would be', async () => {
     const window = await paper.read(newArticle(), {
       query: 'written=From the server',

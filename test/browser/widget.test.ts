@@ -93,6 +93,9 @@ describeInBrowser('the widget in two windows', () => {
         await ann.sees(/Please look at this[^]*Awaiting moderation/)
         await ann.page.reload()
         await ann.sees(/Please look at this[^]*Awaiting moderation/)
+        const elsewhere = await paper.read(article, { as: 'ann' })
+        await elsewhere.sees(/Please look at this[^]*Awaiting moderation/)
+        await elsewhere.page.close()
         await bob.sees('No comments yet')
         await vi.waitFor(async () => expect(await streams(article)).toBe(2), WAIT)
         const queue = await paper.call('GET', '/moderation/queue?status=pending')
@@ -164,6 +167,96 @@ describeInBrowser('the widget in two windows', () => {
     },
     LONG,
   )
+
+  test(
+    'a decision reaches its author while they read, with its reason and message, and nobody else',
+    async () => {
+      const article = newArticle()
+      const [ann, bob] = await twoWindows(article)
+      await ann.write('Cheap watches')
+      await bob.sees('Cheap watches')
+      const { id } = await paper.call('GET', `/discussions/by-external/${article}`)
+      const { data } = await paper.call('GET', `/discussions/${id}/comments`)
+      await paper.post(article, 'bob', 'No, thanks', data[0].id)
+      await paper.call('POST', `/comments/${data[0].id}/reject`, { reason: 'spam', message: 'No <b>ads</b> here.' })
+      const seen = /Cheap watches[^]*This comment was not published[^]*Reason: Spam\. No <b>ads<\/b> here\./
+      await withinASecond(() => ann.sees(seen))
+      await bob.sees('This comment is not shown.')
+      expect(await bob.thread.getByText('ads').count()).toBe(0)
+      await ann.page.reload()
+      await ann.sees(seen)
+    },
+    LONG,
+  )
+
+  test(
+    'a decision that no event tells is seen within a minute',
+    async () => {
+      const article = newArticle()
+      await paper.set({ moderationMode: 'pre' })
+      try {
+        const ann = await paper.read(article, { as: 'ann', prepare: (page) => page.clock.install() })
+        await ann.write('Waits')
+        await ann.sees(/Waits[^]*Awaiting moderation/)
+        const { data } = await paper.call('GET', '/moderation/queue?status=pending')
+        const { id } = data.find(({ comment }: { comment: { body: string } }) => comment.body === 'Waits').comment
+        await paper.call('POST', `/comments/${id}/reject`, { message: 'Be kind.' })
+        await ann.page.clock.runFor(61_000)
+        await ann.sees(/Waits[^]*This comment was not published[^]*Be kind\./)
+        expect(await ann.thread.getByText('Awaiting').count()).toBe(0)
+      } finally {
+        await paper.set({ moderationMode: 'none' })
+      }
+    },
+    LONG,
+  )
+
+  test(
+    'a reader who is muted is not read, until their comment is asked for or the mute ends',
+    async () => {
+      const article = newArticle()
+      await paper.post(article, 'bob', 'Loud and long')
+      const [ann, eve] = [await paper.read(article, { as: 'ann' }), await paper.read(article, { as: 'eve' })]
+      await ann.button('Report').click()
+      await ann.button(/^Mute /).click()
+      await ann.sees('You have muted this reader.')
+      await ann.seesNot('Loud and long')
+      await paper.post(article, 'bob', 'Louder')
+      await ann.button('1 new comment').click()
+      await vi.waitFor(async () => expect(await ann.thread.getByText('You have muted').count()).toBe(2), WAIT)
+      await ann.seesNot('Louder')
+      await eve.sees('Loud and long')
+      await ann.page.reload()
+      await vi.waitFor(async () => expect(await ann.thread.getByText('You have muted').count()).toBe(2), WAIT)
+      await ann.thread.getByRole('button', { name: 'Show', exact: true }).last().click()
+      await ann.sees('Loud and long')
+      await ann.seesNot('Louder')
+      await ann.button('Unmute').click()
+      await ann.sees('Louder')
+      await ann.page.reload()
+      await ann.sees(/Louder[^]*Loud and long/)
+      expect(await ann.thread.getByText('You have muted').count()).toBe(0)
+    },
+    LONG,
+  )
+
+  test('badges of authors show their labels', async () => {
+    const article = newArticle()
+    await paper.set({ badges: [{ id: 'staff', label: 'Staff <3', tone: 'info' }] })
+    try {
+      await paper.post(article, 'eve', 'By the house')
+      const { data } = await paper.call('GET', '/readers?externalId=eve')
+      await paper.call('PUT', `/readers/${data[0].id}/badges`, { badges: ['staff'] })
+      const window = await paper.read(article)
+      await window.sees(/Staff <3[^]*By the house/)
+      expect(await window.thread.locator('[part~=badge-staff].info').count()).toBe(1)
+      await paper.set({ badges: [] })
+      await window.page.reload()
+      await window.seesNot('Staff')
+    } finally {
+      await paper.set({ badges: [] })
+    }
+  })
 
   test(
     'both windows continue after a restart of the service; comments sent meanwhile arrive once',

@@ -139,7 +139,7 @@ const STEPS = {
     a % 2 === 0
       ? run("UPDATE deliveries SET status = 'held' WHERE endpoint_id = $1 AND status = 'pending'", [side.endpointId])
       : run(
-          "UPDATE deliveries SET status = 'pending', next_attempt_at = now() WHERE endpoint_id = $1 AND status = 'held'",
+          "UPDATE deliveries SET status = 'pending', next_attempt_at = now() - make_interval(secs => 1) WHERE endpoint_id = $1 AND status = 'held'",
           [side.endpointId],
         ),
   dropEndpoint: async (side: Side) => {

@@ -168,7 +168,14 @@ describe('GET /analytics/top', () => {
     expect(discussions).toEqual([{ discussion, comments: 2 }])
     expect(best.map(({ reader }: { reader: { externalId: string } }) => reader.externalId)).toEqual(['ann', 'ben'])
     expect(best[0]).toEqual({
-      reader: { id: expect.any(String), externalId: 'ann', name: 'Reader ann', avatarUrl: null, profileUrl: null },
+      reader: {
+        id: expect.any(String),
+        externalId: 'ann',
+        name: 'Reader ann',
+        avatarUrl: null,
+        profileUrl: null,
+        badges: [],
+      },
       comments: 1,
     })
     expect((await top('?limit=1')).readers).toHaveLength(1)

@@ -60,7 +60,14 @@ const WRITTEN = unnamed(
 
 async function contextOf({ tenant, apiKey }: TestTenant): Promise<Ctx> {
   const caller = await findCallerByKey(service.app, apiKey)
-  const identity = { externalId: 'ann', issuedAt: new Date(), name: null, avatarUrl: null, profileUrl: null }
+  const identity = {
+    externalId: 'ann',
+    issuedAt: new Date(),
+    name: null,
+    avatarUrl: null,
+    profileUrl: null,
+    badges: null,
+  }
   return { app: ofTenant(app, tenant.id), requestId: 'test', address: null, caller: { ...caller, identity } }
 }
 

@@ -1,21 +1,27 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { addMember, bearing, codeOf, type TestMember, tokenFor } from '../harness/members.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { addUpload } from '../harness/uploads.ts'
 
 type Headers = Record<string, string>
 
 let service: TestService
 let admin: Headers
+/** Whose sign-ins some routes end. */
+let self: TestMember
 
 beforeAll(async () => {
   service = await startService({ worker: false })
   const login = { headers: { 'x-api-key': '' }, body: service.admin }
   const { json } = await service.call('POST', '/admin/auth/login', login)
   admin = { authorization: `Bearer ${json.token}` }
+  self = await addMember(service, service, 'owner')
+  await service.call('PATCH', '/settings', { body: { badges: [{ id: 'staff', label: 'Staff' }] } })
 })
 afterAll(() => service.close())
 
@@ -52,15 +58,19 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   ids: async () => prepared((await newComment()).id, '/comments/:/reject'),
   'keys/:id': async () => (await ok('POST', '/keys', { label: 'to revoke', capabilities: [] })).id,
   'exports/:id': async () => (await ok('POST', '/exports', undefined, admin)).id,
+  'import-uploads/:id': () => addUpload(service, service.tenant.id, 'uploading'),
   'webhooks/:id': () => newEndpoint(),
   // The second slot of its route: that of the endpoint just made.
   'secrets/:kid': async () => (await ok('POST', `/webhooks/${endpointId}/rotate-secret`)).kid,
   'identity-secrets/:kid': async () => (await ok('POST', '/identity-secrets')).kid,
   'classifier-secrets/:kid': async () => (await ok('POST', '/classifier-secrets')).kid,
   'documents/:documentId': async () => (await ok('POST', '/documents', newManifest())).data[0].documentId,
+  'notes/:noteId': async () => (await ok('POST', `/comments/${(await newComment()).id}/notes`, { text: 'a note' })).id,
   'deliveries/:deliveryId': async () => (await addDelivery(service.app, service.tenant.id, endpointId)).deliveryId,
   'readers/:readerId': async () => (await newComment()).author.id,
   into: async () => (await newComment()).author.id,
+  'members/:id': async () => (await addMember(service, service, 'analyst')).id,
+  deliveryIds: async () => (await addDelivery(service.app, service.tenant.id, endpointId)).deliveryId,
   discussionIds: () => newDiscussion(),
 }
 
@@ -73,6 +83,9 @@ const MAKERS_OF_ROUTES: Readonly<Record<string, () => Promise<string>>> = {
   'POST /comments/:commentId/unpin': async () => prepared((await newComment()).id, '/comments/:/pin'),
   'POST /admin/webhooks/:id/enable': () => newEndpoint('disabled'),
   'POST /webhooks/:id/resume': async () => prepared(await newEndpoint(), '/webhooks/:/pause'),
+  'POST /admin/members/:id/invitation': async () =>
+    (await ok('POST', '/admin/members', { email: `${newId()}@example.com`, role: 'analyst' }, admin)).id,
+  'POST /import-uploads/:id/run': () => addUpload(service, service.tenant.id, 'rehearsed'),
   'POST /readers/:readerId/unban': async () => prepared((await newComment()).author.id, '/readers/:/ban'),
 }
 
@@ -81,14 +94,38 @@ const BODIES: Readonly<Record<string, () => object>> = {
   'POST /discussions': () => ({ externalId: newId(), title: 'A title' }),
   'PATCH /discussions/:id': () => ({ externalId: newId() }),
   'PATCH /settings': () => ({ editWindowSeconds: 7 }),
+  'PUT /readers/:readerId/badges': () => ({ badges: ['staff'] }),
+  'PUT /readers/:readerId/trust': () => ({ trust: 'hold' }),
   'POST /documents': () => newManifest(),
+  'POST /admin/members': () => ({ email: `${newId()}@example.com` }),
+  'POST /admin/auth/totp/confirm': () => ({ code: codeOf(pending) }),
+  'PATCH /admin/members/:id': () => ({ name: newId() }),
+  'POST /admin/auth/password': () => ({ current: self.password, new: self.password }),
+}
+
+let pending = ''
+
+/** Of a member with what the route changes. */
+async function ownHeaders({ field }: DescribedRoute): Promise<Headers> {
+  if (!field.endsWith('Totp')) return bearing(await tokenFor(service, self))
+  const { headers } = await addMember(service, service, 'analyst')
+  if (field !== 'beginTotp') pending = (await ok('POST', '/admin/auth/totp', undefined, headers)).secret as string
+  return headers
 }
 
 /** Routes that write nothing that stays, although they are no GET. A page view mints a token. */
 const READS = new Set([
   'POST /client-tokens',
+  // A lease, which ends by itself.
+  'POST /moderation/claim',
+  'DELETE /moderation/claim',
   'POST /discussions/counts',
+  // A backend that mails takes some each minute. The notification itself keeps when.
+  'POST /notifications/handed-out',
+  'POST /moderation/try',
   'POST /settings/word-matches',
+  // A sign-in, as a login is.
+  'POST /admin/auth/switch',
   'POST /stream/ticket',
 ])
 
@@ -130,7 +167,8 @@ const secrets: string[] = []
 
 describe('every write by a key or an admin is in the audit log', () => {
   test.each(named(WRITES.filter(({ access }) => access !== 'reader')))('%s', async (title, described) => {
-    for (const headers of described.access === 'admin' ? [admin] : [{}, admin]) {
+    const own = described.access === 'member' ? await ownHeaders(described) : admin
+    for (const headers of described.needsToken ? [own] : [{}, admin]) {
       if (title === 'PATCH /settings') await ok('PATCH', '/settings', { editWindowSeconds: 900 })
       const answer = await send(described, headers)
       expect(answer.status, answer.text).toBeLessThan(300)
@@ -169,8 +207,16 @@ const verbOf = (name = ''): string =>
 /** Where the audit log has another word than the mutation. */
 const EXPECTED: Readonly<Record<string, string>> = {
   moderateComments: 'approve',
+  setReaderBadges: 'set_badges',
+  setReaderTrust: 'set_trust',
   rotateWebhookSecret: 'rotate_secret',
   revokeWebhookSecret: 'revoke_secret',
+  renewInvitation: 'invite',
+  beginTotp: 'begin_totp',
+  confirmTotp: 'confirm_totp',
+  removeTotp: 'remove_totp',
+  changePassword: 'change_password',
+  logoutEverywhere: 'logout_everywhere',
 }
 
 describe('GET /audit-log', () => {
@@ -199,7 +245,14 @@ describe('GET /audit-log', () => {
     const at = expect.stringMatching(/Z$/)
     const byAdmin = { kind: 'admin', id, label: null, email: tenant.admin.email }
     const byKey = { kind: 'key', id, label: expect.any(String), email: null }
-    const page = { externalId: 'page', title: null, url: null }
+    const page = {
+      externalId: 'page',
+      title: null,
+      url: null,
+      moderationMode: null,
+      closesAt: null,
+      slowModeSeconds: null,
+    }
     expect(data).toEqual([
       {
         id,

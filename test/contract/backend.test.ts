@@ -4,6 +4,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import {
   createServer,
   type IncomingHttpHeaders,
+  type IncomingMessage,
   request as httpRequest,
   type Server,
   type ServerResponse,
@@ -11,18 +12,20 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 
 import fc from 'fast-check'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { createBackend } from '../../src/clients/backend/backend.ts'
+import { createBackend, nodeHandler } from '../../src/clients/backend/backend.ts'
 import { PROBLEMS } from '../../src/clients/backend/problems.ts'
 import { profileOf, signAssertion } from '../../src/clients/backend/readers.ts'
 import { MAX_BODY_BYTES } from '../../src/clients/backend/requests.ts'
 import { ROUTES } from '../../src/clients/backend/routes.ts'
 import type { Tenant } from '../../src/core/context.ts'
 import { shownOrNull } from '../../src/core/input/texts.ts'
+import { tenantSettings } from '../../src/core/settings/tenant.ts'
 import { ERRORS } from '../../src/core/error-table.ts'
 import { newId } from '../../src/core/ids.ts'
 import { readClaims } from '../../src/domains/readers/claims.ts'
@@ -118,6 +121,125 @@ describe.each(Object.entries(SITES))('a backend mounted by %s', (_name, mount) =
     expect(await site.ask('GET', `/discussion${at('nothing-yet')}`)).toMatchObject({ status: 200, json: null })
   })
 
+  test('answers all that a page shows first at once, each part as its own path does', async () => {
+    const page = `/2026/11/${newId()}`
+    const { id } = (await post(page, 'ann', { body: 'First' })).json
+    await post(page, 'bob', { body: 'A reply', parentId: id })
+    await post(page, 'bob', { body: 'Second' })
+    const query = '&sort=oldest&limit=1&replies=3'
+    const { status, json, headers } = await site.ask('GET', `/thread${at(page, query)}`, { as: 'bob' })
+    expect([status, headers.get('cache-control')]).toEqual([200, 'private, no-store'])
+    const { ticket, ...parts } = json
+    const of = async (path: string) => (await site.ask('GET', path, { as: 'bob' })).json
+    expect(parts).toEqual({
+      settings: await of('/settings'),
+      reader: (await of('/me')).reader,
+      discussion: await of(`/discussion${at(page)}`),
+      comments: await of(`/comments${at(page, query)}`),
+      own: [],
+    })
+    expect(parts.comments).toMatchObject({ hasMore: true, data: [{ id, replies: { data: [{ body: 'A reply' }] } }] })
+    const { lastEventId } = parts.discussion
+    const stream = await openStream(`${ticket.streamUrl}&lastEventId=${lastEventId}`)
+    await post(page, 'ann', { body: 'Third' })
+    await vi.waitFor(() => expect(stream.events).toMatchObject([{ data: { data: { comment: { body: 'Third' } } } }]))
+    stream.close()
+    expect((await site.ask('GET', `/thread${at(page)}`)).json).toMatchObject({
+      reader: null,
+      comments: { hasMore: false },
+    })
+  })
+
+  test('answers with a thread what waits or was rejected to its author alone, with the decision', async () => {
+    const page = newId()
+    await post(page, 'ann', { body: 'In view' })
+    await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
+    const waiting = (await post(page, 'ann', { body: 'Waiting' })).json
+    const rejected = (await post(page, 'ann', { body: 'Rejected' })).json
+    await post(newId(), 'ann', { body: 'On another page' })
+    await service.call('PATCH', '/settings', { body: { moderationMode: 'none' } })
+    await service.call('POST', `/comments/${rejected.id}/reject`, { body: { reason: 'spam', message: 'No ads.' } })
+    const ownOf = async (as?: string) =>
+      (await site.ask('GET', `/thread${at(page)}`, as === undefined ? {} : { as })).json.own
+    expect(await ownOf('ann')).toMatchObject([
+      { id: rejected.id, status: 'rejected', body: 'Rejected', decision: { reason: 'spam', message: 'No ads.' } },
+      { id: waiting.id, status: 'pending', body: 'Waiting', decision: null },
+    ])
+    expect([await ownOf('bob'), await ownOf()]).toEqual([[], null])
+    const all = await site.ask('GET', '/me/comments?status=pending&limit=2', { as: 'ann' })
+    expect(all.json.data).toMatchObject([{ body: 'On another page' }, { body: 'Waiting' }])
+    expect((await site.ask('GET', '/me/comments')).json.code).toBe('identity_required')
+  })
+
+  test("answers and changes the signed-in reader's notifications and preferences alone", async () => {
+    const page = newId()
+    const root = (await post(page, 'ann', { body: 'A root' })).json
+    await post(page, 'bob', { body: 'A reply', parentId: root.id })
+    const told = (await site.ask('GET', '/me/notifications?unread=true&limit=1', { as: 'ann' })).json
+    expect(told.data).toMatchObject([{ kind: 'reply', comment: { body: 'A reply' }, discussion: { externalId: page } }])
+    expect(told).toHaveProperty('hasMore')
+    expect((await site.ask('GET', '/me/notifications', { as: 'bob' })).json.data).toEqual([])
+    const { count } = (await site.ask('GET', '/me/notifications/count', { as: 'ann' })).json
+    const read = await site.ask('POST', '/me/notifications/read', { as: 'ann', body: { ids: [told.data[0].id] } })
+    expect(read.json).toMatchObject({ count: count - 1 })
+    const none = { as: 'ann', body: { reply: 'none' } }
+    expect((await site.ask('PATCH', '/me/preferences', none)).json).toMatchObject({ reply: 'none', mention: 'all' })
+    expect((await site.ask('GET', '/me/preferences', { as: 'bob' })).json).toMatchObject({ reply: 'all' })
+    await site.ask('PATCH', '/me/preferences', { as: 'ann', body: { reply: 'all' } })
+    for (const path of ['/me/notifications', '/me/notifications/count', '/me/preferences'])
+      expect((await site.ask('GET', path)).json.code).toBe('identity_required')
+  })
+
+  test('names whom the signed-in reader can mention on a page, and nobody where there is no discussion', async () => {
+    const page = newId()
+    await post(page, 'ann', { body: 'A root' })
+    await post(page, 'bob', { body: 'Another one' })
+    const authors = async (query: string) => (await site.ask('GET', `/authors${query}`, { as: 'ann' })).json.data
+    const [bob] = await authors(at(page))
+    expect(await authors(`${at(page)}&prefix=${encodeURIComponent(bob.name.slice(0, 2))}`)).toEqual([bob])
+    expect(await authors(`${at(page)}&prefix=zz`)).toEqual([])
+    expect(await authors(at(newId()))).toEqual([])
+    expect((await site.ask('GET', `/authors${at(page)}`)).json.code).toBe('identity_required')
+  })
+
+  test('mutes a reader for the signed-in one alone', async () => {
+    const page = newId()
+    const { author } = (await post(page, 'bob', { body: 'Loud' })).json
+    const mute = (method: string, as?: string) =>
+      site.ask(method, `/readers/${author.id}/mute`, as === undefined ? {} : { as })
+    expect((await mute('PUT')).json.code).toBe('identity_required')
+    expect((await mute('PUT', 'ann')).status).toBe(200)
+    const mutedFor = async (as: string) =>
+      (await site.ask('GET', `/comments${at(page)}`, { as })).json.data[0].authorMuted
+    expect([await mutedFor('ann'), await mutedFor('bob')]).toEqual([true, null])
+    expect((await mute('DELETE', 'ann')).status).toBe(204)
+    expect(await mutedFor('ann')).toBe(null)
+  })
+
+  test('begins no discussion where a page is read', async () => {
+    const page = newId()
+    const { json } = await site.ask('GET', `/thread${at(page)}`, { as: 'ann' })
+    expect(json).toMatchObject({ reader: { id: 'ann' }, discussion: null, comments: null, own: null, ticket: null })
+    expect(await site.ask('GET', `/discussion${at(page)}`)).toMatchObject({ status: 200, json: null })
+  })
+
+  test('refuses a wrong query of a thread as that of its comments', async () => {
+    const page = newId()
+    await post(page, 'ann', { body: 'First' })
+    for (const query of [
+      '&sort=best',
+      '&limit=0',
+      '&parentId=x',
+      '&cursor=x',
+      '&sort=top&sort=newest',
+      '&externalId=b',
+    ])
+      expect(await site.ask('GET', `/thread${at(page, query)}`)).toMatchObject({
+        status: 422,
+        json: { code: 'validation_failed' },
+      })
+  })
+
   test('says until when a reader is banned, but not in shadow, and who is signed in even while the service is down', async () => {
     const as = 'bob'
     const { author } = (await site.ask('POST', `/comments${at(newId())}`, { as, body: { body: 'Hi' } })).json
@@ -192,7 +314,7 @@ describe('mounted among other things', () => {
   test('under Express, leaves other paths to the site', async () => {
     const site = await SITES.express(service)
     expect(await (await fetch(`${site.url}/engagement-elsewhere`)).text()).toBe('the site')
-    expect((await site.ask('GET', '/me')).headers.get('vary')).toBe('Origin, Cookie, Authorization')
+    expect((await site.ask('GET', '/me')).headers.get('vary')).toBe('Origin, Cookie, Authorization, Accept-Encoding')
     await site.close()
   })
 
@@ -201,7 +323,7 @@ describe('mounted among other things', () => {
     const headers = { 'content-type': 'application/json' }
     const response = await fetch(`${site.url}/elsewhere`, { method: 'POST', headers, body: '{"a":1}' })
     expect(await response.json()).toEqual({ a: 1 })
-    expect((await site.ask('GET', '/me')).headers.get('vary')).toBe('Origin, Cookie, Authorization')
+    expect((await site.ask('GET', '/me')).headers.get('vary')).toBe('Origin, Cookie, Authorization, Accept-Encoding')
     await site.close()
   })
 
@@ -500,7 +622,7 @@ describe('caching', () => {
     await site.ask('POST', `/comments${at(page)}`, { as: 'ann', body: { body: 'Hello' } })
     const { headers } = await site.ask('GET', `/comments${at(page)}`, { as: 'ann' })
     expect(headers.get('cache-control')).toBe('private, no-cache')
-    expect(headers.get('vary')).toBe('Cookie, Authorization')
+    expect(headers.get('vary')).toBe('Cookie, Authorization, Accept-Encoding')
     const known = { 'if-none-match': headers.get('etag') ?? '' }
     expect(await site.ask('GET', `/comments${at(page)}`, { as: 'ann', headers: known })).toMatchObject({
       status: 304,
@@ -514,18 +636,110 @@ describe('caching', () => {
     const site = fetchSite(service)
     const { status, json, headers } = await site.ask('GET', '/settings', { as: 'broken' })
     expect(status).toBe(200)
-    expect(Object.keys(json).sort()).toEqual(['editWindowSeconds', 'maxDepth', 'reactionTypes'])
-    expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['public, max-age=60', null])
+    expect(Object.keys(json).sort()).toEqual(['badges', 'editWindowSeconds', 'maxDepth', 'reactionTypes'])
+    expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['public, max-age=60', 'Accept-Encoding'])
   })
 
   test('counts may be cached by anyone, their refusal by no one', async () => {
     const site = fetchSite(service)
     const counts = await site.ask('GET', `/counts${at('a')}`, { as: 'ann' })
     expect(counts.headers.get('cache-control')).toBe('public, max-age=30')
-    expect(counts.headers.get('vary')).toBeNull()
+    expect(counts.headers.get('vary')).toBe('Accept-Encoding')
     const tooMany = await site.ask('GET', `/counts?${'externalId=a&'.repeat(201)}`)
     expect(tooMany.status).toBe(422)
     expect(tooMany.headers.get('cache-control')).not.toContain('public')
+  })
+
+  test('lists over many pages may be cached by anyone, unless isPage leaves pages out of them', async () => {
+    const site = fetchSite(service)
+    const [shown, left] = [`open-${newId()}`, `closed-${newId()}`]
+    // Discussed more than the pages of the other tests.
+    for (const externalId of [shown, left, shown, left]) {
+      await site.ask('POST', `/comments${at(externalId)}`, { as: 'ann', body: { body: newId() } })
+    }
+    const choosing = fetchSite(service, { isPage: (externalId) => externalId.startsWith('open-') })
+    for (const path of ['/latest-comments?limit=50', '/most-discussed?window=week&limit=50']) {
+      const pagesOf = ({ json }: { json: { data: { discussion: { externalId: string } }[] } }): string[] =>
+        json.data.map(({ discussion }) => discussion.externalId)
+      const [all, own] = [await site.ask('GET', path), await choosing.ask('GET', path)]
+      expect([all.headers.get('cache-control'), own.headers.get('cache-control')]).toEqual([
+        'public, max-age=30',
+        'private, no-store',
+      ])
+      expect([pagesOf(all).includes(shown), pagesOf(all).includes(left)]).toEqual([true, true])
+      expect([pagesOf(own).includes(shown), pagesOf(own).includes(left)]).toEqual([true, false])
+    }
+    expect((await site.ask('GET', '/latest-comments?status=pending')).status).toBe(422)
+  })
+
+  test('notifications of pages that isPage leaves out are not listed, and the next page is still named', async () => {
+    const site = fetchSite(service)
+    const [shown, left] = [`open-${newId()}`, `closed-${newId()}`]
+    for (const externalId of [shown, left]) {
+      const root = (await site.ask('POST', `/comments${at(externalId)}`, { as: 'ann', body: { body: newId() } })).json
+      const reply = { body: newId(), parentId: root.id }
+      await site.ask('POST', `/comments${at(externalId)}`, { as: 'bob', body: reply })
+    }
+    const choosing = fetchSite(service, { isPage: (externalId) => externalId.startsWith('open-') })
+    const list = '/me/notifications?limit=1'
+    const { json } = await choosing.ask('GET', list, { as: 'ann' })
+    expect(json).toMatchObject({ data: [], hasMore: true })
+    const next = await choosing.ask('GET', `${list}&cursor=${encodeURIComponent(json.nextCursor)}`, { as: 'ann' })
+    expect(next.json.data).toMatchObject([{ discussion: { externalId: shown } }])
+  })
+})
+
+describe('an answer', () => {
+  const page = newId()
+  const path = `/engagement/comments${at(page, '&limit=100')}`
+  let server: Server
+  let url: string
+  beforeAll(async () => {
+    const site = await SITES.node(service)
+    for (let n = 0; n < 20; n++)
+      await site.ask('POST', `/comments${at(page)}`, { as: 'ann', body: { body: `The comment with the number ${n}` } })
+    await site.close()
+    const backend = createBackend<IncomingMessage>({
+      url: service.url,
+      apiKey: service.apiKey,
+      tenant: service.tenant.slug,
+      identitySecret: service.identitySecret.secret,
+      reader: () => null,
+    })
+    server = createServer(nodeHandler(backend))
+    url = await open(server)
+  })
+  afterAll(() => shut(server))
+
+  const raw = (acceptEncoding?: string) =>
+    new Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }>((resolve, reject) => {
+      const headers = acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }
+      const asked = httpRequest(`${url}${path}`, { headers }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () => resolve({ headers: response.headers, bytes: Buffer.concat(chunks) }))
+      })
+      asked.on('error', reject).end()
+    })
+
+  test('is compressed for a browser, and plain for who refuses or does not name gzip', async () => {
+    const plain = await raw()
+    for (const accepted of ['gzip, deflate, br, zstd', 'deflate, GZIP;q=0.5', '*', 'br;q=1, *;q=0.1']) {
+      const { headers, bytes } = await raw(accepted)
+      expect([accepted, headers['content-encoding'], headers.vary]).toEqual([
+        accepted,
+        'gzip',
+        'Cookie, Authorization, Accept-Encoding',
+      ])
+      expect(gunzipSync(bytes).equals(plain.bytes)).toBe(true)
+      expect(bytes.length * 5).toBeLessThan(plain.bytes.length)
+      expect(headers.etag).toBe(plain.headers.etag)
+    }
+    for (const accepted of ['br', 'gzip;q=0', 'gzip; q=0.000, *', 'identity', '', '*;q=0', 'xgzip', ';;,,;q=']) {
+      const { headers, bytes } = await raw(accepted)
+      expect([accepted, headers['content-encoding'], bytes.equals(plain.bytes)]).toEqual([accepted, undefined, true])
+      expect(headers.vary).toContain('Accept-Encoding')
+    }
   })
 })
 
@@ -780,7 +994,7 @@ describe('a service that', () => {
       'cache-control': 'private, no-store',
       'content-type': 'application/problem+json',
       'retry-after': '7',
-      vary: 'Cookie, Authorization',
+      vary: 'Cookie, Authorization, Accept-Encoding',
       'x-content-type-options': 'nosniff',
       'x-request-id': expect.any(String),
     })
@@ -896,20 +1110,22 @@ describe('in step with the service', () => {
     const text = fc.string({ unit: 'binary', maxLength: 100 })
     const url = fc.oneof(text, fc.webUrl(), fc.constantFrom('https://a b', 'https://\0', 'HTTPS://a.example', null))
     const signer = { tenant: 'demo', identitySecret: 'a-secret' }
-    const arbitrary = fc.record({ name: fc.option(text), avatarUrl: url, profileUrl: url })
+    const badges = fc.option(fc.array(fc.oneof(text, fc.constantFrom('staff', 'author')), { maxLength: 40 }))
+    const arbitrary = fc.record({ name: fc.option(text), avatarUrl: url, profileUrl: url, badges })
     const read = (token: string) =>
       readClaims(
         Buffer.from(token.split('.')[1] ?? '', 'base64url'),
-        { slug: 'demo' } as Tenant,
+        { slug: 'demo', settings: tenantSettings({ badges: [{ id: 'staff', label: 'Staff' }] }) } as Tenant,
         null,
         Date.now() / 1000,
       )
     fc.assert(
       fc.property(arbitrary, (reader) => {
         const profile = profileOf({ id: 'ann', ...reader })
-        const { id: externalId, ...rest } = profile
+        const { id: externalId, badges: given = [], ...rest } = profile
         const { identity } = read(signAssertion(signer, profile, null))
         expect(identity).toMatchObject({ externalId, ...rest, name: shownOrNull(rest.name) })
+        expect(identity.badges ?? []).toEqual(given.includes('staff') ? ['staff'] : [])
       }),
     )
   })

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
+import { ApolloClient, HttpLink, InMemoryCache } from '@apollo/client'
 import { createClient } from 'graphql-sse'
 import {
   getNamedType,
@@ -16,6 +17,7 @@ import {
   isObjectType,
   isUnionType,
   OperationTypeNode,
+  parse,
 } from 'graphql'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
@@ -203,11 +205,15 @@ const OPEN = {
   Mutation: [
     'createComment',
     'deleteComment',
+    'markNotificationsRead',
+    'muteReader',
     'removeReaction',
     'reportComment',
     'setReaction',
     'toggleReaction',
+    'unmuteReader',
     'updateComment',
+    'updateNotificationPreferences',
   ],
   Subscription: ['discussionEvents'],
 }
@@ -332,15 +338,25 @@ function reachable(): string[] {
 }
 
 /** Fields that a token reaches, and that tell it nothing without a capability. */
-const EMPTY_FOR_CLIENTS = ['Comment.reports', 'Reader.commentCounts', 'Reader.createdAt', 'Reader.formerReaders']
+const EMPTY_FOR_CLIENTS = [
+  'Comment.reports',
+  'Reader.assignedBadges',
+  'Reader.claimedBadges',
+  'Reader.commentCounts',
+  'Reader.createdAt',
+  'Reader.formerReaders',
+  'Reader.trust',
+]
 
 test('a token reaches these fields alone: a new one belongs here only if the public may see it', () => {
   const own = reachable().filter((name) => /^(Comment|Discussion|Reader)\./.test(name))
   expect(own.filter((name) => !EMPTY_FOR_CLIENTS.includes(name))).toEqual([
     'Comment.author',
+    'Comment.authorMuted',
     'Comment.body',
     'Comment.bodyHtml',
     'Comment.createdAt',
+    'Comment.decision',
     'Comment.deletedAt',
     'Comment.depth',
     'Comment.discussion',
@@ -358,6 +374,8 @@ test('a token reaches these fields alone: a new one belongs here only if the pub
     'Comment.revision',
     'Comment.status',
     'Comment.viewerReaction',
+    'Discussion.authors',
+    'Discussion.closesAt',
     'Discussion.commentCount',
     'Discussion.comments',
     'Discussion.createdAt',
@@ -365,19 +383,26 @@ test('a token reaches these fields alone: a new one belongs here only if the pub
     'Discussion.id',
     'Discussion.lastCommentedAt',
     'Discussion.lastEventId',
+    'Discussion.moderationMode',
     'Discussion.presence',
+    'Discussion.slowModeSeconds',
     'Discussion.state',
     'Discussion.title',
     'Discussion.updatedAt',
     'Discussion.url',
     'Reader.avatarUrl',
+    'Reader.badges',
     // Of the token's own reader alone.
     'Reader.ban',
     'Reader.comments',
     'Reader.externalId',
     'Reader.id',
+    'Reader.mutes',
     'Reader.name',
+    'Reader.notificationPreferences',
+    'Reader.notifications',
     'Reader.profileUrl',
+    'Reader.unreadNotifications',
   ])
 })
 
@@ -499,8 +524,21 @@ describe('with a reader', () => {
     const again = await ask(await tokenOf({}, ann), CREATE, variables, headers)
     expect(again.headers.get('idempotency-replayed')).toBe('true')
     expect(again.json).toEqual(first.json)
+    const changed = { input: { ...variables.input, body: 'Twice' } }
+    expect(codeOf(await ask(await tokenOf({}, ann), CREATE, changed, headers))).toBe('idempotency_conflict')
+  })
+
+  test('it takes no Idempotency-Key of its backend, nor of another reader', async () => {
+    const headers = { 'idempotency-key': newId() }
+    const variables = { input: { discussion: { id: discussion.id }, body: 'First' } }
+    const first = await ask(await tokenOf({}, ann), CREATE, variables, headers)
     const others = await ask(await tokenOf({}, await service.as('bob')), CREATE, variables, headers)
-    expect(codeOf(others)).toBe('idempotency_conflict')
+    expect(others.headers.get('idempotency-replayed')).toBeNull()
+    expect(others.json.data.createComment.comment.id).not.toBe(first.json.data.createComment.comment.id)
+    const nobody = await ask(await tokenOf(), CREATE, variables, headers)
+    expect(codeOf(nobody)).toBe('identity_required')
+    const backend = await service.call('POST', '/discussions', { body: { externalId: newId() }, headers })
+    expect(backend.status, backend.text).toBe(201)
   })
 })
 
@@ -830,6 +868,30 @@ describe('CORS', () => {
     expect([status, headers.get('access-control-allow-origin')]).toEqual([204, ORIGIN])
     expect(headers.get('access-control-allow-credentials')).toBe('true')
     expect(headers.get('access-control-max-age')).toBe('600')
-    expect(headers.get('access-control-allow-headers')).toMatch(/Authorization.*X-Service-Cost/)
+    expect(headers.get('access-control-allow-headers')).toMatch(/Authorization.*X-Service-Cost.*traceparent/)
+  })
+
+  test("the preflight allows the headers of Apollo's own link, also of a client with a name", async () => {
+    const sent: string[] = []
+    const uri = `${service.url}/graphql`
+    const link = new HttpLink({
+      uri,
+      headers: { authorization: `Bearer ${await tokenOf()}`, 'idempotency-key': newId() },
+      fetch: (url, options) => {
+        sent.push(...new Headers(options?.headers).keys())
+        return fetch(url, options)
+      },
+    })
+    const clientAwareness = { name: 'site', version: '1.0' }
+    const apollo = new ApolloClient({ link, cache: new InMemoryCache(), clientAwareness })
+    expect((await apollo.query({ query: parse(SETTINGS) })).error).toBeUndefined()
+    expect(sent).toContain('apollographql-client-name')
+    const { headers } = await fetch(uri, {
+      method: 'OPTIONS',
+      headers: { origin: ORIGIN, 'access-control-request-method': 'POST' },
+    })
+    const allowed = new Set(headers.get('access-control-allow-headers')?.toLowerCase().split(', '))
+    // A browser asks about no Accept.
+    expect(sent.filter((name) => name !== 'accept' && !allowed.has(name))).toEqual([])
   })
 })

@@ -55,7 +55,14 @@ describe('POST a comment', () => {
       discussionId: expect.any(String),
       parentId: null,
       depth: 0,
-      author: { id: expect.any(String), externalId: 'ann', name: 'Reader ann', avatarUrl: null, profileUrl: null },
+      author: {
+        id: expect.any(String),
+        externalId: 'ann',
+        name: 'Reader ann',
+        avatarUrl: null,
+        profileUrl: null,
+        badges: [],
+      },
       body: 'Hello *world*',
       bodyHtml: '<p>Hello <em>world</em></p>\n',
       status: 'approved',
@@ -66,6 +73,8 @@ describe('POST a comment', () => {
       replyCount: 0,
       reactionCounts: {},
       viewerReaction: null,
+      authorMuted: null,
+      decision: null,
       createdAt: expect.any(String),
     })
     const discussion = await service.call('GET', '/discussions/by-external/first')
@@ -289,8 +298,9 @@ test('GraphQL answers what REST answers', async () => {
   const { json } = await service.graphql(
     `query ($id: ID!) {
        comment(id: $id) {
-         id discussionId parentId depth author { id externalId name avatarUrl profileUrl } body bodyHtml status pinnedAt
-         editedAt deletedAt revision replyCount reactionCounts viewerReaction createdAt
+         id discussionId parentId depth author { id externalId name avatarUrl profileUrl badges } body bodyHtml status pinnedAt
+         editedAt deletedAt revision replyCount reactionCounts viewerReaction authorMuted
+         decision { action reason message automated at } createdAt
        }
      }`,
     { id: comment.id },

@@ -1,4 +1,4 @@
-import { SignJWT } from 'jose'
+import { decodeJwt, SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { deriveKey, newRawKey, sha256 } from '../../src/core/secrets/crypto.ts'
@@ -215,13 +215,15 @@ const derived = () => deriveKey(service.app.settings.ADMIN_JWT_SECRET, 'admin-to
 
 /** A token with valid claims, of which each test spoils one. */
 async function forge(change: Record<string, unknown>, key: Uint8Array = derived(), alg = 'HS256'): Promise<string> {
-  const me = await service.call('GET', '/admin/me', withToken(await adminToken()))
+  const token = await adminToken()
+  const me = await service.call('GET', '/admin/me', withToken(token))
   const now = Math.floor(Date.now() / 1000)
   const claims = {
     iss: 'engagement-service',
-    aud: 'engagement-service/admin',
+    aud: 'engagement-service/member',
     sub: me.json.id as string,
     tenantId: service.tenant.id,
+    signInId: decodeJwt(token).signInId,
     iat: now,
     exp: now + 600,
     ...change,
@@ -240,7 +242,9 @@ test.each([
   ['without exp', () => forge({ exp: undefined })],
   ['of another issuer', () => forge({ iss: 'else' })],
   ['for another audience', () => forge({ aud: 'demo' })],
-  ['of an admin that does not exist', () => forge({ sub: '01980000-0000-7000-8000-000000000000' })],
+  ['of another member', () => forge({ sub: '01980000-0000-7000-8000-000000000000' })],
+  ['of a sign-in that does not exist', () => forge({ signInId: '01980000-0000-7000-8000-000000000000' })],
+  ['without a sign-in', () => forge({ signInId: undefined })],
   ['of a tenant that is not the admin’s', async () => forge({ tenantId: (await service.addTenant('else')).tenant.id })],
   ['with a tenant that is no id', () => forge({ tenantId: '%' })],
   ['without signature', async () => `${(await forge({})).split('.').slice(0, 2).join('.')}.`],

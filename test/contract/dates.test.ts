@@ -7,7 +7,7 @@ import { ServiceError } from '../../src/core/errors.ts'
 import { schema } from '../../src/api/execution/schema.ts'
 import { type Input, inputsOf } from '../../src/api/reference/inputs.ts'
 import { furnish, keyOf, resourceOf, type Side } from '../harness/resources.ts'
-import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
+import { asInput, type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 const ID = '01980000-0000-7000-8000-000000000000'
@@ -65,14 +65,16 @@ const DATE_INPUTS: DateInput[] = DESCRIBED_ROUTES.flatMap((described) =>
 )
 const named = DATE_INPUTS.map((each) => [`${each.described.title} ${each.input.name}`, each] as const)
 
-const headersOf = ({ route }: DescribedRoute): Record<string, string> =>
-  route.path.startsWith('/admin/') ? { authorization: `Bearer ${side.adminToken}` } : keyOf(side)
+async function headersOf({ route: { path } }: DescribedRoute): Promise<Record<string, string>> {
+  if (path.startsWith('/admin/')) return { authorization: `Bearer ${side.adminToken}` }
+  return path.startsWith('/readers/me') ? { ...keyOf(side), ...(await service.as('ann')) } : keyOf(side)
+}
 
-function ask({ described, input }: DateInput, value: unknown) {
+async function ask({ described, input }: DateInput, value: unknown) {
   const { path, body } = requestOf(described, (slot) =>
     slot.isId ? side.ids[resourceOf(described, slot)] : sampleOf(slot),
   )
-  const headers = headersOf(described)
+  const headers = await headersOf(described)
   if (input.in === 'body') {
     return service.call(described.route.method, path, { headers, body: { ...body, [input.name]: value } })
   }
@@ -90,10 +92,17 @@ async function askGraphQL({ described, input }: DateInput, value: unknown) {
   const inPath = described.route.path
     .split('/')
     .flatMap((part, n) => (part.startsWith(':') ? [[part.slice(1), parts[n]] as const] : []))
-  const given = { ...(Object.fromEntries(inPath) as object), ...body, [input.name]: value }
-  const isInput = query.includes('$input')
-  const answer = await service.graphql(query, isInput ? { input: given } : given, headersOf(described))
-  return { answer, pointer: isInput ? `/variables/input/${input.name}` : `/variables/${input.name}` }
+  const given = { ...(Object.fromEntries(inPath) as object), ...body }
+  const headers = await headersOf(described)
+  if (!query.includes('$input')) {
+    const answer = await service.graphql(query, { ...given, [input.name]: value }, headers)
+    return { answer, pointer: `/variables/${input.name}` }
+  }
+  // Of a choice, this one alone.
+  const own = asInput(described, { [input.name]: value })
+  const answer = await service.graphql(query, { input: { ...asInput(described, given), ...own } }, headers)
+  const [place = ''] = Object.keys(own)
+  return { answer, pointer: `/variables/input/${place}${place === input.name ? '' : `/${input.name}`}` }
 }
 
 describe('every date that a request can name', () => {

@@ -27,6 +27,9 @@ describe('POST /discussions', () => {
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updatedAt: expect.any(String),
       lastCommentedAt: null,
+      moderationMode: null,
+      closesAt: null,
+      slowModeSeconds: null,
     })
     const second = await create({ externalId: 'page-1', title: 'Two' })
     expect(second.status).toBe(200)

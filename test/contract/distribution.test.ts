@@ -30,7 +30,11 @@ test("every key and unique index of a tenant's table begins with the tenant, wit
              ORDER BY 1`),
     [tables],
   )
-  expect(rows.map(({ name }) => name)).toEqual(['admins_email_key', 'api_keys_digest_key', 'client_tokens_digest_key'])
+  expect(rows.map(({ name }) => name)).toEqual([
+    'api_keys_digest_key',
+    'client_tokens_digest_key',
+    'members_invitation_digest_key',
+  ])
 })
 
 test("every reference between a tenant's rows includes the tenant, with known exceptions", async () => {
@@ -40,7 +44,7 @@ test("every reference between a tenant's rows includes the tenant, with known ex
                AND pg_get_constraintdef(oid) NOT LIKE 'FOREIGN KEY (tenant_id%' ORDER BY 1`),
     [tables],
   )
-  expect(rows.map(({ name }) => name)).toEqual(['stream_counts_process_id_fkey'])
+  expect(rows.map(({ name }) => name)).toEqual(['members_account_id_fkey', 'stream_counts_process_id_fkey'])
 })
 
 test("statements on a tenant's tables name the tenant, with known exceptions", async () => {

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto'
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ApolloClient, InMemoryCache } from '@apollo/client'
+import { createPersistedQueryLink } from '@apollo/client/link/persisted-queries'
+import { parse } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
+import { engagementLink } from '../../src/clients/graphql/apollo.ts'
+import { createGraphqlClient } from '../../src/clients/graphql/client.ts'
+import { addDocumentsOf } from '../../src/domains/documents/documents.ts'
 import { refusalIn } from '../harness/refusal.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
@@ -109,6 +115,16 @@ describe('a manifest', () => {
     ['a document that does not parse', () => ({ a: '{' }), '/manifest/a'],
     ['a text of 20 001 characters', (text) => ({ a: text + ' '.repeat(20_000) }), '/manifest/a'],
     ['a deep document', () => ({ a: `${'{a'.repeat(60)}${'}'.repeat(60)}` }), '/manifest/a'],
+    [
+      'an id that JavaScript objects have',
+      (text) => JSON.parse(`{"__proto__":${JSON.stringify(text)}}`),
+      '/manifest/__proto__',
+    ],
+    [
+      '101 ids of one text',
+      (text) => Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`id-${n}`, text])),
+      '/manifest/id-0',
+    ],
     ['an id with a space', (text) => ({ 'a b': text }), '/manifest/a b'],
     ['an id of a reserved prefix', (text) => ({ 'md5:abc': text }), '/manifest/md5:abc'],
     ['a SHA-256 of another text', (text) => ({ [idOf('{ a }')]: text }), `/manifest/${idOf('{ a }')}`],
@@ -121,6 +137,22 @@ describe('a manifest', () => {
     const refused = await add(make(newDocument()))
     expect(refused, refused.text).toMatchObject({ status: 422, json: { code: 'validation_failed' } })
     expect(refused.json.errors[0].pointer).toBe(pointer)
+  })
+
+  test('leaves others their turns while it is checked', async () => {
+    const entries = Array.from({ length: 20 }, (_, n) => ({ id: `slow${n}`, body: newDocument() }))
+    let turns = 0
+    let seen = 0
+    const timer = setInterval(() => turns++, 1)
+    const slow = (): string => {
+      for (const end = performance.now() + 10; performance.now() < end;);
+      seen = turns
+      return 'is wrong'
+    }
+    const adding = addDocumentsOf(service.app, service.tenant.id, entries, slow, () => Promise.resolve())
+    await expect(adding).rejects.toMatchObject({ code: 'validation_failed' })
+    clearInterval(timer)
+    expect(seen).toBeGreaterThan(5)
   })
 
   test('another text under one id is a conflict, and changes nothing', async () => {
@@ -152,6 +184,21 @@ describe('a manifest', () => {
 })
 
 describe('a document', () => {
+  test('keeps at most 100 further ids, whatever manifests bring them', async () => {
+    const text = newDocument()
+    const named = (from: number, to: number) =>
+      Object.fromEntries(Array.from({ length: to - from }, (_, n) => [`many-${from + n}`, text]))
+    expect((await add(named(0, 60))).status).toBe(200)
+    expect((await add(named(0, 100))).json.data[0].aliases).toHaveLength(100)
+    const refused = await add(named(99, 101))
+    expect(refused).toMatchObject({
+      status: 422,
+      json: { errors: [{ pointer: '/manifest/many-99', code: 'too_long' }] },
+    })
+    expect(await post({ documentId: 'many-100' })).toMatchObject({ status: 404 })
+    expect((await add(named(5, 80))).status).toBe(200)
+  })
+
   test('is listed, page by page, and deleted with all its ids within 5 s', async () => {
     const text = newDocument()
     await add({ 'to-delete': text, 'to-delete-2': text })
@@ -170,7 +217,8 @@ describe('a document', () => {
     for (const documentId of ['to-delete', 'to-delete-2', idOf(text)]) {
       expect(await post({ documentId })).toMatchObject({ status: 404 })
     }
-    expect((await service.call('DELETE', '/documents/to-delete')).status).toBe(404)
+    for (const name of ['to-delete', '%00', 'a'.repeat(300)])
+      expect((await service.call('DELETE', `/documents/${name}`)).status).toBe(404)
     const audit = await service.call('GET', '/audit-log?limit=1')
     expect(audit.json.data[0]).toMatchObject({ action: 'document.delete', before: { documentId: idOf(text) } })
   })
@@ -216,10 +264,14 @@ describe('a document', () => {
     const text = newDocument()
     await add({ streamed: text })
     const byPost = await post({ documentId: 'streamed' }, { path: '/graphql/stream' })
-    const byGet = await fetch(`${service.url}/graphql/stream?documentId=streamed`, {
-      headers: { 'x-api-key': service.apiKey, accept: 'text/event-stream' },
-    })
-    for (const text_ of [byPost.text, await byGet.text()]) expect(text_).toContain('"externalId":"page"')
+    const byGet = async (query: string) => {
+      const headers = { 'x-api-key': service.apiKey, accept: 'text/event-stream' }
+      return (await fetch(`${service.url}/graphql/stream?${query}`, { headers })).text()
+    }
+    const hash = JSON.stringify({ persistedQuery: { version: 1, sha256Hash: hexOf(text) } })
+    const byHash = await byGet(`extensions=${encodeURIComponent(hash)}`)
+    for (const text_ of [byPost.text, await byGet('documentId=streamed'), byHash])
+      expect(text_).toContain('"externalId":"page"')
   })
 
   test('with its text must be that text', async () => {
@@ -278,6 +330,47 @@ describe("Apollo's persisted queries", () => {
     // As urql's default sends it.
     const byGet = await get({ extensions: JSON.stringify(persisted(query).extensions) })
     expect(await byGet.json()).toMatchObject(FOUND)
+  })
+
+  test("of a subscription are found in the same way by Apollo's link", async () => {
+    const variables = { id: (await service.call('GET', '/discussions/by-external/page')).json.id }
+    const sent: string[] = []
+    const client = createGraphqlClient({
+      url: `${service.url}/graphql`,
+      headers: { 'x-api-key': service.apiKey },
+      fetch: (url, options) => {
+        sent.push(Object.keys(JSON.parse(options?.body as string) as object).includes('query') ? 'text' : 'hash')
+        return fetch(url, options)
+      },
+    })
+    const link = createPersistedQueryLink({ sha256: hexOf }).concat(engagementLink(client))
+    const apollo = new ApolloClient({ link, cache: new InMemoryCache() })
+    const query = parse(
+      'subscription Live($id: ID!) { discussionEvents(discussionId: $id, lastEventId: "0") { seq type } }',
+    )
+    for (let n = 0; n < 2; n++) {
+      const results: unknown[] = []
+      const live = apollo.subscribe({ query, variables }).subscribe(({ data }) => results.push(data))
+      await vi.waitFor(() =>
+        expect(results[0]).toMatchObject({ discussionEvents: { seq: 1, type: 'comment_created' } }),
+      )
+      live.unsubscribe()
+    }
+    expect(sent).toEqual(['hash', 'text', 'hash'])
+  })
+
+  test('of a stream that others share are refused by a status', async () => {
+    const headers = { 'x-api-key': service.apiKey, 'content-type': 'application/json', accept: 'text/event-stream' }
+    const body = JSON.stringify(persisted(newDocument()))
+    const ask = (more: object) =>
+      fetch(`${service.url}/graphql/stream`, { method: 'POST', headers: { ...headers, ...more }, body })
+    const alone = await ask({})
+    expect([alone.status, await alone.text()]).toEqual([
+      200,
+      expect.stringMatching(/^event: next\n.*PersistedQueryNotFound.*\n\nevent: complete\n/),
+    ])
+    for (const more of [{ 'x-graphql-event-stream-token': 'any' }, { accept: 'application/json' }])
+      expect((await ask(more)).status).toBe(404)
   })
 
   test('are not those of another tenant', async () => {
@@ -357,7 +450,8 @@ describe('with graphql.documents = known', () => {
     for (const path of ['/graphql', '/graphql/stream']) {
       for (const body of [{ query }, { query, extensions: { persistedQuery } }, { extensions: { persistedQuery } }]) {
         const refused = await post(body, { path, headers: browser })
-        expect(refusalIn(refused.json), refused.text).toMatchObject({ status: 404, code: 'unknown_document' })
+        const result: unknown = JSON.parse(/^data: (.+)$/m.exec(refused.text)?.[1] ?? refused.text)
+        expect(refusalIn(result), refused.text).toMatchObject({ status: 404, code: 'unknown_document' })
       }
     }
     expect((await get({ query }, browser)).status).toBe(404)

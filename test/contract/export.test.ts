@@ -41,7 +41,10 @@ test('GET /readers/{id}/export answers all stored data of a reader, and of no on
     asOf: TIME,
     reader: {
       ...mine.author,
-      ban: { bannedAt: TIME, until: null, reason: 'once too often', shadow: true },
+      ban: { bannedAt: TIME, until: null, reason: 'once too often', shadow: true, comments: null },
+      assignedBadges: [],
+      claimedBadges: [],
+      trust: 'normal',
       createdAt: TIME,
     },
     formerReaders: [],
@@ -59,6 +62,7 @@ test('GET /readers/{id}/export answers all stored data of a reader, and of no on
         createdAt: mine.createdAt,
         editedAt: TIME,
         deletedAt: null,
+        decision: null,
       },
       expect.objectContaining({
         id: deleted.id,
@@ -69,8 +73,10 @@ test('GET /readers/{id}/export answers all stored data of a reader, and of no on
       }),
     ],
     reactions: [{ commentId: reply.id, type: 'love', updatedAt: TIME }],
+    mutes: [],
     reportsMade: [{ commentId: reply.id, reason: 'other', note: 'a note of ann', createdAt: TIME }],
     reportsReceived: [{ commentId: mine.id, reason: 'spam', note: 'what somebody said', createdAt: TIME }],
+    notes: [],
     notifications: [
       {
         eventId: ID,
@@ -81,6 +87,11 @@ test('GET /readers/{id}/export answers all stored data of a reader, and of no on
         parentCommentId: mine.id,
       },
     ],
+    inbox: [
+      { id: ID, kind: 'reply', commentId: reply.id, createdAt: TIME, readAt: null, handedOutAt: null },
+      { id: ID, kind: 'decision', commentId: deleted.id, createdAt: TIME, readAt: null, handedOutAt: null },
+    ],
+    notificationPreferences: { reply: 'all', mention: 'all', decision: 'all' },
     auditEntries: [
       expect.objectContaining({ action: 'reader.ban', targetType: 'reader', targetId: mine.author.id }),
       expect.objectContaining({ action: 'comment.delete', targetType: 'comment', targetId: deleted.id }),

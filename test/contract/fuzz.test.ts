@@ -54,15 +54,18 @@ const sideOf = ({ route }: DescribedRoute): Side => (route.path === '/settings' 
 
 /** Requests of a route: half of them as documented, half with something wrong anywhere. */
 function requests(described: DescribedRoute, identity: Record<string, string>): fc.Arbitrary<FuzzedRequest> {
-  const { route, access } = described
+  const { route, access, needsToken } = described
   const operation = operationOf(document, described)
   const tenant = sideOf(described)
   const ids = Object.values(tenant.ids)
   const parameters = (operation.parameters ?? []).map((parameter) => follow<Parameter>(document, parameter))
   const inPath = parameters.filter((parameter) => parameter.in === 'path')
   const inQuery = parameters.filter((parameter) => parameter.in === 'query')
-  const caller =
-    access === 'admin' ? { authorization: `Bearer ${tenant.adminToken}` } : access === 'public' ? {} : keyOf(tenant)
+  const caller = needsToken
+    ? { authorization: `Bearer ${tenant.adminToken}` }
+    : access === 'public'
+      ? {}
+      : keyOf(tenant)
   const body = operation.requestBody?.content['application/json'].schema
   return fc
     .record({

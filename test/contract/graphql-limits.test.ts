@@ -85,6 +85,17 @@ const HOSTILE: readonly [name: string, code: string, query: string, variables?: 
     'too_many_introspections',
     `{ ${many(3, (n) => `a${n}: __schema { types { name } }`)} }`,
   ],
+  ['with a field 101 times', 'too_many_repeats', `{ ${many(101, () => 'discussions { __typename }')} }`],
+  [
+    'with a field 101 times in fragments',
+    'too_many_repeats',
+    `{ ...A ...B } ${many(2, (n) => `fragment ${n === 0 ? 'A' : 'B'} on Query { ${many(51, () => 'me { id }')} }`)}`,
+  ],
+  [
+    'with 101 spreads',
+    'too_many_repeats',
+    `{ ${many(101, (n) => `...F${n}`)} } ${many(101, (n) => `fragment F${n} on Query { __typename }`)}`,
+  ],
   ['with huge lists', 'too_costly', `{ ${PAGES('100')} }`],
   ['with huge lists by variables', 'too_costly', `query ($n: Int) { ${PAGES('$n')} }`, { n: 100 }],
   ['with huge lists by defaults of variables', 'too_costly', `query ($n: Int = 100) { ${PAGES('$n')} }`],
@@ -104,6 +115,11 @@ const HOSTILE: readonly [name: string, code: string, query: string, variables?: 
     'too_costly',
     `query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Discussion { comments(first: 100) { nodes { id body } } } } }`,
     { ids: Array.from({ length: 100 }, () => 'a') },
+  ],
+  [
+    'with lists whose argument is a limit',
+    'too_costly',
+    '{ discussions(first: 100) { nodes { authors(limit: 100) { id name } } } }',
   ],
   ['with many lists of the default size', 'too_costly', `{ ${many(30, (n) => `a${n}: ${PAGES('20')}`)} }`],
 ]

@@ -54,7 +54,7 @@ describe.skipIf(!hasTools)(
       const graphql = ['README', 'errors', 'documents', 'limits', 'subscriptions', 'federation'].map(
         (name) => `graphql/${name}`,
       )
-      const script = ['rest', ...graphql, 'stream', 'moderation', 'privacy', 'widget', 'webhooks']
+      const script = ['rest', ...graphql, 'stream', 'moderation', 'members', 'privacy', 'widget', 'webhooks']
         .map(scriptOf)
         .join('\n')
         .replaceAll('admin@example.com', service.admin.email)

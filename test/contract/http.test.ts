@@ -82,7 +82,7 @@ test.each([
 describe('a method that a path does not take: 405 with Allow', () => {
   const PATHS: [path: string, allow: string[]][] = [
     ['/api/v1/discussions', ['GET', 'POST']],
-    [`/api/v1/discussions/${newId()}`, ['GET', 'PATCH']],
+    [`/api/v1/discussions/${newId()}`, ['DELETE', 'GET', 'PATCH']],
     [`/api/v1/comments/${newId()}/approve`, ['POST']],
     [`/api/v1/stream/${newId()}`, ['GET']],
     ['/api/v1/stream/ticket', ['POST']],

@@ -318,7 +318,14 @@ describe('one transaction', () => {
 
   beforeAll(async () => {
     const { app } = service
-    const identity = { externalId: 'inner', issuedAt: new Date(), name: 'Inner', avatarUrl: null, profileUrl: null }
+    const identity = {
+      externalId: 'inner',
+      issuedAt: new Date(),
+      name: 'Inner',
+      avatarUrl: null,
+      profileUrl: null,
+      badges: null,
+    }
     const caller = { ...(await findCallerByKey(app, service.apiKey)), identity }
     ctx = { app, requestId: 'test', address: null, caller }
   })

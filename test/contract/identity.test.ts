@@ -43,7 +43,7 @@ test('an assertion identifies its reader', async () => {
   const { status, json } = await post(await sign({ claims }))
   expect(status).toBe(201)
   const { sub, ...profile } = claims
-  expect(json.author).toEqual({ id: expect.any(String) as string, externalId: sub, ...profile })
+  expect(json.author).toEqual({ id: expect.any(String) as string, externalId: sub, ...profile, badges: [] })
 })
 
 test('a write without an assertion: 403 identity_required', async () => {
@@ -108,6 +108,10 @@ const hostile: [string, string, () => Promise<string> | string][] = [
     'profileUrl',
     () => sign({ claims: { profileUrl: 'https://a.example.com/\njavascript:1' } }),
   ],
+  ['badges that are a text', 'badges', () => sign({ claims: { badges: 'staff' } })],
+  ['badges that are an object', 'badges', () => sign({ claims: { badges: { length: 1 } } })],
+  ['a badge that is no text', 'badges', () => sign({ claims: { badges: ['staff', null] } })],
+  ['1 000 badges', '8192', () => sign({ claims: { badges: Array(1000).fill('staff') } })],
   ['the digest of another body', 'bodySha256', () => sign({ claims: { bodySha256: bodySha256('{"body":"Bye"}') } })],
   ['a digest that is no text', 'bodySha256', () => sign({ claims: { bodySha256: true } })],
   ['claims that are a list', 'signature', async () => (await sign()).split('.').with(1, part([])).join('.')],
@@ -224,9 +228,10 @@ test('POST /identity-secrets: the new secret works at once, the old one for 24 h
   expect(hours).toBeLessThanOrEqual(24)
 
   // A verified assertion that is cached ends with its secret.
-  await service.app.db.query(unnamed('UPDATE identity_secrets SET expires_at = now() WHERE kid = $1'), [
-    tenant.identitySecret.kid,
-  ])
+  await service.app.db.query(
+    unnamed('UPDATE identity_secrets SET expires_at = now() - make_interval(secs => 1) WHERE kid = $1'),
+    [tenant.identitySecret.kid],
+  )
   await vi.waitFor(async () => expectRefusal(await post(before, tenant), 'invalid_identity'), {
     timeout: 5000,
     interval: 100,

@@ -8,7 +8,7 @@ import { type Input, inputsOf, inputSchema } from '../../src/api/reference/input
 import { operationOf } from '../../src/api/rest/handler.ts'
 import { createComponents, type Schema, withoutNull } from '../../src/api/reference/json-schema.ts'
 import { expectDetailOf } from '../harness/assertions.ts'
-import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
+import { callerFor, furnish, READER, resourceOf, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
@@ -72,10 +72,11 @@ interface Item {
   $ref?: string
 }
 
-/** Entries of lists differ. The only objects in lists are headers. */
-function entryOf(item: Item | undefined, n: number): unknown {
+/** Entries of lists differ. The only objects in lists are headers and badges of the settings. */
+function entryOf(item: Item | undefined, list: string, n: number): unknown {
   if (item?.type === 'integer') return n + 1
-  return item?.type === 'object' || item?.$ref !== undefined ? { name: `X-${n}`, value: 'v' } : `entry-${n}`
+  if (item?.type !== 'object' && item?.$ref === undefined) return `entry-${n}`
+  return list === 'badges' ? { id: `b${n}`, label: 'A badge' } : { name: `X-${n}`, value: 'v' }
 }
 
 const OUT_OF_BOUNDS: Wrong[] = BODY_FIELDS.flatMap(({ described, input }) => {
@@ -97,7 +98,7 @@ const OUT_OF_BOUNDS: Wrong[] = BODY_FIELDS.flatMap(({ described, input }) => {
       : [
           wrong(
             'too many',
-            Array.from({ length: maxItems + 1 }, (_, n) => entryOf(items, n)),
+            Array.from({ length: maxItems + 1 }, (_, n) => entryOf(items, input.name, n)),
             'too_long',
           ),
         ]),
@@ -105,9 +106,10 @@ const OUT_OF_BOUNDS: Wrong[] = BODY_FIELDS.flatMap(({ described, input }) => {
   ]
 })
 
-async function headersOf({ access, route }: DescribedRoute): Promise<Record<string, string>> {
+async function headersOf(described: DescribedRoute): Promise<Record<string, string>> {
+  const { access, route } = described
   if (access === 'public') return { 'x-api-key': '' }
-  const caller = access === 'admin' ? { authorization: `Bearer ${side.adminToken}` } : keyOf(side)
+  const caller = await callerFor(service, side, described)
   return route.path.startsWith('/admin/') ? caller : { ...caller, ...(await side.as(READER)) }
 }
 
@@ -221,6 +223,26 @@ test.each<readonly [what: string, method: string, path: string, body: object | u
   expect(answer.json).toMatchObject({ status: 422, code: 'validation_failed' })
   expectDetailOf(answer)
 })
+
+// PostgreSQL refuses NUL in any text.
+const WITH_TEXTS = DESCRIBED_ROUTES.filter(({ slots }) => slots.length > 0)
+test.each(WITH_TEXTS.map((described) => [described.title, described] as const))(
+  'NUL in a text fails nothing: %s',
+  async (_title, described) => {
+    const { route, slots } = described
+    const headers = await headersOf(described)
+    for (const wrong of slots.filter(({ isId, isList }) => isId || !isList)) {
+      const { path, body } = requestOf(described, (slot) => {
+        if (slot === wrong) return 'a\0b'
+        return slot.isId ? side.ids[resourceOf(described, slot)] : sampleOf(slot)
+      })
+      const answer = await service.call(route.method, path, { headers, ...(body && { body }) })
+      expect(answer.status, `${wrong.name}: ${answer.text}`).toBeLessThan(500)
+      // Lists of ids are answered id by id.
+      if (!wrong.isList) expect(answer.status, `${wrong.name}: ${answer.text}`).toBeGreaterThanOrEqual(400)
+    }
+  },
+)
 
 test('there are such parameters and fields', () => {
   const counts = [MISSING, NULL, WRONG_TYPE, OUT_OF_BOUNDS].map(({ length }) => length)

@@ -6,12 +6,14 @@ import type { App } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
 import { openHeaders, type SealedHeader } from '../../src/core/delivery/own-headers.ts'
 import { keyIdOf, seal, unseal } from '../../src/core/secrets/seals.ts'
+import { secondFactorContext } from '../../src/domains/staff/second-factor.ts'
 import type { Sql } from '../../src/core/sql.ts'
 import { findKeyUse, findMissingKeys, resealSecrets } from '../../src/domains/encryption-keys/reseal.ts'
 import { openSecrets, signingSecretContext } from '../../src/core/secrets/signing-secrets.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { onServer } from '../harness/database.ts'
 import { freePort } from '../harness/ports.ts'
+import { addMember } from '../harness/members.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -157,7 +159,8 @@ const newEndpoint = async () =>
 
 const FILL = unnamed(`INSERT INTO classifier_secrets (tenant_id, kid, sealed, expires_at)
    SELECT $1, kid, decode(sealed, 'base64'), now() + interval '1 hour' FROM unnest($2::text[], $3::text[]) s (kid, sealed)`)
-const EXPIRE_OUTCOMES = unnamed('UPDATE idempotency_records SET expires_at = now()')
+const FACTORS = unnamed('SELECT account_id AS "accountId", sealed FROM second_factors')
+const EXPIRE_OUTCOMES = unnamed('UPDATE idempotency_records SET expires_at = now() - make_interval(secs => 1)')
 
 describe('cli secrets reseal', () => {
   test('seals values of the old key under the new one, in batches, and reports what still needs the old one', async () => {
@@ -167,11 +170,19 @@ describe('cli secrets reseal', () => {
     const sealed = kids.map((kid) => seal(before.app.settings, `secret ${kid}`, signingSecretContext(tenantId, kid)))
     await before.app.db.query(FILL, [tenantId, kids, sealed.map((bytes) => bytes.toString('base64'))])
     await commentOn(asProcess(before), 'reseal', { 'idempotency-key': newId() })
+    const member = await addMember(before, before, 'analyst')
+    const { json: factor } = await before.call('POST', '/admin/auth/totp', { headers: member.headers })
 
     const first = await resealSecrets(during.app)
     expect(first).toMatchObject({
       key: keyIdOf(newKey),
-      resealed: { webhook_secrets: 1, webhook_headers: 1, identity_secrets: 1, classifier_secrets: 450 },
+      resealed: {
+        webhook_secrets: 1,
+        webhook_headers: 1,
+        identity_secrets: 1,
+        classifier_secrets: 450,
+        second_factors: 1,
+      },
       damaged: 0,
       oldKeys: [{ key: keyIdOf(oldKey), secrets: 0, outcomesUntil: expect.any(Date), canBeRemoved: false }],
       missingKeys: [],
@@ -181,6 +192,9 @@ describe('cli secrets reseal', () => {
     ])
     const own = await headersOf(endpoint.id)
     expect(openHeaders(after.app.settings, endpoint.id, own)).toEqual({ authorization: TOKEN })
+    const [sealedFactor] = await before.app.db.query<{ accountId: string; sealed: Uint8Array }>(FACTORS)
+    const { accountId = '', sealed: ofFactor = new Uint8Array() } = sealedFactor ?? {}
+    expect(unseal(after.app.settings, ofFactor, secondFactorContext(accountId, 'totp'))).toBe(factor.secret)
     // With the old key alone they do not open: they were sealed again.
     const oldAlone = { ENCRYPTION_KEY: oldKey, ENCRYPTION_KEYS: [] }
     expect(openHeaders(oldAlone, endpoint.id, own)).toBeNull()

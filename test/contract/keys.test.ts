@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { CAPABILITIES } from '../../src/core/context.ts'
-import { KeyUses, keyUsesOf } from '../../src/domains/api-keys/uses.ts'
+import { Uses } from '../../src/core/uses.ts'
+import { keyUsesOf } from '../../src/domains/api-keys/keys.ts'
+import { recordUses } from '../../src/domains/api-keys/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -197,7 +199,7 @@ describe('lastUsedAt', () => {
   const processUses = () => {
     const { db, log } = service.app
     const query = vi.fn(db.query)
-    return { query, uses: new KeyUses({ db: { ...db, query: query as typeof db.query }, log }) }
+    return { query, uses: new Uses(log, (some) => recordUses(query as typeof db.query, some)) }
   }
   const lastUsed = async (id: string): Promise<string | null> => {
     const { json } = await service.call('GET', '/keys?limit=100')

@@ -5,7 +5,7 @@ import { newId } from '../../src/core/ids.ts'
 import { addressBucket } from '../../src/core/limits.ts'
 import { announceChange } from '../../src/core/read-cache.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { mintAdminToken } from '../../src/domains/tenants/admins.ts'
+import { tokenOf } from '../../src/domains/staff/sign-ins.ts'
 import { refusalIn } from '../harness/refusal.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
@@ -365,13 +365,11 @@ describe('past the budget of their address, made-up credentials cause no queries
     expect(past).toBe(0)
   })
 
-  test('a correctly signed token of a deleted admin', async () => {
+  test('a correctly signed token of a deleted member', async () => {
     const at = from()
-    const { token } = await mintAdminToken(service.app, {
-      tenantId: tenant.tenant.id,
-      id: newId(),
-      credentialId: newId(),
-    })
+    const expiresAt = new Date(Date.now() + 3_600_000)
+    const signIn = { tenantId: tenant.tenant.id, memberId: newId(), id: newId(), expiresAt }
+    const token = await tokenOf(service.app, signIn)
     const send = () => as({ authorization: `Bearer ${token}`, ...at }, '/api/v1/discussions')
     for (let n = 0; n < burst + 1; n++) await send()
     expect(await lookUpsOf(async () => expect(await send()).toBe(429))).toBe(0)

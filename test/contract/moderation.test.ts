@@ -407,6 +407,9 @@ describe('GET /moderation/queue', () => {
       reportCount: 0,
       openReportCount: 0,
       reason: 'pre_moderation',
+      holdDetails: [],
+      reviewedAt: null,
+      claimedBy: null,
     })
     const walked: string[] = []
     for (let cursor = ''; ;) {
@@ -549,7 +552,8 @@ describe('GET /readers, /readers/{id}; POST /readers/{id}/ban, /unban', () => {
     const { author } = await post('readers', {}, await service.as('newest', { avatarUrl: 'https://example.com/a.png' }))
     const { json } = await call('GET', '/readers?limit=1')
     expect(json).toMatchObject({ hasMore: true, nextCursor: expect.any(String) })
-    expect(json.data).toEqual([{ ...author, ban: null, createdAt: expect.any(String) }])
+    const record = { ban: null, trust: 'normal', assignedBadges: [], claimedBadges: [], createdAt: expect.any(String) }
+    expect(json.data).toEqual([{ ...author, ...record }])
     expect((await call('GET', `/readers/${author.id}`)).json).toEqual(json.data[0])
     expect((await call('GET', '/readers/nonsense')).json.code).toBe('not_found')
     expect((await call('GET', `/readers/${author.id}`, undefined, plain)).json.code).toBe('missing_capability')
@@ -575,7 +579,13 @@ describe('GET /readers, /readers/{id}; POST /readers/{id}/ban, /unban', () => {
     const [own, other] = [await post('banned', {}, eve), await post('banned')]
     const { status, json } = await ban(own.author.id, { reason: 'Rude' })
     expect(status).toBe(200)
-    expect(json.ban).toEqual({ bannedAt: expect.any(String), until: null, reason: 'Rude', shadow: false })
+    expect(json.ban).toEqual({
+      bannedAt: expect.any(String),
+      until: null,
+      reason: 'Rude',
+      shadow: false,
+      comments: null,
+    })
     expect((await call('GET', `/readers/${own.author.id}`)).json).toEqual(json)
     expect((await post('banned', {}, eve)).code).toBe('reader_banned')
     expect((await call('PATCH', `/comments/${own.id}`, { body: 'new' }, eve)).json.code).toBe('reader_banned')

@@ -155,7 +155,14 @@ describe.skipIf(!onServer)(`a locked row${onServer ? '' : ' (skipped: needs DATA
     const { discussionId } = (await post(locked, page)).json
     const { app, apiKey } = service
     const caller = await findCallerByKey(app, apiKey)
-    const identity = { externalId: 'ann', issuedAt: new Date(), name: null, avatarUrl: null, profileUrl: null }
+    const identity = {
+      externalId: 'ann',
+      issuedAt: new Date(),
+      name: null,
+      avatarUrl: null,
+      profileUrl: null,
+      badges: null,
+    }
     const ctx = {
       app: ofTenant(app, locked.tenantId),
       requestId: 'test',

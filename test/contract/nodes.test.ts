@@ -62,6 +62,8 @@ async function oneOfEach(): Promise<Record<string, string>> {
   const { json: keys } = await service.call('GET', '/keys')
   const { json: log } = await service.call('GET', '/audit-log')
   const { json: made } = await service.call('POST', '/exports', { headers: admin })
+  const body = { source: 'jsonl', fileName: 'items.jsonl', bytes: 10 }
+  const { json: upload } = await service.call('POST', '/import-uploads', { headers: admin, body })
   const { json: me } = await service.call('GET', '/admin/me', { headers: admin })
   const imported = newId()
   await service.app.db.query(INSERT_IMPORT, [service.tenant.id, imported])
@@ -75,7 +77,8 @@ async function oneOfEach(): Promise<Record<string, string>> {
     AuditEntry: log.data[0].id,
     TenantExport: made.id,
     Import: imported,
-    Admin: me.id,
+    ImportUpload: upload.id,
+    Member: me.id,
     Tenant: service.tenant.id,
   }
 }
@@ -101,7 +104,13 @@ describe('node', () => {
     expect(await found(await keyWith('manage_settings'))).toEqual({ ...none, ...open, AuditEntry: true })
     expect(await found(await keyWith('manage_api_keys'))).toEqual({ ...none, ...open, ApiKey: true })
     // What a key may never see, not even with all capabilities.
-    expect(await found({})).toMatchObject({ Import: false, TenantExport: false, Admin: false, Tenant: false })
+    expect(await found({})).toMatchObject({
+      Import: false,
+      ImportUpload: false,
+      TenantExport: false,
+      Member: false,
+      Tenant: false,
+    })
   })
 
   test('answers the fields of the type, the same as its own query', async () => {

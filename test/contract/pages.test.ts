@@ -359,6 +359,7 @@ describe('cached pages', () => {
           }),
         () => call('POST', `/comments/${pick(ids)}/reactions`, { body: { type: pick(['like', 'wow']) }, headers: bob }),
         () => call('POST', `/comments/${pick(ids)}/${pick(['pin', 'unpin', 'reject', 'approve', 'approve'])}`),
+        () => call('POST', `/comments/${pick(ids)}/approve`, { body: { message: `told ${Math.random()}` } }),
         () => call('POST', `/comments/${pick(ids)}/report`, { body: { reason: 'spam' }, headers: bob }),
         async () => (Math.random() < 0.3 ? call('DELETE', `/comments/${pick(ids)}`) : undefined),
         async () => get(page, '', await renamed(pick(['ann', 'bob']))),

@@ -116,6 +116,7 @@ describe('GET /comments/{id}/reactions', () => {
       name: `Reader ${externalId}`,
       avatarUrl: null,
       profileUrl: null,
+      badges: [],
     })
     expect(json).toEqual({
       reactionCounts: { laugh: 1, love: 1 },

@@ -5,7 +5,8 @@ import { CAPABILITIES, type Capability } from '../../src/core/context.ts'
 import { ERRORS, type ErrorCode } from '../../src/core/error-table.ts'
 import { newId } from '../../src/core/ids.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
+import { addMember, bearing, type TestMember, tokenFor } from '../harness/members.ts'
+import { asInput, type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 
 type Headers = Record<string, string>
@@ -22,6 +23,8 @@ let service: TestService
 /** Keys with exactly these capabilities. */
 const keys = new Map<Capability | 'none', Headers>()
 let admin: Headers
+/** An owner whose sign-ins some routes end. */
+let self: TestMember
 
 beforeAll(async () => {
   service = await startService({ worker: false })
@@ -30,14 +33,17 @@ beforeAll(async () => {
     const { json } = await service.call('POST', '/keys', { body: { label: name, capabilities } })
     keys.set(name, { 'x-api-key': json.key as string })
   }
-  const login = await service.call('POST', '/admin/auth/login', { headers: NOBODY, body: service.admin })
-  admin = { 'x-api-key': '', authorization: `Bearer ${login.json.token}` }
+  admin = bearing(await tokenFor(service, service.admin))
+  self = await addMember(service, service, 'owner')
 })
 afterAll(() => service.close())
 
 const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [described.title, described] as const)
 const BOUND = DESCRIBED_ROUTES.filter(({ access }) => access !== 'public')
 const isCapability = (access: string): access is Capability => (CAPABILITIES as readonly string[]).includes(access)
+
+const asAdmin = async ({ access }: DescribedRoute): Promise<Headers> =>
+  access === 'member' ? bearing(await tokenFor(service, self)) : admin
 
 /** A well-formed request whose ids do not exist. */
 const requestFor = (described: DescribedRoute) => requestOf(described, (slot) => (slot.isId ? newId() : sampleOf(slot)))
@@ -48,7 +54,8 @@ function send(described: DescribedRoute, headers: Headers): Promise<TestResponse
 }
 
 /** The route's own operation, sent to `/graphql`. */
-async function sendOperation({ route, slots }: DescribedRoute, headers: Headers): Promise<TestResponse> {
+async function sendOperation(described: DescribedRoute, headers: Headers): Promise<TestResponse> {
+  const { route, slots } = described
   const query = print(route.document)
   const values = Object.fromEntries(
     slots.map((slot) => {
@@ -56,7 +63,7 @@ async function sendOperation({ route, slots }: DescribedRoute, headers: Headers)
       return [slot.name, slot.isId && slot.isList ? [value] : value]
     }),
   )
-  const variables = query.includes('$input') ? { input: values } : values
+  const variables = query.includes('$input') ? { input: asInput(described, values) } : values
   return service.call('POST', '/../../graphql', { headers, body: { query, variables } })
 }
 
@@ -124,7 +131,7 @@ describe('an API key below /admin/: 403 admin_only', () => {
   test.each(named(BOUND.filter(({ route }) => route.path.startsWith('/admin/'))))('%s', async (_title, described) => {
     // The tenant's first key holds every capability.
     expectProblem(await send(described, {}), { code: 'admin_only' })
-    expect((await send(described, admin)).json?.code).not.toBe('admin_only')
+    expect((await send(described, await asAdmin(described))).json?.code).not.toBe('admin_only')
   })
 })
 
@@ -164,8 +171,10 @@ describe('an API key and an admin token together: 400 ambiguous_credentials', ()
 
 describe('unknown parameters and fields are refused: 422 validation_failed', () => {
   /** Credentials that may do everything. */
-  const allowed = async ({ access }: DescribedRoute): Promise<Headers> =>
-    access === 'public' ? NOBODY : { ...(access === 'admin' ? admin : {}), ...(await service.as('reader')) }
+  const allowed = async (described: DescribedRoute): Promise<Headers> =>
+    described.access === 'public'
+      ? NOBODY
+      : { ...(described.needsToken ? await asAdmin(described) : {}), ...(await service.as('reader')) }
 
   test.each(named(DESCRIBED_ROUTES))('%s: an unknown query parameter', async (_title, described) => {
     const { path, body } = requestFor(described)

@@ -70,12 +70,12 @@ test.each<[string, fitting: unknown[], unfitting: unknown[]]>([
 })
 
 test('a statement gets as many parameters as it has, of their types', async () => {
-  const asked = (await loadStatements()).find(({ name }) => name === 'copy_delivery') ?? unnamed('')
-  expect(() => database.db.query(asked, ['a', null, null, null])).toThrow('copy_delivery: $1 is of type uuid')
-  expect(() => database.db.query(asked, [])).toThrow('copy_delivery: takes 4 parameters, not 0')
+  const asked = (await loadStatements()).find(({ name }) => name === 'copy_deliveries') ?? unnamed('')
+  expect(() => database.db.query(asked, ['a', null, null, null])).toThrow('copy_deliveries: $1 is of type uuid')
+  expect(() => database.db.query(asked, [])).toThrow('copy_deliveries: takes 4 parameters, not 0')
   await database.db.transaction(async (sql) => {
-    expect(() => sql(asked, [])).toThrow('copy_delivery')
-    expect(() => sql.within((_asked, run) => run())(asked, [])).toThrow('copy_delivery')
+    expect(() => sql(asked, [])).toThrow('copy_deliveries')
+    expect(() => sql.within((_asked, run) => run())(asked, [])).toThrow('copy_deliveries')
   })
   expect(faults.splice(0)).toHaveLength(4)
   expect(() => checkParameters(asked, [null, null, null, null])).not.toThrow()

@@ -197,6 +197,60 @@ describe.each(WAYS)('a subscription by %s', (_name, path, single) => {
   })
 })
 
+describe('while a process stops', () => {
+  const SUBSCRIPTION = 'subscription { moderationQueueChanged { pending } }'
+  const begin = (own: TestService, path: string) =>
+    fetch(own.url + path, {
+      method: 'POST',
+      headers: { 'x-api-key': own.apiKey, 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ query: SUBSCRIPTION }),
+    })
+
+  // Node's fetch takes the end of a connection that was to close for that of a whole answer.
+  test.each(['/graphql/stream', '/graphql'])('a subscription that begins at %s breaks off for fetch', async (path) => {
+    const own = await startService({ worker: false })
+    try {
+      own.retire()
+      const answer = await begin(own, path)
+      const reader = (answer.body as ReadableStream<Uint8Array>).getReader()
+      let text = ''
+      const read = async (): Promise<void> => {
+        for (let got = await reader.read(); !got.done; got = await reader.read()) text += String(Buffer.from(got.value))
+      }
+      const reading = read().then(
+        () => 'whole',
+        () => 'broken',
+      )
+      await vi.waitFor(() => expect(text).toContain('event: next'))
+      await hubOf(own.app).sessions.endAll(0)
+      expect(await reading).toBe('broken')
+      expect(text).not.toContain('complete')
+    } finally {
+      await own.close()
+    }
+  })
+
+  test('one by a single connection breaks off for fetch', async () => {
+    const own = await startService({ worker: false })
+    try {
+      own.retire()
+      const key = { 'x-api-key': own.apiKey }
+      const reserved = await fetch(`${own.url}/graphql/stream`, { method: 'PUT', headers: key })
+      const headers = { 'x-graphql-event-stream-token': await reserved.text(), accept: 'text/event-stream' }
+      const answer = await fetch(`${own.url}/graphql/stream`, { headers: { ...key, ...headers } })
+      expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'keep-alive'])
+      const reading = answer.text().then(
+        () => 'whole',
+        () => 'broken',
+      )
+      await hubOf(own.app).sessions.endAll(0)
+      expect(await reading).toBe('broken')
+    } finally {
+      await own.close()
+    }
+  })
+})
+
 test('a single connection that ends brings the result of a mutation under way before', async () => {
   const own = await startService({ worker: false })
   try {

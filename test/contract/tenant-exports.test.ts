@@ -133,9 +133,9 @@ const AGE = unnamed("UPDATE tenant_exports SET expires_at = now() - interval '1 
 test('it is deleted when it expires', async () => {
   await create()
   await make()
-  expect(await deleteExpiredExports(service.app.db.query, 10)).toBe(0)
+  expect(await deleteExpiredExports(service.app)).toBe(0)
   await service.app.db.query(AGE)
-  expect(await deleteExpiredExports(service.app.db.query, 10)).toBe(1)
+  expect(await deleteExpiredExports(service.app)).toBe(1)
   expect(await list()).toEqual([])
   expect(await countPieces()).toBe(0)
 })

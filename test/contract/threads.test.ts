@@ -362,8 +362,8 @@ describe('the number of statements', () => {
       expect(few.length).toBeGreaterThan(2)
       expect(few.length).toBeLessThan(8)
     }
-    // A page that is kept: its version, and the reader's own reactions.
-    expect(await rest('many')).toEqual(['discussion_versions', 'viewer_reactions'])
+    // A page that is kept: its version, decisions on the reader's own comments, their reactions.
+    expect(await rest('many')).toEqual(['decisions_for_author', 'discussion_versions', 'viewer_reactions'])
   })
 })
 

@@ -17,7 +17,9 @@ beforeAll(async () => {
   service = await startService({ worker: false })
   const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
   plain = { 'x-api-key': json.key as string }
-  await service.call('PATCH', '/settings', { body: { suspectWords: ['suspect'], reportThreshold: 1 } })
+  await service.call('PATCH', '/settings', {
+    body: { suspectWords: ['suspect'], reportThreshold: 1, rateLimit: { perSecond: 100_000, burst: 100_000 } },
+  })
 })
 afterAll(() => service.close())
 
@@ -233,7 +235,7 @@ class Page {
       const comment = state.comments.get(id)
       if (comment === undefined || (comment.status !== 'approved' && comment.replyCount === 0)) continue
       expect(found.has(id)).toBe(false)
-      found.set(id, { ...comment, viewerReaction: null })
+      found.set(id, { ...comment, viewerReaction: null, decision: null })
       if (comment.replyCount > 0) for (const [below, each] of await this.shown(id)) found.set(below, each)
     }
     return found
@@ -242,7 +244,7 @@ class Page {
 
 // Events are the same for all readers.
 const told = (everything: ReadonlyMap<string, Comment>): object[] =>
-  sorted(everything).map((comment) => ({ ...comment, viewerReaction: null }))
+  sorted(everything).map((comment) => ({ ...comment, viewerReaction: null, decision: null }))
 
 test(
   'a reader reaches by paging exactly what the counts count, whatever happens to the comments',

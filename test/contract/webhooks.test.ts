@@ -251,6 +251,7 @@ describe('a delivery', () => {
       endpointId: id,
       eventId,
       eventType: 'discussion_locked',
+      discussionId,
       status: 'delivered',
       attempts: [
         {
@@ -398,7 +399,10 @@ describe('PATCH /webhooks/{id}', () => {
     const { json } = await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
     expect(json).toMatchObject({ state: 'unverified', url: receiver.url + next })
     await vi.waitFor(async () => expect((await read(id)).lastVerification.ok).toBe(false), WAIT)
-    await service.app.db.query(unnamed('UPDATE deliveries SET next_attempt_at = now() WHERE id = $1'), [deliveryId])
+    await service.app.db.query(
+      unnamed('UPDATE deliveries SET next_attempt_at = now() - make_interval(secs => 1) WHERE id = $1'),
+      [deliveryId],
+    )
     // A worker that has found another endpoint's has looked at this one.
     const other = await registerVerified({ url: `${receiver.url}${path}-other` })
     const found = await add(other.id)
@@ -516,9 +520,40 @@ describe('reading', () => {
     expect(await idsOf(`?to=${oldest?.createdAt}`)).toEqual([])
     expect(await idsOf('?from=1970-01-01T00:00:00Z&to=9999-12-31T23:59:59Z')).toEqual(ids)
     expect((await service.call('GET', `/webhooks/${id}/deliveries?from=lost`)).status).toBe(422)
+    await searchByEvent(id, ids[1] ?? '')
     expect((await service.call('GET', `/webhooks/${id}/deliveries?status=lost`)).status).toBe(422)
     expect((await service.call('GET', `/webhooks/${id}/deliveries?eventType=lost`)).status).toBe(422)
   })
+
+  /** The filter `eventId`, beside the others, pages, another endpoint and another tenant. */
+  async function searchByEvent(id: string, deliveryId: string): Promise<void> {
+    const { eventId, eventType, createdAt, status } = await get(id, deliveryId)
+    const again = await service.call('POST', `/webhooks/${id}/deliveries/${deliveryId}/redeliver`)
+    expect(again.status).toBe(202)
+    const both = [again.json.id, deliveryId]
+    const idsOf = async (query: string, of = id) =>
+      (await list(of, `?eventId=${eventId}${query}`)).data.map((delivery: { id: string }) => delivery.id)
+    expect(await idsOf('')).toEqual(both)
+    expect(await idsOf(`&eventType=${eventType}`)).toEqual(both)
+    expect(await idsOf('&eventType=comment_created')).toEqual([])
+    expect(await idsOf(`&status=${status}`)).toContain(deliveryId)
+    for (const rare of ['failed', 'held', 'delivering'].filter((each) => each !== status))
+      expect(await idsOf(`&status=${rare}`)).not.toContain(deliveryId)
+    expect(await idsOf(`&to=${createdAt}`)).toEqual([])
+    expect(await idsOf(`&from=${createdAt}`)).toEqual(both)
+    const first = await list(id, `?eventId=${eventId}&limit=1`)
+    expect(await idsOf(`&limit=1&cursor=${first.nextCursor}`)).toEqual([deliveryId])
+    expect(await idsOf('', (await registerVerified()).id)).toEqual([])
+    expect((await service.call('GET', `/webhooks/${id}/deliveries?eventId=${UNKNOWN}`)).json.code).toBe('not_found')
+    for (const wrong of ['nonsense', '%00', `${eventId}'`, '']) {
+      const { status: refusal, json } = await service.call('GET', `/webhooks/${id}/deliveries?eventId=${wrong}`)
+      expect(refusal, wrong).toBe(422)
+      expect(json.errors).toEqual([{ pointer: '/eventId', code: 'invalid', message: 'must be the id of an event' }])
+    }
+    const theirs = await service.addTenant('events-of-others')
+    const headers = { 'x-api-key': theirs.apiKey }
+    expect((await service.call('GET', `/webhooks/${id}/deliveries?eventId=${eventId}`, { headers })).status).toBe(404)
+  }
 
   test.each([
     ['an unknown id', UNKNOWN],

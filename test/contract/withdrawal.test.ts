@@ -166,7 +166,7 @@ const byGraphql = (listener: GraphQLListener): Reading => ({
 })
 
 const expectSeqs = (stream: Reading, wanted: readonly Logged[]): Promise<void> =>
-  vi.waitFor(() => expect(stream.seqs()).toEqual(wanted.map(({ seq }) => seq)), { interval: 2, timeout: 10_000 })
+  vi.waitFor(() => expect(stream.seqs()).toEqual(wanted.map(({ seq }) => seq)), { interval: 2, timeout: 30_000 })
 
 // In a hush no messages are sent: its changes reach the streams by one comparison with the
 // database at its end.
@@ -385,7 +385,7 @@ class Run {
     const LOSE = `DELETE FROM deliveries WHERE discussion_id = $1 AND seq % 2 = 0`
     await service.app.db.query(unnamed(LOSE), [this.#id])
     expect((await post(`${at}/replay`, { from: new Date(Date.now() - 600_000).toISOString() })).status).toBe(202)
-    const HURRY = `UPDATE deliveries SET next_attempt_at = now() WHERE is_replay AND status = 'pending'`
+    const HURRY = `UPDATE deliveries SET next_attempt_at = now() - make_interval(secs => 1) WHERE is_replay AND status = 'pending'`
     await service.app.db.query(unnamed(HURRY))
     await this.attempt({ isRepeated: true })
   }

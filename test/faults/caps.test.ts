@@ -116,7 +116,7 @@ describe.skipIf(!hasRedis)(
     test('two processes race for the last places: all are taken, none twice, round after round', async () => {
       await setCaps({ maxStreams: 100 })
       for (let round = 0; round < 3; round++) {
-        const all = await openMany(400)
+        const all = await openMany(200)
         expect(admitted(all)).toHaveLength(100)
         all.filter(({ status }) => status !== 200).forEach(expectRefused)
         expectRefused(await open(one))

@@ -272,7 +272,7 @@ describe('npm run cli', { timeout: LONG }, () => {
       expect((await login(made.admin)).status).toBe(401)
     })
     const again = await cli(['admin', 'remove', ...at, 'leaver@acme.example'])
-    expect([again.code, again.stderr]).toEqual([1, 'acme has no admin leaver@acme.example\n'])
+    expect([again.code, again.stderr]).toEqual([1, 'acme has no member leaver@acme.example\n'])
     const elsewhere = await cli(['admin', 'remove', '--tenant', 'other', '--email', 'a@acme.example'])
     expect(elsewhere.code).toBe(1)
   })
@@ -294,7 +294,7 @@ describe('npm run cli', { timeout: LONG }, () => {
         expect(await Promise.all(statuses)).toEqual([401, 401, 200])
       })
       const nobody = await cli(['admin', 'password', '--tenant', 'acme', '--email', 'nobody@acme.example'])
-      expect([nobody.code, nobody.stderr]).toEqual([1, 'acme has no admin nobody@acme.example\n'])
+      expect([nobody.code, nobody.stderr]).toEqual([1, 'acme has no member nobody@acme.example\n'])
       expect((await cli(['admin', 'password', ...at, '--password', 'short'])).code).toBe(2)
     },
   )
@@ -409,9 +409,9 @@ describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, { timeout:
   const SIGN = ['identity', 'sign', '--tenant', 'acme', '--sub', 'reader']
 
   test.each([
-    ['', [], 'a command is missing', 'Commands: tenant create, '],
+    ['', [], 'a command is missing', 'Commands: tenant, admin, '],
     ['an unknown command', ['tenant', 'destroy'], 'there is no command tenant destroy', 'Commands: tenant create, '],
-    ['help of one', ['help', 'toString'], 'there is no command toString', 'Commands: tenant create, '],
+    ['help of one', ['help', 'toString'], 'there is no command toString', 'Commands: tenant, admin, '],
     ['a missing option', ['tenant', 'create'], '--slug is required', 'tenant create --slug <slug> '],
     ['a missing value', ['key', 'list', '--tenant'], '--tenant needs a value', 'key list --tenant <slug>'],
     ['an option as a value', ['key', 'revoke', '--tenant', '--id', 'x'], '--tenant needs a value', 'key revoke '],

@@ -24,7 +24,8 @@ describe.skipIf(!isHere)(`a Redis that answers with errors${SKIPPED}`, () => {
 
   beforeAll(async () => {
     redis = await startRedis(['--busy-reply-threshold', '100'])
-    service = await startProcesses({ api: 2, worker: 1, env: { REDIS_URL: redis.url, REDIS_PREFIX: 'errors:' } })
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: 'errors:', LOG_LEVEL: 'info' }
+    service = await startProcesses({ api: 2, worker: 1, env })
   })
   afterAll(async () => {
     await service?.close()
@@ -38,6 +39,8 @@ describe.skipIf(!isHere)(`a Redis that answers with errors${SKIPPED}`, () => {
     const url = (base: string) => `${base}/api/v1/stream/${discussionId}?lastEventId=0`
     streams = await Promise.all(service.apis.map((api) => listen(url(api.url), { 'x-api-key': service.apiKey })))
     await vi.waitFor(() => expectBus('up'), WAIT)
+    // A worker has no page that says so.
+    await vi.waitFor(() => expect(said('Redis is back')).toEqual(outages()), WAIT)
   })
   afterEach(() => streams.forEach((stream) => stream.close()))
 
@@ -68,8 +71,10 @@ describe.skipIf(!isHere)(`a Redis that answers with errors${SKIPPED}`, () => {
     for (const { received } of streams) expect(received.map(({ id }) => id)).toEqual(ids)
   }
 
+  const said = (text: string): number[] => all().map(({ run }) => run.stderr.split(text).length - 1)
+
   /** How often each process has said that Redis is away. */
-  const outages = (): number[] => all().map(({ run }) => run.stderr.split('Redis is not available').length - 1)
+  const outages = (): number[] => said('Redis is not available')
 
   /** Connections end, and are opened while Redis answers with errors. */
   const cut = async (): Promise<void> => {
@@ -115,15 +120,18 @@ describe.skipIf(!isHere)(`a Redis that answers with errors${SKIPPED}`, () => {
     await vi.waitFor(expectAll, SOON)
     const before = outages()
     await harm()
-    await post(4)
-    await vi.waitFor(expectAll, SOON)
-    await vi.waitFor(() => expectBus('down'), WAIT)
-    // At the next heartbeat at the latest.
-    await vi.waitFor(
-      () => expect(outages().map((count, n) => count - (before[n] ?? 0))).toEqual(all().map(() => 1)),
-      WAIT,
-    )
-    await mend()
+    try {
+      await post(4)
+      await vi.waitFor(expectAll, SOON)
+      await vi.waitFor(() => expectBus('down'), WAIT)
+      // At the next heartbeat at the latest.
+      await vi.waitFor(
+        () => expect(outages().map((count, n) => count - (before[n] ?? 0))).toEqual(all().map(() => 1)),
+        WAIT,
+      )
+    } finally {
+      await mend()
+    }
     await vi.waitFor(() => expectBus('up'), SOON)
     await post(4)
     await vi.waitFor(expectAll, SOON)

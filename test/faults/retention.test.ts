@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { startChores } from '../../src/worker/chores.ts'
-import { openOutbound, type Outbound } from '../../src/worker/outbound.ts'
+import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { tlsOptions } from '../../src/api/http/server.ts'
 import { misspellings, readSettings, SettingsError } from '../../src/core/settings/settings.ts'
-import { openOutbound } from '../../src/worker/outbound.ts'
+import { openOutbound } from '../../src/outbound/outbound.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
 import { freePort } from '../harness/ports.ts'

@@ -25,7 +25,9 @@ import { first, type Processes, startProcesses } from '../harness/processes.ts'
 const QUERY = `subscription Events($discussionId: ID!, $lastEventId: String) {
   discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq }
 }`
-const LONG = 120_000
+const LONG = 180_000
+/** The longest that our client waits before it tries again, and time for what it has missed. */
+const LATE_MS = 45_000
 const RESTARTS = 2
 
 type Data = { discussionEvents: { seq: number } }
@@ -237,12 +239,12 @@ const CLIENTS: readonly [string, (place: Place) => Follower][] = [
   ['Relay with our network', followByOwnRelay],
 ]
 
-describe('while each api is stopped and started in turn', () => {
+describe('while each of three apis is stopped and started in turn', () => {
   let service: Processes
   let balancers: Balancer[] = []
 
   beforeAll(async () => {
-    service = await startProcesses({ api: 2, worker: 0, env: { DRAIN_SECONDS: '1' } })
+    service = await startProcesses({ api: 3, worker: 0, env: { DRAIN_SECONDS: '1' } })
     const urls = service.apis.map(({ url }) => url)
     if (!onServer) return
     balancers = await Promise.all([
@@ -307,7 +309,7 @@ describe('while each api is stopped and started in turn', () => {
         () => {
           for (const { name, ends, seqs } of followers) expect([name, ends, seqs]).toEqual([name, [], all])
         },
-        { timeout: 15_000 },
+        { timeout: LATE_MS },
       )
     } finally {
       isOver = true

@@ -272,14 +272,20 @@ describe('an export', { timeout: LONG }, () => {
     ['SIGTERM', 143],
   ] as const)('that %s stops leaves what was there, and no part of its file', async (signal, status) => {
     const file = join(folder, 'stopped.jsonl')
-    writeFileSync(file, 'old')
-    const child = spawn(process.execPath, [CLI, 'export', '--tenant', 'large', file], { env: environment() })
-    let stderr = ''
-    child.stderr.on('data', (chunk) => (stderr += String(chunk)))
-    const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
-    while (parts().length === 0 && child.exitCode === null) await setTimeout(5)
-    child.kill(signal)
-    expect([await ended, stderr]).toEqual([status, 'stopped: the export was not written\n'])
+    const stop = async (): Promise<[number | null, string]> => {
+      writeFileSync(file, 'old')
+      const child = spawn(process.execPath, [CLI, 'export', '--tenant', 'large', file], { env: environment() })
+      let stderr = ''
+      child.stderr.on('data', (chunk) => (stderr += String(chunk)))
+      const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+      while (parts().length === 0 && child.exitCode === null) await setTimeout(5)
+      child.kill(signal)
+      return [await ended, stderr]
+    }
+    let [code, stderr] = await stop()
+    // On a busy machine an export may be over before the signal comes.
+    for (let n = 0; n < 5 && code === 0; n++) [code, stderr] = await stop()
+    expect([code, stderr]).toEqual([status, 'stopped: the export was not written\n'])
     expect(parts()).toEqual([])
     expect(readFileSync(file, 'utf8')).toBe('old')
   })

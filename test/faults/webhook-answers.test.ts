@@ -3,7 +3,7 @@ import { gzipSync, brotliCompressSync, deflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { openOutbound, type Outbound } from '../../src/worker/outbound.ts'
+import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
 import { effort } from '../harness/effort.ts'
 import { type RawAnswer, type RawReceiver, startRawReceiver } from '../harness/raw-receiver.ts'
 

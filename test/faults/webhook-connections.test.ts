@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 
 import { expect, test } from 'vitest'
 
-import { openOutbound } from '../../src/worker/outbound.ts'
+import { openOutbound } from '../../src/outbound/outbound.ts'
 
 // Stops taking connections until it is told to go on: once its queue is full, the kernel drops the
 // packets of further ones, and sends them again after 1 s.

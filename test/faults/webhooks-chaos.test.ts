@@ -86,7 +86,7 @@ describe.skipIf(!canRun)(`workers, Redis and database connections killed at rand
       if (request.headers['x-service-event'] === 'verification') return undefined
       const entry = seenOf(request)
       seen.push(entry)
-      response.on('close', () => (entry.ended = performance.now()))
+      response.on('close', () => (entry.ended = Math.min(entry.ended, performance.now())))
       setTimeout(() => answer(response, entry, judge()), delayMs())
       return true
     })
@@ -97,6 +97,8 @@ describe.skipIf(!canRun)(`workers, Redis and database connections killed at rand
     // Nobody waits for it any more.
     if (response.destroyed) return
     entry.status = status
+    // The next attempt may begin before a busy test hears of the end of this one.
+    entry.ended = performance.now()
     if (status === null) response.destroy()
     else reply(response, status)
   }

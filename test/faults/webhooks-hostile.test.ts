@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 
 import { startDeliveries } from '../../src/worker/deliveries.ts'
 import { startHandshakes } from '../../src/worker/handshakes.ts'
-import { openOutbound } from '../../src/worker/outbound.ts'
+import { openOutbound } from '../../src/outbound/outbound.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'

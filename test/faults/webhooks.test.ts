@@ -6,7 +6,7 @@ import { type Busy, endpointKey, leaseDeliveries } from '../../src/worker/statem
 import { lockForReplay } from '../../src/domains/webhooks/sending/sending-sql.ts'
 import { startDeliveries } from '../../src/worker/deliveries.ts'
 import { startHandshakes } from '../../src/worker/handshakes.ts'
-import { openOutbound, type Outbound } from '../../src/worker/outbound.ts'
+import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
 import type { Task } from '../../src/worker/tasks.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { hang, type Receiver, reply, startReceiver } from '../harness/receiver.ts'

@@ -145,6 +145,9 @@ export const assertionVectors = (): AssertionVector[] => [
   valid('null-claims', 'An optional claim that is null counts as absent.', {
     claims: { ...CLAIMS, name: null, bodySha256: null },
   }),
+  valid('unknown-badges', 'Ids of badges that the settings do not have are ignored.', {
+    claims: { ...CLAIMS, badges: ['nobody-has-this', '', '__proto__', 'x'.repeat(1000)] },
+  }),
   valid('aud-list-of-one', 'aud may be a list of exactly one.', { claims: { ...CLAIMS, aud: ['demo'] } }),
   valid('unknown-claim', 'A claim that the service does not know is ignored.', {
     claims: { ...CLAIMS, role: 'editor' },
@@ -202,6 +205,9 @@ export const assertionVectors = (): AssertionVector[] => [
   invalid('avatar-over-http', 'avatarUrl is an https URL.', {
     claims: { ...CLAIMS, avatarUrl: 'http://www.example.com/a.png' },
   }),
+  invalid('badges-as-a-text', 'badges is a list.', { claims: { ...CLAIMS, badges: 'staff' } }),
+  invalid('badges-as-an-object', 'badges is a list.', { claims: { ...CLAIMS, badges: { 0: 'staff', length: 1 } } }),
+  invalid('badge-as-an-object', 'badges has texts.', { claims: { ...CLAIMS, badges: ['staff', { id: 'staff' }] } }),
   invalid('another-body', 'bodySha256 is that of another body.', {
     claims: { ...CLAIMS, bodySha256: bodySha256(BODY) },
     body: '{"body":"Hello!"}',

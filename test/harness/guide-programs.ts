@@ -48,6 +48,8 @@ app.use((request, _response, next) => {
 })`,
     after: LISTEN,
   },
+  // The sites of examples/server-rendered do the same, and are run.
+  'backend:2': null,
   // Clients of GraphQL in a page. The compiler checks them, also those with a framework.
   'graphql/README:1': {
     before: `${EXPRESS}\n${BACKEND}\nconst articles = new Map([['article-1', {}]])`,
@@ -76,7 +78,10 @@ app.use((request, _response, next) => {
   'graphql/relay:4': null,
   'graphql/relay:5': null,
   'graphql/relay:6': null,
+  // test/contract/codegen runs them.
   'graphql/codegen:1': null,
+  'graphql/codegen:2': null,
+  'graphql/codegen:3': null,
   'stream:1': { before: `${EXPRESS}\nconst { BASE } = process.env`, after: LISTEN },
   'stream:2': { before: PAGE, after: '' },
   'stream:3': {
@@ -121,11 +126,12 @@ declare global {
   const app: Express
   const fastify: FastifyInstance
   const express: typeof import('express')
-  const articles: Map<string, { title: string }>
+  const articles: Map<string, { id: string; title: string; url: string; author: string; date: string }>
   const BASE: string
   const KEY: string
   const ID: string
-  const engagement: Backend
+  const engagement: Backend<import('express').Request>
+  function pageOf(article: object, thread: { html: string; head: string }): string
   const secrets: string[]
   const streamUrl: string
   const page: { id: string; lastEventId?: string }
@@ -167,6 +173,18 @@ declare module '@rolldown/plugin-babel' {
 }
 declare module 'expo/fetch' {
   export const fetch: typeof globalThis.fetch
+}
+declare module '@graphql-codegen/cli' {
+  export type CodegenConfig = object
+}
+declare module '@graphql-codegen/client-preset' {
+  export const addTypenameSelectionDocumentTransform: object
+}
+declare module '@urql/exchange-persisted' {
+  export function persistedExchange(options: object): import('@urql/core').Exchange
+}
+declare module '*/run' {
+  export function idOf(document: object): string
 }
 declare module '@apollo/persisted-query-lists' {
   import type { DocumentNode } from 'graphql'

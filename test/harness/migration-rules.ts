@@ -14,6 +14,8 @@ interface Schema {
 /** One migration, as its statements are read. */
 interface Script extends Schema {
   isContract: boolean
+  /** Whether it copies a few rows, and does nothing else: it holds no lock that others wait for. */
+  isOfFewRows: boolean
   made: Set<string>
   locked: Set<string>
   refuse(reason: string): void
@@ -59,10 +61,13 @@ async function examine(text: string, isContract: boolean, schema: Schema, refuse
   const script: Script = {
     ...schema,
     isContract,
+    isOfFewRows: text.startsWith('-- few rows\n'),
     made: new Set(),
     locked: new Set(),
     refuse,
   }
+  if (script.isOfFewRows && statements.some((statement) => !('InsertStmt' in statement)))
+    refuse('`-- few rows` is for INSERT alone')
   const isConcurrent = statements.some(runsConcurrently)
   if (isConcurrent !== text.startsWith('-- concurrently\n'))
     refuse('CONCURRENTLY and a first line `-- concurrently` go together')
@@ -120,8 +125,8 @@ function examineStatement(statement: Node, script: Script): void {
     if (!isNew(table)) locked.add(table)
   } else if ('InsertStmt' in statement) {
     const select = statement.InsertStmt.selectStmt
-    if (select !== undefined && 'SelectStmt' in select && select.SelectStmt.valuesLists === undefined)
-      refuse('INSERT … SELECT reads tables while locks are held: use a backfill.sql')
+    const isCopy = select !== undefined && 'SelectStmt' in select && select.SelectStmt.valuesLists === undefined
+    if (isCopy && !script.isOfFewRows) refuse('INSERT … SELECT reads tables while locks are held: use a backfill.sql')
   } else if ('UpdateStmt' in statement || 'DeleteStmt' in statement) {
     refuse('UPDATE and DELETE belong into a backfill.sql')
   } else if ('DropStmt' in statement) {

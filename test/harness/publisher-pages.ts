@@ -65,9 +65,9 @@ export function indexPage(visit: Visit): string {
 }
 
 /** The query sets attributes of the widget, so that a test can have the page that it needs. */
-export function articlePage(slug: string, visit: Visit): string {
+export function articlePage(slug: string, visit: Visit, rendered?: { html: string; head: string }): string {
   const { title, lead, text, lang = 'en' } = ARTICLES[slug] ?? { title: 'An article', lead: slug, text: [] }
-  const attributes = ['sort', 'theme', 'page-size', 'loading', 'backend', 'sign-in'].flatMap((name) => {
+  const attributes = ['sort', 'theme', 'page-size', 'more', 'loading', 'backend', 'sign-in'].flatMap((name) => {
     const value = visit.query.get(name)
     return value === null ? [] : [` ${name}="${escape(value)}"`]
   })
@@ -87,11 +87,12 @@ export function articlePage(slug: string, visit: Visit): string {
       <p class="count"><engagement-count discussion="${slug}"></engagement-count></p>
       ${text.map((paragraph) => `<p>${paragraph}</p>`).join('')}
     </article>
-    ${thread}`,
+    ${rendered?.html ?? thread}`,
+    rendered?.head,
   )
 }
 
-function page(title: string, lang: string, visit: Visit, content: string): string {
+function page(title: string, lang: string, visit: Visit, content: string, head = ''): string {
   const theme = /^(dark|light)$/.exec(visit.query.get('page') ?? '')?.[0] ?? 'auto'
   return `<!doctype html>
 <html lang="${escape(lang)}" dir="${lang.startsWith('ar') ? 'rtl' : 'ltr'}" class="${theme}">
@@ -103,6 +104,7 @@ function page(title: string, lang: string, visit: Visit, content: string): strin
     <link rel="stylesheet" href="/style.css">
     <script type="module" src="${visit.serviceUrl}/widget.js"></script>
     <script type="module" src="/site.js"></script>
+    ${head}
   </head>
   <body>
     <header class="site">

@@ -1,6 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 
-import { createBackend, nodeHandler, type SignedInReader } from '../../src/clients/backend/backend.ts'
+import {
+  createBackend,
+  nodeHandler,
+  type RenderedThread,
+  type SignedInReader,
+} from '../../src/clients/backend/backend.ts'
 import { open, shut } from './backends.ts'
 import { articlePage, ARTICLES, indexPage, SCRIPT, STYLE } from './publisher-pages.ts'
 
@@ -29,13 +35,13 @@ export const READERS: Readonly<Record<string, SignedInReader>> = {
   bob: { id: 'bob', name: 'Bob Lindqvist' },
 }
 
-/** What a publisher who means it sets: nothing inline, nothing of a third party. */
-const policyFor = (serviceUrl: string): string =>
+/** What a publisher who means it sets: nothing inline without a nonce, nothing of a third party. */
+const policyFor = (serviceUrl: string, nonce: string): string =>
   [
     "default-src 'none'",
     `script-src 'self' ${serviceUrl}`,
     `connect-src 'self' ${serviceUrl}`,
-    "style-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' https:",
     "base-uri 'none'",
     "form-action 'self'",
@@ -61,18 +67,37 @@ export async function startPublisher(options: PublisherOptions): Promise<Publish
     },
     onError: () => undefined,
   })
+  const render: Render = (slug, query, request, nonce) =>
+    backend.renderThread({
+      externalId: slug,
+      // As a page would be drawn that is cached for all readers.
+      request: query.get('render') === 'cached' ? undefined : request,
+      page: { title: ARTICLES[slug]?.title, url: `http://${request.headers.host}/articles/${slug}` },
+      cursor: query.get('comments'),
+      hrefOf: (cursor) => `?render=1&page-size=${query.get('page-size')}&comments=${encodeURIComponent(cursor)}`,
+      pageSize: Number(query.get('page-size') ?? 20),
+      nonce,
+    })
   const serve = nodeHandler(backend)
   const server = createServer((request, response) => {
-    serve(request, response, () => answer(serviceUrl, request, response))
+    serve(request, response, () => void answer(serviceUrl, request, response, render))
   })
   return { url: await open(server), close: () => shut(server) }
 }
 
-function answer(serviceUrl: string, request: IncomingMessage, response: ServerResponse): void {
+type Render = (slug: string, query: URLSearchParams, request: IncomingMessage, nonce: string) => Promise<RenderedThread>
+
+async function answer(
+  serviceUrl: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  render: Render,
+): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://site')
+  const nonce = randomUUID()
   const send = (type: string, text: string): void => {
     response.setHeader('content-type', `${type}; charset=utf-8`)
-    response.setHeader('content-security-policy', policyFor(serviceUrl))
+    response.setHeader('content-security-policy', policyFor(serviceUrl, nonce))
     response.end(text)
   }
   const visit = { serviceUrl, reader: readerNameOf(request), path: request.url ?? '/', query: searchParams }
@@ -81,7 +106,10 @@ function answer(serviceUrl: string, request: IncomingMessage, response: ServerRe
   if (pathname === '/') return send('text/html', indexPage(visit))
   if (pathname === '/sign-in') return signIn(searchParams, response)
   const article = /^\/articles\/([\w-]+)$/.exec(pathname)?.[1]
-  if (article !== undefined) return send('text/html', articlePage(article, visit))
+  if (article !== undefined) {
+    const rendered = searchParams.has('render') ? await render(article, searchParams, request, nonce) : undefined
+    return send('text/html', articlePage(article, visit, rendered))
+  }
   response.writeHead(404).end()
 }
 

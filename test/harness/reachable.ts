@@ -38,8 +38,9 @@ export const byRest =
     return json as CommentPage
   }
 
-const FIELDS = `id discussionId parentId depth author { id externalId name avatarUrl profileUrl } body bodyHtml status
-  pinnedAt editedAt deletedAt revision replyCount reactionCounts viewerReaction
+const FIELDS = `id discussionId parentId depth author { id externalId name avatarUrl profileUrl badges } body bodyHtml status
+  pinnedAt editedAt deletedAt revision replyCount reactionCounts viewerReaction authorMuted
+  decision { action reason message automated at }
   reactionGroups { type count viewerHasReacted } createdAt`
 const CONNECTION = `edges { node { ${FIELDS} } } pageInfo { hasNextPage endCursor }`
 const ROOTS = `query ($id: ID!, $after: String, $sort: CommentSort) {

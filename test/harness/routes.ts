@@ -1,6 +1,7 @@
 import {
   getNamedType,
   type GraphQLInputType,
+  GraphQLNonNull,
   isInputObjectType,
   isListType,
   isNonNullType,
@@ -11,7 +12,7 @@ import {
 
 import type { Access } from '../../src/core/context.ts'
 import { schema } from '../../src/api/execution/schema.ts'
-import { accessOfRoute } from '../../src/api/rest/handler.ts'
+import { accessOfRoute, choicesIn, operationOf } from '../../src/api/rest/handler.ts'
 import { variableTypes } from '../../src/api/execution/input.ts'
 import type { Route } from '../../src/graphql/route.ts'
 import { ROUTES } from '../../src/api/rest/routes.ts'
@@ -35,12 +36,17 @@ export interface DescribedRoute {
   title: string
   route: Route
   access: Access
+  /** Whether it takes no API key, but a member's token. */
+  needsToken: boolean
   /** The root field of GraphQL that it stands for. */
   field: string
   slots: readonly Slot[]
   /** Whether it is a list with `limit` and `cursor`. */
   isPaged: boolean
 }
+
+/** Fields of a capability that need a person. */
+const OF_PERSONS: ReadonlySet<string> = new Set(['claimComments', 'releaseClaims'])
 
 /** Every REST route as the tests that are made from the table see it. */
 export const DESCRIBED_ROUTES: readonly DescribedRoute[] = ROUTES.map((route) => {
@@ -51,10 +57,12 @@ export const DESCRIBED_ROUTES: readonly DescribedRoute[] = ROUTES.map((route) =>
   if (operation === undefined || root?.kind !== Kind.FIELD) throw new Error(`${route.path} has no operation`)
   const types = variableTypes(schema, operation.variableDefinitions ?? [])
   const isPaged = types.has('first') && types.has('after')
+  const access = accessOfRoute(schema, route)
   return {
     title: `${route.method} ${route.path}`,
     route,
-    access: accessOfRoute(schema, route),
+    access,
+    needsToken: access === 'admin' || access === 'member' || OF_PERSONS.has(root.name.value),
     field: root.name.value,
     slots: slotsOf(route, types),
     isPaged,
@@ -81,11 +89,30 @@ function fieldsOf(types: ReadonlyMap<string, GraphQLInputType>): Map<string, Gra
   const input = types.get('input')
   const type = input === undefined ? undefined : getNamedType(input)
   if (type === undefined || !isInputObjectType(type)) return new Map(types)
-  return new Map(Object.values(type.getFields()).map((field) => [field.name, field.type]))
+  return new Map(Object.values(type.getFields()).map(({ name, type: of }) => firstChoice(of) ?? [name, of]))
+}
+
+/** The first field of a required `@oneOf` input: REST has it in the body itself. */
+function firstChoice(type: GraphQLInputType): [string, GraphQLInputType] | undefined {
+  const choice = getNullableType(type)
+  if (!isNonNullType(type) || !isInputObjectType(choice) || !choice.isOneOf) return undefined
+  const [first] = Object.values(choice.getFields())
+  return first && [first.name, new GraphQLNonNull(getNullableType(first.type))]
 }
 
 function kindOf(type: GraphQLInputType): { isId: boolean; isList: boolean } {
   return { isId: getNamedType(type).name === 'ID', isList: isListType(getNullableType(type)) }
+}
+
+/** The fields of a body as the operation's input has them: a choice has a field of its own. */
+export function asInput({ route }: DescribedRoute, body: object): object {
+  const input = variableTypes(schema, operationOf(route).variableDefinitions ?? []).get('input')
+  const [choice] = input === undefined ? [] : choicesIn(input)
+  if (choice === undefined) return body
+  const isChosen = ([name]: [string, unknown]): boolean => name in choice.type.getFields()
+  const chosen = Object.entries(body).filter(isChosen)
+  const left = Object.entries(body).filter((entry) => !isChosen(entry))
+  return Object.fromEntries(chosen.length === 0 ? left : [...left, [choice.name, Object.fromEntries(chosen)]])
 }
 
 /** A request of a route, each slot filled by `fill`. */
@@ -110,6 +137,8 @@ export function requestOf(
 const SAMPLES: Readonly<Record<string, unknown>> = {
   body: 'A comment',
   type: 'like',
+  trust: 'hold',
+  badges: [],
   reason: 'spam',
   action: 'approve',
   externalId: 'shared-page',
@@ -118,12 +147,22 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   words: ['absent'],
   manifest: { sample: '{ __typename }' },
   label: 'A label',
+  text: 'A text',
   capabilities: [],
   url: 'https://127.0.0.1:9/hook',
-  email: 'admin@example.com',
+  email: 'somebody@example.com',
   password: 'not the password',
+  role: 'analyst',
+  code: '123456',
+  token: 'in_unknown',
+  tenant: 'demo',
+  current: 'not the password',
+  new: 'another password',
   eventType: 'comment_created',
   from: '2026-01-01T00:00:00.000Z',
+  source: 'jsonl',
+  fileName: 'items.jsonl',
+  bytes: 5,
 }
 
 /** A value for a slot that is no id. Throws for an unknown slot. */

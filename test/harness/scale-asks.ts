@@ -75,6 +75,7 @@ const create: Ask = (w) => {
     body_html: 'new',
     text_digest: 7,
     repeats: n === 0,
+    rejections: 10,
     approved_below: 10,
     flags: false,
     asks: false,
@@ -99,6 +100,7 @@ const ofDiscussion: Ask = (w) => [tenant(w), hot(w)]
 const ofReader: Ask = (w) => [tenant(w), heavy(w)]
 const ofReaders: Ask = (w) => [tenant(w), readers(w)]
 const ofTenant: Ask = (w) => [tenant(w)]
+const ofTwoReaders: Ask = (w) => [tenant(w), w.id('reader', 5), w.id('reader', 6)]
 const ofEndpoint: Ask = (w) => [tenant(w), w.id('endpoint', 3)]
 const ofImport: Ask = (w) => [tenant(w), w.id('import', 0)]
 const ofWaiting: Ask = (w) => [tenant(w), w.id('import', 1)]
@@ -125,6 +127,47 @@ const recent = (search: string | null): Ask => {
 }
 const queue: Ask = (w) => [tenant(w), FIRST_ID, PAGE]
 const queueOf: Ask = (w) => [...queue(w), hot(w)]
+/** A search without a match, so that it looks at all that it may. */
+const search = (words: string | null, filters: Filters = {}, candidates = 10_000): Ask => {
+  return (w) => [
+    tenant(w),
+    FIRST_ID,
+    LAST_ID,
+    words,
+    filters.status ?? null,
+    filters.isOfAuthor === true ? heavy(w) : null,
+    null,
+    'classifier',
+    null,
+    null,
+    filters.isUnreviewed === true,
+    candidates,
+    PAGE,
+  ]
+}
+interface Filters {
+  status?: string
+  isOfAuthor?: boolean
+  isUnreviewed?: boolean
+}
+/** For the busiest discussion first, without a match, so that it looks at all that it may. */
+const rankedQueue = (of: 'tenant' | 'discussion' | 'author', order: 'oldest' | 'newest', status?: string): Ask => {
+  return (w) => [
+    tenant(w),
+    ...(order === 'oldest' ? [FIRST_ID, LAST_ID] : [LAST_ID, FIRST_ID]),
+    1000,
+    of === 'discussion' ? hot(w) : null,
+    of === 'author' ? heavy(w) : null,
+    'classifier',
+    'busiest',
+    FIRST_ID,
+    LAST_ID,
+    null,
+    null,
+    PAGE,
+    ...(status === undefined ? [] : [status]),
+  ]
+}
 const audit = (action: string | null, actor: boolean): Ask => {
   return (w) => [tenant(w), LAST_ID, action, actor ? w.id('admin', 1) : null, null, null, null, PAGE]
 }
@@ -145,48 +188,48 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     ofComment,
   ),
   ...all(
-    `comments_by_ids lock_comments forget_comment_texts export_reports_received export_revisions import_comment_facts
+    `comments_by_ids lock_comments forget_comment_texts import_comment_facts
      lock_discussions_of_comments rehearse_comments remove_blank_comments tenant_export_revisions import_add_replies
      import_add_reports`,
     ofComments,
   ),
+  ...all('count_comments update_discussion mark_auto_closed', ofDiscussion),
+  ...all('discussion_by_id lock_discussion', (w) => [...ofDiscussion(w), false]),
   ...all(
-    `count_comments discussion_by_id lock_discussion update_discussion mark_auto_closed set_discussion_state stream_read_discussion_state`,
-    ofDiscussion,
-  ),
-  ...all(
-    `lock_reader reader_ban touch_erasure lock_reader_to_erase has_traces_of_reader export_notifications export_reactions
-     export_reports_made forget_reader_in_imports analytics_fold_reader
-     dissolve_reader_merges reader_of_client_token lock_reader_of_client_token end_client_tokens_of_reader`,
+    `lock_reader reader_ban lock_reader_to_erase has_traces_of_reader export_notifications
+     forget_reader_in_imports analytics_fold_reader
+     dissolve_reader_merges reader_of_client_token`,
     ofReader,
   ),
-  ...all('lock_merge_target touch_reader_merge begin_erasure', ofAlias),
-  ...all('lock_readers_to_merge tenant_export_former_readers forget_imported_readers', ofReaders),
+  ...all('move_mutes', ofTwoReaders),
+  ...all('lock_merge_target begin_erasure', ofAlias),
+  ...all('lock_readers_to_merge tenant_export_former_readers', ofReaders),
   ...all(
-    `analytics_lock analytics_try_lock count_profile_change find_key_set find_tenant
+    `analytics_lock analytics_try_lock find_key_set find_tenant
      import_try_lock lock_tenant tenant_export_count
      tenant_export_settings hasten_key_set live_identity_secrets`,
     ofTenant,
   ),
   ...all('lock_endpoint record_handshake release_handshake', ofEndpoint),
-  ...all('import_progress note_import_progress', ofImport),
+  ...all('import_progress', ofImport),
   ...all('forget_import_names import_takes_audit_entries finish_import', ofImport),
   ...all('waiting_import_path', ofWaiting),
   ...all(
-    `find_import_items lock_import_readers lock_imported_readers discussions_of_made_comments forget_imported_comments
+    `find_import_items lock_import_readers lock_imported_readers discussions_of_made_comments
      remove_imported_comments remove_imported_readers`,
     ofItems,
   ),
-  ...all('complete_export fail_export take_export', ofExport),
+  ...all('complete_export take_export', ofExport),
   ...all('doubled_reactions doubled_reports make_room_for_reactions make_room_for_reports', moved),
   ...all('move_reactions move_shadow_reactions move_reports drop_shadow_reactions', movedAway),
+  remove_comments_of_deleted: (w) => [tenant(w), heavy(w), 200],
   ...all('import_discussions_by_name', named),
-  ...all('import_readers_by_name rehearse_readers', called),
+  ...all('import_readers_by_name', called),
   ...all('release_leases', leases),
   ...all(
-    `clear_deleted_endpoints delete_expired_aliases delete_expired_classifier_secrets delete_expired_exports delete_expired_identity_secrets
+    `clear_deleted_endpoints delete_expired_aliases delete_expired_classifier_secrets delete_expired_identity_secrets
      delete_expired_webhook_secrets delete_old_analytics delete_old_audit_entries delete_old_client_tokens
-     delete_old_deliveries hold_deliveries
+     delete_old_deliveries delete_old_posted_texts hold_deliveries
      release_held`,
     batch,
   ),
@@ -199,7 +242,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     () => [],
   ),
   ...all(
-    `insert_audit_entry insert_test_delivery import_audit_entries keep_merged_name put_key_set import_readers
+    `insert_audit_entry import_audit_entries keep_merged_name put_key_set import_readers
      import_discussions`,
     ofTenant,
   ),
@@ -223,10 +266,34 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     _,
     many('{}'),
   ],
-  author_history: (w) => [tenant(w), heavy(w), null, 7, true, FIRST_ID, 100],
-  backfill_plan: () => [],
+  author_history: (w) => [tenant(w), heavy(w), null, 7, true, FIRST_ID, 100, 20],
+  count_posted_text: (w) => [tenant(w), 7, newId(), FIRST_ID, w.now],
+  take_posted_text_back: (w) => [tenant(w), 7, newId()],
+  plan_by_key: () => [],
   begin_reader_merge: (w) => [tenant(w), w.id('reader', 2), w.id('reader', 3)],
   comment_counts_of_readers: (w) => [tenant(w), readers(w), 1000],
+  ...Object.fromEntries(
+    (['newest', 'oldest'] as const).flatMap((order) => [
+      [`search_comments_terms_${order}`, search('point to make', {}, 1000)],
+      [`search_comments_all_${order}`, search(null, {}, 1000)],
+      [`search_comments_unreviewed_${order}`, search(null, { isUnreviewed: true }, 1000)],
+      [`search_comments_author_${order}`, search('point', { isOfAuthor: true }, 1000)],
+      [`search_comments_held_${order}`, search('point', { status: 'pending' }, 1000)],
+      [`search_comments_index_${order}`, search('this 77', {})],
+    ]),
+  ),
+  ...Object.fromEntries(
+    (['oldest', 'newest'] as const).flatMap((order) => [
+      ...(['tenant', 'discussion'] as const).flatMap((of) =>
+        ['pending', 'reported', 'rejected'].map((status): [string, Ask] => [
+          `rank_queue_${status}_of_${of}_${order}`,
+          rankedQueue(of, order),
+        ]),
+      ),
+      [`rank_queue_any_of_author_${order}`, rankedQueue('author', order, 'reported')] as [string, Ask],
+    ]),
+  ),
+  claim_comments: (w) => [tenant(w), comments(w), w.id('admin', 0)],
   comment_outcome: (w) => [tenant(w), hot(w), comment(w), 'reader-1', 10, w.now],
   comments_by_reader: (w) => [
     tenant(w),
@@ -243,14 +310,13 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   comments_of_reader: (w) => [tenant(w), heavy(w), PAGE],
   count_client_tokens: (w) => [tenant(w), w.now, 1000],
   count_client_tokens_of_reader: (w) => [tenant(w), heavy(w), w.now],
-  copy_delivery: (w) => [tenant(w), w.id('endpoint', 0), w.id('delivery', 0)],
+  copy_deliveries: (w) => [tenant(w), w.id('endpoint', 0), w.ids('delivery', 50)],
   count_held_deliveries: (w) => [tenant(w), w.ids('endpoint', 5, 5), 1000],
   count_queues: (w) => [tenant(w), 1000],
   count_streams: (w) => [tenant(w), discussions(w), w.id('process', 5), 5000],
   count_streams_of_tenant: (w) => [tenant(w), w.id('process', 5), 5000],
   delete_expired_idempotency_records: (w) => [w.now, BATCH],
   delete_old_events: () => [BATCH, [], []],
-  remove_inserted_readers: (w) => [tenant(w), [w.id('alias', w.readers)]],
   delete_waiting_items: (w) => [tenant(w), w.id('import', 1), w.ids('waiting', 50)],
   discussion_by_external_id: (w) => [tenant(w), 'page-1'],
   ...all('discussion_counts discussion_ids_by_external_id', (w) => [tenant(w), names('page', 100, w)]),
@@ -263,20 +329,16 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   discussions_to_close: (w) => [w.now, 10],
   events_naming_reader: (w) => [tenant(w), hot(w), 0, 20, heavy(w)],
   events_of_deliveries: (w) => [tenant(w), many(hot(w), 50), many(1)],
-  export_comments: (w) => [tenant(w), heavy(w), FIRST_ID, 100],
   extend_leases: (w) => [...leases(w), 30_000],
   fail_key_set: (w) => [tenant(w), 'https://example.com/jwks'],
   store_key_set: (w) => [tenant(w), 'https://example.com/jwks'],
-  find_admin: (w) => [tenant(w), w.id('admin', 0), w.id('admin', 0)],
+  find_sign_in: (w) => [tenant(w), w.id('signIn', 0)],
   find_idempotency_record: (w) => [tenant(w), _, w.now],
   find_client_token: (w) => [_, w.now],
   find_key_by_digest: () => [],
   find_node_types: (w) => [tenant(w), w.ids('audit', 50), ['Comment', 'Discussion', 'Reader', 'AuditEntry']],
   find_origin: () => ['https://example.com'],
   find_reader_called: (w) => [tenant(w), 'former-4'],
-  export_audit_entries: (w) => [tenant(w), [heavy(w)], 'reader'],
-  forget_delivery_answers: (w) => [tenant(w), w.ids('delivery', 50)],
-  forget_idempotency_bodies: (w) => [tenant(w), [heavy(w)]],
   forget_reader_in_audit_log: (w) => [tenant(w), heavy(w)],
   forget_stream_processes: (w) => [w.id('process', 0)],
   held_reactions_in_shadow: (w) => [tenant(w), comments(w), null, w.days(-1), LAST_ID, 21, true, heavy(w)],
@@ -298,8 +360,10 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     _,
     many(null),
   ],
+  import_notes: (w) => [tenant(w), many(1).map(() => newId()), readers(w), many(null)],
+  tenant_export_notes_by_comment_id: ofComments,
+  tenant_export_notes_by_reader_id: ofReaders,
   import_former_readers: (w) => [tenant(w), _, readers(w)],
-  ...all('import_known_audit_entries', (w) => [tenant(w), w.ids('audit', 50)]),
   import_reactions: (w) => [tenant(w), comments(w), readers(w)],
   import_shadow_reactions: (w) => [tenant(w), comments(w), readers(w)],
   import_reports: (w) => [tenant(w), comments(w), readers(w), many('spam')],
@@ -335,7 +399,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   queue_rejected_of_discussion: (w) => [tenant(w), LAST_ID, PAGE, hot(w)],
   ...all('reactions_of_reader shadow_reactions_of_reader reports_of_reader', (w) => [tenant(w), heavy(w), PAGE]),
   reader_ids_by_external_id: (w) => [tenant(w), [...many('former-4', 50), ...many('reader-4', 50)]],
-  readers_in_view: (w) => [tenant(w), [heavy(w), ...readers(w).slice(1)], null],
+  readers_in_view: (w) => [tenant(w), [heavy(w), ...readers(w).slice(1)], null, true],
   read_queue_states: (w) => [[tenant(w)], 1000],
   recall_deliveries: (w) => [tenant(w), w.ids('event', 50)],
   record_attempts: (w) => [many(tenant(w)), many(w.id('endpoint', 0)), w.ids('delivery', 50)],
@@ -345,6 +409,8 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   release_held_of_endpoint: (w) => [tenant(w), w.id('endpoint', 1), BATCH],
   remove_import: (w) => [tenant(w), w.id('import', 5)],
   ...all('replace_sealed_classifier_secrets replace_sealed_identity_secrets', (w) => [tenant(w), tenant(w), KID]),
+  replace_sealed_oidc_secrets: (w) => [tenant(w), tenant(w), 'engagement'],
+  replace_sealed_second_factors: (w) => [w.id('admin', 0), w.id('admin', 0), 'totp'],
   replace_sealed_webhook_headers: (w) => [tenant(w), w.id('endpoint', 0), 'x-kid'],
   replace_sealed_webhook_secrets: (w) => [tenant(w), w.id('endpoint', 0), KID],
   replay_events: (w) => [tenant(w), w.id('endpoint', 4), w.days(3), w.days(0), ['comment_created'], BATCH, 1],
@@ -353,8 +419,9 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   reports_of_comments: (w) => [tenant(w), [w.id('comment', 0), ...comments(w)], w.days(-1), LAST_ID, 21],
   rewrite_events: (w) => [tenant(w), hot(w), [1, 2], ['{}', '{}'], ['{}', '{}'], [false, false]],
   ...all('search_readers search_readers_near', (w) => [tenant(w), LAST_ID, null, 'needle', PAGE, null]),
+  timeline_of_reader: (w) => [tenant(w), heavy(w), Date.now(), 6, LAST_ID, LAST_ID, LAST_ID, PAGE],
   ...all(
-    'select_sealed_classifier_secrets select_sealed_identity_secrets select_sealed_webhook_headers select_sealed_webhook_secrets',
+    'select_sealed_classifier_secrets select_sealed_identity_secrets select_sealed_oidc_secrets select_sealed_second_factors select_sealed_webhook_headers select_sealed_webhook_secrets',
     () => [FIRST_ID, FIRST_ID, '', ['00000000'], 100],
   ),
   select_waiting_export: () => [FIRST_ID],
@@ -380,6 +447,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     100,
   ]),
   upsert_reader: (w) => [tenant(w), _, 'reader-1'],
+  decisions_for_author: (w) => [tenant(w), heavy(w), comments(w)],
   viewer_reactions: (w) => [tenant(w), many(1), readers(w), comments(w)],
   waiting_import_items_below: (w) => [...ofWaiting(w), w.ids('waiting', 20), 100],
   waiting_import_roots: (w) => [...ofWaiting(w), FIRST_ID, 100],
@@ -396,28 +464,27 @@ export const GROWS: Readonly<Record<string, string>> = {
   count_outcomes_by_key: ONCE,
   count_sealed_secrets: ONCE,
   dissolve_reader_merges: WHOLE,
-  export_audit_entries: WHOLE,
   export_notifications: WHOLE,
-  export_reactions: WHOLE,
-  export_reports_made: WHOLE,
-  export_reports_received: WHOLE,
   finish_import: ONCE,
   analytics_fold_reader: WHOLE,
+  rank_queue_reported_of_discussion_newest: "looks through the tenant's queue for those of one discussion",
+  rank_queue_reported_of_discussion_oldest: "looks through the tenant's queue for those of one discussion",
   forget_comment_texts: 'reads all reports of its comments: each may have a note',
-  forget_idempotency_bodies: WHOLE,
   forget_import_names: ONCE,
-  forget_imported_readers: ONCE,
   import_count_down: ONCE,
   import_takes_audit_entries: ONCE,
   made_import_items: ONCE,
-  rehearse_readers: ONCE,
   remove_import: ONCE,
   remove_imported_readers: ONCE,
   replay_events: 'reads the events of the span that is asked for',
+  search_comments_index_newest: 'reads what the index has of the words: at most 10 000 comments',
+  search_comments_index_oldest: 'reads what the index has of the words: at most 10 000 comments',
   search_readers: 'runs only where the newest 2 000 readers have no full page of matches',
   survey_backlogs: 'counts each backlog up to BACKLOG_LIMIT',
   tenant_export_count: 'is the first statement of an export, which reads everything',
   tenant_export_former_readers: WHOLE,
+  tenant_export_notes_by_comment_id: WHOLE,
+  tenant_export_notes_by_reader_id: WHOLE,
   tenant_export_reactions: 'reads the index entries of one comment again for each page of its reactions',
   waiting_import_roots: ONCE,
 }
@@ -433,6 +500,8 @@ const VALUES: Readonly<Record<string, (w: World) => unknown>> = {
   integer: () => 1,
   json: () => '{}',
   jsonb: () => '{}',
+  moderation_mode: () => 'pre',
+  reader_trust: () => 'hold',
   text: () => `a-${newId()}`,
   'timestamp with time zone': (w) => w.now,
   uuid: () => newId(),

@@ -35,8 +35,12 @@ const KINDS = {
   export: 13,
   process: 14,
   waiting: 15,
+  upload: 20,
   alias: 16,
   token: 17,
+  signIn: 18,
+  note: 19,
+  notification: 20,
 } as const
 
 type Kind = keyof typeof KINDS
@@ -130,7 +134,13 @@ const fills = (w: World): string[] => {
   const e = (n: number): string => `'${w.id('endpoint', n)}'::uuid`
   return [
     `INSERT INTO tenants (id, slug, settings) VALUES (${t}, 'large', '${JSON.stringify(w.settings)}'), (${other}, 'other', '{}')`,
-    `INSERT INTO admins (tenant_id, id, email, password_hash) SELECT ${t}, ${i('admin', 'n')}, n || '@example.com', 'x' FROM ${rows(3)}`,
+    `INSERT INTO accounts (id, email, password_hash) SELECT ${i('admin', 'n')}, n || '@example.com', 'x' FROM ${rows(3)}`,
+    `INSERT INTO members (tenant_id, id, email, role, account_id)
+     SELECT ${t}, ${i('admin', 'n')}, n || '@example.com', 'owner', ${i('admin', 'n')} FROM ${rows(3)}`,
+    `INSERT INTO second_factors (account_id, kind, sealed, confirmed_at)
+     SELECT ${i('admin', 'n')}, 'totp', '\\x00000000', now() FROM ${rows(2)}`,
+    `INSERT INTO sign_ins (tenant_id, id, member_id, expires_at)
+     SELECT ${t}, ${i('signIn', 'n')}, ${i('admin', 'n % 3')}, '2100-01-01' FROM ${rows(30)}`,
     `INSERT INTO api_keys (tenant_id, id, label, prefix, digest, capabilities)
      SELECT ${t}, ${i('key', 'n')}, 'key', 'ek_00000000', sha256(n::text::bytea), '{}' FROM ${rows(20)}`,
     ...['identity_secrets', 'classifier_secrets'].map(
@@ -175,6 +185,18 @@ const fills = (w: World): string[] => {
     `INSERT INTO reports (tenant_id, comment_id, reader_id, reason, created_at)
      SELECT ${t}, ${i('comment', 'n')}, ${i('reader', w.few ? `n * 3 % ${R}` : '0', R)}, 'spam', pg_temp.w(n, ${N}) FROM ${rows(N)} WHERE ${some('n', N, 5)}
      UNION ALL SELECT ${t}, ${i('comment', '0')}, ${i('reader', 'n', R)}, 'spam', now() FROM ${rows(R)} WHERE ${w.few ? `n < ${FEW}` : 'n % 2 = 0'}`,
+    `INSERT INTO notes (tenant_id, id, reader_id, comment_id, text, actor_kind, actor_id)
+     SELECT ${t}, ${i('note', 'n')}, CASE WHEN n % 2 = 0 THEN ${i('reader', w.few ? 'n' : '0', R)} END,
+       CASE WHEN n % 2 = 1 THEN ${i('comment', w.few ? 'n' : '0')} END, 'A note', 'admin', ${i('admin', '0')}
+     FROM ${rows(N / 20)}`,
+    `INSERT INTO reader_mutes (tenant_id, id, reader_id, muted_id)
+     SELECT ${t}, gen_random_uuid(), ${i('reader', 'n', R)}, ${i('reader', w.few ? `n + 1` : '0', R)} FROM ${rows(R)} WHERE n > 10
+     UNION ALL SELECT ${t}, gen_random_uuid(), ${i('reader', '0')}, ${i('reader', 'n', R)} FROM ${rows(R)} WHERE n BETWEEN 1 AND ${w.few ? FEW : 1000}`,
+    `INSERT INTO notifications (tenant_id, id, reader_id, kind, comment_id, created_at, read_at)
+     SELECT ${t}, ${i('notification', 'n')}, ${i('reader', w.few ? `n * 3 % ${R}` : `CASE WHEN n < 1000 THEN 0 ELSE n % ${R} END`, R)}, 'reply',
+       ${i('comment', 'n')}, now(), CASE WHEN n % 2 = 0 THEN now() END FROM ${rows(N)}`,
+    `INSERT INTO notification_opt_outs (tenant_id, reader_id, kind)
+     SELECT ${t}, ${i('reader', 'n', R)}, 'decision' FROM ${rows(R)} WHERE n % 10 = 3`,
     `INSERT INTO classifier_requests (tenant_id, comment_id, revision, due_at)
      SELECT ${t}, ${i('comment', 'n')}, 1, now() - interval '1 minute' FROM ${rows(N)} WHERE ${some('n', N, 2)}`,
     `INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data)
@@ -191,13 +213,14 @@ const fills = (w: World): string[] => {
        (${t}, ${e(4)}, 'https://example.com/4', '{comment_created}', 'verified', NULL, NULL, NULL)`,
     `INSERT INTO webhook_secrets (tenant_id, endpoint_id, kid, sealed) SELECT ${t}, id, '${KID}', '\\x00000000' FROM webhook_endpoints`,
     `INSERT INTO deleted_endpoints (tenant_id, endpoint_id) VALUES (${t}, ${e(9)})`,
-    `INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, status, next_attempt_at, created_at, attempt_count, delivered_at)
+    `INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, status, next_attempt_at, created_at, attempt_count, delivered_at, comment_id, last_answer)
      SELECT ${t}, ${i('delivery', 'n')}, CASE WHEN ${some('n', N, 5)} THEN ${e(1)} WHEN ${some('n', N, 6)} THEN ${e(9)}
          WHEN ${some('n', N, 7)} THEN ${e(4)} ELSE ${e(0)} END,
        ${i('event', 'n')}, 'comment_created', v.discussion_id, v.seq,
        (CASE WHEN ${some('n', N, 2)} THEN 'pending' WHEN ${some('n', N, 3)} THEN 'failed' WHEN ${some('n', N, 5)} THEN 'held' ELSE 'delivered' END)::delivery_status,
        now() - interval '1 minute', pg_temp.w(n, ${N}), 1,
-       CASE WHEN ${some('n', N, 2)} OR ${some('n', N, 3)} OR ${some('n', N, 5)} THEN NULL ELSE pg_temp.w(n, ${N}) END
+       CASE WHEN ${some('n', N, 2)} OR ${some('n', N, 3)} OR ${some('n', N, 5)} THEN NULL ELSE pg_temp.w(n, ${N}) END,
+       ${i('comment', w.few ? 'n' : `n % 10`)}, CASE WHEN ${some('n', N, 3)} THEN 5 ELSE 2 END
      FROM ${rows(N)} JOIN events v ON v.id = ${i('event', 'n')}`,
     `INSERT INTO attempts (tenant_id, delivery_id, n, at, duration_ms, status_code, response_snippet)
      SELECT tenant_id, id, 1, created_at, 5, 200, 'ok' FROM deliveries`,
@@ -206,14 +229,24 @@ const fills = (w: World): string[] => {
        CASE WHEN ${some('n', N / 2, 3)} THEN 'api_key.create' ELSE 'comment.approve' END, 'reader',
        ${w.few ? i('reader', `n % ${R}`, R) : `CASE WHEN n % 10 = 1 THEN ${i('reader', '0', R)} ELSE ${i('reader', `n % ${R}`, R)} END`}::text,
        '{"status":"pending"}', '{"status":"approved"}', pg_temp.w(n, ${N / 2}) FROM ${rows(N / 2)}`,
+    `INSERT INTO comment_decisions (tenant_id, comment_id, id, actor_kind, actor_id, action, rule, section, wait_seconds, at)
+     SELECT ${t}, ${i('comment', 'n')}, ${i('comment', 'n')}, CASE WHEN n % 4 = 3 THEN 'system' ELSE 'admin' END, CASE WHEN n % 4 < 3 THEN ${i('admin', 'n % 3', 3)} END,
+       CASE n % 3 WHEN 0 THEN 'approve' ELSE 'reject' END, CASE n % 3 WHEN 1 THEN 'suspect_word' END, 'section-' || n % 20, n % 90 * 100, pg_temp.w(n, ${N}) FROM ${rows(N)}`,
     `INSERT INTO idempotency_records (tenant_id, key_digest, request_digest, status, body, mentions, expires_at)
      SELECT ${t}, sha256(('key' || n)::bytea), '\\x00', 201, '\\x00000000', ARRAY[${i('comment', 'n')}, ${i('reader', w.few ? `n % ${R}` : '0', R)}],
        now() + CASE WHEN ${some('n', N / 20, 3)} THEN -1 ELSE 1 END * interval '1 day' FROM ${rows(N / 20)}`,
     `INSERT INTO client_tokens (tenant_id, id, digest, minter_id, reader_id, expires_at)
      SELECT ${t}, ${i('token', 'n')}, sha256(('token' || n)::bytea), ${i('key', '0')}, CASE WHEN n % 2 = 0 THEN ${i('reader', `n % ${R}`, R)} END,
        now() + CASE WHEN ${some('n', N / 20, 3)} THEN -1 ELSE 1 END * interval '1 day' FROM ${rows(N / 20)}`,
+    `INSERT INTO posted_texts (tenant_id, text_digest, ids, expires_at)
+     SELECT ${t}, n, ARRAY(SELECT ${i('item', 'k')} FROM generate_series(0, 100) k),
+       now() + CASE WHEN ${some('n', N / 20, 3)} THEN -1 ELSE 1 END * interval '1 day' FROM ${rows(N / 20)}`,
     `INSERT INTO tenant_exports (tenant_id, id, bytes, completed_at, expires_at)
      SELECT ${t}, ${i('export', 'n')}, 1, now(), CASE n WHEN 0 THEN NULL ELSE now() + interval '1 day' END FROM ${rows(3)}`,
+    `INSERT INTO import_uploads (tenant_id, id, source, file_name, bytes, completed_at, rehearsed_at, started_at, ended_at, expires_at)
+     SELECT ${t}, ${i('upload', 'n')}, 'jsonl', 'file', 5, CASE WHEN n > 0 THEN now() END, CASE WHEN n > 1 THEN now() END,
+       CASE WHEN n > 2 THEN now() END, CASE WHEN n > 2 THEN now() END, now() + interval '1 day' FROM ${rows(4)}`,
+    `INSERT INTO import_upload_parts (tenant_id, upload_id, n, bytes) SELECT ${t}, ${i('upload', 'n')}, 0, '12345' FROM ${rows(4)}`,
     `INSERT INTO imports (tenant_id, id, source, file_name, started_at, finished_at)
      SELECT ${t}, ${i('import', 'n')}, 'jsonl', 'file', now(), now() FROM ${rows(2)}`,
     `INSERT INTO import_items (tenant_id, import_id, key, kind, item_id, made, touched)

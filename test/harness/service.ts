@@ -24,6 +24,7 @@ export const METRICS_TOKEN = 'a-token-of-the-tests'
 
 /** One tenant as its backend sees it. */
 export interface TestTenant extends FirstCredentials {
+  admin: { email: string; password: string }
   /** The header that vouches for a reader. */
   as(reader: string, claims?: Record<string, unknown>): Promise<Record<string, string>>
 }
@@ -41,6 +42,8 @@ export interface TestService extends TestTenant {
   peers(): ReadonlySet<number>
   /** Another tenant of the same service. */
   addTenant(slug: string): Promise<TestTenant>
+  /** As a stop begins: it still answers, and each answer ends its connection. */
+  retire(): void
   close(): Promise<void>
 }
 
@@ -139,6 +142,7 @@ export async function startService({
     peers: () => peers,
     addTenant: async (slug) =>
       testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example`, scryptN })),
+    retire: () => connections.retire(),
     close: async () => {
       const closed = server.close()
       await hubOf(app).close({ graceMs: 0 })
@@ -156,8 +160,15 @@ function refusedWith({ json }: TestResponse): number | null {
   return hasData || errors.length === 0 ? null : Math.max(...errors.map(({ extensions }) => extensions.status))
 }
 
+/** An admin whose account is new. */
+export const withPassword = ({ email, password }: FirstCredentials['admin']): TestTenant['admin'] => {
+  if (password === null) throw new Error(`${email} had an account already`)
+  return { email, password }
+}
+
 const testTenant = (credentials: FirstCredentials): TestTenant => ({
   ...credentials,
+  admin: withPassword(credentials.admin),
   as: async (reader, claims = {}) => ({
     'x-service-identity': await signIdentity(
       { tenant: credentials.tenant.slug, secret: credentials.identitySecret.secret },

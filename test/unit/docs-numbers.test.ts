@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { expect, test } from 'vitest'
@@ -50,7 +50,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
     ],
     ['makes it come back in {} s', seconds('live/streams/connection.ts', 'REFUSED_RETRY_MS')],
     ['waits for a token of the address ({} a second', environment.UNAUTHENTICATED_RATE_PER_SECOND],
-    ['as many again over {} minutes', constant('domains/tenants/login-limits.ts', 'WINDOW_SECONDS') / 60],
+    ['as many again over {} minutes', constant('domains/staff/login-limits.ts', 'WINDOW_SECONDS') / 60],
     [
       'must be there within {} s, the whole request within {} s',
       environment.HEADERS_TIMEOUT_SECONDS,
@@ -129,7 +129,7 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
   ['architecture.md', 'The pause is {} ms', constant('live/streams/pause.ts', 'MIN_MS')],
   ['architecture.md', 'Any statement waits at most {} ms', constant('core/sql.ts', 'LOCK_WAIT_MS')],
   ['architecture.md', 'in batches of {} at most', constant('transfer/import/read-batches.ts', 'BATCH_ITEMS')],
-  ['guides/console.md', 'A sign-in lasts {} h', constant('domains/tenants/admins.ts', 'TOKEN_HOURS')],
+  ['guides/members.md', 'works once, for {} h', constant('domains/staff/membership.ts', 'INVITATION_HOURS')],
   [
     'guides/moving.md',
     'more than {} characters as Markdown',
@@ -142,6 +142,12 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
     constant(DOCUMENT, 'MAX_DEPTH'),
     constant(DOCUMENT, 'MAX_ALIASES'),
     constant(DOCUMENT, 'MAX_DIRECTIVES'),
+  ],
+  [
+    LIMITS,
+    '{} spreads of fragments, and {} fields of one name',
+    constant(DOCUMENT, 'MAX_REPEATS'),
+    constant(DOCUMENT, 'MAX_REPEATS'),
   ],
   [LIMITS, 'asks for at most {} values', constant('api/execution/cost.ts', 'MAX_COST')],
   [LIMITS, 'asks for at most {} values with each event', constant('api/execution/cost.ts', 'MAX_EVENT_COST')],
@@ -205,4 +211,14 @@ test('some pages give the default of a setting behind its name', () => expect(na
 
 test.each(named)('%s: %s has the default %s', (_path, name, number) => {
   expect(inFigures(Number(new Map<string, unknown>(Object.entries(environment)).get(name)))).toBe(number)
+})
+
+test('there are no more statements by hand than the page says', () => {
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => readFileSync(join(ROOT, 'src', file), 'utf8'))
+  const calls = sources.flatMap((source) => source.match(/\bstatement\(/g) ?? [])
+  const [, most] =
+    /there are at most (\d+)/.exec(texts.get('docs/decisions/0009-prisma-serves-management.md') ?? '') ?? []
+  expect(calls.length).toBeLessThanOrEqual(Number(most))
 })

@@ -1,15 +1,21 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { encodePage, personalPage } from '../../src/api/http/pages/encoded-page.ts'
+import { encodePage, personalPage, type ViewersValues } from '../../src/api/http/pages/encoded-page.ts'
 
-const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constant('"viewerReaction":null'), fc.constant('\\"'))
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.constant('"viewerReaction":null'),
+  fc.constant('"authorMuted":null'),
+  fc.constant('\\"'),
+)
 const comment = fc.record({
   id: fc.uuid(),
   status: fc.constantFrom('approved', 'withheld'),
   body: text,
   reactionCounts: fc.dictionary(fc.string(), fc.nat()),
   viewerReaction: fc.constant(null),
+  authorMuted: fc.constant(null),
   createdAt: text,
 })
 const list = <T>(of: fc.Arbitrary<T>) => fc.record({ data: fc.array(of, { maxLength: 5 }), nextCursor: text })
@@ -24,25 +30,32 @@ interface Comments {
   data: readonly { id: string; replies?: Comments }[]
 }
 
-const withReactions = <T extends Comments>(body: T, held: ReadonlyMap<string, string>): T =>
+const withOwn = <T extends Comments>(body: T, own: ReadonlyMap<string, ViewersValues>): T =>
   JSON.parse(
     JSON.stringify(body, (_key, value: unknown) =>
       typeof value === 'object' && value !== null && 'viewerReaction' in value && 'id' in value
-        ? { ...value, viewerReaction: held.get(String(value.id)) ?? null }
+        ? { ...value, ...own.get(String(value.id)) }
         : value,
     ),
   ) as T
 
-test("a page with a reader's reactions has the same bytes as the JSON of that page", () => {
+test("a page with what is a reader's own has the same bytes as the JSON of that page", () => {
   fc.assert(
-    fc.property(page, fc.array(text, { minLength: 1 }), (body, types) => {
+    fc.property(page, fc.array(text, { minLength: 1 }), fc.nat(), (body, types, seed) => {
       const encoded = encodePage(body)
       expect(encoded.bytes.toString()).toBe(JSON.stringify(body))
       const ids = encoded.slots.map(({ commentId }) => commentId)
-      const held = new Map(ids.flatMap((id, n) => (n % 2 === 0 ? [[id, types[n % types.length] ?? '']] : [])))
+      const own = new Map(
+        ids.map((id, n): [string, ViewersValues] => {
+          const isOdd = (seed >> (n % 16)) & 1
+          const type = types[n % types.length] ?? ''
+          return [id, { ...(n % 2 === 0 && { viewerReaction: type }), ...(isOdd === 1 && { authorMuted: true }) }]
+        }),
+      )
       // Twice: the second time the places are known.
       for (const _ of [1, 2]) {
-        expect(personalPage(encoded, held).toString()).toBe(JSON.stringify(withReactions(body, held)))
+        const filled = personalPage(encoded, ({ commentId }) => own.get(commentId) ?? {})
+        expect(filled.toString()).toBe(JSON.stringify(withOwn(body, own)))
       }
     }),
   )

@@ -325,18 +325,41 @@ describe('a subscription', () => {
     expect(got.results).toEqual([{ errors }])
   })
 
-  test('connects again after a silence in which a heartbeat was due', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  test.each([
+    ['a silence in which a heartbeat was due', 0, 74_000, 6000],
+    ['the sleep of a machine, whose timers stood still', HOUR, 0, 5000],
+  ])('connects again after %s', async (_what, sleepMs, patienceMs, restMs) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] })
     try {
       answers = [stream(frame(1), { stays: true }), stream(frame(2), { stays: true })]
       const got = follow()
       await vi.waitFor(() => expect(got.seqs).toEqual([1]))
-      await vi.advanceTimersByTimeAsync(74_000)
+      await vi.advanceTimersByTimeAsync(patienceMs)
       expect(asked).toHaveLength(1)
-      await vi.advanceTimersByTimeAsync(2000)
+      vi.setSystemTime(Date.now() + sleepMs)
+      await vi.advanceTimersByTimeAsync(restMs)
       await vi.waitFor(() => expect(got.seqs).toEqual([1, 2]))
     } finally {
       vi.useRealTimers()
+    }
+  })
+
+  test('connects again where the page has a network again, until it is ended', async () => {
+    const page = new EventTarget()
+    vi.stubGlobal('addEventListener', page.addEventListener.bind(page))
+    try {
+      answers = [stream(frame(1), { stays: true }), stream(frame(2), { stays: true })]
+      const got = follow()
+      await vi.waitFor(() => expect(got.seqs).toEqual([1]))
+      page.dispatchEvent(new Event('online'))
+      await vi.waitFor(() => expect(got.seqs).toEqual([1, 2]))
+      expect(positions()).toEqual(['0', '1'])
+      got.end()
+      page.dispatchEvent(new Event('online'))
+      await pause(50)
+      expect([asked.length, got.ends]).toEqual([2, []])
+    } finally {
+      vi.unstubAllGlobals()
     }
   })
 

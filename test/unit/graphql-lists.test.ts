@@ -1,10 +1,14 @@
-import { ApolloClient, InMemoryCache } from '@apollo/client'
+import { ApolloClient, gql, InMemoryCache } from '@apollo/client'
+import { Client } from '@urql/core'
+import { cacheExchange } from '@urql/exchange-graphcache'
 import relayRuntime, { type RecordSourceProxy } from 'relay-runtime'
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import * as apollo from '../../src/clients/graphql/apollo.ts'
 import { CommentPlace, type CommentPlaceFragment, CurrentReader } from '../../src/clients/graphql/documents.ts'
+import type { GraphqlClient } from '../../src/clients/graphql/client.ts'
 import * as relay from '../../src/clients/graphql/relay.ts'
+import * as urql from '../../src/clients/graphql/urql.ts'
 
 const { commitLocalUpdate, ConnectionHandler, Environment, Network, RecordSource, Store } = relayRuntime
 
@@ -90,4 +94,53 @@ test('the adapters pass the headers of a request on', async () => {
   await answer.toPromise()
   expect(query.mock.calls.map(([request]) => request)).toEqual(Array(2).fill(expect.objectContaining({ headers })))
   own.stop()
+})
+
+/** What documents of a page's own may select of a list. */
+const SELECTIONS = ['nodes { id }', 'nodes { id } pageInfo { hasNextPage endCursor }', 'edges { cursor node { id } }']
+
+/** A client whose discussion has the comments a, b, c and d, in pages of two. */
+const pagesOfTwo = {
+  query: ({ variables }: { variables?: { after?: string } }) => {
+    const isFirst = variables?.after === undefined
+    const nodes = (isFirst ? ['a', 'b'] : ['c', 'd']).map((id) => ({ __typename: 'Comment', id }))
+    const edges = nodes.map((node) => ({ __typename: 'CommentEdge', cursor: node.id, node }))
+    const pageInfo = { __typename: 'PageInfo', hasNextPage: isFirst, endCursor: nodes[1]?.id }
+    const comments = { __typename: 'CommentConnection', nodes, edges, pageInfo }
+    return Promise.resolve({ data: { discussion: { __typename: 'Discussion', id: 'd', comments } } })
+  },
+} as unknown as GraphqlClient
+
+interface Listed {
+  discussion: { comments: { nodes?: { id: string }[]; edges?: { node: { id: string } }[] } }
+}
+
+describe.each(['', '(after: $after)', '(first: 2, after: $after)'])("a page's own list comments%s", (args) => {
+  test.each(SELECTIONS)('that selects { %s } is shown, with further pages and new comments', async (selection) => {
+    const hasPages = args !== ''
+    const query = gql`query${hasPages ? '($after: String)' : ''} { discussion(by: { id: "d" }) { id comments${args} { ${selection} } } }`
+    const idsOf = (data: unknown): string[] => {
+      const { nodes, edges = [] } = (data as Listed).discussion.comments
+      return (nodes ?? edges.map(({ node }) => node)).map(({ id }) => id)
+    }
+    const all = hasPages ? ['a', 'b', 'c', 'd'] : ['a', 'b']
+
+    const link = apollo.engagementLink(pagesOfTwo)
+    const byApollo = new ApolloClient({ link, cache: new InMemoryCache(apollo.cacheConfig) })
+    expect(idsOf((await byApollo.query({ query })).data)).toEqual(['a', 'b'])
+    if (hasPages) await byApollo.query({ query, variables: { after: 'b' }, fetchPolicy: 'network-only' })
+    const shown = () => idsOf(byApollo.readQuery({ query }))
+    expect(shown()).toEqual(all)
+    const fragment = { id: 'Comment:e', fragment: CommentPlace, fragmentName: 'CommentPlace' }
+    byApollo.cache.writeFragment({ ...fragment, data: comment('e', null) })
+    apollo.applyEvent(byApollo.cache, { comment: comment('e', null) })
+    // Events change lists of nodes alone.
+    expect(shown()).toEqual(selection.startsWith('nodes') ? ['e', ...all.toReversed()] : all)
+
+    const exchanges = [cacheExchange(urql.cacheConfig), urql.engagementExchange(pagesOfTwo)]
+    const byUrql = new Client({ url: 'unused', preferGetMethod: false, exchanges })
+    expect(idsOf((await byUrql.query(query, {}).toPromise()).data)).toEqual(['a', 'b'])
+    if (hasPages) await byUrql.query(query, { after: 'b' }).toPromise()
+    expect(idsOf(byUrql.readQuery(query, {})?.data)).toEqual(all)
+  })
 })

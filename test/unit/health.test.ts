@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import { isTold, OutageError } from '../../src/core/outage.ts'
+import { isTold, OutageError, troubleOf } from '../../src/core/outage.ts'
 import type { Sql } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
 import { DatabaseHealth } from '../../src/data/server/health.ts'
@@ -70,6 +70,23 @@ test.each([
     { level: 40, database: state, msg: expect.stringContaining('503') as string },
     { level: 30, msg: 'the database takes writes again' },
   ])
+})
+
+test.each([
+  ['57P01', 'down'],
+  ['25006', 'read_only'],
+  ['55P03', 'busy'],
+])('an error of Prisma is told as the error %s of the database is: %s', async (code, trouble) => {
+  const run = (text: string): Promise<unknown> => health.db.query(unnamed(text))
+  await run(`CREATE FUNCTION fails() RETURNS uuid LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'as told' USING ERRCODE = '${code}'; END $$`)
+  await run('ALTER TABLE tenants RENAME TO tenants_away')
+  await run('CREATE VIEW tenants AS SELECT fails() AS id FROM generate_series(1, 1)')
+  const error = await database.prisma.tenant.findFirst({ select: { id: true } }).catch((thrown: unknown) => thrown)
+  await run('DROP VIEW tenants')
+  await run('ALTER TABLE tenants_away RENAME TO tenants')
+  await run('DROP FUNCTION fails')
+  expect([troubleOf(error), isTold(error)]).toEqual([trouble, trouble !== 'busy'])
 })
 
 test('a connection from when the database took no writes is replaced, with all others', async () => {

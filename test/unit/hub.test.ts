@@ -20,6 +20,7 @@ const DISCUSSION = newId()
 const KEY = { tenantId: TENANT, discussionId: DISCUSSION }
 const READERS = [newId(), newId()]
 const WINDOW = { replayHours: 24, replayEvents: 10_000 }
+const ENDLESS = { end: () => undefined }
 
 interface World {
   hub: Hub
@@ -111,7 +112,7 @@ function createWorld({ chance, lose, double, delay, fail, pauseMs }: Weather = C
   const hub = new Hub({
     bus,
     events: database,
-    live: () => Promise.resolve(new Set()),
+    live: () => Promise.resolve([]),
     log: SILENT,
     registry: new Registry(),
     repairMs: 20,
@@ -173,7 +174,7 @@ afterEach(async () => {
 })
 
 const join = (world: World, lastEventId: string | null, viewer: StreamViewer = { kind: 'tenant' }) =>
-  world.hub.join({ ...KEY, viewer, lastEventId, window: WINDOW })
+  world.hub.join({ ...KEY, stream: ENDLESS, viewer, lastEventId, window: WINDOW })
 
 test('whatever the bus loses, doubles and reorders, each stream sees each event of its audience once, in order', async () => {
   await fc.assert(
@@ -295,11 +296,15 @@ describe('joining', () => {
     const world = open()
     for (let n = 0; n < 12; n++) world.commit()
     const window = { replayHours: 24, replayEvents: 10 }
-    expect(await world.hub.join({ ...KEY, viewer: { kind: 'tenant' }, lastEventId: '1', window })).toMatchObject({
+    expect(
+      await world.hub.join({ ...KEY, stream: ENDLESS, viewer: { kind: 'tenant' }, lastEventId: '1', window }),
+    ).toMatchObject({
       complete: false,
       lastEventId: '12',
     })
-    expect(await world.hub.join({ ...KEY, viewer: { kind: 'tenant' }, lastEventId: '2', window })).toMatchObject({
+    expect(
+      await world.hub.join({ ...KEY, stream: ENDLESS, viewer: { kind: 'tenant' }, lastEventId: '2', window }),
+    ).toMatchObject({
       complete: true,
       replayed: 10,
     })

@@ -33,7 +33,7 @@ test('a wrong password and an unknown e-mail address get the same answer, after 
   expect({ ...unknown.json, requestId: '' }).toEqual({ ...wrong.json, requestId: '' })
   expect([wrongHashes, unknownHashes]).toEqual([1, 1])
   const { email } = await createAdmin(service.app, service.tenant.id, 'one.more@example.com')
-  const select = unnamed('SELECT password_hash AS stored FROM admins WHERE email = $1')
+  const select = unnamed('SELECT password_hash AS stored FROM accounts WHERE email = $1')
   const [admin] = await service.app.db.query<{ stored: string }>(select, [email])
   expect(costOf(admin?.stored ?? '')).toEqual(costOf(DUMMY_PASSWORD_HASH))
 })

@@ -108,7 +108,8 @@ const SHAPES: readonly ((piece: string, count: number) => string)[] = [
 const PIECES_OF_FOUR = effort(4)
 
 const KIB = 1024
-const [SHORT, LONG] = [8 * KIB, 128 * KIB]
+/** Each is 16 and 4 times as long as the one before. */
+const [SHORT, LONG, LONGEST] = [8 * KIB, 128 * KIB, 512 * KIB]
 
 /** The microseconds of CPU that `convert` takes for a text, and at best in some runs. */
 function costOf(convert: (text: string) => unknown, text: string, enough: number): number {
@@ -123,6 +124,8 @@ function costOf(convert: (text: string) => unknown, text: string, enough: number
 
 /** The most that 16 times the text may cost, for 16 times the work and what else goes on. */
 const MOST_TIMES = 40
+/** The most that 4 times a long text may cost; by the square of its length it would be 16 times. */
+const MOST_TIMES_OF_LONG = 8
 /** A text that costs less is not compared: the clock and the compiler would decide. */
 const NOTHING_US = 60_000
 
@@ -143,8 +146,11 @@ describe.each(Object.entries(CONVERSIONS))('%s takes time in proportion to its l
         const long = costOf(convert, textOf(LONG), NOTHING_US)
         if (long <= NOTHING_US) return []
         const short = costOf(convert, textOf(SHORT), 0)
-        const times = long / short
-        return times <= MOST_TIMES && long < 2e6 ? [] : [`${JSON.stringify(piece)}: ${short} µs, then ${long} µs`]
+        if (long / short <= MOST_TIMES && long < 2e6) return []
+        // The compiler and the collector of garbage weigh less in longer texts.
+        const longest = long < 2e6 ? costOf(convert, textOf(LONGEST), MOST_TIMES_OF_LONG * long) : Infinity
+        if (longest / long <= MOST_TIMES_OF_LONG) return []
+        return [`${JSON.stringify(piece)}: ${short} µs, then ${long} µs, then ${longest} µs`]
       })
       expect(slow).toEqual([])
     },

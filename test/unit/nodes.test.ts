@@ -8,6 +8,7 @@ const objects = Object.values(schema.getTypeMap()).filter(isObjectType)
 
 /** Types with an id by which nothing is found. */
 const NOT_FOUND_BY_ID: Readonly<Record<string, string>> = {
+  Badge: 'a badge is part of the settings, where the tenant has chosen its id',
   DiscussionEvent: 'an event is found by its discussion and number',
 }
 

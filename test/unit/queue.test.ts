@@ -20,7 +20,7 @@ const frame = (seq: number, bytes: number): Frame =>
     type: 'comment_created',
     audience: 'public',
     recipientId: null,
-    json: JSON.stringify('x'.repeat(bytes)),
+    json: JSON.stringify({ data: {}, padding: 'x'.repeat(bytes) }),
   })
 const batch = (seq: number, bytes = 10): Batch => new Batch([frame(seq, bytes)])
 

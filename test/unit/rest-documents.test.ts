@@ -24,7 +24,7 @@ test('a route has the arguments of its field as variables, and a page of a list'
 })
 
 test('REST shows the fields of a type that cost no query and that all callers see', () => {
-  expect(shownOf('Reader')).toBe('fragment ReaderFields on Reader { id externalId name avatarUrl profileUrl }')
+  expect(shownOf('Reader')).toBe('fragment ReaderFields on Reader { id externalId name avatarUrl profileUrl badges }')
   expect(shownOf('Discussion')).not.toMatch(/presence|comments/)
   expect(shownOf('Delivery')).not.toMatch(/body|headers/)
   expect(shownOf('Comment')).toContain('author { ...ReaderFields }')

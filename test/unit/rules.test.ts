@@ -102,19 +102,21 @@ describe('the order', () => {
     bannedWords: ['worst'],
     suspectWords: ['bad'],
     maxLinks: 0,
+    holdAfterRejections: 3,
     holdFirstComments: 2,
     moderationMode: 'pre',
   }
-  const never = { repeats: false, approvedCount: 0 }
-  const first = (body: string, history = never) => holdReasonOf(judge(body, all), history)
+  const never = { repeats: false, isRejected: false, approvedCount: 0 }
+  const first = (body: string, history: object = {}) => holdReasonOf(judge(body, all), { ...never, ...history })
 
-  test('is banned words, suspect words, links, repetition, first comments, pre-moderation', () => {
+  test('is banned words, suspect words, links, repetition, rejections, first comments, pre-moderation', () => {
     expect(refusal('worst bad https://a.example', all)).not.toBeNull()
-    expect(first('bad https://a.example', { repeats: true, approvedCount: 0 })).toBe('suspect_word')
-    expect(first('https://a.example', { repeats: true, approvedCount: 0 })).toBe('too_many_links')
-    expect(first('good', { repeats: true, approvedCount: 0 })).toBe('repeated_text')
-    expect(first('good', { repeats: false, approvedCount: 1 })).toBe('first_comments')
-    expect(first('good', { repeats: false, approvedCount: 2 })).toBe('pre_moderation')
+    expect(first('bad https://a.example', { repeats: true })).toBe('suspect_word')
+    expect(first('https://a.example', { repeats: true })).toBe('too_many_links')
+    expect(first('good', { repeats: true, isRejected: true })).toBe('repeated_text')
+    expect(first('good', { isRejected: true })).toBe('earlier_rejections')
+    expect(first('good', { approvedCount: 1 })).toBe('first_comments')
+    expect(first('good', { approvedCount: 2 })).toBe('pre_moderation')
   })
 
   test('needs no author history if the text has decided', () => {

@@ -5,7 +5,14 @@ import { NO_TEXT } from '../../src/core/withdrawal.ts'
 import { scrubEvent } from '../../src/domains/erasure/scrub.ts'
 
 const [me, other] = [newId(), newId()]
-const reader = (id: string) => ({ id, externalId: `external-${id}`, name: 'Name', avatarUrl: null, profileUrl: null })
+const reader = (id: string) => ({
+  id,
+  externalId: `external-${id}`,
+  name: 'Name',
+  avatarUrl: null,
+  profileUrl: null,
+  badges: [],
+})
 const actor = (readerId: string) => ({ kind: 'reader', readerId, externalId: `external-${readerId}` })
 const comment = (id: string) => ({
   id: newId(),

@@ -21,19 +21,25 @@ const field = (path: string): SettingField => {
 const at = (path: string, value: unknown): unknown =>
   path.split('.').reduce((of, name) => (of as Record<string, unknown> | null)?.[name] ?? null, value)
 
+/** What a single sign-on needs. */
+const OIDC = { issuer: 'https://a.example', clientId: 'id', clientSecret: 'secret', emailDomains: ['a.example'] }
+
 /** An object with one value at a path. */
 const put = (path: string, value: unknown): object =>
   path.split('.').reduceRight((inner, name) => ({ [name]: inner }), value) as object
 
 test('has every setting once, with its default', () => {
-  const known = Object.entries(tenantSettings({ classifier: { url: null } })).flatMap(([name, value]) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.keys(value).map((inner) => `${name}.${inner}`)
-      : [name],
-  )
-  expect(fields.map(({ path }) => path).toSorted()).toEqual(known.toSorted())
-  const defaults = tenantSettings({ classifier: {} })
-  for (const { path, default: value } of fields) expect(value, path).toEqual(at(path, defaults))
+  const pathsIn = (of: object, before = ''): string[] =>
+    Object.entries(of).flatMap(([name, value]) =>
+      typeof value === 'object' && value !== null && !Array.isArray(value) && name !== 'roles'
+        ? pathsIn(value, `${before}${name}.`)
+        : [`${before}${name}`],
+    )
+  const defaults = tenantSettings({ classifier: {}, staff: { oidc: OIDC } })
+  expect(fields.map(({ path }) => path).toSorted()).toEqual(pathsIn(defaults).toSorted())
+  const isRequired = (path: string): boolean => path.split('staff.oidc.').some((name) => Object.hasOwn(OIDC, name))
+  for (const { path, default: value } of fields)
+    expect(value, path).toEqual(isRequired(path) ? null : at(path, defaults))
   expect(field('classifier.fallback').default).toBe('hold')
 })
 
@@ -56,10 +62,12 @@ test("a number's bound is that of the operation: the bound itself is accepted, o
 
 test('null is allowed if the operation accepts it', () => {
   for (const { path, group, isNullable } of fields.filter((each) => each.group !== 'identity')) {
-    expect(tenantSettingsSchema.safeParse(put(path, null)).success, path).toBe(isNullable)
+    const given =
+      group === 'staff.oidc' ? { staff: { oidc: { ...OIDC, [path.split('.').at(-1) ?? '']: null } } } : put(path, null)
+    expect(tenantSettingsSchema.safeParse(given).success, path).toBe(isNullable)
     expect(groups.map(({ name }) => name).concat('')).toContain(group ?? '')
   }
-  expect(groups.filter(({ isNullable }) => isNullable).map(({ name }) => name)).toEqual(['classifier'])
+  expect(groups.filter(({ isNullable }) => isNullable).map(({ name }) => name)).toEqual(['staff.oidc', 'classifier'])
 })
 
 test('every setting has what a form needs', () => {
@@ -75,11 +83,21 @@ test('every setting has what a form needs', () => {
     values: null,
     bounds: { minimum: 1, maximum: 720 },
     itemBounds: null,
+    items: null,
   })
   expect(field('reactionTypes')).toMatchObject({
     type: 'texts',
     bounds: { minItems: 1, maxItems: 32 },
     itemBounds: { pattern: expect.any(String) },
+  })
+  expect(field('badges')).toMatchObject({
+    type: 'objects',
+    bounds: { maxItems: 20 },
+    items: [
+      { path: 'id', type: 'text', default: null },
+      { path: 'label', type: 'text', bounds: { maxLength: 40 } },
+      { path: 'tone', type: 'choice', default: 'neutral' },
+    ],
   })
   expect(field('moderationMode').values).toEqual([
     { value: 'none', description: 'Only comments that a rule holds wait for a moderator.' },

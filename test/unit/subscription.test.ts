@@ -30,14 +30,32 @@ interface CallerOf {
 
 function ctxOf({ tenantId = 't', capabilities = [], externalId, isAdmin = false }: CallerOf = {}): Ctx {
   const caller: Caller = {
-    tenant: { id: tenantId, slug: tenantId, settings: tenantSettings({}) },
+    tenant: {
+      id: tenantId,
+      slug: tenantId,
+      settings: tenantSettings({}),
+      discussionsDeleted: 0,
+      suspendedAt: null,
+      suspensionReason: null,
+    },
     actor: isAdmin
-      ? { kind: 'admin', id: 'a', credentialId: 'a', email: 'a@example.com', expiresAt: new Date() }
+      ? {
+          kind: 'admin',
+          id: 'a',
+          signInId: 'a',
+          email: 'a@example.com',
+          name: null,
+          role: 'owner',
+          accountId: null,
+          lacksSecondFactor: false,
+          capabilities: new Set(capabilities),
+          expiresAt: new Date(),
+        }
       : { kind: 'key', id: 'k', capabilities: new Set(capabilities), expiresAt: null },
     identity:
       externalId === undefined
         ? null
-        : { externalId, issuedAt: new Date(), name: null, avatarUrl: null, profileUrl: null },
+        : { externalId, issuedAt: new Date(), name: null, avatarUrl: null, profileUrl: null, badges: null },
   }
   return { app, requestId: 'r', address: null, caller }
 }

@@ -54,12 +54,12 @@ const TABLES: Readonly<Record<string, Table>> = {
     columns: Prisma.ReaderScalarFieldEnum,
     item: readerItem,
     named: { bannedAt: 'ban', bannedUntil: 'ban', banReason: 'ban', shadowBanned: 'ban' },
-    leftOut: ['erasingAt'],
+    leftOut: ['erasingAt', 'badges'],
   },
   discussions: {
     columns: Prisma.DiscussionScalarFieldEnum,
     item: discussionItem,
-    leftOut: ['commentCount', 'scrubs'],
+    leftOut: ['commentCount', 'deletedAt', 'removalDueAt', 'scrubs'],
   },
   comments: {
     columns: Prisma.CommentScalarFieldEnum,
@@ -105,6 +105,11 @@ const TABLES: Readonly<Record<string, Table>> = {
       'pausedUntil',
       'updatedAt',
     ],
+  },
+  notes: {
+    columns: Prisma.NoteScalarFieldEnum,
+    item: { shape: readerItem.shape.notes.unwrap().element.shape },
+    leftOut: ['readerId', 'commentId'],
   },
   audit_log: { columns: Prisma.AuditEntryScalarFieldEnum, item: auditItem, leftOut: ['importId'] },
 }

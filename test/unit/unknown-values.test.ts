@@ -12,9 +12,14 @@ const OWN = [
   'ClassifierFallback',
   'ErasureMode',
   'ImportState',
+  'ImportUploadState',
   'KeySetState',
+  'MemberState',
   'ModerationMode',
+  'NotificationChoice',
   'TenantExportState',
+  'TimelineKind',
+  'TrialOutcome',
   'WebhookCircuit',
 ]
 /** EventType has no value for an unknown type: the list is fixed (docs/reference/events.md). */

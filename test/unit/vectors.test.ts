@@ -135,6 +135,9 @@ describe('an assertion', () => {
     id: '01980000-0000-7000-8000-000000000001',
     slug: tenant.slug,
     settings: tenantSettings({ identity: { issuer: tenant.issuer, jwksUrl } }),
+    discussionsDeleted: 0,
+    suspendedAt: null,
+    suspensionReason: null,
   }
 
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
@@ -164,7 +167,7 @@ describe('an assertion', () => {
     const verify = async (): Promise<AssertionVector['expected']> => {
       try {
         const identity = await verifyIdentity(appWithKeys(), known, vector.assertion, Buffer.from(vector.body))
-        const { issuedAt: _, ...reader } = identity
+        const { issuedAt: _, badges: __, ...reader } = identity
         return { reader }
       } catch (error) {
         if (error instanceof ServiceError) return { code: error.code as 'invalid_identity' }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { readSettings, type Settings } from '../../src/core/settings/settings.ts'
 import { validate } from '../../src/core/input/validate.ts'
 import { endpointFields } from '../../src/domains/webhooks/input.ts'
-import { openOutbound } from '../../src/worker/outbound.ts'
+import { openOutbound } from '../../src/outbound/outbound.ts'
 
 const settingsOf = (env: Record<string, string> = {}): Settings =>
   readSettings(env, () => ({ ADMIN_JWT_SECRET: 'x'.repeat(32), ENCRYPTION_KEY: Buffer.alloc(32) }))

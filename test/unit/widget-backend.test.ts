@@ -37,8 +37,34 @@ async function codeOf(run: Promise<unknown>): Promise<string> {
 const backend = () => backendFor('https://news.example/engagement', 'a-story')
 
 test('a page is requested four times before it fails', async () => {
-  expect(await codeOf(backend().settings())).toBe('network')
-  expect(asked).toEqual(Array.from({ length: 4 }, () => 'GET https://news.example/engagement/settings'))
+  expect(await codeOf(backend().comments({}))).toBe('network')
+  expect(asked).toEqual(
+    Array.from({ length: 4 }, () => 'GET https://news.example/engagement/comments?externalId=a-story'),
+  )
+})
+
+test('the first look is one request, and several where the backend is of an earlier release', async () => {
+  const ofJson = (body: object | null, status = 200) => Response.json(body, { status })
+  const first = { settings: {}, reader: null, discussion: { id: 'd' }, comments: { data: [] }, ticket: null }
+  answers.push(ofJson({ ...first, ticket: { ticket: 't' } }))
+  expect(await backend().first({ sort: 'newest' })).toEqual({ ...first, ticket: { ticket: 't' } })
+  expect(asked.splice(0)).toEqual(['GET https://news.example/engagement/thread?externalId=a-story&sort=newest'])
+
+  answers.push(ofJson({ code: 'not_found' }, 404), ofJson({ reader: null }), ofJson({}))
+  answers.push(ofJson({ id: 'd' }), ofJson({ data: [] }))
+  expect(await backend().first({ sort: 'newest' })).toEqual(first)
+  expect(asked.splice(0).map((each) => each.replace('GET https://news.example/engagement', ''))).toEqual([
+    '/thread?externalId=a-story&sort=newest',
+    '/me',
+    '/settings',
+    '/discussion?externalId=a-story',
+    '/comments?externalId=a-story&sort=newest',
+  ])
+
+  // The site has no such page, whatever its release.
+  answers.push(ofJson({ code: 'not_found', errors: [{ code: 'unknown_page' }] }, 404))
+  expect(await codeOf(backend().first({}))).toBe('unknown_page')
+  expect(asked).toHaveLength(1)
 })
 
 test("a ticket is requested once: the stream's client retries by itself, at growing intervals", async () => {

@@ -10,7 +10,7 @@ const commentOf = (id: string, more: Partial<Comment> = {}): Comment => ({
   discussionId: 'd',
   parentId: null,
   depth: 0,
-  author: { id: 'r', externalId: 'bob', name: 'Bob', avatarUrl: null, profileUrl: null },
+  author: { id: 'r', externalId: 'bob', name: 'Bob', avatarUrl: null, profileUrl: null, badges: [] },
   body: id,
   bodyHtml: `<p>${id}</p>`,
   status: 'approved',
@@ -21,11 +21,16 @@ const commentOf = (id: string, more: Partial<Comment> = {}): Comment => ({
   replyCount: 0,
   reactionCounts: {},
   viewerReaction: null,
+  authorMuted: null,
+  decision: null,
   createdAt: '2026-01-01T00:00:00.000Z',
   ...more,
 })
 
-const eventOf = (type: `comment_${'created' | 'edited' | 'deleted' | 'approved' | 'rejected'}`, comment: Comment) =>
+const eventOf = (
+  type: `comment_${'created' | 'edited' | 'pinned' | 'deleted' | 'approved' | 'rejected'}`,
+  comment: Comment,
+) =>
   ({
     id: 'e',
     type,
@@ -45,8 +50,24 @@ function pageOf(sort: 'newest' | 'oldest' | 'top', ...comments: Comment[]) {
   return { state, hear, top: state.list(TOP) }
 }
 
-const ann = { id: 'a', externalId: 'ann', name: 'Ann', avatarUrl: null, profileUrl: null }
+const ann = { id: 'a', externalId: 'ann', name: 'Ann', avatarUrl: null, profileUrl: null, badges: [] }
 const gone = { body: null, bodyHtml: null } as const
+
+test('a comment that is pinned before its page is read waits: later pages no longer have it', () => {
+  const state = new ThreadState('newest')
+  state.count = 4
+  state.addPage(TOP, { data: [commentOf('4'), commentOf('3')], nextCursor: 'after 3', hasMore: true })
+  state.apply(eventOf('comment_edited', commentOf('2')), 'ann')
+  const pinned = commentOf('1', { pinnedAt: '2026-01-01T00:00:00.000Z', replyCount: 2 })
+  state.apply(eventOf('comment_pinned', pinned), 'ann')
+  const top = state.list(TOP)
+  expect({ ...top, count: state.count }).toMatchObject({ ids: ['4', '3'], waiting: ['1'], count: 4 })
+  state.showWaiting(top, Infinity)
+  expect(top.ids).toEqual(['1', '4', '3'])
+  state.addPage(TOP, { data: [commentOf('2')], nextCursor: null, hasMore: false })
+  expect(top.ids).toEqual(['1', '4', '3', '2'])
+  expect(state.comments.get('1')).toMatchObject({ pinnedAt: pinned.pinnedAt, replyCount: 2 })
+})
 
 test("another's new comment waits, and on request is shown below pinned comments", () => {
   const { state, hear, top } = pageOf(
@@ -76,6 +97,18 @@ test('many waiting comments are shown a page at a time, the newest first, each i
     state.showWaiting(top, 2)
     expect([top.ids, top.waiting]).toEqual([['7', '6', '5', '4', '3', '2', '1'], []])
   }
+})
+
+test('with the oldest first, the newest that wait are shown first, at the end, and the others above them', () => {
+  const { state, hear, top } = pageOf('oldest', commentOf('1'))
+  top.hasMore = true
+  for (const id of ['4', '5', '6', '7']) hear('comment_created', commentOf(id))
+  expect(state.showWaiting(top, 2)).toEqual(['6', '7'])
+  expect(top.ids).toEqual(['1', '6', '7'])
+  expect(state.showWaiting(top, 2)).toEqual(['4', '5'])
+  expect(top.ids).toEqual(['1', '4', '5', '6', '7'])
+  state.addPage(TOP, { data: ['2', '3'].map((id) => commentOf(id)), nextCursor: null, hasMore: false })
+  expect(top.ids).toEqual(['1', '2', '3', '4', '5', '6', '7'])
 })
 
 test('with the oldest first, further pages stand above new comments that are shown already', () => {

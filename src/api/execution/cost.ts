@@ -37,6 +37,7 @@ type Variables = Readonly<Record<string, unknown>>
 const SIZES: Readonly<Record<string, number>> = {
   first: MAX_PAGE,
   ids: MAX_PAGE,
+  limit: MAX_PAGE,
   representations: MAX_REPRESENTATIONS,
 }
 
@@ -115,6 +116,9 @@ function sizesWith(
     const most = SIZES[counted ?? '']
     if (most === undefined) return 1
     const value = node.arguments?.find(({ name }) => name.value === counted)?.value
-    return Math.max(1, Math.min(most, counted === 'first' ? pageOf(value) : lengthOf(value, most)))
+    return Math.max(
+      1,
+      Math.min(most, counted === 'first' || counted === 'limit' ? pageOf(value) : lengthOf(value, most)),
+    )
   }
 }

@@ -13,6 +13,10 @@ const automatic = perApp((): LRUCache<string, { body: string }> => keptByLength(
 /** What Apollo's and urql's links wait for before they send the text. */
 const NOT_FOUND = 'PersistedQueryNotFound'
 
+/** Whether this refuses the hash of a text that is not kept. */
+export const isHashUnknown = (error: unknown): boolean =>
+  error instanceof ServiceError && error.extras.detail === NOT_FOUND
+
 /**
  * The request with the text of its document: the sent one, or the tenant's by its id. Throws
  * `unknown_document`, also for a text that a browser may not run, and `validation_failed` for an id

@@ -49,6 +49,7 @@ export function responseErrorOf(refusal: ServiceError, requestId: string) {
   const more = {
     ...(errors === undefined ? {} : { errors }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...refusal.extras.more,
   }
   return { message: detail, extensions: { code, status, requestId, ...more } }
 }

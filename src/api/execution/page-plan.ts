@@ -13,6 +13,7 @@ import {
 import type { App } from '../../core/context.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { SHOWN_COLUMNS } from '../../domains/comments/fields.ts'
+import { PROFILE } from '../../domains/readers/fields.ts'
 import { check } from './prepare.ts'
 import { schema } from './schema.ts'
 
@@ -47,9 +48,9 @@ const FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   CommentConnection: new Set(['edges', 'nodes', 'pageInfo', 'totalCount']),
   CommentEdge: new Set(['cursor', 'node']),
   PageInfo: new Set(['hasNextPage', 'hasPreviousPage', 'startCursor', 'endCursor']),
-  Comment: new Set([...SHOWN_COLUMNS, 'author', 'reactionGroups', 'viewerReaction', 'replies']),
+  Comment: new Set([...SHOWN_COLUMNS, 'author', 'reactionGroups', 'viewerReaction', 'authorMuted', 'replies']),
   ReactionGroup: new Set(['type', 'count', 'viewerHasReacted']),
-  Reader: new Set(['id', 'externalId', 'name', 'avatarUrl', 'profileUrl']),
+  Reader: new Set(PROFILE),
 }
 
 const plans = new WeakMap<DocumentNode, PagePlan | null>()

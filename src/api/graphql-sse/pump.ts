@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 
 import type { FastifyReply } from 'fastify'
 
-import { breakOff, drained, headersOf, isClosed, STREAM_HEADERS } from '../../live/streams/outlet.ts'
+import { breakOff, drained, headersOf, isClosed, mayBreakOff, STREAM_HEADERS } from '../../live/streams/outlet.ts'
 import { BrokenOff } from './shared-connection.ts'
 
 interface PumpOptions {
@@ -62,5 +62,6 @@ export function beginStream(
   // HTTP/2 forbids `connection`.
   const { connection: _own, ...sent } = { ...headersOf(reply.getHeaders()), ...headers, ...STREAM_HEADERS }
   reply.hijack()
+  mayBreakOff(reply.raw)
   return reply.raw.writeHead(status, sent)
 }

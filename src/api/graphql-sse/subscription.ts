@@ -2,6 +2,7 @@ import { execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
 
 import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
+import type { Id } from '../../core/ids.ts'
 import type { Batch, Payload } from '../../live/streams/batch.ts'
 import { type Chunk, chunkOf } from '../../live/streams/chunk.ts'
 import type { Frame } from '../../live/streams/frames.ts'
@@ -37,6 +38,8 @@ export class Subscription {
   ctx: Ctx
   readonly #operation: ExecutionArgs
   readonly #answers = new Map<Payload, MaybePromise<EncodedResult>>()
+  /** The events of `#answers` by what they are about. */
+  readonly #answered = new Map<Id | null, Frame[]>()
   /** The position of the newest event that has been answered. */
   #newest = -1
   readonly #pieces = new WeakMap<Batch<Payload>, MaybePromise<Pieces>>()
@@ -68,8 +71,14 @@ export class Subscription {
       result instanceof Promise
         ? this.#inTime(result).then((settled) => new EncodedResult(settled))
         : new EncodedResult(result)
-    if (this.#answers.size === 0) setTimeout(() => this.#answers.clear(), SHARED_MS).unref()
+    if (this.#answers.size === 0) setTimeout(() => this.#forgetAll(), SHARED_MS).unref()
     this.#answers.set(frame, answer)
+    if (isFrame(frame)) {
+      const subject = subjectOf(frame)
+      const others = this.#answered.get(subject)
+      if (others === undefined) this.#answered.set(subject, [frame])
+      else others.push(frame)
+    }
     return answer
   }
 
@@ -80,11 +89,14 @@ export class Subscription {
   #forgetOlder(frame: Payload): void {
     if (!isFrame(frame) || frame.seq <= this.#newest) return
     this.#newest = frame.seq
-    if (this.#answers.size === 0) return
     const subject = subjectOf(frame)
-    for (const other of this.#answers.keys()) {
-      if (isFrame(other) && subjectOf(other) === subject) this.#answers.delete(other)
-    }
+    for (const other of this.#answered.get(subject) ?? []) this.#answers.delete(other)
+    this.#answered.delete(subject)
+  }
+
+  #forgetAll(): void {
+    this.#answers.clear()
+    this.#answered.clear()
   }
 
   /**

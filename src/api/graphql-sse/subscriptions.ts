@@ -6,6 +6,7 @@ import type { Payload } from '../../live/streams/batch.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
 import { schema } from '../execution/schema.ts'
 import { Subscription } from './subscription.ts'
+import { PROFILE } from '../../domains/readers/fields.ts'
 
 /**
  * The argument of a root field that says where a subscriber resumes. It does not change answers.
@@ -65,7 +66,7 @@ function sharingKey(
 
 function rightsOf(actor: Actor, isOfAnyReader: boolean): unknown {
   if (actor.kind === 'key') return [...actor.capabilities].sort()
-  if (actor.kind === 'admin') return 'admin'
+  if (actor.kind === 'admin') return actor.role
   return { readerId: isOfAnyReader ? null : actor.readerId, discussions: actor.discussions }
 }
 
@@ -84,7 +85,7 @@ const ALIKE: Readonly<Record<string, ReadonlySet<string> | 'all'>> = {
   EventRecipient: 'all',
   Comment: new Set(['id', 'discussionId', 'parentId', 'depth', 'createdAt']),
   Discussion: new Set(['id', 'externalId', 'title', 'url', 'state', 'createdAt', 'lastEventId']),
-  Reader: new Set(['id', 'externalId', 'name', 'avatarUrl', 'profileUrl']),
+  Reader: new Set(PROFILE),
 }
 
 const alike = new WeakMap<DocumentNode, boolean>()

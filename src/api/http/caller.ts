@@ -9,6 +9,7 @@ import { ofRequester, ofTenant } from '../../core/queues/patience.ts'
 import { traced } from '../../core/telemetry/trace.ts'
 import { recallIdentity, verifyIdentity } from '../../domains/readers/identity.ts'
 import { allowOrigin, allowSomeOrigin, requireOrigin, varyByOrigin } from './cors.ts'
+import { cookieSetter } from './console-cookie.ts'
 import { authenticate, cameIn, credentialsOf, headerOf, type Principal, recallCaller } from './credentials.ts'
 import { countAddress, countCaller, onBudgetOf } from './limits.ts'
 
@@ -25,7 +26,7 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
 
   scope.addHook('onRequest', (request, reply, done) => {
     varyByOrigin(request, reply)
-    const credentials = credentialsOf(request)
+    const credentials = credentialsOf(app, request)
     const known = recallCaller(app, credentials)
     if (known !== undefined) {
       admit(request, reply, known)
@@ -38,8 +39,11 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
       })
       .catch(async (error: unknown) => {
         // A page must be able to read why its credentials are refused, to get new ones.
-        if (isAbout401(error)) await allowSomeOrigin(app, request, reply)
-        throw error
+        if (isRefusal(error)) await allowSomeOrigin(app, request, reply)
+        // A browser goes on sending the cookie, also when its member signs in elsewhere.
+        if (credentials.cookie === undefined || !isSuspension(error)) throw error
+        admit(request, reply, null)
+        request.ctx = { ...request.ctx, refused: error }
       })
       .then(() => done(), done)
   })
@@ -61,6 +65,7 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
       requestId: request.id,
       caller,
       address: request.ip,
+      ...cookieSetter(app, request, reply),
     }
   }
 
@@ -74,13 +79,7 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
     if (caller.actor.kind === 'client')
       return done(new ServiceError('ambiguous_credentials', { detail: NAMES_ITS_READER }))
     const vouch = (identity: Identity): void => {
-      const { app: ofCaller, requestId, address } = request.ctx
-      request.ctx = {
-        app: ofCaller,
-        requestId,
-        address,
-        caller: { tenant: caller.tenant, actor: caller.actor, identity },
-      }
+      request.ctx = { ...request.ctx, caller: { tenant: caller.tenant, actor: caller.actor, identity } }
     }
     const known = recallIdentity(app, caller.tenant, token)
     if (known !== undefined) {
@@ -96,6 +95,10 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
 
 const NAMES_ITS_READER = 'A client token names its reader itself: send it without an identity assertion.'
 
-const isAbout401 = (error: unknown): boolean => error instanceof ServiceError && error.status === 401
+const isSuspension = (error: unknown): error is ServiceError =>
+  error instanceof ServiceError && error.code === 'tenant_suspended'
+
+const isRefusal = (error: unknown): boolean =>
+  isSuspension(error) || (error instanceof ServiceError && error.status === 401)
 
 const isHttp2 = (raw: ServerResponse | Http2ServerResponse): raw is Http2ServerResponse => 'stream' in raw

@@ -105,6 +105,11 @@ export function registerPreflights(scope: FastifyInstance, app: App): void {
     'Last-Event-ID',
     identityHeader(app),
     `${app.settings.HEADER_PREFIX}Cost`,
+    // Of Apollo Client, which tells its name where it has one, and of a page that is traced.
+    'apollographql-client-name',
+    'apollographql-client-version',
+    'traceparent',
+    'tracestate',
   ]
   for (const [url, methods] of METHODS) {
     scope.route({

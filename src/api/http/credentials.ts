@@ -4,7 +4,8 @@ import type { Actor, App, Identity, Tenant } from '../../core/context.ts'
 import { detailOf, ServiceError } from '../../core/errors.ts'
 import { findCallerByToken } from '../../domains/client-tokens/tokens.ts'
 import { findCallerByKey, recallCallerByKey } from '../../domains/api-keys/keys.ts'
-import { verifyAdminToken } from '../../domains/tenants/admins.ts'
+import { findCallerBySignIn } from '../../domains/staff/sign-ins.ts'
+import { tokenInCookie } from './console-cookie.ts'
 
 export interface Principal {
   tenant: Tenant
@@ -27,14 +28,17 @@ export const cameIn =
 interface Credentials {
   apiKey?: string | undefined
   authorization?: string | undefined
+  /** The admin token in the console's cookie, where it counts. */
+  cookie?: string | undefined
   /** Whether a client token counts here. */
   takesClientTokens?: boolean
 }
 
 /** Treats an empty X-API-Key as absent: GraphiQL sends it empty until a key is entered. */
-export const credentialsOf = (request: FastifyRequest): Credentials => ({
+export const credentialsOf = (app: App, request: FastifyRequest): Credentials => ({
   apiKey: headerOf(request, 'x-api-key') || undefined,
   authorization: headerOf(request, 'authorization'),
+  cookie: tokenInCookie(app, request),
   takesClientTokens: CLIENT_PATHS.has(request.routeOptions.url ?? ''),
 })
 
@@ -44,23 +48,34 @@ export function headerOf({ headers }: FastifyRequest, name: string): string | un
 }
 
 /** The caller by `X-API-Key`, if this process has it cached; else undefined. */
-export const recallCaller = (app: App, { apiKey, authorization }: Credentials): Principal | undefined =>
-  apiKey === undefined || authorization !== undefined ? undefined : recallCallerByKey(app, apiKey)
+export const recallCaller = (app: App, { apiKey, authorization, cookie }: Credentials): Principal | undefined =>
+  apiKey === undefined || authorization !== undefined || cookie !== undefined
+    ? undefined
+    : recallCallerByKey(app, apiKey)
 
 /**
- * The caller by `X-API-Key` or `Authorization: Bearer`; null if neither was sent. `beforeLookUp`
- * runs before the database is queried for credentials that this process has never found, and may
- * refuse. Throws `ambiguous_credentials` for both, and each refusal of a key or token.
+ * The caller by `X-API-Key`, `Authorization: Bearer` or the console's cookie; null without any.
+ * `beforeLookUp` runs before the database is queried for credentials that this process has never
+ * found, and may refuse. Throws `ambiguous_credentials` for two of them, and each refusal of a key
+ * or token.
  */
 export async function authenticate(
   app: App,
-  { apiKey, authorization, takesClientTokens = false }: Credentials,
+  { apiKey, authorization, cookie, takesClientTokens = false }: Credentials,
   beforeLookUp?: () => void,
 ): Promise<Principal | null> {
-  if (apiKey !== undefined && authorization !== undefined) throw new ServiceError('ambiguous_credentials')
+  const given = [apiKey, authorization, cookie].filter((each) => each !== undefined)
+  if (given.length > 1) throw new ServiceError('ambiguous_credentials')
   if (apiKey !== undefined) return findCallerByKey(app, apiKey, beforeLookUp).catch(cameIn('X-API-Key'))
+  if (cookie !== undefined) return findCallerBySignIn(app, cookie, beforeLookUp).catch(noneWhereInvalid)
   if (authorization === undefined) return null
   return findBearer(app, authorization, takesClientTokens, beforeLookUp).catch(cameIn('Authorization'))
+}
+
+/** A browser goes on sending a cookie whose sign-in has ended, also with the next login. */
+function noneWhereInvalid(error: unknown): null {
+  if (error instanceof ServiceError && error.code === 'invalid_admin_token') return null
+  throw error
 }
 
 async function findBearer(
@@ -73,7 +88,7 @@ async function findBearer(
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   if (token === undefined) throw refuseToken('It must be Bearer and an admin token.')
   if (token.startsWith('ek_')) throw refuseToken('It takes admin tokens; an API key goes into X-API-Key.')
-  if (!token.startsWith('ct_')) return verifyAdminToken(app, token, beforeLookUp)
+  if (!token.startsWith('ct_')) return findCallerBySignIn(app, token, beforeLookUp)
   if (takesClientTokens) return findCallerByToken(app, token, beforeLookUp)
   throw refuseToken('It takes admin tokens; a client token opens only /graphql and /graphql/stream.')
 }
@@ -82,6 +97,6 @@ const refuseToken = (detail: string): ServiceError => new ServiceError('invalid_
 
 /** The caller by `?token=`, a raw API key or an admin token. */
 export const authenticateToken = (app: App, token: string, beforeLookUp?: () => void): Promise<Principal> => {
-  const find = token.startsWith('ek_') ? findCallerByKey : verifyAdminToken
+  const find = token.startsWith('ek_') ? findCallerByKey : findCallerBySignIn
   return find(app, token, beforeLookUp).catch(cameIn('token'))
 }

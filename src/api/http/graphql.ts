@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ExecutionResult, type GraphQLError, OperationTypeNode } from 'graphql'
+import { TOKEN_HEADER_KEY, TOKEN_QUERY_KEY } from 'graphql-sse'
 
 import { type App, type Ctx, requireAccess } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { hasGraphiQL } from '../../core/settings/settings.ts'
 import { KEYS } from '../../domains/federation/entities.ts'
 import { subgraphOf } from '../../graphql/subgraph.ts'
-import { withDocument } from '../execution/documents.ts'
+import { isHashUnknown, withDocument } from '../execution/documents.ts'
 import { GRAPHQL_RESPONSE } from '../execution/errors.ts'
 import { maskResult } from '../execution/mask.ts'
 import { answerMutation, type Once, type Responded } from '../execution/once.ts'
@@ -53,7 +54,7 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
       const given = request.query as Record<string, unknown>
       checkQuery(given)
       // The library knows no documents: their text comes to it as in a POST, but for mutations.
-      if ((given.query ?? given.documentId) !== undefined) {
+      if (given.query !== undefined || given.documentId !== undefined || hasHash(given.extensions)) {
         request.body = await withDocument(request.ctx, paramsInQuery(given))
         if (asksFor(request.body, OperationTypeNode.MUTATION)) throw mutationByGet()
       }
@@ -122,6 +123,13 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     url: STREAM_PATH,
     exposeHeadRoute: false,
     preHandler,
+    errorHandler: (error, request, reply) => {
+      if (!isHashUnknown(error) || !acceptsEvents(request)) throw error
+      // The links of Apollo and urql for persisted queries read results, and then send the text.
+      const result = maskResult({ errors: [error as unknown as GraphQLError] }, request.ctx)
+      const frames = `event: next\ndata: ${JSON.stringify(result)}\n\nevent: complete\ndata: \n\n`
+      void reply.code(200).header('content-type', EVENTS).send(frames)
+    },
     handler: streams.answer,
   })
   server.route({
@@ -137,6 +145,16 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
 
 const mutationByGet = (): ServiceError =>
   new ServiceError('method_not_allowed', { allow: ['POST'], detail: 'A mutation comes by POST.' })
+
+/** Whether the JSON of `extensions` has Apollo's hash of a document. */
+const hasHash = (extensions: unknown): boolean =>
+  typeof extensions === 'string' && extensions.includes('"persistedQuery"')
+
+/** Whether a request at the event stream gets its result as events of its own. */
+const acceptsEvents = ({ headers, query }: FastifyRequest): boolean =>
+  headers[TOKEN_HEADER_KEY] === undefined &&
+  (query as Record<string, unknown>)[TOKEN_QUERY_KEY] === undefined &&
+  preferredType(headers.accept, [EVENTS, JSON_TYPE, GRAPHQL_RESPONSE]) === EVENTS
 
 /** What answers depend on, beside the credentials. */
 const VARY = 'Origin, Accept'

@@ -33,7 +33,9 @@ import { pageCache } from './pages/page-cache.ts'
 import { registerReference } from './site/reference.ts'
 import { measureRequests } from './request-metrics.ts'
 import { registerRest } from './rest.ts'
+import { registerSignOn } from './sign-on.ts'
 import { registerStream } from './stream.ts'
+import { registerUploadPart } from './upload-part.ts'
 import { limitTimes, timesOf } from './sockets/timeouts.ts'
 import { traceRequests } from './tracing.ts'
 import { registerWidget } from './site/widget.ts'
@@ -118,6 +120,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     registerReference(scope, app)
     registerGuides(scope)
     registerConsole(scope, app)
+    registerSignOn(scope, app)
     refuseOthers()
   })
   await server.register(async (scope) => {
@@ -141,6 +144,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     registerPreflights(scope, app)
     registerRest(scope)
     registerExportFile(scope)
+    await registerUploadPart(scope)
     registerGraphQL(scope, app, {
       hasIdempotencyKey,
       answerOnce,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-import type { Actor, App, Tenant } from '../../core/context.ts'
+import { type Actor, type App, requireSecondFactor, type Tenant } from '../../core/context.ts'
 import { type FieldError, ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { countRefusal } from '../../core/telemetry/metrics.ts'
@@ -13,7 +13,7 @@ import { type Hub, hubOf } from '../../live/hub.ts'
 import { type Headers, headersOf, requireTurn } from '../../live/streams/outlet.ts'
 import { presenceOf } from '../../domains/tickets/presence.ts'
 import { checkTicketAge, readTicket, type Ticket } from '../../live/tickets.ts'
-import { loadTenant } from '../../domains/tenants/tenants.ts'
+import { admitTenant } from '../../domains/tenants/tenants.ts'
 import { toServiceError } from '../execution/errors.ts'
 import { type CorsHeaders, corsHeaders, originHeaders, preflightHeaders } from './cors.ts'
 import { authenticate, authenticateToken, credentialsOf, headerOf } from './credentials.ts'
@@ -114,6 +114,7 @@ async function openStream(
       viewer,
       lastEventId,
       window: tenant.settings.stream,
+      stream: connection,
     })
     connection.sit(beginning.seat)
     const charge = use === null ? undefined : chargeReplayOfTicket(app, use, beginning.replayed)
@@ -174,10 +175,12 @@ async function openerOf(
   beforeLookUp: () => void,
 ): Promise<Opener> {
   const { query } = asked
-  const credentials = credentialsOf(request)
+  const credentials = credentialsOf(app, request)
   const ticket = query.get('ticket')
   const token = query.get('token')
-  const given = [credentials.apiKey, credentials.authorization, ticket, token].filter((value) => value !== undefined)
+  const given = [credentials.apiKey, credentials.authorization, credentials.cookie, ticket, token].filter(
+    (value) => value !== undefined,
+  )
   if (given.length > 1) {
     throw new ServiceError('ambiguous_credentials', {
       detail: 'Send one of X-API-Key, Authorization, ticket and token.',
@@ -191,6 +194,7 @@ async function openerOf(
       detail: 'Send an API key in X-API-Key, an admin token in Authorization, or a ticket in the query.',
     })
   }
+  requireSecondFactor(authenticated.actor)
   return { ...authenticated, use: null, viewer: viewerOf(authenticated.actor), headers: {} }
 }
 
@@ -202,6 +206,7 @@ async function openerByToken(app: App, token: string, beforeLookUp: () => void):
   }
   const headers = { deprecation: 'true', sunset: app.settings.STREAM_TOKEN_SUNSET.toUTCString() }
   const authenticated = await authenticateToken(app, token, beforeLookUp)
+  requireSecondFactor(authenticated.actor)
   return { ...authenticated, use: null, viewer: viewerOf(authenticated.actor), headers }
 }
 
@@ -214,7 +219,7 @@ async function openerByTicket(
   const ticket = await readTicket(app, text)
   if (ticket.discussionId !== discussionId)
     throw new ServiceError('invalid_ticket', { detail: 'The ticket is for another discussion.' })
-  const tenant = await loadTenant(app, ticket.tenantId).catch(asInvalidTicket)
+  const tenant = await admitTenant(app, ticket.tenantId).catch(asInvalidTicket)
   checkTicketAge(ticket, tenant, { isReconnect, now: Date.now() })
   const headers = headersForPage(tenant, request.headers.origin)
   warnOfUnknownProxy(app, request)
@@ -240,7 +245,7 @@ async function answerPreflight(app: App, request: FastifyRequest, reply: Fastify
   if (origin === undefined) throw new ServiceError('method_not_allowed', { allow: ['GET'] })
   const text = readQuery(request).get('ticket')
   if (text === undefined) throw new ServiceError('origin_not_allowed')
-  const tenant = await loadTenant(app, (await readTicket(app, text)).tenantId).catch(asInvalidTicket)
+  const tenant = await admitTenant(app, (await readTicket(app, text)).tenantId).catch(asInvalidTicket)
   headersForPage(tenant, origin)
   return reply
     .code(204)

@@ -20,7 +20,7 @@ import {
 
 import type { Access } from '../../core/context.ts'
 import { shapeOf } from '../../graphql/shape.ts'
-import { SHOWN_ONCE_EXTENSION } from '../../graphql/shown-once.ts'
+import { OR_NULL_EXTENSION, SHOWN_ONCE_EXTENSION } from '../../graphql/shown-once.ts'
 import { shownTo } from '../../graphql/shown-with.ts'
 import { accessOfRoute, operationOf, projectionOf } from '../rest/handler.ts'
 import type { Route } from '../../graphql/route.ts'
@@ -147,7 +147,8 @@ function valueOf(
   // In a replay, the whole member of a secret is missing.
   const isShownOnce = field.extensions[SHOWN_ONCE_EXTENSION] === true
   const shown = shownTo(field.extensions, making.access)
-  const isNullable = shown?.isNullable ?? (!isNonNullType(field.type) && !isShownOnce)
+  const mayBeNull = !isShownOnce || field.extensions[OR_NULL_EXTENSION] === true
+  const isNullable = shown?.isNullable ?? (!isNonNullType(field.type) && mayBeNull)
   const isOptional = isShownOnce || (node.directives ?? []).length > 0
   const description = shown?.description ?? field.description
   const note: Note = { description, isNullable, isOptional }

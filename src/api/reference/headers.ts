@@ -31,6 +31,7 @@ export const LIMIT_HEADERS: readonly HeaderName[] = ['RateLimit-Limit', 'RateLim
 const RETRY: ReadonlySet<ErrorCode> = new Set([
   'rate_limited',
   'too_many_streams',
+  'slow_mode',
   'idempotency_in_progress',
   'unavailable',
 ])

@@ -27,10 +27,10 @@ const TAGS: Readonly<Record<keyof typeof ROUTES_BY_TAG | 'service', string>> = {
   settings: 'The settings of a tenant, and their defaults.',
   audit: 'Every write by a key or an admin.',
   exports: "A copy of all that is the tenant's but secrets, as a file.",
-  imports: 'What the command line has moved in, with its reports.',
+  imports: 'What was moved in, with its reports; and the upload of a file with comments of another system.',
   documents: 'GraphQL documents that clients run by their ids.',
   classifier: 'Your own service that judges comments before they appear.',
-  admins: 'The login of admins.',
+  staff: 'The members: the people who sign in to the console.',
   service: 'Health, readiness, metrics and the documents of the service itself.',
 }
 
@@ -88,7 +88,7 @@ const securitySchemes = ({ HEADER_PREFIX }: Settings) => ({
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: `From \`POST ${API_BASE}/admin/auth/login\`. An admin holds every capability.`,
+    description: `From \`POST ${API_BASE}/admin/auth/login\`. A member has the capabilities of their role.`,
   },
   Identity: {
     type: 'apiKey',
@@ -124,7 +124,7 @@ curl ${baseUrl}${API_BASE}/discussions/by-external/article-1/comments \\
 
 - **API key**: \`ek_\` and 64 hex characters. It belongs to one tenant, and stays in the backend.
 - **Reader assertion**: a JWT of at most an hour that names the reader, signed with the tenant's identity secret or by its identity provider. [The guides](${baseUrl}/docs/guides/) show how to make one.
-- **Admin token**: what \`POST ${API_BASE}/admin/auth/login\` returns. An admin sends it as \`Authorization: Bearer …\`, in place of an API key.
+- **Admin token**: what \`POST ${API_BASE}/admin/auth/login\` returns. A member sends it as \`Authorization: Bearer …\`, in place of an API key.
 
 Each operation says which of them it needs.
 

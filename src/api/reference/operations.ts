@@ -61,19 +61,22 @@ function answeredField(schema: GraphQLSchema, route: Route): GraphQLField<unknow
 const ACCESS: Readonly<Record<string, string>> = {
   public: 'Needs no credentials.',
   key: 'Takes any live API key, or an admin token.',
+  member: 'Takes the admin token of any member.',
   reader: 'Takes any live API key, or an admin token, with the identity assertion of a reader.',
-  admin: 'Takes an admin token only.',
+  admin: 'Takes only the admin token of an owner or admin.',
 }
 
 /** Which callers an `access` lets in. */
 export const accessText = (access: Access): string =>
-  ACCESS[access] ?? `Needs the capability \`${access}\`: an API key that has it, or an admin token.`
+  ACCESS[access] ??
+  `Needs the capability \`${access}\`: an API key that has it, or the admin token of a member whose role has it.`
 
 /**
  * Who may call, as alternatives. The identity is optional if it only adds the reader's own view.
  */
 export function securityOf(access: Access): Record<string, string[]>[] {
-  const callers = access === 'admin' ? [{ AdminToken: [] }] : [{ ApiKey: [] }, { AdminToken: [] }]
+  const callers =
+    access === 'admin' || access === 'member' ? [{ AdminToken: [] }] : [{ ApiKey: [] }, { AdminToken: [] }]
   const withIdentity = callers.map((caller) => ({ ...caller, Identity: [] }))
   if (access === 'public') return []
   if (access === 'reader') return withIdentity

@@ -4,11 +4,15 @@ import { refusalHeaders } from './headers.ts'
 import type { Components } from './json-schema.ts'
 import { securityOf } from './operations.ts'
 import { headerRefs, refusalResponses } from './refusals.ts'
+import { uploadPartOperation } from './upload-part.ts'
 
 /** Paths outside of the route table: the stream, the documents, and the health of the process. */
 export const outsidePaths = (components: Components) => ({
   [`${API_BASE}/stream/{discussionId}`]: { get: streamOperation(components) },
   [`${API_BASE}/exports/{id}/file`]: { get: exportFileOperation(components) },
+  [`${API_BASE}/import-uploads/{id}/parts/{n}`]: { put: uploadPartOperation(components) },
+  [`${API_BASE}/admin/auth/oidc/start`]: { get: signOnOperation('startSignOn', 'Start single sign on', START) },
+  [`${API_BASE}/admin/auth/oidc/callback`]: { get: signOnOperation('finishSignOn', 'Finish single sign on', FINISH) },
   [`${API_BASE}/openapi.json`]: { get: documentOperation('openApiDocument', 'Retrieve the OpenAPI document') },
   [`${API_BASE}/asyncapi.json`]: { get: documentOperation('asyncApiDocument', 'Retrieve the AsyncAPI document') },
   '/healthz': { get: plainOperation('healthz', 'Check liveness', 'Answers while the process runs.', HEALTH) },
@@ -99,8 +103,10 @@ const STREAM_CODES: readonly ErrorCode[] = [
   'expired_api_key',
   'revoked_api_key',
   'invalid_admin_token',
+  'tenant_suspended',
   'invalid_ticket',
   'expired_ticket',
+  'second_factor_setup_required',
   'origin_not_allowed',
   'not_found',
   'validation_failed',
@@ -117,6 +123,45 @@ const query = (name: string, description: string, more: object = {}) => ({
   description,
   schema: { type: 'string' },
   ...more,
+})
+
+const START = {
+  description:
+    'A page for browsers: leads to the identity provider of the tenant, or back to the console with `#sign-on=` and the reason of a refusal. The answer sets a cookie for the way back.',
+  parameters: [{ ...query('tenant', 'The slug of the tenant.'), required: true, example: 'default' }],
+}
+
+const FINISH = {
+  description:
+    'A page for browsers: the provider leads here. Sets the cookie of the console and leads to it, with `#sign-on=done`, or the reason of a refusal.',
+  parameters: [
+    query('code', 'The code of the provider.'),
+    query('state', 'The state with which the sign-on began.'),
+    query('iss', 'The issuer (RFC 9207).'),
+    query('error', 'The error of the provider (RFC 6749, section 4.1.2.1).'),
+  ],
+}
+
+const signOnOperation = (
+  operationId: string,
+  summary: string,
+  texts: { description: string; parameters: object[] },
+) => ({
+  operationId,
+  tags: ['staff'],
+  summary,
+  ...texts,
+  'x-access': 'public',
+  security: [],
+  responses: {
+    303: {
+      description: 'Leads on.',
+      headers: {
+        ...headerRefs(['X-Request-Id']),
+        Location: { description: 'Where the browser goes.', schema: { type: 'string', format: 'uri' } },
+      },
+    },
+  },
 })
 
 const streamOperation = (components: Components) => ({
@@ -168,7 +213,9 @@ const EXPORT_FILE_CODES: readonly ErrorCode[] = [
   'expired_api_key',
   'revoked_api_key',
   'invalid_admin_token',
+  'tenant_suspended',
   'admin_only',
+  'second_factor_setup_required',
   'not_found',
   'validation_failed',
   'rate_limited',

@@ -22,6 +22,7 @@ const ANYWHERE: readonly ErrorCode[] = [
   'expired_api_key',
   'revoked_api_key',
   'invalid_admin_token',
+  'tenant_suspended',
   'uri_too_long',
   'validation_failed',
   'headers_too_large',
@@ -50,7 +51,8 @@ export const codesOfField = ({ extensions }: GraphQLField<unknown, unknown>, acc
   ...ANYWHERE,
   ...((extensions[THROWS_EXTENSION] ?? []) as readonly ErrorCode[]),
   ...(access === 'public' ? [] : WITH_CREDENTIALS),
-  ...(access === 'admin' ? (['admin_only'] as const) : []),
+  ...(access === 'public' || access === 'member' ? [] : (['second_factor_setup_required'] as const)),
+  ...(access === 'admin' || access === 'member' ? (['admin_only'] as const) : []),
   ...(access === 'reader' ? (['identity_required'] as const) : []),
   ...((CAPABILITIES as readonly string[]).includes(access) ? (['missing_capability'] as const) : []),
 ]
@@ -79,6 +81,18 @@ export const PROBLEM: Schema = {
           message: { type: 'string', description: 'The error as text.' },
         },
         required: ['pointer', 'code', 'message'],
+      },
+    },
+    tenants: {
+      type: 'array',
+      description: 'What to choose from, of `tenant_required`.',
+      items: {
+        type: 'object',
+        properties: {
+          slug: { type: 'string', description: 'The short name, which login takes as `tenant`.' },
+          name: { type: 'string', description: 'The name to show.' },
+        },
+        required: ['slug', 'name'],
       },
     },
   },

@@ -79,10 +79,13 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
   return { read, run, answer: async (ctx, request) => run(ctx, read(ctx, request)) }
 }
 
-/** The access that a route requires: that of its root field; below `/admin/` only an admin. */
+/**
+ * The access that a route requires: that of its root field. Below `/admin/` it is an admin's,
+ * unless it is open to every member, or to all.
+ */
 export function accessOfRoute(schema: GraphQLSchema, route: Route): Access {
   const access = rootField(schema, route).extensions[ACCESS_EXTENSION] as Access
-  return route.path.startsWith('/admin/') && access !== 'public' ? 'admin' : access
+  return route.path.startsWith('/admin/') && access !== 'public' && access !== 'member' ? 'admin' : access
 }
 
 /**

@@ -5,17 +5,28 @@ import { routes as clientTokens } from '../../domains/client-tokens/rest.ts'
 import { routes as comments } from '../../domains/comments/rest.ts'
 import { routes as documents } from '../../domains/documents/rest.ts'
 import { routes as discussions } from '../../domains/discussions/rest.ts'
+import { routes as frontPages } from '../../domains/front-pages/rest.ts'
 import { routes as exports } from '../../domains/exports/rest.ts'
 import { routes as keys } from '../../domains/api-keys/rest.ts'
 import { routes as merges } from '../../domains/readers/merge/rest.ts'
 import { routes as moderation } from '../../domains/moderation/rest.ts'
+import { routes as claims } from '../../domains/moderation/claims/rest.ts'
+import { routes as commentSearch } from '../../domains/moderation/search/rest.ts'
+import { routes as timeline } from '../../domains/moderation/timeline/rest.ts'
+import { routes as notes } from '../../domains/notes/rest.ts'
+import { routes as notifications } from '../../domains/notifications/rest.ts'
+import { routes as trials } from '../../domains/moderation/trial/rest.ts'
 import { routes as overview } from '../../domains/overview/rest.ts'
 import { routes as privacy } from '../../domains/erasure/rest.ts'
 import { routes as reactions } from '../../domains/reactions/rest.ts'
+import { routes as mutes } from '../../domains/readers/mutes/rest.ts'
+import { routes as badges } from '../../domains/readers/badges/rest.ts'
+import { routes as trust } from '../../domains/readers/trust/rest.ts'
 import { fragments as ofReaders, routes as readers } from '../../domains/readers/rest.ts'
 import { routes as settings } from '../../domains/settings/rest.ts'
-import { routes as admins } from '../../domains/tenants/rest.ts'
+import { routes as staff } from '../../domains/staff/rest.ts'
 import { routes as imports } from '../../domains/imports/rest.ts'
+import { routes as uploads } from '../../domains/import-uploads/rest.ts'
 import { fragments as ofWebhooks, routes as webhooks } from '../../domains/webhooks/rest.ts'
 import { eventOperation, routes as stream } from '../../domains/tickets/rest.ts'
 import type { Route, RouteDefinition } from '../../graphql/route.ts'
@@ -37,10 +48,10 @@ const withDocuments = (definitions: readonly RouteDefinition[]): Route[] =>
 /** The REST routes by topic, in the order of the reference. */
 export const ROUTES_BY_TAG = {
   discussions: withDocuments(discussions),
-  comments: withDocuments(comments),
+  comments: withDocuments([...comments, ...frontPages]),
   reactions: withDocuments(reactions),
-  moderation: withDocuments(moderation),
-  readers: withDocuments([...readers, ...merges]),
+  moderation: withDocuments([...commentSearch, ...timeline, ...claims, ...trials, ...moderation, ...notes]),
+  readers: withDocuments([...readers, ...mutes, ...notifications, ...trust, ...badges, ...merges]),
   privacy: withDocuments(privacy),
   stream: withDocuments([...stream, ...clientTokens]),
   webhooks: withDocuments(webhooks),
@@ -50,10 +61,10 @@ export const ROUTES_BY_TAG = {
   settings: withDocuments(settings),
   audit: withDocuments(audit),
   exports: withDocuments(exports),
-  imports: withDocuments(imports),
+  imports: withDocuments([...imports, ...uploads]),
   classifier: withDocuments(classifier),
   documents: withDocuments(documents),
-  admins: withDocuments(admins),
+  staff: withDocuments(staff),
 } satisfies Readonly<Record<string, readonly Route[]>>
 
 /** Every REST route. */

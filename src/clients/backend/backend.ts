@@ -1,8 +1,12 @@
 // The publisher's backend for comments on its pages: `import { createBackend } from
 // 'engagement-service/backend'`. It needs nothing but Node.
+import { randomUUID } from 'node:crypto'
+
+import { compress } from './compress.ts'
 import { type Page, teller } from './pages.ts'
 import { problem, Refusal, requestIdOf } from './problems.ts'
 import { idempotencyKeyFor, type Profile, profileOf, type SignedInReader, signAssertion } from './readers.ts'
+import { drawingOf, type FirstPage, render, type RenderedThread, type RenderOptions, tombstoneOf } from './render.ts'
 import {
   type Backend,
   type ClientToken,
@@ -13,14 +17,25 @@ import {
 } from './requests.ts'
 import { findRoute, type Match } from './routes.ts'
 import { askService } from './service.ts'
+import { threadOf } from './thread.ts'
 
 export { fastifyPlugin } from './fastify.ts'
 export { nodeHandler } from './node.ts'
 export type { Page } from './pages.ts'
 export type { SignedInReader } from './readers.ts'
+export type { RenderedThread, RenderOptions } from './render.ts'
 export type { Backend, ClientToken, ClientTokenOptions, PageRequest } from './requests.ts'
 
 type Awaitable<T> = T | Promise<T>
+
+/** A page's request, and the signed-in reader whose it is. */
+interface Asked {
+  request: PageRequest
+  profile: Profile | null
+  requestId: string
+}
+
+const NOTHING = new Uint8Array()
 
 /** `Incoming` is the framework's request: Express's, Fastify's, Node's, or that of fetch. */
 export interface BackendOptions<Incoming> {
@@ -41,9 +56,10 @@ export interface BackendOptions<Incoming> {
    */
   reader: (incoming: Incoming) => Awaitable<SignedInReader | null | undefined>
   /**
-   * Whether the page exists, and the caller may read it. Called for each request that names a page,
-   * except counts. Return its title and address instead of `true` to show them to moderators.
-   * Without this option every text is a page, and anyone can create its discussion.
+   * Whether the page exists, and the caller may read it. Called for each request that names a
+   * page, except counts, and for each page of a list over many. Return its title and address
+   * instead of `true` to show them to moderators. Without this option every text is a page, and
+   * anyone can create its discussion.
    */
   isPage?: ((externalId: string, incoming: Incoming) => Awaitable<boolean | Page | null | undefined>) | undefined
   /** The base path; `/engagement` by default. */
@@ -78,12 +94,14 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     throw new Error('not told')
   })
 
-  /** Throws `not_found` if the page does not exist. */
-  async function requirePage({ route, externalIds }: Match, incoming: Incoming): Promise<void> {
+  /** The details of the page, if there are any. Throws `not_found` if the page does not exist. */
+  async function requirePage({ route, externalIds }: Match, incoming: Incoming): Promise<Page> {
     const [externalId = ''] = externalIds
     const page = await isPage(externalId, incoming)
     if (!page) throw noPage()
-    if (route.begins === true && page !== true) await tellOf(externalId, page)
+    if (page === true) return {}
+    if (route.begins === true) await tellOf(externalId, page)
+    return page
   }
 
   const profileFor = async ({ route }: Match, incoming: Incoming): Promise<Profile | null> => {
@@ -97,7 +115,11 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
    * The headers for the service: some of the page's own, and the assertion of the signed-in reader,
    * bound to `body`.
    */
-  function headersFor({ method, headers }: PageRequest, profile: Profile | null, body: Uint8Array) {
+  function headersFor(
+    { method, headers }: Pick<PageRequest, 'method' | 'headers'>,
+    profile: Profile | null,
+    body: Uint8Array,
+  ) {
     const isWrite = method !== 'GET'
     const told: Record<string, string> = {}
     if (profile !== null) told[`${headerPrefix}Identity`] = signAssertion(settings, profile, isWrite ? body : null)
@@ -116,7 +138,7 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     const call = {
       method: 'GET',
       path: '/readers/me',
-      headers: headersFor(request, profile, Buffer.alloc(0)),
+      headers: headersFor({ method: 'GET', headers: new Headers() }, profile, NOTHING),
       body: null,
     }
     const response = await askService(settings, call, request.signal).catch(() => null)
@@ -125,28 +147,68 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     return ban
   }
 
-  async function serve(request: PageRequest, incoming: Incoming, requestId: string): Promise<Response> {
-    const { pathname, searchParams } = new URL(request.url)
-    if (!pathname.startsWith(`${basePath}/`)) throw new Refusal('not_found')
-    const match = findRoute(request.method, pathname.slice(basePath.length), searchParams)
-    const { route, externalIds, service } = match
-    const isWrite = route.method !== 'GET'
-    if (isWrite) requireOwnPage(request, origins)
-    const profile = await profileFor(match, incoming)
-    if (route.path === '/me')
-      return Response.json({ reader: profile && { ...profile, ban: await banOf(profile, request) } })
-    if (route.externalId === 'one') await requirePage(match, incoming)
-    const given = isWrite ? await readBody(request, route.hasBody === true) : Buffer.alloc(0)
+  /** Without badges: the reader may have others, which moderators have given. */
+  async function signedIn(profile: Profile, request: PageRequest) {
+    const { badges: _, ...shown } = profile
+    return { ...shown, ban: await banOf(profile, request) }
+  }
+
+  /** The service's answer as the page gets it. `given` is the body of the page's request. */
+  async function passOn({ route, externalIds, service }: Match, asked: Asked, given = NOTHING): Promise<Response> {
+    const { request, profile, requestId } = asked
     const body = route.body === undefined ? given : Buffer.from(JSON.stringify(route.body(externalIds)))
     const headers = { ...headersFor(request, profile, body), 'x-request-id': requestId }
     const call = { ...service, headers, body: body.length === 0 ? null : body }
     const response = await askService(settings, call, request.signal)
     // With `parentId`, the comment may be what is missing.
-    const isNone = response.status === 404 && !searchParams.has('parentId')
+    const isNone = response.status === 404 && !service.path.includes('parentId=')
     if (isNone && route.ifNone !== undefined) return Response.json(route.ifNone)
     if (response.ok && route.isComment === true) return shownTo(profile, response)
     if (response.ok && route.cacheControl !== undefined) response.headers.set('cache-control', route.cacheControl)
     return response
+  }
+
+  function thread(externalId: string, page: Page, asked: Asked): Promise<Response> {
+    const { url, signal } = asked.request
+    const part = (method: string, path: string, query: Record<string, string> = {}): Promise<Response> => {
+      const match = findRoute(method, path, new URLSearchParams(query))
+      return passOn(match, { ...asked, request: { method, url, headers: new Headers(), body: null, signal } })
+    }
+    return threadOf({
+      externalId,
+      query: Object.fromEntries(new URL(url).searchParams),
+      part,
+      ticket: () => part('POST', '/ticket', { externalId }),
+      signedIn: async () => asked.profile && (await signedIn(asked.profile, asked.request)),
+      tell: () => tellOf(externalId, page),
+    })
+  }
+
+  async function serve(request: PageRequest, incoming: Incoming, requestId: string): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url)
+    if (!pathname.startsWith(`${basePath}/`)) throw new Refusal('not_found')
+    const match = findRoute(request.method, pathname.slice(basePath.length), searchParams)
+    const { route, externalIds } = match
+    const isWrite = route.method !== 'GET'
+    if (isWrite) requireOwnPage(request, origins)
+    const profile = await profileFor(match, incoming)
+    if (route.path === '/me') return Response.json({ reader: profile && (await signedIn(profile, request)) })
+    const page = route.externalId === 'one' ? await requirePage(match, incoming) : {}
+    const asked = { request, profile, requestId }
+    if (route.path === '/thread') return thread(externalIds[0] ?? '', page, asked)
+    const response = await passOn(match, asked, isWrite ? await readBody(request, route.hasBody === true) : NOTHING)
+    return route.isOfPages === true && response.ok ? ofOwnPages(response, incoming) : response
+  }
+
+  /** What belongs to pages that the caller may read. */
+  async function ofOwnPages(response: Response, incoming: Incoming): Promise<Response> {
+    if (options.isPage === undefined) return response
+    type OfPages = { data: { discussion: { externalId: string } | null }[] }
+    const { data, ...rest } = (await response.json()) as OfPages
+    const isShown = await Promise.all(
+      data.map(async ({ discussion }) => discussion !== null && isPage(discussion.externalId, incoming)),
+    )
+    return Response.json({ data: data.filter((_item, n) => isShown[n]), ...rest })
   }
 
   async function answer(request: PageRequest, incoming: Incoming): Promise<Response> {
@@ -156,7 +218,7 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
       if (!request.signal.aborted) onError(error)
       return problem(new Refusal('internal'), requestId)
     })
-    return finish(response, requestId)
+    return compress(finish(response, requestId), request.headers.get('accept-encoding'))
   }
 
   async function clientToken(
@@ -173,7 +235,44 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     return (await response.json()) as ClientToken
   }
 
-  return { basePath, answer, fetch: (request) => answer(request, request), clientToken }
+  /** All that a signed-out reader's page shows first. Throws where there is no such answer. */
+  async function publicThread(externalId: string, page: Page, query: Record<string, string>): Promise<FirstPage> {
+    const { signal } = new AbortController()
+    const request = { method: 'GET', url: '', headers: new Headers(), body: null, signal }
+    const asked = { request, profile: null, requestId: randomUUID() }
+    const response = await threadOf({
+      externalId,
+      query: { externalId, ...query },
+      part: (method, path, given = {}) => passOn(findRoute(method, path, new URLSearchParams(given)), asked),
+      signedIn: async () => null,
+      tell: () => tellOf(externalId, page),
+      ticket: async () => null,
+    })
+    if (!response.ok) throw new Error(`the service gives no comments to render: ${await response.text()}`)
+    return (await response.json()) as FirstPage
+  }
+
+  /** Null where the page does not know it: a session that cannot be read keeps no page back. */
+  async function isSignedIn(request: Incoming): Promise<boolean | null> {
+    try {
+      return (await reader(request)) != null
+    } catch (error) {
+      onError(error)
+      return null
+    }
+  }
+
+  async function renderThread(asked: RenderOptions<Incoming>): Promise<RenderedThread> {
+    const drawing = drawingOf(asked, settings)
+    const { request, cursor } = asked
+    const { externalId, posting, sort, pageSize: limit } = drawing
+    const { title, url } = posting
+    const query = { sort, limit, replies: '3', ...(typeof cursor === 'string' && { cursor }) }
+    const known = request === undefined ? null : await isSignedIn(request)
+    return render({ ...drawing, signedIn: known }, () => publicThread(externalId, { title, url }, query), onError)
+  }
+
+  return { basePath, answer, fetch: (request) => answer(request, request), clientToken, renderThread }
 }
 
 /**
@@ -187,15 +286,7 @@ async function shownTo(profile: Profile | null, response: Response): Promise<Res
   const isOwn = profile !== null && author?.externalId === profile.id
   if (isOwn || status === 'approved' || status === 'withheld') return response
   if (replyCount === 0) throw new Refusal('not_found')
-  return Response.json({
-    ...comment,
-    status: status === 'deleted' ? 'deleted' : 'withheld',
-    author: null,
-    body: null,
-    bodyHtml: null,
-    editedAt: null,
-    revision: 1,
-  })
+  return Response.json(tombstoneOf(comment))
 }
 
 /** A separate refusal, distinct from those of a deleted comment and of a page without comments. */

@@ -10,6 +10,8 @@ export interface SignedInReader {
   name?: string | null | undefined
   avatarUrl?: string | null | undefined
   profileUrl?: string | null | undefined
+  /** Ids of badges of the tenant's settings. The service ignores others, and all beyond ten. */
+  badges?: readonly string[] | null | undefined
 }
 
 export interface Profile {
@@ -17,6 +19,8 @@ export interface Profile {
   name: string | null
   avatarUrl: string | null
   profileUrl: string | null
+  /** Absent where the publisher says nothing of badges. */
+  badges?: string[]
 }
 
 export interface Signer {
@@ -28,19 +32,25 @@ export interface Signer {
 const MAX_ID = 255
 const MAX_NAME = 80
 const MAX_URL = 2048
+/** As many as the settings can have. */
+const MAX_BADGES = 20
 
 /**
- * A reader in the form that the service accepts. A long name is cut, and an address that is not
- * https is left out, so that bad data in a user table keeps no one from writing. Throws a TypeError
- * for an id that is empty, too long or not a text.
+ * A reader in the form that the service accepts. A long name is cut. An address that is not https,
+ * and what cannot be the id of a badge, is left out. So bad data in a user table keeps no one from
+ * writing. Throws a TypeError for an id that is empty, too long or not a text.
  */
-export function profileOf({ id, name, avatarUrl, profileUrl }: SignedInReader): Profile {
+export function profileOf({ id, name, avatarUrl, profileUrl, badges }: SignedInReader): Profile {
   // Two readers with one broken id would become the same person.
   if (typeof id !== 'string' || id === '' || charactersOf(id).length > MAX_ID || /\0|\p{Surrogate}/u.test(id)) {
     throw new TypeError(`a reader's id must be a text of 1 to ${MAX_ID} characters`)
   }
-  return { id, name: nameOf(name), avatarUrl: httpsUrl(avatarUrl), profileUrl: httpsUrl(profileUrl) }
+  const profile = { id, name: nameOf(name), avatarUrl: httpsUrl(avatarUrl), profileUrl: httpsUrl(profileUrl) }
+  return badges == null ? profile : { ...profile, badges: badgesOf(badges) }
 }
+
+const badgesOf = (ids: readonly string[]): string[] =>
+  ids.filter((id) => typeof id === 'string' && /^[a-z0-9_-]{1,32}$/.test(id)).slice(0, MAX_BADGES)
 
 function nameOf(name: string | null | undefined): string | null {
   if (name == null) return null

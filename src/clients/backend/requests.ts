@@ -1,4 +1,5 @@
 import { invalid, Refusal } from './problems.ts'
+import type { RenderedThread, RenderOptions } from './render.ts'
 
 /** A page's request in the form of fetch; adapters convert a framework's request. */
 export interface PageRequest {
@@ -26,6 +27,11 @@ export interface Backend<Incoming> {
    * signed-in reader, if there is one. Rejects if the service does not give one.
    */
   clientToken: (incoming: Incoming, options?: ClientTokenOptions) => Promise<ClientToken>
+  /**
+   * The first page of a thread, for a page that the server renders. It calls no `isPage`: name only
+   * pages that the caller may read. If the service does not answer, `html` is the element alone.
+   */
+  renderThread: (options: RenderOptions<Incoming>) => Promise<RenderedThread>
 }
 
 export interface ClientTokenOptions {

@@ -3,7 +3,7 @@ import { invalid, Refusal } from './problems.ts'
 /** One path that pages may request, and the service's route for it. Nothing else is passed on. */
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below the base path; `:id` is a comment's id. */
+  /** Below the base path; `:id` is the id of a comment or a reader. */
   path: string
   /** The service's route, with the same `:id`. */
   service: string
@@ -24,6 +24,8 @@ export interface Route {
    * page only to its author.
    */
   isComment?: true
+  /** Whether it answers a list of what belongs to many pages. */
+  isOfPages?: true
   /** The answer for a page without a discussion. It is no error, which browsers would log. */
   ifNone?: unknown
   /** For successful answers, if the service sets none. */
@@ -34,6 +36,44 @@ const BY_EXTERNAL = '/discussions/by-external/:externalId'
 
 export const ROUTES: readonly Route[] = [
   { method: 'GET', path: '/me', service: 'GET /readers/me', reader: 'told' },
+  {
+    method: 'GET',
+    path: '/me/comments',
+    service: 'GET /readers/me/comments',
+    query: ['discussionId', 'status', 'limit', 'cursor'],
+    reader: 'required',
+  },
+  {
+    method: 'GET',
+    path: '/me/notifications',
+    service: 'GET /readers/me/notifications',
+    query: ['unread', 'limit', 'cursor'],
+    reader: 'required',
+    isOfPages: true,
+  },
+  {
+    method: 'GET',
+    path: '/me/notifications/count',
+    service: 'GET /readers/me/notifications/count',
+    reader: 'required',
+  },
+  {
+    method: 'POST',
+    path: '/me/notifications/read',
+    service: 'POST /readers/me/notifications/read',
+    hasBody: true,
+    reader: 'required',
+  },
+  { method: 'GET', path: '/me/preferences', service: 'GET /readers/me/preferences', reader: 'required' },
+  {
+    method: 'PATCH',
+    path: '/me/preferences',
+    service: 'PATCH /readers/me/preferences',
+    hasBody: true,
+    reader: 'required',
+  },
+  { method: 'PUT', path: '/readers/:id/mute', service: 'PUT /readers/:id/mute', reader: 'required' },
+  { method: 'DELETE', path: '/readers/:id/mute', service: 'DELETE /readers/:id/mute', reader: 'required' },
   {
     method: 'GET',
     path: '/settings',
@@ -52,11 +92,38 @@ export const ROUTES: readonly Route[] = [
   },
   {
     method: 'GET',
+    path: '/latest-comments',
+    service: 'GET /latest-comments',
+    query: ['limit'],
+    reader: 'untold',
+    isOfPages: true,
+    cacheControl: 'public, max-age=30',
+  },
+  {
+    method: 'GET',
+    path: '/most-discussed',
+    service: 'GET /most-discussed',
+    query: ['window', 'limit'],
+    reader: 'untold',
+    isOfPages: true,
+    cacheControl: 'public, max-age=30',
+  },
+  {
+    method: 'GET',
     path: '/discussion',
     service: `GET ${BY_EXTERNAL}`,
     externalId: 'one',
     reader: 'told',
     ifNone: null,
+  },
+  {
+    method: 'GET',
+    path: '/authors',
+    service: `GET ${BY_EXTERNAL}/authors`,
+    externalId: 'one',
+    query: ['prefix', 'limit'],
+    reader: 'required',
+    ifNone: { data: [] },
   },
   {
     method: 'POST',
@@ -65,6 +132,14 @@ export const ROUTES: readonly Route[] = [
     externalId: 'one',
     begins: true,
     body: ([externalId]) => ({ externalId }),
+    reader: 'told',
+  },
+  {
+    method: 'GET',
+    path: '/thread',
+    service: `GET ${BY_EXTERNAL}/comments`,
+    externalId: 'one',
+    query: ['sort', 'limit', 'replies'],
     reader: 'told',
   },
   {

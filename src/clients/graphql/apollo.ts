@@ -31,10 +31,14 @@ export const engagementLink = (client: GraphqlClient): ApolloLink =>
       }),
   )
 
-/** A list in the cache. */
+/** A node, or an edge with its node. */
+type Item = Reference & { node?: Reference }
+
+/** A list in the cache, with what the page's document selects of it. */
 interface Page {
-  nodes: readonly Reference[]
-  pageInfo: { hasNextPage: boolean; endCursor?: string | null }
+  nodes?: readonly Item[]
+  edges?: readonly Item[]
+  pageInfo?: { hasNextPage?: boolean; endCursor?: string | null }
 }
 
 /** A list of comments: further pages follow what is there, each comment once. */
@@ -42,8 +46,14 @@ const pages = (...keyArgs: string[]): FieldPolicy<Page> => ({
   keyArgs,
   merge(before, page, { args, readField }) {
     if (before === undefined || args?.after == null) return page
-    const shown = new Set(before.nodes.map((node) => readField('id', node)))
-    return { ...page, nodes: [...before.nodes, ...page.nodes.filter((node) => !shown.has(readField('id', node)))] }
+    const idOf = (item: Item): unknown => readField('id', item.node ?? item)
+    const joined = { ...page }
+    for (const name of ['nodes', 'edges'] as const) {
+      const shown = before[name] ?? []
+      const ids = new Set(shown.map(idOf))
+      joined[name] &&= [...shown, ...joined[name].filter((item) => !ids.has(idOf(item)))]
+    }
+    return joined
   },
 })
 
@@ -91,7 +101,8 @@ export function applyEvent(cache: ApolloCache, data: CommentChange): void {
           const list = given as Page
           // A list of replies that was read by the discussion.
           if (parentId == null && storeFieldName.includes('"parentId":"')) return list
-          const { nodes: items, pageInfo } = list
+          const { nodes: items, pageInfo = {} } = list
+          if (items === undefined) return list
           const read = (node: Reference, name: string): unknown => readField(name, node)
           const loaded = { items, pageInfo, read, sort: sortOf(storeFieldName) }
           return { ...list, nodes: arrange(loaded, comment, toReference(own) as Reference) }

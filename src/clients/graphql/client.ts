@@ -38,11 +38,13 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
 
   const isNew = ({ expiresAt }: ClientToken): boolean => Date.parse(expiresAt) - Date.now() > RENEW_MS
   const renewed = async (from: NonNullable<typeof options.token>): Promise<ClientToken> => {
-    const got = await Promise.resolve(from()).catch((error: unknown) => {
-      throw new Error(`the token route failed: ${String(error)}`, { cause: error })
-    })
-    old = isNew(got) ? undefined : got.token
-    return (latest = got)
+    try {
+      latest = await from()
+    } catch (cause) {
+      throw new Error(`the token route failed: ${String(cause)}`, { cause })
+    }
+    old = isNew(latest) ? undefined : latest.token
+    return latest
   }
   const watchToken = (): (() => boolean) => {
     const used = latest

@@ -121,6 +121,22 @@ export const CurrentReader = /* @__PURE__ */ documentOf<CurrentReaderQuery, Curr
 }`,
   READER_PARTS,
 )
+export const HeldComments = /* @__PURE__ */ documentOf<HeldCommentsQuery, HeldCommentsQueryVariables>(
+  `query HeldComments($discussionId: ID!) {
+  viewer {
+    id
+    pending: comments(discussionId: $discussionId, status: pending) {
+      ...CommentPage
+    }
+    rejected: comments(discussionId: $discussionId, status: rejected) {
+      ...CommentPage
+    }
+  }
+}`,
+  COMMENT_PAGE,
+  COMMENT_PARTS,
+  READER_PARTS,
+)
 export const CreateComment = /* @__PURE__ */ documentOf<CreateCommentMutation, CreateCommentMutationVariables>(
   `mutation CreateComment($input: CreateCommentInput!) {
   createComment(input: $input) {
@@ -265,12 +281,29 @@ export type CreateCommentInput = {
   parentId?: string | null | undefined
 }
 
+/** The reason of a decision on a comment. */
+export type DecisionReason =
+  /** It insults or threatens. */
+  | 'abuse'
+  /** It is against the law. */
+  | 'illegal'
+  /** It does not belong to the page. */
+  | 'off_topic'
+  /** Another reason, which the message may tell. */
+  | 'other'
+  /** It is spam. */
+  | 'spam'
+
 /** What the operation takes. */
 export type DeleteCommentInput = {
   /** Refuses the deletion unless the asserted reader is the author, even if the caller has moderate_content. */
   asAuthor?: boolean | null | undefined
   /** The comment. */
   commentId: string
+  /** A message to the author of the comment, 1 to 500 characters. */
+  message?: string | null | undefined
+  /** The reason, for the author of the comment. */
+  reason?: DecisionReason | null | undefined
 }
 
 /** Names a discussion. */
@@ -299,7 +332,7 @@ export type EventType =
   | 'comment_created'
   /** The author, a moderator or an erasure has deleted the comment. */
   | 'comment_deleted'
-  /** The author has changed the text. If the actor is the system and there is no body, reports have hidden the comment. */
+  /** The author has changed the text. If the actor is the system and there is no body, reports or a ban of its author have hidden the comment. */
   | 'comment_edited'
   /** A moderator has pinned the comment. */
   | 'comment_pinned'
@@ -492,6 +525,52 @@ export type CurrentReaderQueryVariables = Exact<{ [key: string]: never }>
 
 export type CurrentReaderQuery = {
   viewer: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+}
+
+export type HeldCommentsQueryVariables = Exact<{
+  discussionId: string
+}>
+
+export type HeldCommentsQuery = {
+  viewer: {
+    id: string
+    pending: {
+      nodes: Array<{
+        id: string
+        discussionId: string
+        parentId: string | null
+        depth: number
+        status: CommentStatus
+        bodyHtml: string | null
+        createdAt: string
+        editedAt: string | null
+        deletedAt: string | null
+        pinnedAt: string | null
+        replyCount: number
+        author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+        reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+      }>
+      pageInfo: { hasNextPage: boolean; endCursor: string | null }
+    } | null
+    rejected: {
+      nodes: Array<{
+        id: string
+        discussionId: string
+        parentId: string | null
+        depth: number
+        status: CommentStatus
+        bodyHtml: string | null
+        createdAt: string
+        editedAt: string | null
+        deletedAt: string | null
+        pinnedAt: string | null
+        replyCount: number
+        author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+        reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
+      }>
+      pageInfo: { hasNextPage: boolean; endCursor: string | null }
+    } | null
+  } | null
 }
 
 export type CreateCommentMutationVariables = Exact<{

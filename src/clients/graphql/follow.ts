@@ -6,6 +6,7 @@ const MAX_BACKOFF_MS = 30_000
 const STEADY_MS = 10_000
 /** The service sends a heartbeat once a minute at least: a longer silence is a dead connection. */
 const SILENCE_MS = 75_000
+const LOOK_MS = 5000
 /** The longest wait that a proxy or the service may ask for. */
 const MAX_WAIT_MS = 300_000
 
@@ -49,21 +50,22 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
   let position = request.variables?.lastEventId as string | number | undefined
   let failures = 0
   let waitMs = 0
+  /** Ends the connection, or the wait for the next one. */
+  let wake: () => void = () => undefined
 
-  const report = (error: unknown): void => {
-    try {
-      onError(error)
-    } catch {
-      // Nobody is left to report it to.
-    }
-  }
-  const call = (callback: () => unknown): void => {
+  const call = (callback: () => unknown, fail: (error: unknown) => void = report): void => {
     try {
       callback()
     } catch (error) {
-      report(error)
+      fail(error)
     }
   }
+  const report = (error: unknown): void =>
+    // If that fails too, nobody is left to report it to.
+    call(
+      () => onError(error),
+      () => undefined,
+    )
   /** Passes a result on. Returns whether the connection is still of use. */
   const hear = async (result: GraphqlResult): Promise<boolean> => {
     if (reload !== undefined && isTooOld(result)) {
@@ -87,9 +89,10 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
   /** Returns whether the subscription is over. Throws if the connection was lost. */
   const run = async (): Promise<boolean> => {
     const connection = new AbortController()
-    const end = (): void => connection.abort()
-    let silence = setTimeout(end, SILENCE_MS)
-    signal.addEventListener('abort', end)
+    let heardAt = Date.now()
+    wake = () => connection.abort()
+    // By the clock: timers stand still while a machine sleeps.
+    const look = setInterval(() => Date.now() - heardAt > SILENCE_MS && wake(), LOOK_MS)
     try {
       call(() => onState?.('connecting', request))
       const variables =
@@ -105,8 +108,7 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
       const openedAt = Date.now()
       const isExpiring = watchToken()
       for await (const [name, data] of frames(answer)) {
-        clearTimeout(silence)
-        silence = setTimeout(end, SILENCE_MS)
+        heardAt = Date.now()
         sink.alive?.()
         if (signal.aborted || name === 'complete') return true
         if (name === 'next' && !(await hear(JSON.parse(data) as GraphqlResult))) return false
@@ -117,9 +119,8 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
       }
       throw new Error('the subscription was lost')
     } finally {
-      clearTimeout(silence)
-      signal.removeEventListener('abort', end)
-      end()
+      clearInterval(look)
+      connection.abort()
     }
   }
   const go = async (): Promise<void> => {
@@ -133,32 +134,21 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
       }
       const backoffMs = Math.random() * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures++)
       // Many clients were told to wait for as long.
-      await pause(waitMs + backoffMs, signal)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, waitMs + backoffMs)
+        wake = () => resolve(clearTimeout(timer))
+      })
       waitMs = 0
       if (signal.aborted) return
     }
   }
-  void go()
-  return () => control.abort()
-}
-
-/** Waits, but not once there is a network again, or `signal` has ended the wait. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const page = globalThis as {
-      addEventListener?: typeof addEventListener
-      removeEventListener?: typeof removeEventListener
-    }
-    const done = (): void => {
-      clearTimeout(timer)
-      page.removeEventListener?.('online', done)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    page.addEventListener?.('online', done)
-    signal.addEventListener('abort', done)
-  })
+  const end = (): void => control.abort()
+  signal.addEventListener('abort', () => wake())
+  // There is a network again, perhaps another one. An app has no such event.
+  const page = globalThis as Partial<Pick<typeof globalThis, 'addEventListener'>>
+  page.addEventListener?.('online', () => wake(), { signal })
+  void go().finally(end)
+  return end
 }
 
 /** The events of an answer, by name and data. A heartbeat has neither. */
@@ -174,9 +164,7 @@ async function* frames({ body }: Response): AsyncGenerator<[name: string, data: 
     text = complete.pop() ?? ''
     for (const frame of complete) {
       // Only line feeds end a line: a text may have U+2028, which would end one for a pattern.
-      const lines = frame.split('\n')
-      const field = (name: string): string =>
-        lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? ''
+      const field = (name: string): string => `\n${frame}`.split(`\n${name}: `)[1]?.split('\n')[0] ?? ''
       yield [field('event'), field('data')]
     }
   }

@@ -19,9 +19,9 @@ export interface ListedComment {
 }
 
 /** What an event's `data` has of comments, in the document of a subscription. */
-export interface CommentChange {
-  comment?: ListedComment | null
-  tombstones?: readonly ListedComment[] | null
+export interface CommentChange<C extends ListedComment = ListedComment> {
+  comment?: C | null
+  tombstones?: readonly C[] | null
   discussion?: unknown
 }
 
@@ -32,7 +32,7 @@ export const POSSIBLE_TYPES = {
 }
 
 /** The comments that an event brings. */
-export const commentsOf = (data: CommentChange): ListedComment[] => [
+export const commentsOf = <C extends ListedComment>(data: CommentChange<C>): C[] => [
   ...(data.comment == null ? [] : [data.comment]),
   ...(data.tombstones ?? []),
 ]
@@ -72,7 +72,8 @@ function placeIn(cursor: string | null | undefined): ListedComment | undefined {
 export interface LoadedList<Item> {
   items: readonly Item[]
   sort: Sort
-  pageInfo: { hasNextPage: boolean; endCursor?: string | null }
+  /** Where a page's document leaves it out, the list counts as whole. */
+  pageInfo: { hasNextPage?: boolean; endCursor?: string | null }
   /** A field of the comment of an item. */
   read: (item: Item, field: 'id' | 'pinnedAt') => unknown
 }

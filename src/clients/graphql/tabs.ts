@@ -142,8 +142,9 @@ export function share(
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
     })
   }
-  // Without the browser's help it follows alone, as it does after a failure of a token.
-  if (typeof BroadcastChannel === 'undefined' || !('locks' in (globalThis.navigator ?? {}))) followUnled()
+  // Without the browser's help it follows alone, as it does after a failure of a token. A browser
+  // with locks has channels.
+  if ((globalThis.navigator as Partial<Navigator> | undefined)?.locks === undefined) followUnled()
   else begin().catch(() => signal.aborted || followUnled())
   return end
 }

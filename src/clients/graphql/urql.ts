@@ -1,6 +1,6 @@
 // For urql: `import { … } from 'engagement-service/graphql/urql'`.
 import { type Exchange, subscriptionExchange } from '@urql/core'
-import type { Cache, CacheExchangeOpts, Data, UpdateResolver } from '@urql/exchange-graphcache'
+import type { Cache, CacheExchangeOpts, Data, Resolver, UpdateResolver } from '@urql/exchange-graphcache'
 import { relayPagination } from '@urql/exchange-graphcache/extras'
 
 import { send } from './send.ts'
@@ -12,6 +12,7 @@ import {
   POSSIBLE_TYPES,
   type CommentChange,
   type ListedComment,
+  type LoadedList,
   type Sort,
 } from './lists.ts'
 
@@ -25,48 +26,30 @@ export const engagementExchange = (client: GraphqlClient): Exchange =>
   })
 
 /** A loaded page of a list in the cache. */
-interface Page {
+interface Page extends LoadedList<string> {
   key: string
-  sort: Sort
   after: unknown
-  pageInfo: { endCursor: string | null; hasNextPage: boolean }
-  nodes: string[]
 }
 
 function pagesOf(cache: Cache, owner: string, field: string): Page[] {
   const pages: Page[] = []
+  const read = (key: string, name: string): unknown => cache.resolve(key, name)
   for (const { fieldName, fieldKey, arguments: args } of cache.inspectFields(owner)) {
-    const key = cache.resolve(owner, fieldKey) as string | undefined
+    const key = read(owner, fieldKey) as string
+    const items = read(key, 'nodes') as string[] | undefined
     // Replies may also be read by the discussion.
-    if (fieldName !== field || key === undefined || args?.parentId != null) continue
-    const info = cache.resolve(key, 'pageInfo') as string
+    if (fieldName !== field || items === undefined || args?.parentId != null) continue
+    const info = read(key, 'pageInfo') as string
     pages.push({
       key,
+      after: args?.after,
       sort: (args?.sort ?? 'newest') as Sort,
-      after: args?.after ?? null,
-      pageInfo: {
-        endCursor: (cache.resolve(info, 'endCursor') ?? null) as string | null,
-        hasNextPage: cache.resolve(info, 'hasNextPage') === true,
-      },
-      nodes: (cache.resolve(key, 'nodes') ?? []) as string[],
+      items,
+      pageInfo: { hasNextPage: read(info, 'hasNextPage') as boolean, endCursor: read(info, 'endCursor') as string },
+      read,
     })
   }
   return pages
-}
-
-/** The pages of one list, each with the one after it. */
-function chains(pages: readonly Page[]): Page[][] {
-  return pages
-    .filter(({ after }) => after === null)
-    .map((first) => {
-      const chain = [first]
-      for (const { sort, pageInfo } of chain) {
-        const { endCursor } = pageInfo
-        const next = pages.find((page) => page.sort === sort && page.after !== null && page.after === endCursor)
-        if (next !== undefined && !chain.includes(next)) chain.push(next)
-      }
-      return chain
-    })
 }
 
 /**
@@ -79,25 +62,29 @@ export function applyEvent(cache: Cache, data: CommentChange): void {
     if (comment.discussionId === undefined) continue
     const { field, ...object } = listOf(comment)
     const owner = cache.keyOfEntity(object)
-    const own = cache.keyOfEntity({ __typename: 'Comment', id: comment.id })
-    if (owner === null || own === null) continue
-    for (const chain of chains(pagesOf(cache, owner, field))) place(cache, chain, comment, own)
+    const own = cache.keyOfEntity({ __typename: 'Comment', id: comment.id }) as string
+    if (owner === null) continue
+    const pages = pagesOf(cache, owner, field)
+    for (const first of pages) if (first.after == null) place(cache, [first, ...pages], comment, own)
   }
 }
 
 /**
- * Takes a comment out of the pages of a list, and puts it where it belongs. Each page keeps to what
- * its cursors name: an answer may bring the page again.
+ * Takes a comment out of the pages of a list, of which the first is given first, and puts it where
+ * it belongs. Each page keeps to what its cursors name: an answer may bring the page again.
  */
-function place(cache: Cache, pages: readonly Page[], comment: ListedComment, own: string): void {
+function place(cache: Cache, pages: Page[], comment: ListedComment, own: string): void {
   let isPlaced = false
-  const read = (node: string, name: string): unknown => cache.resolve(node, name)
-  for (const { key, nodes: items, sort, pageInfo } of pages) {
-    const now: string[] = isPlaced
-      ? items.filter((node) => node !== own)
-      : arrange({ items, sort, pageInfo, read }, comment, own)
+  let page = pages.shift()
+  while (page !== undefined) {
+    const { sort, pageInfo } = page
+    const now: string[] = isPlaced ? page.items.filter((node) => node !== own) : arrange(page, comment, own)
     isPlaced ||= now.includes(own)
-    cache.link(key, 'nodes', now)
+    cache.link(page.key, 'nodes', now)
+    const at = pages.findIndex(
+      ({ after, ...next }) => after != null && after === pageInfo.endCursor && next.sort === sort,
+    )
+    page = at < 0 ? undefined : pages.splice(at, 1)[0]
   }
 }
 
@@ -130,6 +117,18 @@ const WITHOUT_ID = [
   'UpdateCommentPayload',
 ]
 
+const paginate = relayPagination()
+
+/** `relayPagination` overlooks a page that was asked for without arguments, and answers null. */
+const pages: Resolver = (parent, args, cache, info) => {
+  const own: Pick<Cache, 'inspectFields' | 'resolve'> = {
+    inspectFields: (owner) =>
+      cache.inspectFields(owner).map((field) => ({ ...field, arguments: field.arguments ?? {} })),
+    resolve: (owner, field, given) => cache.resolve(owner, field, JSON.stringify(given) === '{}' ? null : given),
+  }
+  return paginate(parent, args, Object.assign(Object.create(cache) as Cache, own), info)
+}
+
 /** `cacheExchange(cacheConfig)`: keys, lists, and what events and written comments change. */
 export const cacheConfig = {
   possibleTypes: POSSIBLE_TYPES,
@@ -138,9 +137,9 @@ export const cacheConfig = {
     DiscussionCount: ({ externalId }: Data) => externalId as string,
   },
   resolvers: {
-    Discussion: { comments: relayPagination() },
-    Comment: { replies: relayPagination() },
-    Reader: { comments: relayPagination() },
+    Discussion: { comments: pages },
+    Comment: { replies: pages },
+    Reader: { comments: pages },
   },
   updates: {
     Subscription: { discussionEvents: update },

@@ -19,6 +19,22 @@ export interface Reader {
   avatarUrl: string | null
   /** An https page about the reader. */
   profileUrl: string | null
+  /** The ids of their badges: at most 10. The public setting `badges` has their labels. */
+  badges: string[]
+}
+
+/** A decision on a comment, as its author sees it. */
+export interface CommentDecision {
+  /** What was decided. */
+  action: 'approve' | 'reject' | 'delete'
+  /** The reason. Null if none was given. */
+  reason: 'spam' | 'abuse' | 'off_topic' | 'illegal' | 'other' | null
+  /** The moderator's message to the author. */
+  message: string | null
+  /** Whether the tenant's classifier decided. */
+  automated: boolean
+  /** When it was decided. */
+  at: string
 }
 
 /** A comment of a reader. */
@@ -53,6 +69,13 @@ export interface Comment {
   reactionCounts: Record<string, number>
   /** The reaction of the asserted reader. Null without an identity. */
   viewerReaction: string | null
+  /** True if the asserted reader has muted the author. Null otherwise, and without an identity. */
+  authorMuted: boolean | null
+  /**
+   * The last decision on it, for its author. Null for everyone else, before a decision, and after
+   * an edit.
+   */
+  decision: CommentDecision | null
   /** When it was posted. */
   createdAt: string
 }
@@ -104,6 +127,15 @@ export interface Discussion {
   updatedAt: string
   /** When its last approved comment was posted. */
   lastCommentedAt: string | null
+  /** When moderators see its comments. Null: as the tenant's setting says. */
+  moderationMode: 'none' | 'pre' | 'post' | null
+  /** When it is locked. Null: as the tenant's autoCloseDays says. */
+  closesAt: string | null
+  /**
+   * Seconds in which a reader can post one comment in it; 0: any number. Null: as the tenant's
+   * setting says.
+   */
+  slowModeSeconds: number | null
 }
 
 /** The data of events about a discussion. */
@@ -152,8 +184,8 @@ interface CommonData {
   /** A comment was posted. `data.comment.status` says whether it waits for a moderator. */
   comment_created: CommentEventData
   /**
-   * The author has changed the text. If the actor is the system and there is no body, reports have
-   * hidden the comment.
+   * The author has changed the text. If the actor is the system and there is no body, reports or a
+   * ban of its author have hidden the comment.
    */
   comment_edited: CommentEventData
   /** The author, a moderator or an erasure has deleted the comment. */

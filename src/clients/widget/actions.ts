@@ -1,15 +1,13 @@
-import { isPassing, RequestError, type PageComment } from './backend.ts'
-import { notice } from './views/parts.ts'
+import { RequestError, type PageComment } from './backend.ts'
 import { type List, TOP } from './state.ts'
-import type { Storage } from './storage.ts'
-import type { Thread, Panel } from './thread.ts'
+import type { Wish } from './storage.ts'
+import type { Panel, Thread, Writing } from './thread.ts'
 
-/** The key of a draft: a comment's id for a reply, another one for an edit. */
+/** The place of a comment of the top level, and the key of its draft. */
 export const NEW = 'new'
-export const editOf = (id: string): string => `edit-${id}`
 
 /** Does something once at a time in its place, and says there why it failed. */
-async function act(thread: Thread, place: string, action: string, work: () => Promise<void>): Promise<void> {
+export async function act(thread: Thread, place: string, action: string, work: () => Promise<void>): Promise<void> {
   if (thread.busy.has(place)) return
   thread.busy.add(place)
   thread.errors.delete(place)
@@ -32,91 +30,30 @@ function reasonOf({ words }: Thread, error: unknown): string {
 }
 
 /**
- * Whether the reader may go on. A reader who is not signed in is asked to, by the page, and goes on
- * afterwards (`resume.ts`).
+ * Does what only a signed-in reader can do, by the code for it. Another reader is asked to sign in,
+ * by the page, and goes on afterwards (`writing/resume.ts`).
  */
-export function isSignedIn(thread: Thread, action: string, id = ''): boolean {
-  if (thread.me) return true
+export async function write(thread: Thread, wish: Wish, go: (writing: Writing) => unknown): Promise<void> {
+  const { me, panel, signedOut } = thread
+  if (me) {
+    // It is missing where it could not be loaded with the comments.
+    if (!thread.writing) await act(thread, wish.id || NEW, 'load', () => thread.needWriting())
+    if (thread.writing) await go(thread.writing)
+    return
+  }
   // Of a reader whose sign-in has expired, what is open.
-  thread.signedOut.wish = thread.panel ?? { kind: action, id }
-  if (thread.emit('sign-in', { action })) thread.warn('sign-in')
-  return false
+  signedOut.wish = panel ?? wish
+  if (thread.emit('sign-in', { action: wish.kind })) thread.warn('sign-in')
 }
 
-export const post = (thread: Thread, parent: PageComment | null): Promise<void> => {
-  const place = parent?.id ?? NEW
-  return act(thread, place, 'post', async () => {
-    const { storage, pages, words } = thread
-    const { text, key } = storage.draft(place)
-    if (text.trim() === '') return
-    const sent = pages.post({ body: text, ...(parent && { parentId: parent.id }) }, key)
-    const comment = await sent.catch((error: RequestError) => {
-      // The service would repeat a refusal under this key for a day, so the draft gets a new key.
-      // Without an answer the write may have succeeded, so it keeps its key.
-      if (!isPassing(error)) storage.setDraft(place, text)
-      throw error
-    })
-    storage.setDraft(place, '')
-    if (parent && !thread.state.list(parent.id).isLoaded && parent.replyCount > 0) {
-      await loadMore(thread, parent.id)
-    }
-    show(thread, storage, comment)
-    thread.panel = null
-    thread.status = words.text(comment.status === 'pending' ? 'awaiting' : 'posted')
-    thread.emit('posted', { comment })
-    await thread.focusOn(`#c-${comment.id}`)
-  })
-}
+export const openPanel = (thread: Thread, id: string, kind: Panel['kind']): Promise<void> =>
+  write(thread, { kind, id }, (writing) => writing.openPanel(thread, id, kind))
 
 /**
- * Shows what the reader has written, on the thread's present state, which may have been loaded
- * again, unless it belongs to another reader now.
+ * The next page of a level; for replies the first one too. The focus moves to it, unless the reader
+ * has only scrolled.
  */
-function show(thread: Thread, storage: Storage, comment: PageComment): void {
-  storage.keep(comment)
-  if (thread.storage === storage) thread.state.add(comment)
-}
-
-export const saveEdit = (thread: Thread, { id, body }: PageComment): Promise<void> =>
-  act(thread, editOf(id), 'edit', async () => {
-    const { storage, pages } = thread
-    const text = storage.draft(editOf(id)).text
-    if (text.trim() !== '' && text !== body) show(thread, storage, await pages.edit(id, text))
-    storage.setDraft(editOf(id), '')
-    closePanel(thread)
-  })
-
-export const remove = (thread: Thread, comment: PageComment): Promise<void> =>
-  act(thread, comment.id, 'delete', async () => {
-    const { storage, pages } = thread
-    await pages.remove(comment.id)
-    storage.keep({ ...comment, status: 'deleted' })
-    thread.state.remove(comment.id)
-    thread.panel = null
-    thread.status = thread.words.text('deleted')
-    await thread.focusOn('#title')
-  })
-
-export const react = (thread: Thread, { id, viewerReaction }: PageComment, type: string): Promise<void> =>
-  act(thread, id, 'react', async () => {
-    if (!isSignedIn(thread, 'react', id)) return
-    const answer = await thread.pages.react(id, viewerReaction === type ? null : type)
-    const { comments } = thread.state
-    const comment = comments.get(id)
-    if (comment) comments.set(id, { ...comment, reactionCounts: answer.reactionCounts, viewerReaction: answer.type })
-    if (thread.panel?.kind === 'react') closePanel(thread)
-  })
-
-export const report = (thread: Thread, { id }: PageComment, form: HTMLFormElement): Promise<void> =>
-  act(thread, id, 'report', async () => {
-    await thread.pages.report(id, Object.fromEntries(new FormData(form)))
-    closePanel(thread)
-    thread.status = thread.words.text('reported')
-    thread.errors.set(id, notice(thread.status))
-  })
-
-/** The next page of a level; for replies the first one too. */
-export const loadMore = (thread: Thread, parentId: string): Promise<void> =>
+export const loadMore = (thread: Thread, parentId: string, isByScroll = false): Promise<void> =>
   act(thread, `more-${parentId}`, 'load', async () => {
     const { state, pages, pageSize: limit } = thread
     const { cursor, ids } = state.list(parentId)
@@ -124,7 +61,7 @@ export const loadMore = (thread: Thread, parentId: string): Promise<void> =>
     const query = parentId === TOP ? { sort: state.sort, replies: '3' } : { sort: 'oldest', parentId }
     state.addPage(parentId, await pages.comments({ ...query, limit, ...(cursor !== null && { cursor }) }))
     // The button may have gone.
-    if (before > 0 && ids.length > before) await thread.focusOn(`#c-${ids[before]}`)
+    if (!isByScroll && before > 0 && ids.length > before) await thread.focusOn(`#c-${ids[before]}`)
   })
 
 /** Shows what has been announced, a page at a time: thousands at once would hold the page up. */
@@ -144,25 +81,4 @@ export async function toggleReplies(thread: Thread, { id }: PageComment): Promis
   else if (list.isLoaded) showWaiting(thread, list)
   else await loadMore(thread, id)
   void thread.update()
-}
-
-const SIGNED_IN: readonly Panel['kind'][] = ['reply', 'report', 'react']
-
-export function openPanel(thread: Thread, id: string, kind: Panel['kind']): void {
-  const isOpen = thread.panel?.id === id && thread.panel.kind === kind
-  if (isOpen) return closePanel(thread)
-  if (SIGNED_IN.includes(kind) && !isSignedIn(thread, kind, id)) return
-  thread.errors.delete(id)
-  thread.panel = { id, kind }
-  if (kind === 'edit' && thread.storage.draft(editOf(id)).text === '') {
-    thread.storage.setDraft(editOf(id), thread.state.comments.get(id)?.body ?? '')
-  }
-  void thread.focusOn('.panel :is(textarea, select, button)')
-}
-
-/** The focus goes back to where it came from. */
-export function closePanel(thread: Thread): void {
-  const { panel } = thread
-  thread.panel = null
-  if (panel) void thread.focusOn(`#c-${panel.id} [data-opens=${panel.kind}]`)
 }

@@ -21,9 +21,22 @@ export interface Me {
 }
 
 export interface PublicSettings {
+  /** Missing from an older service. */
+  badges?: { id: string; label: string; tone: string }[]
   reactionTypes: string[]
   editWindowSeconds: number
   maxDepth: number
+}
+
+/** All that a page shows first; the last three are null before the first comment. */
+export interface First {
+  settings: PublicSettings
+  reader: Me | null
+  discussion: Discussion | null
+  comments: CommentPage | null
+  /** The reader's comments that wait or were rejected; missing from an older backend. */
+  own?: PageComment[] | null
+  ticket: StreamTicket | null
 }
 
 export const SORTS = ['newest', 'oldest', 'top'] as const
@@ -99,6 +112,7 @@ async function readJson(response: Response): Promise<unknown> {
   }
 }
 
+/** Throws all other errors. */
 const nullIfMissing = (error: unknown): null => {
   if (error instanceof RequestError && error.code === 'not_found') return null
   throw error
@@ -110,10 +124,16 @@ export const backendFor = (base: string, externalId: string) => {
     `${base}${path}?${new URLSearchParams({ externalId, ...query })}`
   const of = (id: string, path = ''): string => `${base}/comments/${id}${path}`
   return {
-    me: async () => (await ask<{ reader: Me | null }>(`${base}/me`)).reader,
-    settings: () => ask<PublicSettings>(`${base}/settings`),
-    /** Null before the first comment. */
-    discussion: () => ask<Discussion | null>(at('/discussion')).catch(nullIfMissing),
+    first: (query: Query) =>
+      ask<First>(at('/thread', query)).catch(async (error: unknown): Promise<First> => {
+        nullIfMissing(error)
+        // A backend of an earlier release, for which the code is in a file of its own.
+        return (await import('./first-by-parts.ts')).firstByParts(
+          (path, more) => ask(more ? at(path, more) : base + path),
+          query,
+        )
+      }),
+    me: () => ask<{ reader: Me | null }>(`${base}/me`),
     // Not retried here: the stream's client asks again by itself, at growing intervals.
     ticket: () => askOnce<StreamTicket>(at('/ticket'), 'POST'),
     comments: (query: Query) => ask<CommentPage>(at('/comments', query)),
@@ -128,6 +148,8 @@ export const backendFor = (base: string, externalId: string) => {
         type === null ? 'DELETE' : 'PUT',
         type === null ? undefined : { type },
       ),
+    mute: (readerId: string, isMuted: boolean) =>
+      ask<unknown>(`${base}/readers/${readerId}/mute`, isMuted ? 'PUT' : 'DELETE'),
     report: (id: string, given: object) => ask<unknown>(of(id, '/report'), 'POST', given),
   }
 }

@@ -4,14 +4,16 @@ import css from './widget.css?inline'
 import { loadStrings, type Strings, type Words, wordsFor } from './strings.ts'
 import type { Warning } from './warnings.ts'
 
+const sheets = new Map<string, CSSStyleSheet>()
 /**
  * Created by script, which no Content-Security-Policy refuses. Shared by all elements of the page.
  */
-let sheet: CSSStyleSheet | undefined
-const styles = (): CSSStyleSheet => {
+export const sheetOf = (rules: string): CSSStyleSheet => {
+  let sheet = sheets.get(rules)
   if (!sheet) {
     sheet = new CSSStyleSheet()
-    sheet.replaceSync(css)
+    sheet.replaceSync(rules)
+    sheets.set(rules, sheet)
   }
   return sheet
 }
@@ -21,14 +23,17 @@ const styles = (): CSSStyleSheet => {
  * and texts.
  */
 export abstract class WidgetElement extends HTMLElement {
-  readonly #root = this.attachShadow({ mode: 'open' })
+  // `attachShadow` would empty what the server has drawn.
+  readonly #root = this.shadowRoot ?? this.attachShadow({ mode: 'open' })
+  /** Whether the server's drawing stands, until there is a better one. */
+  isServed = this.#root.hasChildNodes()
   #drawn: Promise<void> | undefined
   #strings: Partial<Strings> = {}
   #words: { lang: string; own: Partial<Strings>; words: Words } | undefined
 
   constructor() {
     super()
-    this.#root.adoptedStyleSheets = [styles()]
+    this.#root.adoptedStyleSheets = [sheetOf(css)]
   }
 
   protected abstract view(): unknown
@@ -37,9 +42,15 @@ export abstract class WidgetElement extends HTMLElement {
   update(): Promise<void> {
     this.#drawn ??= Promise.resolve().then(() => {
       this.#drawn = undefined
-      render(this.view(), this.#root)
+      if (!this.isServed) render(this.view(), this.#root)
     })
     return this.#drawn
+  }
+
+  /** The next drawing replaces the server's. */
+  protected endServed(): void {
+    if (this.isServed) this.#root.replaceChildren()
+    this.isServed = false
   }
 
   get discussion(): string {

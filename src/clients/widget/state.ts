@@ -18,6 +18,9 @@ export interface List {
 
 type CommentEvent = Extract<StreamEvent, { type: `comment_${string}` }>
 
+/** A mention without a name. */
+export const NAMELESS = /data-reader="([\da-f-]+)">@(?=<)/g
+
 const newList = (): List => ({ ids: [], waiting: [], cursor: null, hasMore: false, isLoaded: false, isOpen: false })
 export const TOP = ''
 const isPublic = (comment: Comment | undefined): boolean => comment?.status === 'approved'
@@ -32,6 +35,8 @@ export class ThreadState {
    * Comments that were public, loaded or not, and are known to be withdrawn: they no longer count.
    */
   readonly withdrawn = new Set<string>()
+  /** Ids of readers whom the reader has muted, as far as it is known here. */
+  readonly muted = new Set<string>()
   state: 'open' | 'locked' | 'archived' = 'open'
   sort: Sort
   /** Exact at the position that the page has reached. */
@@ -65,6 +70,7 @@ export class ThreadState {
     const list = this.list(parentId)
     for (const { replies, ...comment } of data) {
       this.comments.set(comment.id, comment)
+      if (comment.authorMuted && comment.author) this.muted.add(comment.author.id)
       if (!list.ids.includes(comment.id)) this.#append(list, comment)
       // A few replies are shown with their comment, like a conversation; if there are many, none
       // are shown until the reader opens them.
@@ -91,12 +97,11 @@ export class ThreadState {
   }
 
   /**
-   * Shows announced comments, at most `most`: those that the list shows first. Returns their ids,
-   * oldest first.
+   * Shows announced comments, at most `most`: the newest of the top level, the oldest replies.
+   * Returns their ids, oldest first.
    */
   showWaiting(list: List, most: number): string[] {
-    const isTop = list === this.list(null)
-    const shown = isTop && this.sort !== 'oldest' ? list.waiting.splice(-most) : list.waiting.splice(0, most)
+    const shown = list === this.list(null) ? list.waiting.splice(-most) : list.waiting.splice(0, most)
     for (const id of shown) {
       const comment = this.comments.get(id)
       // Below newer ones that were announced with it and are shown already.
@@ -166,8 +171,8 @@ export class ThreadState {
       if (this.#counted.delete(id)) this.#count--
     } else {
       this.#countReply(comment, Number(isInView(comment)) - Number(wasPublic || comment.replyCount > 0))
-      // An edit or a pin of a comment that is not loaded changes nothing here.
-      if (change > 0) {
+      // A pinned one may stand above the pages that are left to read.
+      if (change > 0 || comment.pinnedAt) {
         this.comments.set(id, comment)
         this.#place(comment)
       }
@@ -209,24 +214,41 @@ export class ThreadState {
     this.#countReply(comment, Number(isInView(comment)) - Number(wasInView))
     // Events do not contain the viewer's reaction.
     const viewerReaction = comment.viewerReaction ?? before?.viewerReaction ?? null
-    this.comments.set(comment.id, { ...comment, viewerReaction })
+    this.comments.set(comment.id, { ...comment, bodyHtml: this.#withNames(comment.bodyHtml), viewerReaction })
+  }
+
+  /** Events have mentions without names: those of authors who are known here are filled in. */
+  #withNames(html: string | null): string | null {
+    return (
+      html &&
+      html.replace(NAMELESS, (written, id: string) => {
+        const known = [...this.comments.values()].find(({ author }) => author?.id === id)
+        return written + (known?.author?.name ?? '').replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`)
+      })
+    )
+  }
+
+  /** Whether new comments stand at the end of their list. */
+  #isLast({ parentId, pinnedAt }: PageComment): boolean {
+    return (parentId !== null || this.sort === 'oldest') && !pinnedAt
   }
 
   /**
    * Where new comments appear: at the end, or below pinned comments and those that `isAbove` names.
+   * One that is pinned appears above all.
    */
   #insert(list: List, comment: PageComment, isAbove: (id: string) => boolean = () => false): void {
-    if (comment.parentId !== null || this.sort === 'oldest') return void list.ids.push(comment.id)
-    const at = list.ids.findIndex((id) => !this.comments.get(id)?.pinnedAt && !isAbove(id))
-    list.ids.splice(at < 0 ? list.ids.length : at, 0, comment.id)
+    if (this.#isLast(comment)) return this.#append(list, comment)
+    const at = list.ids.findIndex((id) => comment.pinnedAt || (!this.comments.get(id)?.pinnedAt && !isAbove(id)))
+    list.ids.splice(at < 0 ? Infinity : at, 0, comment.id)
   }
 
-  /** A further page of the oldest stands above new comments that are shown at the end already. */
-  #append(list: List, { id, parentId, pinnedAt }: PageComment): void {
-    let at = list.ids.length
-    const isFurther = list.isLoaded && (parentId !== null || this.sort === 'oldest') && !pinnedAt
-    while (isFurther && (list.ids[at - 1] ?? '') > id) at--
-    list.ids.splice(at, 0, id)
+  /** At the end; of the oldest first, above newer ones that are shown already. */
+  #append({ ids }: List, comment: PageComment): void {
+    const isNewer = (id = ''): boolean => id > comment.id && !this.comments.get(id)?.pinnedAt
+    let at = ids.length
+    if (this.#isLast(comment)) while (isNewer(ids[at - 1])) at--
+    ids.splice(at, 0, comment.id)
   }
 
   /**

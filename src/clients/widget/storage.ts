@@ -1,4 +1,4 @@
-import { newKey, type PageComment } from './backend.ts'
+import { newKey } from './backend.ts'
 
 /** What a reader wanted to do, and with which comment, when the page asked them to sign in. */
 export interface Wish {
@@ -10,6 +10,8 @@ export interface Wish {
 export interface Draft {
   text: string
   key: string
+  /** The ids of the readers whom it mentions, by the names that it shows. */
+  mentioned?: Record<string, string> | undefined
 }
 
 /**
@@ -28,8 +30,8 @@ export class Storage {
     return (this.#get(place) as Draft | null) ?? { text: '', key: '' }
   }
 
-  setDraft(place: string, text: string): void {
-    this.#set(place, text === '' ? null : { text, key: newKey() })
+  setDraft(place: string, text: string, mentioned = this.draft(place).mentioned): void {
+    this.#set(place, text === '' ? null : { text, key: newKey(), mentioned })
   }
 
   get wish(): Wish | null {
@@ -37,20 +39,6 @@ export class Storage {
   }
   set wish(wish: Wish | null) {
     this.#set('wish', wish)
-  }
-
-  /**
-   * The reader's comments that wait for a moderator, or were rejected: the service shows them to no
-   * one else.
-   */
-  get withheld(): PageComment[] {
-    return (this.#get('withheld') as PageComment[] | null) ?? []
-  }
-
-  /** Keeps the reader's own comment while it is withheld. */
-  keep(comment: PageComment): void {
-    const others = this.withheld.filter(({ id }) => id !== comment.id)
-    this.#set('withheld', /pending|rejected/.test(comment.status) ? [...others, comment] : others)
   }
 
   #get(name: string): unknown {

@@ -1,10 +1,7 @@
-/**
- * One text, or one for each plural form of the language; `{n}` is a number, `{name}` a name,
- * `{time}` a time.
- */
-type Text = string | Partial<Record<Intl.LDMLPluralRule, string>>
+import type { Text, WritingStrings } from './writing/strings.ts'
 
-const en = {
+/** What every reader may see. `writing/strings.ts` adds what signed-in readers see. */
+export const en = {
   title: 'Comments',
   comments: { one: '{n} comment', other: '{n} comments' } as Text,
   newComments: { one: '{n} new comment', other: '{n} new comments' } as Text,
@@ -22,23 +19,11 @@ const en = {
   retry: 'Try again',
   write: 'Write a comment',
   writeReply: 'Reply to {name}',
-  post: 'Post',
-  save: 'Save',
-  cancel: 'Cancel',
   signIn: 'Sign in to comment',
   reply: 'Reply',
   edit: 'Edit',
   delete: 'Delete',
-  confirmDelete: 'Delete this comment for good?',
   report: 'Report',
-  reportWhy: 'What is wrong with this comment?',
-  spam: 'Spam',
-  abuse: 'Abuse',
-  off_topic: 'Off topic',
-  other: 'Something else',
-  note: 'A note to the moderators (optional)',
-  send: 'Send report',
-  reported: 'Thank you. The moderators will see it.',
   react: 'React',
   like: 'Like',
   love: 'Love',
@@ -52,7 +37,6 @@ const en = {
   anonymous: 'A reader',
   awaiting: 'Awaiting moderation: only you can see this.',
   unpublished: 'This comment was not published: only you can see this.',
-  posted: 'Your comment is published.',
   deleted: 'This comment was deleted.',
   withheld: 'This comment is not shown.',
   unfold: 'Show more',
@@ -61,22 +45,16 @@ const en = {
   archived: 'This discussion is archived.',
   reader_banned: 'You cannot take part in discussions at present.',
   rate_limited: 'That was too fast. Try again {time}.',
-  edit_window_closed: 'The time to edit it is over.',
   identity_required: 'You are signed out. Sign in and send it again: your text is kept.',
-  already_reported: 'You have reported this comment.',
-  banned_word: 'It has a word that is not allowed here.',
-  blank: 'There is nothing to read in it.',
-  too_long: 'That is too long.',
-  too_deep: 'Replies cannot go any deeper.',
   not_found: 'This comment is gone.',
   unknown_page: 'There are no comments for this page.',
   error: 'That did not work. Your text is kept: try again in a moment.',
 }
 
-export type StringKey = keyof typeof en
-export type Strings = Record<StringKey, Text>
+export type Strings = Record<keyof typeof en | keyof WritingStrings, Text>
+export type StringKey = keyof Strings
 
-const languages: Record<string, Strings> = { en }
+const languages: Record<string, Partial<Strings>> = {}
 
 const primaryOf = (lang: string): string => lang.toLowerCase().split('-')[0] ?? ''
 
@@ -92,7 +70,7 @@ export async function loadStrings(lang: string): Promise<void> {
  * their next change.
  */
 export const setStrings = (lang: string, strings: Partial<Strings>): void => {
-  languages[lang] = { ...(languages[lang] ?? en), ...strings }
+  languages[lang] = { ...languages[lang], ...strings }
 }
 
 const DAY = 86_400
@@ -104,14 +82,15 @@ const UNITS = [
 
 /** Texts, numbers and times in the requested language if it has texts, else in English. */
 export function wordsFor(lang: string, own: Partial<Strings> = {}) {
-  const known = languages[lang] ?? languages[primaryOf(lang)]
+  const primary = primaryOf(lang)
+  const known = languages[lang] ?? languages[primary]
   let locale = 'en'
   try {
-    if (known) [locale = 'en'] = Intl.getCanonicalLocales(lang)
+    if (known || primary === 'en') [locale = 'en'] = Intl.getCanonicalLocales(lang)
   } catch {
     // An invalid language tag.
   }
-  const strings: Strings = { ...(known ?? en), ...own }
+  const strings = { ...en, ...known, ...own } as Strings
   const number = new Intl.NumberFormat(locale)
   const plural = new Intl.PluralRules(locale)
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })

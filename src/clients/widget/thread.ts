@@ -1,4 +1,4 @@
-import type { DiscussionStream, StreamEvent } from '../browser/stream.ts'
+import type { DiscussionStream, StreamEvent, StreamTicket } from '../browser/stream.ts'
 import {
   backendFor,
   type Me,
@@ -12,7 +12,7 @@ import {
 import { tellCount } from './count.ts'
 import { WidgetElement } from './element.ts'
 import { Nodes } from './views/nodes.ts'
-import { ThreadState, TOP } from './state.ts'
+import { NAMELESS, ThreadState, TOP } from './state.ts'
 import { Storage, type Wish } from './storage.ts'
 import { loadStreamClient } from './stream-client.ts'
 
@@ -22,7 +22,34 @@ export interface Panel {
   kind: 'reply' | 'edit' | 'delete' | 'report' | 'react'
 }
 
+/** What only signed-in readers need, in a file of its own (`writing/writing.ts`). */
+export interface Writing {
+  /** The reader's notifications, behind a button that shows how many are unread. */
+  bellView: (thread: Thread) => unknown
+  /** Hears the events of the discussion that may bring a notification. */
+  hear: (thread: Thread, event: StreamEvent) => void
+  /** The form for a comment of the top level. */
+  newView: (thread: Thread) => unknown
+  /** What a moderator has decided on the reader's own comment, and why. */
+  decisionView: (thread: Thread, comment: PageComment) => unknown
+  /** In place of the text of a muted reader. */
+  mutedView: (thread: Thread, comment: PageComment) => unknown
+  /** What is open below a comment. */
+  panelView: (thread: Thread, comment: PageComment) => unknown
+  openPanel: (thread: Thread, id: string, kind: Panel['kind']) => void
+  react: (thread: Thread, comment: PageComment, type: string) => Promise<void>
+  /** Goes on with what the reader wanted to do before they signed in. */
+  resume: (thread: Thread, wish: Wish) => Promise<void>
+}
+
+/** The comment that the page's address names. */
+const idInHash = (): string | undefined => /^#comment-([\da-f-]{36})$/.exec(location.hash)?.[1]
+
 const MINUTE_MS = 60_000
+/** Many readers hear of a comment at the same time. */
+const SPREAD_MS = 5000
+/** How many of a reader's comments that wait are asked for each minute. */
+const MOST_ASKED = 5
 
 /**
  * The state and the behaviour of `<engagement-thread>`. Its views import this; `widget.ts` joins
@@ -42,11 +69,15 @@ export abstract class Thread extends WidgetElement {
   /** The places of actions under way. */
   readonly busy = new Set<string>()
   readonly unfolded = new Set<string>()
+  /** Comments of muted readers that the reader wants to see. */
+  readonly unmuted = new Set<string>()
   nodes = new Nodes()
   /** A message for screen readers about what has happened. */
   status = ''
   pages: PageBackend = backendFor('', '')
   #stream: DiscussionStream | undefined
+  /** It came with the first page, for the first connection. */
+  #ticket: StreamTicket | null = null
   /** The number of the current start: results of earlier ones are ignored. */
   #start = 0
   #failures = 0
@@ -56,13 +87,33 @@ export abstract class Thread extends WidgetElement {
   #clock: ReturnType<typeof setInterval> | undefined
   #seen: IntersectionObserver | undefined
 
-  /** Goes on with what the reader wanted to do before they signed in. */
-  protected abstract resume(wish: Wish): void
+  /** Null until a reader is signed in. */
+  writing: Writing | null = null
+
+  /** The id of the discussion, once there is one. */
+  discussionId: string | undefined
+  /** The comment whose address the page was opened by. */
+  linked: string | undefined
+  /** The comment of the address that was followed last. */
+  #followed: string | undefined
+  readonly #onHash = (): void => this.#follow()
+
+  /** Shows a comment of this page, wherever it stands. Returns whether the reader may see it. */
+  abstract reveal(id: string): Promise<boolean>
+
+  /** Loads the next page of the top level. Returns whether it has brought any comment. */
+  protected abstract readOn(): Promise<boolean>
+
+  protected abstract loadWriting(): Promise<Writing>
 
   connectedCallback(): void {
-    this.#clock = setInterval(() => void this.update(), MINUTE_MS)
+    this.#clock = setInterval(() => {
+      void this.update()
+      this.#lookAtPending()
+    }, MINUTE_MS)
     void this.update()
-    if (this.getAttribute('loading') !== 'lazy') return this.#begin()
+    addEventListener('hashchange', this.#onHash)
+    if (this.getAttribute('loading') !== 'lazy' || idInHash()) return this.#begin()
     this.#seen = new IntersectionObserver(([entry]) => entry?.isIntersecting && this.#begin(), { rootMargin: '50%' })
     this.#seen.observe(this)
   }
@@ -70,6 +121,7 @@ export abstract class Thread extends WidgetElement {
   disconnectedCallback(): void {
     clearInterval(this.#clock)
     this.#clock = undefined
+    removeEventListener('hashchange', this.#onHash)
     this.#end()
   }
 
@@ -78,7 +130,11 @@ export abstract class Thread extends WidgetElement {
     if (this.#clock === undefined || before === after) return
     if (name === 'lang') return void this.loadWords().then(() => this.update())
     // Nothing of one page may be shown, or answered, on another.
-    if (name === 'discussion' || name === 'backend') this.phase = 'loading'
+    if (name === 'discussion' || name === 'backend') {
+      this.endServed()
+      this.phase = 'loading'
+      this.#followed = undefined
+    }
     void this.update()
     this.#begin()
   }
@@ -88,6 +144,11 @@ export abstract class Thread extends WidgetElement {
   }
   set sort(sort: Sort) {
     this.setAttribute('sort', sort)
+  }
+
+  /** Of the page, without a fragment. */
+  get address(): string {
+    return location.href.split('#')[0] ?? ''
   }
 
   get pageSize(): string {
@@ -109,6 +170,44 @@ export abstract class Thread extends WidgetElement {
   /** Loads everything again: the signed-in reader, the page, and its stream. */
   reload(): void {
     this.#begin()
+  }
+
+  /** With `more="scroll"`: loads the next page each time that the end comes near. */
+  #watchEnd(): void {
+    const end = this.shadowRoot?.querySelector('.end')
+    if (this.getAttribute('more') !== 'scroll' || !end) return
+    this.#seen?.disconnect()
+    const seen = new IntersectionObserver(
+      ([entry]) => {
+        // Observed again, it tells whether the end is still near. After a failure, the button is
+        // left.
+        if (entry?.isIntersecting)
+          void this.readOn().then((isMore) => isMore && this.#seen === seen && this.#watchEnd())
+      },
+      { rootMargin: '50%' },
+    )
+    this.#seen = seen
+    seen.observe(end)
+  }
+
+  /** Goes to the comment of the page's address, once. */
+  #follow(): void {
+    const id = idInHash()
+    if (this.phase !== 'ready' || id === this.#followed) return
+    this.#followed = id
+    if (id) void this.reveal(id).catch(() => null)
+  }
+
+  async needWriting(): Promise<void> {
+    this.writing ??= await this.loadWriting()
+    // It has brought further texts.
+    await this.loadWords()
+  }
+
+  #spend(): StreamTicket | null {
+    const ticket = this.#ticket
+    this.#ticket = null
+    return ticket
   }
 
   #end(): void {
@@ -135,11 +234,13 @@ export abstract class Thread extends WidgetElement {
       const lastEventId = await this.#load(() => start === this.#start)
       if (start !== this.#start) return
       this.#failures = 0
+      this.#follow()
+      void this.update().then(() => this.#watchEnd())
       this.emit('ready', { count: this.state.count, reader: this.me })
       const { openDiscussionStream } = await client
       if (start !== this.#start) return
       this.#stream = openDiscussionStream({
-        ticket: pages.ticket,
+        ticket: () => this.#spend() ?? pages.ticket(),
         lastEventId,
         onEvent: (event) => this.#hear(event),
         onReload: () => this.#load(() => start === this.#start),
@@ -170,63 +271,96 @@ export abstract class Thread extends WidgetElement {
   /** Loads the first page. Returns a position that it includes. */
   async #load(isWanted: () => boolean): Promise<string> {
     const { pages, sort } = this
-    const [, me, settings, discussion] = await Promise.all([
+    const served = this.isServed ? await import('./take-over.ts').catch(() => null) : null
+    const [{ reader: me, settings, discussion, comments, own, ticket }] = await Promise.all([
+      served?.takeOver(this, pages.me) ?? pages.first({ sort, limit: this.pageSize, replies: '3' }),
       this.loadWords(),
-      pages.me(),
-      pages.settings(),
-      pages.discussion(),
     ])
+    // The JSON of another program.
+    if (!settings) throw new RequestError('unavailable')
+    // Without it, comments can be read, and it is loaded when it is needed.
+    if (me) await this.needWriting().catch(() => null)
+    this.#ticket = ticket
+    this.discussionId = discussion?.id
     const state = new ThreadState(sort)
-    if (discussion) {
-      // After the discussion, so that changes in between come again by the stream.
-      state.addPage(TOP, await pages.comments({ sort, limit: this.pageSize, replies: '3' }))
+    if (discussion && comments) {
+      state.addPage(TOP, comments)
       state.state = discussion.state
       state.count = discussion.commentCount
     }
     // Per reader: another one may sign in on the same machine.
-    const own = new Storage(`${this.backend}:${this.discussion}:${me?.id}`)
+    const stored = new Storage(`${this.backend}:${this.discussion}:${me?.id}`)
     // An action under way continues with the storage that it began with.
-    const storage = own.name === this.storage.name ? this.storage : own
-    await this.#lookAtWithheld(storage)
+    const storage = stored.name === this.storage.name ? this.storage : stored
     if (!isWanted()) return ''
-    for (const comment of storage.withheld) {
+    for (const comment of (own ?? []).toReversed()) {
       state.withdrawn.add(comment.id)
       if (comment.parentId === null || state.comments.has(comment.parentId)) state.add(comment)
     }
     Object.assign(this, { me, settings, state, storage, phase: 'ready' })
+    served?.keepPlaces(this)
+    this.endServed()
     this.#tell()
     const { signedOut } = this
     const { wish } = signedOut
     if (me && wish) {
       signedOut.wish = null
-      this.resume(wish)
+      void this.writing?.resume(this, wish).catch(() => null)
     }
     return discussion?.lastEventId ?? '0'
   }
 
-  /** Checks the reader's comments that were withheld. An approved one is on the page by now. */
-  async #lookAtWithheld(storage: Storage): Promise<void> {
-    const { pages } = this
-    const found = storage.withheld.map(async (known): Promise<PageComment> => {
-      const comment = await pages.comment(known.id).catch(() => known)
-      return comment ?? { ...known, status: 'deleted' }
-    })
-    for (const comment of await Promise.all(found)) storage.keep(comment)
+  /** Whether the signed-in reader has written it. */
+  isOwn({ author }: PageComment): boolean {
+    return !!this.me && author?.externalId === this.me.id
+  }
+
+  /** Asks what has become of the reader's own comment. The stream tells everyone the same. */
+  async #learn({ id }: PageComment): Promise<void> {
+    const { state, pages } = this
+    const news = await pages.comment(id).catch(() => null)
+    const known = state.comments.get(id)
+    if (!news || !known || known.revision > news.revision) return
+    const { status, decision } = news
+    // The message may say that it waits.
+    if (status !== known.status) this.status = ''
+    if (status === 'approved') state.add(news)
+    else state.comments.set(id, { ...known, status, decision })
+    void this.update()
+  }
+
+  /** Asks for the names of mentions that are not known here; not by all pages at once. */
+  #learnNames(id: string): void {
+    const { state, pages } = this
+    const isNameless = (html: string | null | undefined): boolean => html != null && html.search(NAMELESS) >= 0
+    if (!isNameless(state.comments.get(id)?.bodyHtml)) return
+    const learn = async (): Promise<void> => {
+      const news = await pages.comment(id).catch(() => null)
+      const known = state.comments.get(id)
+      if (!known || known.revision !== news?.revision) return
+      state.comments.set(id, { ...known, bodyHtml: news.bodyHtml })
+      void this.update()
+    }
+    setTimeout(() => void learn(), Math.random() * SPREAD_MS)
+  }
+
+  /** No event says that a comment was rejected which nobody else has seen. */
+  #lookAtPending(): void {
+    const waiting = [...this.state.comments.values()].filter(({ status }) => status === 'pending')
+    for (const comment of waiting.slice(-MOST_ASKED)) void this.#learn(comment)
   }
 
   #hear(event: StreamEvent): void {
-    const { state, storage, me } = this
+    const { state, me } = this
     const before = state.list(TOP).waiting.length
+    const known = 'comment' in event.data && state.comments.get(event.data.comment.id)
     state.apply(event, me?.id ?? '')
     const waiting = state.list(TOP).waiting.length
     if (waiting > before) this.status = this.words.text('newComments', { n: waiting })
     if (event.type === 'notification_reply') this.emit('reply', event.data)
-    if ('comment' in event.data) {
-      const comment = state.comments.get(event.data.comment.id)
-      // Withdrawn comments, or edits from elsewhere, are also shown to their author after a
-      // reload.
-      if (me && comment?.author?.externalId === me.id) storage.keep(comment)
-    }
+    this.writing?.hear(this, event)
+    if (known && event.actor.kind !== 'reader' && this.isOwn(known)) void this.#learn(known)
+    if ('comment' in event.data) this.#learnNames(event.data.comment.id)
     // The message may say that the reader's own comment waits.
     if (event.type === 'comment_approved') this.status = ''
     this.#tell()

@@ -13,7 +13,7 @@ const MARKS =
 const EDGES = /(?<=>) (?=<|\$\{)|(?<=\}) (?=<\/)/g
 
 /** Removes the white space of templates, and marks for bundlers: no bundler follows this one. */
-const leaveOut = (code: string): string =>
+export const leaveOut = (code: string): string =>
   code.replace(/\n +/g, ' ').replace(EDGES, '').replaceAll('/* @__PURE__ */ ', '').replace(MARKS, ',')
 
 /**
@@ -38,26 +38,30 @@ const shorten: Rolldown.Plugin = {
 }
 
 /**
- * `dist/widget/widget.js`, one module, with further ones for the stream, for each language except
- * English, and for what few readers need.
+ * `dist/widget/<name>.js`, one module, with further ones for each language except English, and for
+ * what few readers need. Modules of two names share no file.
  */
-export default defineConfig({
-  root: import.meta.dirname,
-  build: {
-    target: 'es2022',
-    // Browsers with light-dark().
-    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
-    outDir: join(import.meta.dirname, '../../../dist/widget'),
-    emptyOutDir: true,
-    reportCompressedSize: false,
-    lib: { entry: 'widget.ts', formats: ['es'] },
-    rolldownOptions: {
-      // Terser takes seconds on a busy machine.
-      checks: { pluginTimings: false },
-      optimization: { inlineConst: { mode: 'all', pass: 3 } },
-      plugins: [shorten],
-      output: { minify: true, entryFileNames: 'widget.js', chunkFileNames: 'widget.[name].js' },
+export const bundleOf = (entry: string, name: string) =>
+  defineConfig({
+    root: import.meta.dirname,
+    build: {
+      target: 'es2022',
+      // Browsers with light-dark().
+      cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+      outDir: join(import.meta.dirname, '../../../dist/widget'),
+      // The widget's is built first.
+      emptyOutDir: name === 'widget',
+      reportCompressedSize: false,
+      lib: { entry, formats: ['es'] },
+      rolldownOptions: {
+        // Terser takes seconds on a busy machine.
+        checks: { pluginTimings: false },
+        optimization: { inlineConst: { mode: 'all', pass: 3 } },
+        plugins: [shorten],
+        output: { minify: true, entryFileNames: `${name}.js`, chunkFileNames: `${name}.[name].js` },
+      },
     },
-  },
-  logLevel: 'warn',
-})
+    logLevel: 'warn',
+  })
+
+export default bundleOf('widget.ts', 'widget')

@@ -1,12 +1,37 @@
 // The readers' side of the service, for pages: `<script type="module" src="…/widget.js">`.
-import { loadMore, openPanel } from './actions.ts'
+import { html, nothing } from 'lit/html.js'
+
+import { act, loadMore, NEW } from './actions.ts'
+import { ask, isPassing } from './backend.ts'
 import { EngagementCount } from './count.ts'
-import type { Wish } from './storage.ts'
-import { Thread } from './thread.ts'
+import { sheetOf } from './element.ts'
+import { TOP } from './state.ts'
+import { en } from './strings.ts'
+import { Thread, type Writing } from './thread.ts'
+import { faceView } from './views/actions-view.ts'
+import { button, errorView, named, nameOf, notice } from './views/parts.ts'
 import { threadView } from './views/thread-view.ts'
 
 export { setStrings } from './strings.ts'
 export { EngagementCount }
+
+const kit = {
+  html,
+  nothing,
+  act,
+  ask,
+  en,
+  loadMore,
+  isPassing,
+  NEW,
+  button,
+  errorView,
+  faceView,
+  named,
+  nameOf,
+  notice,
+  sheetOf,
+}
 
 /** `<engagement-thread discussion backend>`: the comments of a page. */
 export class EngagementThread extends Thread {
@@ -14,9 +39,20 @@ export class EngagementThread extends Thread {
     return threadView(this)
   }
 
-  // A file of its own, which only readers who have just signed in load.
-  protected resume(wish: Wish): void {
-    void import('./resume.ts').then(({ resume }) => resume(this, wish, { loadMore, openPanel })).catch(() => null)
+  protected async readOn(): Promise<boolean> {
+    const { ids, hasMore } = this.state.list(TOP)
+    const { length } = ids
+    if (hasMore) await loadMore(this, TOP, true)
+    return ids.length > length
+  }
+
+  // A file of its own, for those who come by a comment's address.
+  async reveal(id: string): Promise<boolean> {
+    return (await import('./reveal.ts')).reveal(this, id, loadMore)
+  }
+
+  protected async loadWriting(): Promise<Writing> {
+    return (await import('./writing/writing.ts')).writing(kit)
   }
 }
 

@@ -5,22 +5,35 @@ export interface InvalidField {
   message: string
 }
 
+/** A tenant to choose. */
+export interface Choice {
+  slug: string
+  name: string
+}
+
 /** A refusal of the service, with its code. */
 export class ApiError extends Error {
   readonly code: string
   readonly fields: readonly InvalidField[]
+  readonly tenants: readonly Choice[]
   readonly requestId: string | null
   readonly retryAfterSeconds: number | null
 
   constructor(
     code: string,
     message: string,
-    about: { fields?: readonly InvalidField[]; requestId?: string | null; retryAfterSeconds?: number | null } = {},
+    about: {
+      fields?: readonly InvalidField[]
+      tenants?: readonly Choice[]
+      requestId?: string | null
+      retryAfterSeconds?: number | null
+    } = {},
   ) {
     super(message)
     this.name = 'ApiError'
     this.code = code
     this.fields = about.fields ?? []
+    this.tenants = about.tenants ?? []
     this.requestId = about.requestId ?? null
     this.retryAfterSeconds = about.retryAfterSeconds ?? null
   }
@@ -29,9 +42,9 @@ export class ApiError extends Error {
 /** The requested thing does not exist, or no longer does. */
 export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 'not_found'
 
-/** The token is no longer valid: the admin signs in again. */
+/** The sign-in has ended, or its tenant is suspended: the member signs in again, or elsewhere. */
 export const isExpiry = (error: unknown): boolean =>
-  error instanceof ApiError && (error.code === 'invalid_admin_token' || error.code === 'missing_credentials')
+  error instanceof ApiError && ['invalid_admin_token', 'missing_credentials', 'tenant_suspended'].includes(error.code)
 
 /** The labels of a form's fields, by their paths in the API: `policy.timeoutMs`. */
 export type Labels = Readonly<Record<string, string>>

@@ -7,13 +7,13 @@ import {
   ModerationQueueChangedDocument,
 } from '../../generated/console.ts'
 import { calmRefresh } from './queries.ts'
-import type { Document } from './request.ts'
-import { expire, validToken } from './session.ts'
+import { type Document, FROM_CONSOLE } from './request.ts'
+import { expire, may, validSession } from './session.ts'
 
 type DiscussionEvent = DiscussionEventsSubscription['discussionEvents']
 
-/** The token of the present connection. */
-let token = ''
+/** The sign-in of the present connection. */
+let stamp = ''
 
 /** Called each time that the connection is lost. */
 const lossListeners = new Set<() => void>()
@@ -24,14 +24,14 @@ const client = createClient({
   singleConnection: true,
   url: new URL('../graphql/stream', document.baseURI).href,
   headers: async () => {
-    token = await validToken()
-    return { authorization: `Bearer ${token}` }
+    stamp = await validSession()
+    return FROM_CONSOLE
   },
   // A tab in the background sends nothing else: once refused, it waits for the sign-in, and does
   // not retry all night.
   fetchFn: async (...request: Parameters<typeof fetch>) => {
     const response = await fetch(...request)
-    if (response.status === 401) expire(token)
+    if (response.status === 401) expire(stamp)
     return response
   },
   retryAttempts: Infinity,
@@ -65,10 +65,12 @@ export function useDiscussionEvents(discussionIds: readonly string[], onEvent: (
 
 /**
  * Runs the named queries again whenever the moderation queues change, while the component is
- * mounted; also when the connection is lost, so that they show what is wrong.
+ * mounted; also when the connection is lost, so that they show what is wrong. Only moderators hear
+ * of the queues.
  */
 export function useQueueChanges(outdated: readonly Document<unknown, never>[]): void {
   useEffect(() => {
+    if (!may('moderate_content')) return
     const refresh = calmRefresh(outdated)
     lossListeners.add(refresh)
     const end = follow(ModerationQueueChangedDocument, () => ({}), refresh)

@@ -1,4 +1,5 @@
 import {
+  type InfiniteData,
   keepPreviousData,
   QueryClient,
   useInfiniteQuery,
@@ -8,6 +9,7 @@ import {
   useQueryClient,
   type UseQueryResult,
 } from '@tanstack/react-query'
+import { useEffect } from 'react'
 
 import { ApiError } from './errors.ts'
 import { type Document, request } from './request.ts'
@@ -29,7 +31,7 @@ export const queryClient = new QueryClient({
   },
 })
 
-// Data that one admin has seen must not be shown to the next one, whichever tab they signed out or
+// Data that one member has seen must not be shown to the next one, whichever tab they signed out or
 // in from.
 let seenBy = whoIsHere()
 subscribe(() => {
@@ -94,6 +96,63 @@ export function useList<Result, Variables extends { after?: string | null | unde
   })
   const nodes = list.data?.pages.flatMap((page) => connectionOf(page)?.nodes ?? [])
   return { ...list, nodes }
+}
+
+/**
+ * The same for a list that is short enough to be searched here: of its nodes those that `arrange`
+ * leaves. With `isWhole` all pages are fetched, one after the other. The nodes are undefined until
+ * there is one to show or the list is complete.
+ */
+export function useWholeList<Result, Variables extends { after?: string | null | undefined }, Node>(
+  operation: Document<Result, Variables>,
+  variables: Omit<Variables, 'after'>,
+  connectionOf: (result: Result) => Connection<Node> | null | undefined,
+  {
+    everyMs,
+    arrange,
+    isWhole = true,
+  }: { everyMs: number; arrange: (nodes: readonly Node[]) => readonly Node[]; isWhole?: boolean },
+) {
+  const list = useList(operation, variables, connectionOf, { everyMs })
+  // After a failure the button for more remains.
+  const isIncomplete = isWhole && list.hasNextPage && !list.isError
+  const { isFetching, fetchNextPage } = list
+  useEffect(() => {
+    if (isIncomplete && !isFetching) void fetchNextPage()
+  }, [isIncomplete, isFetching, fetchNextPage])
+  const arranged = list.nodes && arrange(list.nodes)
+  return { ...list, nodes: arranged?.length === 0 && isIncomplete ? undefined : arranged }
+}
+
+/**
+ * Changes the pages of a list that are known. A page that becomes empty is forgotten, so that
+ * fetching the list again costs no request for it.
+ */
+export function patchPages<Result>(
+  operation: Document<Result, never>,
+  patch: (page: Result) => Result,
+  isEmpty: (page: Result) => boolean,
+): void {
+  queryClient.setQueriesData<InfiniteData<Result>>({ queryKey: [nameOf(operation)] }, (known) => {
+    if (known === undefined) return known
+    const patched = known.pages.map(patch)
+    // The last page knows where the list goes on.
+    const pages = patched.filter((page, index) => index === patched.length - 1 || !isEmpty(page))
+    return { pages, pageParams: known.pageParams.slice(0, pages.length) }
+  })
+}
+
+/** Changes the known answers of an operation that came before an instant, in ms. */
+export function patchAnswers<Result>(
+  operation: Document<Result, never>,
+  before: number,
+  patch: (answer: Result) => Result,
+): void {
+  for (const { queryKey, state } of queryClient.getQueryCache().findAll({ queryKey: [nameOf(operation)] })) {
+    const { data, dataUpdatedAt: updatedAt } = state
+    if (data !== undefined && updatedAt < before)
+      queryClient.setQueryData(queryKey, patch(data as Result), { updatedAt })
+  }
 }
 
 /** Runs the named queries again; without names, all. */

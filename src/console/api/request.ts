@@ -1,5 +1,5 @@
-import { ApiError, type InvalidField, isExpiry } from './errors.ts'
-import { expire, validToken, whoIsHere } from './session.ts'
+import { ApiError, type Choice, type InvalidField, isExpiry } from './errors.ts'
+import { expire, validSession, whoIsHere } from './session.ts'
 
 /**
  * A document of `src/generated/console.ts`: its text, and the types of its variables and result.
@@ -13,6 +13,8 @@ interface Refusal {
   code?: string
   requestId?: string
   errors?: InvalidField[]
+  /** What to choose from, of `tenant_required`. */
+  tenants?: Choice[]
 }
 
 interface GraphQLResponse<Result> {
@@ -30,21 +32,29 @@ interface Problem extends Refusal {
 const GRAPHQL = new URL('../graphql', document.baseURI)
 const API = new URL('../api/v1/', document.baseURI)
 
+/** By this header the service knows its console: the cookie counts beside it alone. */
+export const FROM_CONSOLE = { 'x-requested-with': 'engagement-console' }
+
 /**
- * The answer to an operation, on behalf of the signed-in admin. Throws `ApiError`, or `TypeError`
+ * The answer to an operation, on behalf of the signed-in member. Throws `ApiError`, or `TypeError`
  * without a network.
  */
 export const request = <Result, Variables>(
   operation: Document<Result, Variables>,
   variables: Variables,
   signal?: AbortSignal,
-): Promise<Result> =>
-  asAdmin((token) => send(operation, variables, { token, ...(signal === undefined ? {} : { signal }) }))
+): Promise<Result> => asMember(() => send(operation, variables, signal === undefined ? {} : { signal }))
+
+/** The same, and the request goes on when the page is closed. Browsers bound its size to 64 KB. */
+export const requestToTheEnd = <Result, Variables>(
+  operation: Document<Result, Variables>,
+  variables: Variables,
+): Promise<Result> => asMember(() => send(operation, variables, { keepalive: true }))
 
 /** A file below `/api/v1/`, and the service's name for it. Throws as `request` does. */
 export const requestFile = (path: string): Promise<{ name: string; content: Blob }> =>
-  asAdmin(async (token) => {
-    const response = await fetch(new URL(path, API), { headers: { authorization: `Bearer ${token}` } })
+  asMember(async () => {
+    const response = await fetch(new URL(path, API), { headers: FROM_CONSOLE })
     if (!response.ok) {
       const problem = await answerOf<never>(response)
       throw errorOf(
@@ -57,39 +67,49 @@ export const requestFile = (path: string): Promise<{ name: string; content: Blob
     return { name, content: await response.blob() }
   })
 
+/** Puts bytes below `/api/v1/`. Throws as `request` does. */
+export const putBytes = (path: string, body: Blob): Promise<void> =>
+  asMember(async () => {
+    const headers = { 'content-type': 'application/octet-stream', ...FROM_CONSOLE }
+    const response = await fetch(new URL(path, API), { method: 'PUT', headers, body })
+    if (response.ok) return
+    const problem = await answerOf<never>(response)
+    throw errorOf(
+      'detail' in problem ? problem.detail : 'The part was refused.',
+      'code' in problem ? problem : {},
+      response,
+    )
+  })
+
 /**
- * Sends a request with the token of the signed-in admin. If the token has expired, the request
- * waits until the same admin has signed in again, and is sent once more: nothing typed is lost, and
- * nothing of one admin is sent by another, who may belong to another tenant.
+ * Sends a request on behalf of the signed-in member. If the sign-in has ended, the request waits
+ * until the same member has signed in again, and is sent once more: nothing typed is lost, and
+ * nothing of one member is sent by another, who may belong to another tenant.
  */
-async function asAdmin<Result>(ask: (token: string) => Promise<Result>): Promise<Result> {
-  const email = whoIsHere()
+async function asMember<Result>(ask: () => Promise<Result>): Promise<Result> {
+  const memberId = whoIsHere()
   for (;;) {
-    const token = await validToken(email)
+    const stamp = await validSession(memberId)
     try {
-      return await ask(token)
+      return await ask()
     } catch (error) {
       if (!isExpiry(error)) throw error
-      expire(token)
+      expire(stamp)
     }
   }
 }
 
-/** The same without a token. */
+/** The same with the present cookie, if there is one. */
 export async function send<Result, Variables>(
   operation: Document<Result, Variables>,
   variables: Variables,
-  { token, signal }: { token?: string; signal?: AbortSignal } = {},
+  options: { signal?: AbortSignal; keepalive?: boolean } = {},
 ): Promise<Result> {
   const response = await fetch(GRAPHQL, {
     method: 'POST',
-    headers: {
-      accept: 'application/json',
-      'content-type': 'application/json',
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    },
+    headers: { accept: 'application/json', 'content-type': 'application/json', ...FROM_CONSOLE },
     body: JSON.stringify({ query: operation.toString(), variables }),
-    ...(signal === undefined ? {} : { signal }),
+    ...options,
   })
   const answer = await answerOf<Result>(response)
   if ('detail' in answer) throw errorOf(answer.detail, answer, response)
@@ -111,10 +131,11 @@ function resultOf<Result>({ data, errors }: GraphQLResponse<Result>, response: R
   return data
 }
 
-function errorOf(message: string, { code, requestId, errors }: Refusal, { headers }: Response): ApiError {
+function errorOf(message: string, { code, requestId, errors, tenants }: Refusal, { headers }: Response): ApiError {
   const retryAfter = headers.get('retry-after')
   return new ApiError(code ?? 'internal', message, {
     fields: errors ?? [],
+    tenants: tenants ?? [],
     requestId: requestId ?? null,
     retryAfterSeconds: retryAfter === null ? null : Number(retryAfter),
   })

@@ -1,20 +1,27 @@
 import { useSyncExternalStore } from 'react'
 
-/** The signed-in admin, from the answer of `login`. */
+import type { MeQuery } from '../../generated/console.ts'
+
+/** Who is signed in. The token is in a cookie that no script can read. */
 export interface Session {
-  token: string
-  /** RFC 3339. */
-  expiresAt: string
-  email: string
+  /** Differs from one sign-in to the next. */
+  stamp: string
+  member: Pick<NonNullable<MeQuery['me']>['member'], 'id' | 'email' | 'name' | 'role' | 'capabilities'>
+  tenant: string
 }
 
 export interface SessionState {
   session: Session | null
   /**
-   * The token was refused or has expired during work: the admin signs in again, above the present
+   * The sign-in was refused or has ended during work: the member signs in again, above the present
    * page.
    */
   isExpired: boolean
+}
+
+/** As it is stored. One that has ended stays, so that other tabs take it for no sign-out. */
+interface Stored extends Session {
+  hasEnded?: true
 }
 
 // A login or logout applies to every tab. The page's policy allows no scripts but its own to read
@@ -24,10 +31,11 @@ const KEY = 'engagement-console-session'
 let state: SessionState = { session: readLive(), isExpired: false }
 const listeners = new Set<() => void>()
 
-/** The stored session, which may have expired. */
-function read(): Session | null {
+function read(): Stored | null {
   try {
-    return JSON.parse(localStorage.getItem(KEY) ?? 'null') as Session | null
+    const stored = JSON.parse(localStorage.getItem(KEY) ?? 'null') as Stored | null
+    // An earlier release stored another form.
+    return stored?.member === undefined ? null : stored
   } catch {
     return null
   }
@@ -35,7 +43,7 @@ function read(): Session | null {
 
 function readLive(): Session | null {
   const session = read()
-  return session !== null && Date.parse(session.expiresAt) > Date.now() ? session : null
+  return session?.hasEnded === true ? null : session
 }
 
 function become(next: SessionState): void {
@@ -45,40 +53,51 @@ function become(next: SessionState): void {
 
 export const currentSession = (): SessionState => state
 
-export function signedIn(session: Session): void {
+/** Whether the signed-in member may do something: by a capability, or as an owner or admin. */
+export const may = (need: Need): boolean => {
+  const { member } = state.session ?? {}
+  if (member === undefined) return false
+  const isAdmin = member.role === 'owner' || member.role === 'admin'
+  return need === 'admin' ? isAdmin : need === 'owner' ? member.role === 'owner' : member.capabilities.includes(need)
+}
+
+export type Need = 'owner' | 'admin' | Session['member']['capabilities'][number]
+
+export function signedIn(member: Session['member'], tenant: string): void {
+  const session = { stamp: crypto.randomUUID(), member, tenant }
   localStorage.setItem(KEY, JSON.stringify(session))
   become({ session, isExpired: false })
 }
 
-export function signOut(): void {
+/** Forgets who was signed in. The service is told by the caller. */
+export function signedOut(): void {
   localStorage.removeItem(KEY)
   become({ session: null, isExpired: false })
 }
 
-/** `token` was refused. Ignored if it has been replaced meanwhile. */
-export function expire(token: string): void {
+/** The sign-in with this stamp was refused. Ignored if there is another one meanwhile. */
+export function expire(stamp: string): void {
   const { session } = state
-  if (session?.token !== token || state.isExpired) return
-  // Not removed: other tabs would take that for a sign-out, and discard what is typed in them.
-  localStorage.setItem(KEY, JSON.stringify({ ...session, token: '', expiresAt: new Date(0).toISOString() }))
+  if (session?.stamp !== stamp || state.isExpired) return
+  localStorage.setItem(KEY, JSON.stringify({ ...session, hasEnded: true }))
   become({ session, isExpired: true })
 }
 
-/**
- * The e-mail address of the signed-in admin: no other admin may continue what this one has begun.
- */
-export const whoIsHere = (): string | undefined => state.session?.email
+/** The signed-in member: nobody else may continue what this one has begun. */
+export const whoIsHere = (): string | undefined => state.session?.member.id
 
 /**
- * Resolves with the token of `email`, the signed-in admin, once it is valid; rejects if they sign
- * out, or another admin signs in.
+ * Resolves with the stamp of this member's sign-in, once it is valid; rejects if they sign out, or
+ * another member signs in.
  */
-export function validToken(email = whoIsHere()): Promise<string> {
-  const token = tokenOf(email)
-  if (token !== null) return token
+export function validSession(memberId = whoIsHere()): Promise<string> {
+  // The cookie is that of the last sign-in of any tab, whose message may be on its way.
+  if (read()?.stamp !== state.session?.stamp) follow()
+  const stamp = stampOf(memberId)
+  if (stamp !== null) return stamp
   return new Promise((resolve, reject) => {
     const stop = subscribe(() => {
-      const settled = tokenOf(email)
+      const settled = stampOf(memberId)
       if (settled === null) return
       stop()
       settled.then(resolve, reject)
@@ -86,11 +105,11 @@ export function validToken(email = whoIsHere()): Promise<string> {
   })
 }
 
-/** Null while it is expired. */
-function tokenOf(email: string | undefined): Promise<string> | null {
+/** Null while the sign-in has ended. */
+function stampOf(memberId: string | undefined): Promise<string> | null {
   const { session, isExpired } = state
-  if (session === null || session.email !== email) return Promise.reject(new Error('signed out'))
-  return isExpired ? null : Promise.resolve(session.token)
+  if (session === null || session.member.id !== memberId) return Promise.reject(new Error('signed out'))
+  return isExpired ? null : Promise.resolve(session.stamp)
 }
 
 export function subscribe(listener: () => void): () => void {
@@ -99,13 +118,13 @@ export function subscribe(listener: () => void): () => void {
 }
 
 /**
- * Follows what another tab does: a login, a logout, or an expired token, which does not end the
- * work here.
+ * Follows what another tab does: a login, a logout, or a sign-in that has ended, which does not end
+ * the work here.
  */
 function follow(): void {
   const live = readLive()
   if (live !== null) become({ session: live, isExpired: false })
-  else if (read()?.email === whoIsHere()) become({ ...state, isExpired: state.session !== null })
+  else if (read()?.member.id === whoIsHere()) become({ ...state, isExpired: state.session !== null })
   else become({ session: null, isExpired: false })
 }
 

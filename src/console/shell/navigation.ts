@@ -5,9 +5,12 @@ import {
   IconKey,
   IconMessages,
   IconReportSearch,
+  IconSearch,
   IconSettings,
   IconShieldCheck,
+  IconUserCircle,
   type IconProps,
+  IconUsers,
   IconWebhook,
 } from '../ui/icons.tsx'
 import type { ComponentType } from 'react'
@@ -18,11 +21,14 @@ import type { TopPage } from '../pages.tsx'
 export const NAVIGATION: Readonly<Record<TopPage, { label: string; icon: ComponentType<IconProps> }>> = {
   '/': { label: 'Overview', icon: IconChartBar },
   moderation: { label: 'Moderation', icon: IconShieldCheck },
+  search: { label: 'Search', icon: IconSearch },
   discussions: { label: 'Discussions', icon: IconMessages },
   readers: { label: 'Readers', icon: IconAddressBook },
+  team: { label: 'Team', icon: IconUsers },
   webhooks: { label: 'Webhooks', icon: IconWebhook },
   keys: { label: 'API keys', icon: IconKey },
   identity: { label: 'Identity', icon: IconFingerprint },
   settings: { label: 'Settings', icon: IconSettings },
+  members: { label: 'Members', icon: IconUserCircle },
   audit: { label: 'Audit log', icon: IconReportSearch },
 }

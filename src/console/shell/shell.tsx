@@ -10,19 +10,25 @@ import {
   useMantineColorScheme,
 } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { IconDeviceDesktop, IconLogout, IconMoon, IconSun, IconUserCircle } from '../ui/icons.tsx'
+import { notifications } from '@mantine/notifications'
+import { IconDeviceDesktop, IconLogout, IconMoon, IconSun, IconUser, IconUserCircle } from '../ui/icons.tsx'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { Link, useLocation } from 'react-router'
 
 import { MeDocument } from '../../generated/console.ts'
+import { wordsOf } from '../api/errors.ts'
 import { useApi } from '../api/queries.ts'
-import { signOut } from '../api/session.ts'
+import { useSession } from '../api/session.ts'
+import { signOut, switchTenant } from '../api/sign-in.ts'
+import { mayOpen } from '../pages.tsx'
 import { NAVIGATION } from './navigation.ts'
+import { useSlash } from './slash.ts'
 
 /** The frame around every page: the tenant's name, the navigation, the theme, the sign-out. */
 export function Shell({ children }: { children: ReactNode }) {
   const [isOpen, { toggle, close }] = useDisclosure()
   const main = useRef<HTMLElement>(null)
+  useSlash(mayOpen('/search'))
   return (
     <AppShell
       header={{ height: 56 }}
@@ -55,10 +61,10 @@ export function Shell({ children }: { children: ReactNode }) {
 }
 
 function TenantName() {
-  const { data } = useApi(MeDocument, {})
+  const { session } = useSession()
   return (
     <Text fw={600} truncate>
-      {data?.me?.tenant.slug ?? '…'}
+      {session?.tenant}
     </Text>
   )
 }
@@ -70,6 +76,7 @@ function Navigation({ onGo }: { onGo: () => void }) {
     <ScrollArea>
       {Object.entries(NAVIGATION).map(([path, { label, icon: Icon }]) => {
         const to = path === '/' ? path : `/${path}`
+        if (!mayOpen(to)) return null
         const isHere = `/${pathname.split('/')[1]}` === to
         return (
           <NavLink
@@ -116,7 +123,9 @@ function ThemeMenu() {
 }
 
 function AccountMenu() {
+  const { session } = useSession()
   const { data } = useApi(MeDocument, {})
+  const others = data?.me?.tenants.filter(({ slug }) => slug !== session?.tenant) ?? []
   return (
     <Menu>
       <Menu.Target>
@@ -125,11 +134,25 @@ function AccountMenu() {
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>{data?.me?.email ?? '…'}</Menu.Label>
-        <Menu.Item leftSection={<IconLogout size={16} />} onClick={signOut}>
+        <Menu.Label>
+          {session?.member.email}, {session?.member.role}
+        </Menu.Label>
+        <Menu.Item leftSection={<IconUser size={16} />} component={Link} to="/profile">
+          Your account
+        </Menu.Item>
+        {others.length > 0 && <Menu.Label>Switch to</Menu.Label>}
+        {others.map(({ slug, name }) => (
+          <Menu.Item key={slug} onClick={() => void switchTo(slug)}>
+            {name}
+          </Menu.Item>
+        ))}
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void signOut()}>
           Sign out
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
   )
 }
+
+const switchTo = (slug: string): Promise<unknown> =>
+  switchTenant(slug).catch((error: unknown) => notifications.show({ color: 'red', message: wordsOf(error) }))

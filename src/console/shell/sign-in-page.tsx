@@ -1,7 +1,12 @@
-import { Center, Code, Paper, Text, Title } from '@mantine/core'
+import { Center, Code, Divider, Paper, Text, Title } from '@mantine/core'
 import { useDocumentTitle } from '@mantine/hooks'
+import { Suspense } from 'react'
 
+import { lazily } from '../ui/lazy.ts'
 import { SignInForm } from './sign-in.tsx'
+
+// Few people need it.
+const SignOn = lazily(async () => (await import('./sign-on.tsx')).SignOn)
 
 export function SignInPage() {
   useDocumentTitle('Sign in · Engagement Service')
@@ -12,8 +17,13 @@ export function SignInPage() {
           Engagement Service
         </Title>
         <SignInForm />
+        <Divider my="lg" label="or" />
+        <Suspense>
+          <SignOn />
+        </Suspense>
         <Text size="sm" c="dimmed" mt="lg">
-          Lost the password? The operator of the service can set a new one with the command <Code>admin password</Code>.
+          Lost the password? The operator of the service can set a new one with the command <Code>member password</Code>
+          .
         </Text>
       </Paper>
     </Center>

@@ -19,7 +19,8 @@ export function List<Node>({
     fetchNextPage: () => unknown
   }
   of: string
-  empty: ReactNode
+  /** For a list that can be empty. */
+  empty?: ReactNode
   children: (nodes: readonly Node[]) => ReactNode
 }) {
   const { nodes, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = list

@@ -2,6 +2,7 @@
 export const THOUSANDS = '\u00A0'
 
 const ENGLISH = new Intl.NumberFormat('en')
+const SHARE = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 0 })
 const PERCENT = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 0, signDisplay: 'exceptZero' })
 
 /** The format of every number in the console: "1 234.5". */
@@ -13,6 +14,24 @@ export const formatChange = (ratio: number): string => PERCENT.format(ratio).rep
 /** A count that the service stops at `bound`: "1 000+" means as many or more. */
 export const formatCount = (count: number, bound: number): string =>
   count >= bound ? `${formatNumber(bound)}+` : formatNumber(count)
+
+/** A part of a whole: "67%". */
+export const formatShare = (share: number): string => SHARE.format(share)
+
+const DURATIONS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+] as const
+
+/** A length of time to two digits: "45 sec", "2.8 hr"; a dash for none. */
+export function formatDuration(seconds: number | null): string {
+  if (seconds === null) return '–'
+  const [unit, size] = DURATIONS.find(([, each]) => seconds >= each) ?? (['second', 1] as const)
+  const digits = { style: 'unit', unit, maximumSignificantDigits: 2 } as const
+  return new Intl.NumberFormat('en', digits).format(seconds / size).replaceAll(',', THOUSANDS)
+}
 
 const BYTES = ['B', 'KB', 'MB', 'GB'] as const
 

@@ -8,6 +8,12 @@ export function webAddress(url: string | null | undefined): string | null {
   return url != null && /^https?:\/\//i.test(url) && URL.canParse(url) ? url : null
 }
 
+/** Where readers see a comment: the address of its page, and its own there if it is in view. */
+export function commentAddress(url: string | null | undefined, comment: { id: string; status: string }): string | null {
+  const address = webAddress(url)
+  return address === null || comment.status !== 'approved' ? address : `${address.split('#')[0]}#comment-${comment.id}`
+}
+
 /** A link to an address that others wrote, in a new tab. Nothing if it is not http or https. */
 export function WebLink({ url }: { url: string | null | undefined }) {
   const address = webAddress(url)

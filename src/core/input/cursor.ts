@@ -90,6 +90,8 @@ export interface Page<T> {
   edges: Edge<T>[]
   /** The number of all entries of the list, where it is known without counting them. */
   totalCount?: number
+  /** Whether a search ended before the page was full, and goes on after it. */
+  partial?: boolean
   pageInfo: { startCursor: string | null; endCursor: string | null; hasNextPage: boolean; hasPreviousPage: boolean }
 }
 

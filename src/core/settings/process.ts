@@ -280,7 +280,7 @@ export const environmentSchema = z.object({
     .describe('The burst of such requests.'),
   WEBHOOK_ALLOWED_CIDRS: cidrs
     .default([])
-    .meta({ description: 'Private ranges (CIDR, comma-separated) that workers may reach.', unset: 'none' }),
+    .meta({ description: 'Private ranges (CIDR, comma-separated) that outbound requests may reach.', unset: 'none' }),
   WEBHOOK_ALLOW_HTTP: flag
     .default(false)
     .describe('Whether webhooks, classifiers and key sets may be reached over http.'),
@@ -290,7 +290,7 @@ export const environmentSchema = z.object({
       [1024, 65_535],
     ])
     .meta({
-      description: 'Ports, and ranges of them, that workers may reach. With `WEBHOOK_ALLOW_HTTP` also 80.',
+      description: 'Ports, and ranges of them, that outbound requests may reach. With `WEBHOOK_ALLOW_HTTP` also 80.',
       unset: '`443,1024-65535`',
     }),
   WEBHOOK_CA_FILE: path.optional().describe('A CA for receivers, beside the public ones, PEM.'),

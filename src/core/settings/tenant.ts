@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { readStored } from '../stored.ts'
-import { atMost, isCleanUrl, noNul } from '../input/texts.ts'
+import { atMost, isCleanUrl, noNul, shownOrNull } from '../input/texts.ts'
 
 // Settings that are changed are checked further (`entryErrors`). Stored ones are not: an entry of
 // before that matches nothing stays where its admin sees it.
@@ -37,8 +37,102 @@ export const reactionType = z
 const choice = <Name extends string>(title: string, description: string, values: Readonly<Record<Name, string>>) =>
   z.enum(Object.keys(values) as [Name, ...Name[]]).meta({ title, description, values })
 
+/** The most badges that a reader can have. */
+export const MAX_BADGES = 10
+
+/**
+ * The id of a badge. Clients keep labels in objects by id, where `__proto__` would not be a key.
+ */
+export const badgeId = z
+  .string()
+  .regex(/^[a-z0-9_-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _ and -')
+  .refine((id) => id !== '__proto__', { message: 'must not be __proto__', params: { code: 'wrong_format' } })
+
+const badge = z
+  .strictObject({
+    id: badgeId.describe('What `badges` of an author has.'),
+    label: noNul(atMost(40, z.string().trim().min(1)))
+      .refine((text) => shownOrNull(text) !== null, 'must have a visible character')
+      .describe('What pages show. 1 to 40 characters.'),
+    tone: choice('BadgeTone', 'How a badge looks.', {
+      neutral: 'Without emphasis.',
+      info: 'As information.',
+      success: 'As something good.',
+      warning: 'As something to be careful with.',
+      danger: 'As something dangerous.',
+    })
+      .default('neutral')
+      .describe('How pages show it.'),
+  })
+  .meta({ title: 'Badge', description: 'A badge that readers can have. It grants nothing.' })
+
 /** The deepest that a tenant can let threads be. */
 export const MAX_DEPTH = 100
+
+/** The roles that a sign-on can give. Only owners make owners. */
+const signOnRole = choice('SignOnRole', 'The role that a sign-on gives.', {
+  admin: 'All, but to make, change and remove owners.',
+  editor: 'To moderate, to change settings, and to read the analytics.',
+  moderator: 'To moderate.',
+  developer: 'To manage API keys and webhooks, and to read the analytics.',
+  analyst: 'To read the analytics.',
+})
+
+const claimText = noNul(atMost(255, z.string().min(1)))
+const MAX_ROLE_VALUES = 100
+
+const signOn = z
+  .strictObject({
+    issuer: outboundUrl.describe('The issuer: the https address in front of `/.well-known/openid-configuration`.'),
+    clientId: claimText.describe('The id of the client at the provider.'),
+    clientSecret: noNul(atMost(1024, z.string().min(1)))
+      .exactOptional()
+      .meta({ writeOnly: true, description: 'The secret of the client. It is stored sealed, and never shown.' }),
+    emailDomains: z
+      .array(
+        z
+          .string()
+          .max(253)
+          .regex(/^[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+$/, 'must be a domain in lower case, such as example.com'),
+      )
+      .min(1)
+      .max(50)
+      .describe('The domains of the addresses that may sign in.'),
+    roleClaim: claimText
+      .nullable()
+      .default(null)
+      .describe('The claim that names roles: a text, or a list of texts. `a.b` is the claim `b` in the claim `a`.'),
+    roles: z
+      .record(claimText, signOnRole)
+      .refine((roles) => Object.keys(roles).length <= MAX_ROLE_VALUES, `must have at most ${MAX_ROLE_VALUES} values`)
+      .default({})
+      .describe('The role of each value of the claim. Of several values the first role in the order of roles counts.'),
+    defaultRole: signOnRole
+      .nullable()
+      .default(null)
+      .describe('The role without such a value; null: the sign-on is refused.'),
+    only: z.boolean().default(false).describe('Whether passwords are only for owners.'),
+  })
+  .meta({ title: 'OidcSettings', description: 'Single sign-on at the identity provider of the tenant.' })
+  .nullable()
+  .default(null)
+  .describe('Single sign-on at the identity provider of the tenant (OpenID Connect).')
+
+export type OidcSettings = NonNullable<z.infer<typeof signOn>>
+
+export const moderationModeSchema = choice('ModerationMode', 'When moderators see comments.', {
+  none: 'Only comments that a rule holds wait for a moderator.',
+  pre: 'Every comment waits for a moderator.',
+  post: 'Comments appear at once; moderators look afterwards at those that a rule would have held.',
+})
+
+export const slowModeSchema = z
+  .int()
+  .min(0)
+  .max(3600)
+  .describe('Seconds in which a reader can post one comment in the same discussion; 0: any number.')
+
+export type ModerationMode = z.output<typeof moderationModeSchema>
 
 /** A delivery policy, without its defaults. Times in milliseconds. */
 const policy = {
@@ -100,11 +194,7 @@ export type WebhookPolicy = z.infer<typeof webhookPolicySchema>
  * form are generated from this, with these descriptions.
  */
 export const tenantSettingsSchema = z.strictObject({
-  moderationMode: choice('ModerationMode', 'When moderators see comments.', {
-    none: 'Only comments that a rule holds wait for a moderator.',
-    pre: 'Every comment waits for a moderator.',
-    post: 'Comments appear at once; moderators look afterwards at those that a rule would have held.',
-  }).default('none'),
+  moderationMode: moderationModeSchema.default('none'),
   bannedWords: wordListSchema
     .default([])
     .describe(
@@ -115,9 +205,22 @@ export const tenantSettingsSchema = z.strictObject({
     .describe('Words and phrases that hold a comment for a moderator. They match as bannedWords do.'),
   maxLinks: z.int().min(0).max(100).default(5).describe('Links that a comment may have before it is held.'),
   holdFirstComments: z.int().min(0).max(100).default(0).describe("How many of a reader's first comments are held."),
+  holdRepeatedText: z
+    .int()
+    .min(0)
+    .max(100)
+    .default(0)
+    .describe('How often readers can post the same text in 24 hours, all together, before it is held; 0: any number.'),
+  holdAfterRejections: z
+    .int()
+    .min(0)
+    .max(20)
+    .default(0)
+    .describe("Rejections in a row after which a reader's comments are held; 0: never."),
   reportThreshold: z.int().min(1).max(1000).default(5).describe('Reports that bring a comment before a moderator.'),
   editWindowSeconds: z.int().min(0).max(31_536_000).default(900).describe('Seconds in which an author can edit.'),
   maxDepth: z.int().min(0).max(MAX_DEPTH).default(10).describe('How deep replies can be nested.'),
+  slowModeSeconds: slowModeSchema.default(0),
   autoCloseDays: z
     .int()
     .min(1)
@@ -132,6 +235,12 @@ export const tenantSettingsSchema = z.strictObject({
     .refine((types) => new Set(types).size === types.length, 'must not repeat a type')
     .default(['like', 'love', 'laugh', 'wow', 'sad', 'angry'])
     .describe('The reactions that readers can give.'),
+  badges: z
+    .array(badge)
+    .max(20)
+    .refine((badges) => new Set(badges.map(({ id }) => id)).size === badges.length, 'must not repeat an id')
+    .default([])
+    .describe('The badges that readers can have.'),
   erasureMode: choice('ErasureMode', "What happens to an erased reader's comments.", {
     anonymise: 'Each stays as a tombstone, without its text and its author.',
     delete: 'They are deleted; one with replies stays as a tombstone.',
@@ -151,6 +260,17 @@ export const tenantSettingsSchema = z.strictObject({
         .describe('Which documents client tokens may run.'),
     })
     .meta({ title: 'GraphQLSettings', description: 'GraphQL in browsers.' })
+    .prefault({}),
+  staff: z
+    .strictObject({
+      oidc: signOn,
+      signInHours: z.int().min(1).max(720).default(12).describe('Hours that a sign-in to the console lasts.'),
+      requireTwoFactor: z
+        .boolean()
+        .default(false)
+        .describe('Whether a member who signs in with a password needs a second factor.'),
+    })
+    .meta({ title: 'StaffSettings', description: 'The people of the console. Only an owner changes these.' })
     .prefault({}),
   activeKeyBudget: z.int().min(1).max(1000).default(20).describe('How many active API keys there can be.'),
   rateLimit: z
@@ -232,7 +352,7 @@ export const tenantSettingsSchema = z.strictObject({
     .min(93)
     .max(36_500)
     .default(400)
-    .describe('Days for which the top discussions and readers can be asked.'),
+    .describe('Days for which the top discussions and readers, and the decisions of the team, can be asked.'),
   identity: z
     .strictObject({
       issuer: noNul(atMost(2048, z.string().min(1)))
@@ -273,6 +393,7 @@ export const PUBLIC_SETTINGS = [
   'reactionTypes',
   'editWindowSeconds',
   'maxDepth',
+  'badges',
 ] as const satisfies readonly (keyof TenantSettings)[]
 
 /** The settings in force: the stored ones that this release knows, over the defaults. */

@@ -11,7 +11,7 @@ const ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
  * or that of its credentials over, its key revoked, its admin removed or with a new password, or
  * the process stopping.
  */
-export const CUTS = ['unsent', 'stalled', 'expired', 'revoked', 'shutdown', 'failed'] as const
+export const CUTS = ['unsent', 'stalled', 'expired', 'revoked', 'deleted', 'shutdown', 'failed'] as const
 
 /** Backlogs in the database are counted up to this many rows. */
 export const BACKLOG_LIMIT = 10_000

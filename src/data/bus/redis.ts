@@ -47,7 +47,7 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   const gapListeners = new Set<() => void>()
   let isDown = false
   let hasGap = false
-  /** Redis has not taken the last message, or none yet. */
+  /** Redis has not taken the last message, or none yet over this connection. */
   let isMute = true
 
   const onError = (error: Error): void => {
@@ -83,6 +83,8 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
     client.on('error', onError)
     client.on('close', () => (hasGap = true))
   }
+  // A new connection may answer and yet take no message, such as after a change of an ACL.
+  publisher.on('close', () => (isMute = true))
   publisher.on('ready', () => {
     if (isMute) send(TRIAL, '')
   })

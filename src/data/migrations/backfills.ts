@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 
+import { planByKey } from '../../core/plan-by-key.ts'
 import { type Db, isLockFailure, type Sql, statement } from '../../core/sql.ts'
 import type { Migration } from './files.ts'
 
@@ -67,14 +68,6 @@ const END_PASS = statement(
    WHERE name = $1`,
 )
 
-// A batch reads a few hundred rows by key. Without statistics of the new column, the planner might
-// read the whole table.
-const PLAN_BY_KEY = statement(
-  'backfill_plan',
-  `SELECT set_config('enable_seqscan', 'off', true) AS seqscan,
-     set_config('enable_hashjoin', 'off', true) AS hashjoin, set_config('enable_mergejoin', 'off', true) AS mergejoin`,
-)
-
 /** Incomplete backfills, and how many rows each has changed. */
 export const openBackfills = (sql: Sql): Promise<{ name: string; changed: number }[]> => sql(OPEN)
 
@@ -134,7 +127,7 @@ async function runBatch(
   const startedAt = performance.now()
   const isMine = await db
     .transaction(async (sql) => {
-      await sql(PLAN_BY_KEY)
+      await planByKey(sql)
       const [progress] = await sql<{ position: unknown }>(TAKE, [name, settleSeconds])
       if (progress === undefined) return false
       const { last, changed } = await run(sql, progress.position)

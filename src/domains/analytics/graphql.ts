@@ -103,7 +103,7 @@ builder.queryField('analyticsSummary', (t) =>
   }),
 )
 
-const TopDiscussionRef = builder.objectRef<TopDiscussion>('AnalyticsTopDiscussion').implement({
+export const TopDiscussionRef = builder.objectRef<TopDiscussion>('AnalyticsTopDiscussion').implement({
   description: 'A discussion with many comments.',
   fields: (t) => ({
     discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion.' }),

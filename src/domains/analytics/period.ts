@@ -49,3 +49,10 @@ export function periodOf({ from, to }: PeriodArgs, { interval, usual, most }: Pe
 function checkReach(pointer: string, at: Date): void {
   if (at.getTime() > LATEST) throw invalid(pointer, 'too_large', 'must not be after 9999-12-31T00:00:00.000Z')
 }
+
+/** Earlier days may be deleted in part: what is left of them would look like few comments. */
+export function checkKept({ from }: Period, days: number, now: Date): void {
+  const today = Math.floor(now.getTime() / INTERVAL_MS.day) * INTERVAL_MS.day
+  if (from.getTime() >= today - days * INTERVAL_MS.day) return
+  throw invalid('/from', 'too_small', `must be at most ${days} days ago (analyticsRetentionDays)`)
+}

@@ -15,4 +15,11 @@ export const routes: readonly RouteDefinition[] = [
     field: 'analyticsTop',
     status: 200,
   },
+  {
+    method: 'GET',
+    path: '/analytics/team',
+    summary: 'Retrieve the analytics of the team',
+    field: 'analyticsTeam',
+    status: 200,
+  },
 ]

@@ -2,13 +2,12 @@ import { z } from 'zod'
 
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { statement } from '../../core/sql.ts'
 import { validate } from '../../core/input/validate.ts'
-import { invalid } from '../../core/errors.ts'
-import { type Discussion, toDiscussion } from '../discussions/discussions.ts'
-import { DISCUSSION_COLUMNS, type DiscussionRow } from '../discussions/row.ts'
-import type { Reader } from '../readers/readers.ts'
-import { INTERVAL_MS, type Period, type PeriodArgs, periodOf } from './period.ts'
+import { DISCUSSION_COLUMNS, type Discussion, type DiscussionRow, toDiscussion } from '../discussions/fields.ts'
+import { IS_HERE } from '../discussions/row.ts'
+import { PROFILE, type Reader } from '../readers/fields.ts'
+import { checkKept, type Period, type PeriodArgs, periodOf } from './period.ts'
 
 /** A discussion, and the number of its approved comments in the period. */
 export interface TopDiscussion {
@@ -48,21 +47,10 @@ export async function getTop(ctx: Ctx, args: TopArgs): Promise<Top> {
   const period = periodOf(args, RULE, now)
   checkKept(period, tenant.settings.analyticsRetentionDays, now)
   const [discussions, readers] = await Promise.all([
-    selectTopDiscussions(ctx.app.late.query, tenant.id, period, limit),
+    mostDiscussed(ctx.app, tenant.id, period, limit),
     selectTopReaders(ctx.app, tenant.id, period, limit),
   ])
-  return {
-    ...period,
-    discussions: discussions.map(({ comments, ...row }) => ({ discussion: toDiscussion(row), comments })),
-    readers,
-  }
-}
-
-/** Earlier days may be deleted in part: what is left of them would look like few comments. */
-function checkKept({ from }: Period, days: number, now: Date): void {
-  const today = Math.floor(now.getTime() / INTERVAL_MS.day) * INTERVAL_MS.day
-  if (from.getTime() >= today - days * INTERVAL_MS.day) return
-  throw invalid('/from', 'too_small', `must be at most ${days} days ago (analyticsRetentionDays)`)
+  return { ...period, discussions, readers }
 }
 
 /**
@@ -86,17 +74,22 @@ const DISCUSSIONS = statement(
   'analytics_top_discussions',
   `SELECT ${DISCUSSION_COLUMNS}, top.comments
    FROM (${most('discussion_id', 'analytics_discussions WHERE true')}) top
-   JOIN discussions ON tenant_id = $1 AND id = top.subject
+   JOIN discussions ON tenant_id = $1 AND id = top.subject AND ${IS_HERE}
    ORDER BY top.comments DESC, id`,
   PLANNED,
 )
 
-const selectTopDiscussions = (
-  sql: Sql,
+/** The discussions with the most approved comments in a period of days. */
+export async function mostDiscussed(
+  app: App,
   tenantId: Id,
-  { from, to }: Period,
+  { from, to }: Pick<Period, 'from' | 'to'>,
   limit: number,
-): Promise<(DiscussionRow & { comments: number })[]> => sql(DISCUSSIONS, [tenantId, from, to, limit])
+): Promise<TopDiscussion[]> {
+  const params = [tenantId, from, to, limit]
+  const rows = await app.late.query<DiscussionRow & { comments: number }>(DISCUSSIONS, params)
+  return rows.map(({ comments, ...row }) => ({ discussion: toDiscussion(row), comments }))
+}
 
 const READERS = statement(
   'analytics_top_readers',
@@ -104,14 +97,14 @@ const READERS = statement(
   PLANNED,
 )
 
-const PROFILE = { id: true, externalId: true, name: true, avatarUrl: true, profileUrl: true } as const
+const SELECTED = Object.fromEntries(PROFILE.map((name) => [name, true])) as Record<keyof Reader, true>
 
 /** Profiles are read from the primary: a replica may still have those of erased readers. */
 async function selectTopReaders(app: App, tenantId: Id, { from, to }: Period, limit: number): Promise<TopReader[]> {
   const top = await app.late.query<{ subject: Id; comments: number }>(READERS, [tenantId, from, to, limit])
   const ids = top.map(({ subject }) => subject)
   const where = { tenantId, id: { in: ids } }
-  const readers = ids.length === 0 ? [] : await app.prisma.reader.findMany({ where, select: PROFILE })
+  const readers = ids.length === 0 ? [] : await app.prisma.reader.findMany({ where, select: SELECTED })
   const byId = new Map(readers.map((reader) => [reader.id, reader]))
   return top.flatMap(({ subject, comments }) => {
     const reader = byId.get(subject)

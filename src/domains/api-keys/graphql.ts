@@ -3,18 +3,8 @@ import { builder } from '../../graphql/builder.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
+import { CapabilityRef } from './graphql-types.ts'
 import { createApiKey, listApiKeys, newKeySchema, revokeApiKey } from './keys.ts'
-
-const CapabilityRef = builder.enumType('Capability', {
-  description: 'What an API key may do beyond reading, posting and reacting.',
-  values: {
-    manage_api_keys: { description: 'To create and revoke keys, with at most the capabilities of this one.' },
-    manage_settings: { description: 'To change settings, create identity secrets, export and erase readers.' },
-    manage_webhooks: { description: 'To register webhooks and read their deliveries.' },
-    moderate_content: { description: 'To approve, reject and delete comments, lock discussions, and ban readers.' },
-    view_analytics: { description: 'To read the analytics.' },
-  },
-})
 
 const ApiKeyRef = builder.prismaObject('ApiKey', {
   description: "A key that the tenant's backend uses to call the API.",

@@ -23,11 +23,11 @@ import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/settings/tenant.ts'
 import { atMost, counted, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
+import { Uses } from '../../core/uses.ts'
 import type { ApiKey } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { loadTenant, recallTenant } from '../tenants/tenants.ts'
-import { findKeyByDigest, lockKey } from './sql.ts'
-import { keyUsesOf } from './uses.ts'
+import { admitTenant, recallTenant } from '../tenants/tenants.ts'
+import { findKeyByDigest, lockKey, recordUses } from './sql.ts'
 
 const RAW_KEY = /^ek_[0-9a-f]{64}$/
 
@@ -55,10 +55,13 @@ const keys = perApp((app) => {
   return cache
 })
 
+/** When keys were last used. */
+export const keyUsesOf = perApp(({ log, db }) => new Uses(log, (uses) => recordUses(db.query, uses)))
+
 /**
  * The tenant and actor of a raw API key. `beforeLookUp` runs before the database is queried for a
  * key that this process has never found, and may refuse. Throws `invalid_api_key`,
- * `revoked_api_key`, `expired_api_key`.
+ * `revoked_api_key`, `expired_api_key`, `tenant_suspended`.
  */
 export async function findCallerByKey(
   app: App,
@@ -73,8 +76,9 @@ export async function findCallerByKey(
   if (key.revoked) throw new ServiceError('revoked_api_key')
   const { expiresAt } = key.actor
   if (expiresAt !== null && expiresAt.getTime() <= Date.now()) throw new ServiceError('expired_api_key')
+  const tenant = await admitTenant(app, key.tenantId)
   keyUsesOf(app).note(key.tenantId, key.actor.id)
-  return { tenant: await loadTenant(app, key.tenantId), actor: key.actor }
+  return { tenant, actor: key.actor }
 }
 
 /**
@@ -123,7 +127,8 @@ export async function createApiKey(ctx: Ctx, input: CreateApiKeyInput): Promise<
   const { label, capabilities, expiresAt = null } = validate(newKeySchema, input)
   const beyond = capabilities.filter((capability) => !hasCapability(actor, capability))
   if (beyond.length > 0) {
-    throw new ServiceError('capability_escalation', { detail: `This key does not hold ${beyond.join(', ')}.` })
+    const who = actor.kind === 'admin' ? `The role ${actor.role}` : 'This key'
+    throw new ServiceError('capability_escalation', { detail: `${who} does not hold ${beyond.join(', ')}.` })
   }
   return ctx.app.db.transaction(async (sql) => {
     const minted = await mintKey(sql, tenant.id, { label, capabilities, expiresAt })

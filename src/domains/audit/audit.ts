@@ -10,7 +10,7 @@ import { atMost, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { AuditEntry } from '../../generated/prisma/client.ts'
 import { findApiKey } from '../api-keys/keys.ts'
-import { findAdminOf } from '../tenants/admins.ts'
+import { findMember } from '../staff/members.ts'
 import { AUDIT_ACTOR_KINDS, type AuditFilter, type AuditRow, listAuditLog } from './sql.ts'
 
 interface ListAuditEntries extends PageArgs {
@@ -48,13 +48,15 @@ async function withPresentStates(ctx: Ctx, rows: readonly AuditRow[]): Promise<A
   return rows.map((row) => ({ ...row, ...(states.get(row.id) ?? { before: null, after: null }) }))
 }
 
+type Acted = Pick<AuditEntry, 'actorKind' | 'actorId'>
+
 /** The present label of an entry's key; null if it was deleted, or another actor did it. */
-export const labelOf = async (ctx: Ctx, { actorKind, actorId }: AuditEntry): Promise<string | null> =>
+export const labelOf = async (ctx: Ctx, { actorKind, actorId }: Acted): Promise<string | null> =>
   actorKind === 'key' && actorId !== null ? ((await findApiKey(ctx, actorId))?.label ?? null) : null
 
-/** The present e-mail address of its admin; null likewise. */
-export const emailOf = async (ctx: Ctx, { actorKind, actorId }: AuditEntry): Promise<string | null> =>
-  actorKind === 'admin' && actorId !== null ? ((await findAdminOf(ctx, actorId))?.email ?? null) : null
+/** The present e-mail address of its member; null likewise. */
+export const emailOf = async (ctx: Ctx, { actorKind, actorId }: Acted): Promise<string | null> =>
+  actorKind === 'admin' && actorId !== null ? ((await findMember(ctx, actorId))?.email ?? null) : null
 
 function actorFilter(actor: string | null | undefined): Pick<AuditFilter, 'actorId' | 'actorKind'> {
   if (actor == null) return { actorId: null, actorKind: null }

@@ -11,7 +11,7 @@ const ACTIONS = Object.entries(AUDIT_ACTIONS)
   .map(([kind, verbs]) => verbs.map((verb) => `\`${kind}.${verb}\``).join(', '))
   .join(', ')
 
-const AuditActorKindEnum = builder.enumType('AuditActorKind', {
+export const AuditActorKindEnum = builder.enumType('AuditActorKind', {
   description: 'Who writes, other than readers.',
   values: {
     key: { description: "The tenant's backend, by an API key." },
@@ -20,7 +20,10 @@ const AuditActorKindEnum = builder.enumType('AuditActorKind', {
   },
 })
 
-const AuditActorRef = builder.objectRef<AuditEntry>('AuditActor').implement({
+/** The columns that name who did something. */
+type Acted = Pick<AuditEntry, 'actorKind' | 'actorId'>
+
+export const AuditActorRef = builder.objectRef<Acted>('AuditActor').implement({
   description: 'Who did something.',
   fields: (t) => ({
     kind: t.field({
@@ -46,7 +49,7 @@ const AuditActorRef = builder.objectRef<AuditEntry>('AuditActor').implement({
   }),
 })
 
-const AuditEntryRef = builder.prismaObject('AuditEntry', {
+export const AuditEntryRef = builder.prismaObject('AuditEntry', {
   description: 'One write by a key, an admin or the service itself. Writes on behalf of readers are not logged.',
   interfaces: [NodeRef],
   fields: (t) => ({

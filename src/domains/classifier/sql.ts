@@ -24,6 +24,7 @@ const LEASE = statement(
    ), due AS (
      SELECT q.tenant_id, q.comment_id
      FROM t
+     JOIN tenants ON tenants.id = t.tenant_id AND tenants.suspended_at IS NULL
      LEFT JOIN unnest($1::uuid[], $2::int[]) AS busy (tenant_id, n) ON busy.tenant_id = t.tenant_id
      CROSS JOIN LATERAL (
        SELECT r.tenant_id, r.comment_id FROM classifier_requests r

@@ -1,8 +1,11 @@
 import { z } from 'zod'
 
+import { byService } from '../../core/audit.ts'
 import type { App } from '../../core/context.ts'
 import { changeCommentOf } from '../comments/change.ts'
 import { toComment } from '../comments/comment.ts'
+import { recordDecision } from '../comments/decided.ts'
+import { VIEWERS_FIELDS } from '../comments/fields.ts'
 import { applyVerb } from '../moderation/judge.ts'
 import { type DueRequest, takeRequest } from './sql.ts'
 
@@ -16,7 +19,7 @@ const answerSchema = z.object({ verdict: z.enum(VERDICTS) })
 /** The request body for the classifier: always the same bytes for the same text. */
 export function questionOf(request: DueRequest): string {
   const { externalId, title, url, ...row } = request
-  const comment = { ...toComment(row), viewerReaction: null }
+  const comment = { ...toComment(row), ...VIEWERS_FIELDS }
   return JSON.stringify({
     type: 'comment_classify',
     comment,
@@ -45,6 +48,9 @@ export async function applyVerdict(app: App, { tenantId, id, revision }: DueRequ
     if (comment.status !== 'pending' || comment.discussionState === 'archived' || verdict === 'hold') return unchanged
     if (verdict === 'approve' && comment.authorBan === 'shadow') return unchanged
     const actor = { kind: 'system' } as const
-    return (await applyVerb(sql, comment, { tenantId, verb: verdict, now, actor })) ?? unchanged
+    const change = await applyVerb(sql, comment, { tenantId, verb: verdict, now, actor })
+    if (change === null) return unchanged
+    await recordDecision(sql, byService(tenantId), comment, { action: verdict, now })
+    return change
   })
 }

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement, type TxSql } from '../../core/sql.ts'
+import { type Sql, statement } from '../../core/sql.ts'
 import { isLiveToken } from '../../live/credentials.ts'
 
 export interface TokenRow {
@@ -48,17 +48,6 @@ export const insertToken = async (sql: Sql, t: NewToken): Promise<void> =>
     t.externalIds,
     t.expiresAt,
   ]))
-
-// Serialises what one reader mints, so that no two tokens take the last place. A ban, an erasure
-// and a merge lock the row too: they end the tokens from before, and a later mint sees them.
-const LOCK_READER = statement(
-  'lock_reader_of_client_token',
-  `SELECT 1 FROM readers WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NULL FOR NO KEY UPDATE`,
-)
-
-/** Locks a reader until the transaction ends. False if an erasure or a merge has begun. */
-export const lockReaderOfToken = async (sql: TxSql, tenantId: Id, readerId: Id): Promise<boolean> =>
-  (await sql(LOCK_READER, [tenantId, readerId])).length > 0
 
 export interface LiveTokens {
   count: number

@@ -17,8 +17,11 @@ import { counted, externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import { credentialOf } from '../../live/credentials.ts'
 import { findDiscussion } from '../discussions/discussions.ts'
+import { noDiscussion } from '../discussions/row.ts'
+import { NO_CLAIMS } from '../readers/fields.ts'
 import { ensureReader } from '../readers/readers.ts'
-import { loadTenant } from '../tenants/tenants.ts'
+import { lockReader } from '../readers/records.ts'
+import { admitTenant } from '../tenants/tenants.ts'
 import * as sql from './sql.ts'
 
 const RAW_TOKEN = /^ct_[0-9a-f]{64}$/
@@ -39,15 +42,16 @@ const tokens = perApp((app) => {
     keep: (token) => token !== null,
   })
   followCacheNews(app, { kind: 'client_token', forget: ({ digest }) => cache.forget(digest), clear: cache.clear })
-  // Tokens end with their key. A revocation is rare, so all of them are read again.
-  followCacheNews(app, { kind: 'key', forget: cache.clear, clear: cache.clear })
+  // Tokens end with their key or sign-in. That is rare, so all of them are read again.
+  for (const kind of ['key', 'sign_in'] as const)
+    followCacheNews(app, { kind, forget: cache.clear, clear: cache.clear })
   return cache
 })
 
 /**
  * The caller of a raw client token. `beforeLookUp` runs before the database is queried for a token
  * that this process has never found, and may refuse. Throws `invalid_client_token`, also after its
- * key or its reader has ended, and `expired_client_token`.
+ * key or its reader has ended, `expired_client_token` and `tenant_suspended`.
  */
 export async function findCallerByToken(app: App, rawToken: string, beforeLookUp?: () => void): Promise<ClientCaller> {
   if (!RAW_TOKEN.test(rawToken)) throw new ServiceError('invalid_client_token')
@@ -57,7 +61,7 @@ export async function findCallerByToken(app: App, rawToken: string, beforeLookUp
   if (token === null) throw new ServiceError('invalid_client_token')
   if (token.expiresAt.getTime() <= Date.now()) throw new ServiceError('expired_client_token')
   if (!token.isLive) throw new ServiceError('invalid_client_token', { detail: ENDED })
-  const tenant = await loadTenant(app, token.tenantId)
+  const tenant = await admitTenant(app, token.tenantId)
   return { tenant, actor: actorOf(token), identity: identityOf(token) }
 }
 
@@ -77,7 +81,7 @@ const NEVER = new Date(0)
 const identityOf = ({ readerId, readerExternalId: externalId }: sql.TokenRow): Identity | null =>
   readerId === null || externalId === null
     ? null
-    : { externalId, issuedAt: NEVER, name: null, avatarUrl: null, profileUrl: null, readerId }
+    : { externalId, issuedAt: NEVER, ...NO_CLAIMS, badges: null, readerId }
 
 const MAX_NAMED = 50
 
@@ -156,13 +160,15 @@ export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput)
 /** Throws `not_found`, as a ticket for an unknown discussion does. */
 async function requireDiscussions(ctx: Ctx, ids: readonly Id[]): Promise<void> {
   const found = ids.every(isId) ? await Promise.all(ids.map((id) => findDiscussion(ctx, id))) : [null]
-  if (found.includes(null)) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+  if (found.includes(null)) throw noDiscussion()
 }
 
 function insertForReader({ app, caller }: Ctx, readerId: Id, row: sql.NewToken): Promise<void> {
   const most = caller?.tenant.settings.clientToken.maxLivePerReader ?? 0
   return app.db.transaction(async (tx) => {
-    if (!(await sql.lockReaderOfToken(tx, row.tenantId, readerId))) {
+    // No two tokens take the last place. A ban, an erasure and a merge lock the row too: they end
+    // the tokens from before, and a later mint sees them.
+    if (!(await lockReader(tx, row.tenantId, readerId))) {
       throw new ServiceError('unavailable', { detail: 'The reader is being changed.', retryAfterSeconds: 1 })
     }
     const live = await sql.countTokensOfReader(tx, row.tenantId, readerId, new Date())

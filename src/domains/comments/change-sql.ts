@@ -3,7 +3,9 @@ import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { TEXTS } from '../../core/withdrawal.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { CommentText } from './comment.ts'
-import type { Decision, HoldReason } from './rules.ts'
+import type { Decision } from './decision.ts'
+import type { HoldDetail } from './hold-details.ts'
+import type { HoldReason, Ruling } from './rules.ts'
 
 const REVISE = statement(
   'revise_comment',
@@ -12,38 +14,51 @@ const REVISE = statement(
      SELECT tenant_id, id, revision, body, $4 FROM comments WHERE tenant_id = $1 AND id = $2
    )
    UPDATE comments SET status = $3::comment_status, edited_at = $4, revision = revision + 1,
-     hold_reason = $5, flagged = $6, text_digest = $7, pinned_at = CASE WHEN $3 = 'approved' THEN pinned_at END,
+     hold_reason = $5, flagged = $6, text_digest = $7, decision = NULL, reviewed_at = NULL,
+     hold_details = $${8 + TEXTS.length}::jsonb, pinned_at = CASE WHEN $3 = 'approved' THEN pinned_at END,
      ${TEXTS.map((name, n) => `${toSnakeCase(name)} = $${8 + n}`).join(', ')}
    WHERE tenant_id = $1 AND id = $2`,
 )
 
-interface Revision extends Omit<Decision, 'asks'>, CommentText {
+interface Revision extends Omit<Ruling, 'asks'>, CommentText {
   textDigest: string | null
+  details: HoldDetail[] | null
   now: Date
 }
 
 /** Replaces a comment's text, and keeps the old body as a revision. */
 export const reviseComment = async (sql: Sql, tenantId: Id, id: Id, to: Revision): Promise<void> => {
-  const { status, now, holdReason, flagged, textDigest } = to
-  await sql(REVISE, [tenantId, id, status, now, holdReason, flagged, textDigest, ...TEXTS.map((name) => to[name])])
+  const { status, now, holdReason, flagged, textDigest, details } = to
+  const rest = [...TEXTS.map((name) => to[name]), details && JSON.stringify(details)]
+  await sql(REVISE, [tenantId, id, status, now, holdReason, flagged, textDigest, ...rest])
 }
 
 const TOMBSTONE = statement(
   'delete_comment',
-  `UPDATE comments SET status = 'deleted', deleted_at = $3, pinned_at = NULL WHERE tenant_id = $1 AND id = $2`,
+  `WITH released AS (DELETE FROM comment_claims WHERE tenant_id = $1 AND comment_id = $2)
+   UPDATE comments SET status = 'deleted', deleted_at = $3, pinned_at = NULL, decision = $4::jsonb
+   WHERE tenant_id = $1 AND id = $2`,
 )
 
-export async function tombstoneComment(sql: Sql, tenantId: Id, id: Id, now: Date): Promise<void> {
-  await sql(TOMBSTONE, [tenantId, id, now])
+interface Deletion {
+  now: Date
+  /** Null for a deletion by the author. */
+  decision: Decision | null
+}
+
+export async function tombstoneComment(sql: Sql, tenantId: Id, id: Id, { now, decision }: Deletion): Promise<void> {
+  await sql(TOMBSTONE, [tenantId, id, now, decision && JSON.stringify(decision)])
   await forgetClassifierRequest(sql, tenantId, id)
 }
 
 const MODERATE = statement(
   'moderate_comment',
-  `UPDATE comments SET status = $3::comment_status, pinned_at = $4,
+  `WITH released AS (DELETE FROM comment_claims WHERE tenant_id = $1 AND comment_id = $2 AND $6)
+   UPDATE comments SET status = $3::comment_status, pinned_at = $4,
      first_approved_at = CASE WHEN $3 = 'approved' THEN coalesce(first_approved_at, $5) ELSE first_approved_at END,
      reports_answered = CASE WHEN $6 THEN report_count ELSE reports_answered END,
-     hold_reason = $7, flagged = flagged AND NOT $6
+     hold_details = CASE WHEN hold_reason = $7 THEN hold_details END, hold_reason = $7, flagged = flagged AND NOT $6, decision = CASE WHEN $8 THEN $9::jsonb ELSE decision END,
+     reviewed_at = CASE WHEN $10 THEN $5 ELSE reviewed_at END
    WHERE tenant_id = $1 AND id = $2`,
 )
 
@@ -53,7 +68,11 @@ export interface JudgedComment {
   now: Date
   /** A moderator has judged the comment: earlier reports and rules no longer bring it to one. */
   answersReports: boolean
+  /** A moderator has looked at it. */
+  isReviewed: boolean
   holdReason: HoldReason | null
+  /** Undefined: the present one stays. */
+  decision: Decision | null | undefined
 }
 
 /**
@@ -61,7 +80,9 @@ export interface JudgedComment {
  * the counters.
  */
 export async function setCommentState(sql: Sql, tenantId: Id, id: Id, to: JudgedComment): Promise<void> {
-  await sql(MODERATE, [tenantId, id, to.status, to.pinnedAt, to.now, to.answersReports, to.holdReason])
+  const { status, pinnedAt, now, answersReports, isReviewed, holdReason, decision } = to
+  const decided = [decision !== undefined, decision == null ? null : JSON.stringify(decision)]
+  await sql(MODERATE, [tenantId, id, status, pinnedAt, now, answersReports, holdReason, ...decided, isReviewed])
   await forgetClassifierRequest(sql, tenantId, id)
 }
 

@@ -3,12 +3,14 @@ import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Audience } from '../../core/events.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
+import type { Sql, TxSql } from '../../core/sql.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
 import { addToCommentCount, addToReplyCount, type JudgedComment, setCommentState } from './change-sql.ts'
 import { type Comment, isInView, publicForm, selectComments, toComment } from './comment.ts'
+import { VIEWERS_FIELDS } from './fields.ts'
 import { isInShadow, lockComment, type LockedComment } from './locked.ts'
 import { isQueued } from './queues.ts'
+import type { HoldReason } from './rules.ts'
 
 /** An event of a change. Its data are the comment after the change, and `data`. */
 export interface ChangeEvent extends Pick<NewEvent, 'type' | 'audience' | 'actor' | 'recipientId'> {
@@ -32,7 +34,7 @@ export const changeComment = (ctx: Ctx, id: Id, change: CommentChanger): Promise
   changeCommentOf(ctx.app, requireCaller(ctx).tenant.id, id, change)
 
 /** The change itself, called once the comment is locked. */
-type CommentChanger = (sql: Sql, comment: LockedComment, now: Date) => Promise<CommentChange>
+type CommentChanger = (sql: TxSql, comment: LockedComment, now: Date) => Promise<CommentChange>
 
 /** The same for the service's own changes, which have no caller. */
 export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: CommentChanger): Promise<Comment> {
@@ -81,7 +83,7 @@ function withOwn(event: ChangeEvent, before: LockedComment, after: LockedComment
  */
 const eventForm = (comment: Comment, audience: Audience, isShadowed = false): Comment => ({
   ...(audience === 'public' || (audience === 'own' && !isShadowed) ? publicForm(comment) : comment),
-  viewerReaction: null,
+  ...VIEWERS_FIELDS,
 })
 
 /**
@@ -137,6 +139,20 @@ export async function setState(
   const after = { ...before, status, pinnedAt, holdReason, flagged: before.flagged && !answersReports }
   await setCommentState(sql, tenantId, before.id, to)
   return { after, tombstones: await changeView(sql, tenantId, before, after) }
+}
+
+/** Takes an approved comment out of view, until a moderator judges it. */
+export async function withholdComment(
+  sql: Sql,
+  tenantId: Id,
+  comment: LockedComment,
+  holdReason: HoldReason,
+  now: Date,
+): Promise<CommentChange> {
+  const to = { status: 'pending', pinnedAt: null, answersReports: false, isReviewed: false, decision: null } as const
+  const { after, tombstones } = await setState(sql, tenantId, comment, { ...to, holdReason, now })
+  const event = { type: 'comment_edited', audience: 'public', actor: { kind: 'system' } } as const
+  return { comment: after, events: [event], tombstones }
 }
 
 /**

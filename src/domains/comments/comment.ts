@@ -1,18 +1,21 @@
+import { columnOf, inJson, type InJson } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
+import { type Sql, statement } from '../../core/sql.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
-import type { Reader } from '../readers/readers.ts'
+import { FIELDS as READER_FIELDS, PROFILE, type Reader } from '../readers/fields.ts'
+import type { Decision } from './decision.ts'
 import {
   type Column,
   COLUMNS,
   FIELDS,
   JSON_FIELDS,
-  type InJson,
   type NamesOf,
   SHOWN_COLUMNS,
   type ShownColumn,
   type Stored,
+  VIEWERS_FIELDS,
+  type ViewersField,
 } from './fields.ts'
 
 /** A comment's state in an answer. Only the public gets `withheld`: pending or rejected. */
@@ -24,10 +27,10 @@ type Shown = { [Name in ShownColumn]: InJson<Stored[Name]> }
 export interface Comment extends Omit<Shown, 'status'> {
   author: Reader | null
   status: ShownStatus
-  /**
-   * Absent where it is still to be looked up; null in events, which are the same for all viewers.
-   */
+  // Absent while they are still to be looked up; null in events, the same for all viewers.
   viewerReaction?: string | null
+  authorMuted?: true | null
+  decision?: Decision | null
 }
 
 /** The text of a comment. */
@@ -35,12 +38,19 @@ export type CommentText = Pick<Shown, NamesOf<{ isText: true }>>
 
 const WITHOUT_TEXT: Record<keyof CommentText, null> = NO_TEXT
 
+type Profile = Omit<Reader, 'id'>
+
+type AuthorColumn<Name extends keyof Profile> = `author${Capitalize<Name>}`
+
+/** The author's profile beside `authorId`. */
+type AuthorColumns = { [Name in keyof Profile as AuthorColumn<Name>]: Profile[Name] | null }
+
+const AUTHOR_COLUMNS = PROFILE.filter((name) => name !== 'id').map(
+  (name) => [name, `author${name.charAt(0).toUpperCase()}${name.slice(1)}` as AuthorColumn<typeof name>] as const,
+)
+
 /** A comment's row, with its author's profile. */
-export interface CommentRow extends Pick<Stored, ShownColumn | 'authorId'> {
-  authorExternalId: string | null
-  authorName: string | null
-  authorAvatarUrl: string | null
-  authorProfileUrl: string | null
+export interface CommentRow extends Pick<Stored, ShownColumn | 'authorId'>, AuthorColumns {
   /** Only the author's ban in shadow holds it: to them it is approved. */
   inShadow: boolean
 }
@@ -50,19 +60,14 @@ export const inShadow = (comment: string): string =>
   `(${comment}.status = 'pending' AND ${comment}.hold_reason IS NOT DISTINCT FROM 'shadow_ban')`
 
 const BESIDE = {
-  authorExternalId: 'r.external_id',
-  authorName: 'r.name',
-  authorAvatarUrl: 'r.avatar_url',
-  authorProfileUrl: 'r.profile_url',
+  ...(Object.fromEntries(
+    AUTHOR_COLUMNS.map(([name, column]) => [column, columnOf(READER_FIELDS, name, 'r')]),
+  ) as Record<keyof AuthorColumns, string>),
   inShadow: inShadow('c'),
 } satisfies Record<Exclude<keyof CommentRow, Column>, string>
 
-/** SQL: a column of `comments c`, as the driver reads it: an enum as text. */
-const storedIn = (name: Column): string =>
-  `c.${toSnakeCase(name)}${FIELDS[name].type === 'comment_status' ? '::text' : ''}`
-
 const SQL_OF = {
-  ...(Object.fromEntries(COLUMNS.map((name) => [name, storedIn(name)])) as Record<Column, string>),
+  ...(Object.fromEntries(COLUMNS.map((name) => [name, columnOf(FIELDS, name, 'c')])) as Record<Column, string>),
   ...BESIDE,
 }
 
@@ -118,7 +123,7 @@ export const toAuthorsComment = (row: CommentRow): Comment =>
 
 export const toPublicComment = (row: CommentRow): Comment => publicForm(toComment(row))
 
-const OF_ROW = JSON_FIELDS.filter((name) => name !== 'viewerReaction')
+const OF_ROW = JSON_FIELDS.filter((name): name is Exclude<typeof name, ViewersField> => !(name in VIEWERS_FIELDS))
 
 /** The fields that a comment may lack. */
 export const NULLS = Object.fromEntries(
@@ -128,17 +133,17 @@ export const NULLS = Object.fromEntries(
 export function toComment(row: CommentRow): Comment {
   const json: Partial<Record<keyof Comment, unknown>> = {}
   for (const name of OF_ROW) {
-    const value = name === 'author' ? authorOf(row) : row[name]
-    json[name] = value instanceof Date ? value.toISOString() : value
+    json[name] = name === 'author' ? authorOf(row) : inJson(row[name])
   }
   const comment = json as Comment
   return row.status === 'deleted' ? { ...comment, author: null, ...WITHOUT_TEXT } : comment
 }
 
 function authorOf(row: CommentRow): Reader | null {
-  const { authorId: id, authorExternalId: externalId } = row
-  if (id === null || externalId === null) return null
-  return { id, externalId, name: row.authorName, avatarUrl: row.authorAvatarUrl, profileUrl: row.authorProfileUrl }
+  if (row.authorId === null || row.authorExternalId === null) return null
+  const author: Partial<Record<keyof Reader, unknown>> = { id: row.authorId }
+  for (const [name, column] of AUTHOR_COLUMNS) author[name] = row[column]
+  return author as Reader
 }
 
 const BY_ID = statement(

@@ -3,11 +3,16 @@ import type { Id } from '../../core/ids.ts'
 import type { IfLocked } from '../../core/queues/shared-writer.ts'
 import { type Param, type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
+import { IS_HERE } from '../discussions/row.ts'
 import { banIn } from '../readers/bans.ts'
 import { inShadow } from './comment.ts'
 import { type Field, FIELDS, GIVEN, JSON_FIELDS, type NamesOf, type Stored } from './fields.ts'
-import { approvedComments, repeatsText, repetitionsSince } from './history/history-sql.ts'
+import { wantsReply } from '../notifications/notify.ts'
+import { approvedComments, onlyRejections, repeatsText, repetitionsSince } from './history/history-sql.ts'
 import type { HoldPolicy, Judgement } from './rules.ts'
+import { profileIn } from '../readers/fields.ts'
+
+// Longer than other files, because both statements are read beside the parts that they share.
 
 /** One comment to create. */
 export interface CreateRow extends Pick<Stored, NamesOf<{ by: 'caller' }>>, Judgement, HoldPolicy {
@@ -15,6 +20,11 @@ export interface CreateRow extends Pick<Stored, NamesOf<{ by: 'caller' }>>, Judg
   authorId: Id
   maxDepth: number
   createdEventId: Id
+  /**
+   * In a discussion with a slow mode of its own, `ask` is refused, until the author's last comment
+   * was looked at; `pass` is not. `refuse` is refused in any.
+   */
+  pace: 'ask' | 'pass' | 'refuse'
   /** Null for a comment at the top level. */
   replyEventId: Id | null
   actor: EventActor
@@ -34,6 +44,7 @@ export type CreateOutcome =
   | 'reader_banned'
   | 'parent_not_found'
   | 'too_deep'
+  | 'slow_mode'
 
 export interface CreateResult {
   outcome: CreateOutcome
@@ -62,6 +73,7 @@ export interface CreateResult {
 const BESIDE = {
   tenantId: 'uuid',
   repeats: 'bool',
+  rejections: 'int',
   approvedBelow: 'int',
   reason: 'text',
   flags: 'bool',
@@ -71,6 +83,8 @@ const BESIDE = {
   replyEventId: 'uuid',
   actor: 'json',
   trace: 'text',
+  details: 'jsonb',
+  pace: 'text',
 } as const satisfies Record<Exclude<keyof CreateRow, (typeof GIVEN)[number]>, string>
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -81,55 +95,81 @@ const INPUT = Object.keys(TYPES) as (keyof CreateRow)[]
 
 /**
  * What a plain comment has of these: no reply, of a tenant with neither a classifier nor a rule for
- * first comments.
+ * first comments or rejections, and not in slow mode.
  */
 const PLAIN: Partial<Record<keyof CreateRow, string>> = {
   parentId: 'NULL::uuid',
+  rejections: '0',
   approvedBelow: '0',
   asks: 'false',
   maxDepth: '0',
   replyEventId: 'NULL::uuid',
+  pace: "'ask'::text",
 }
 const OF_ONE = INPUT.filter((name) => PLAIN[name] === undefined)
 
-const isPlain = ({ parentId, approvedBelow, asks }: CreateRow): boolean =>
-  parentId === null && approvedBelow === 0 && !asks
+const isPlain = ({ parentId, rejections, approvedBelow, asks, pace }: CreateRow): boolean =>
+  parentId === null && rejections === 0 && approvedBelow === 0 && !asks && pace === 'ask'
 
 // Parts of both statements.
+
+const PLACE = 'tenant_id, id, state, seq, moderation_mode AS mode, slow_mode_seconds'
 
 /** SQL: locks the discussion of a row of input. */
 const discussion = (waits: string): string => `
   SELECT * FROM (
-    SELECT tenant_id, id, state, seq FROM discussions
-    WHERE ${waits} AND tenant_id = i.tenant_id AND id = i.discussion_id FOR NO KEY UPDATE
+    SELECT ${PLACE} FROM discussions
+    WHERE ${waits} AND tenant_id = i.tenant_id AND id = i.discussion_id AND ${IS_HERE} FOR NO KEY UPDATE
   ) waiting
   UNION ALL
   SELECT * FROM (
-    SELECT tenant_id, id, state, seq FROM discussions
-    WHERE NOT ${waits} AND tenant_id = i.tenant_id AND id = i.discussion_id FOR NO KEY UPDATE SKIP LOCKED
+    SELECT ${PLACE} FROM discussions
+    WHERE NOT ${waits} AND tenant_id = i.tenant_id AND id = i.discussion_id AND ${IS_HERE} FOR NO KEY UPDATE SKIP LOCKED
   ) skipping LIMIT 1`
 
 /** SQL: the outcome for a comment whose discussion could not be locked. */
 const notLocked = (waits: string): string => `coalesce((
-  SELECT 'busy' FROM discussions WHERE NOT ${waits} AND tenant_id = i.tenant_id AND id = i.discussion_id), 'not_found')`
+  SELECT 'busy' FROM discussions
+  WHERE NOT ${waits} AND tenant_id = i.tenant_id AND id = i.discussion_id AND ${IS_HERE}), 'not_found')`
+
+const IS_SLOW = `i.pace = 'refuse' OR (i.pace = 'ask' AND l.slow_mode_seconds > 0)`
 
 /** SQL: the author `a` of a row of input. */
 const AUTHOR = `LEFT JOIN LATERAL (
-    SELECT r.id, author, ${banIn('r', '$2::timestamptz')} AS ban FROM readers r
+    SELECT r.id, author, r.trust, ${banIn('r', '$2::timestamptz')} AS ban FROM readers r
     CROSS JOIN LATERAL (
-      SELECT r.id, r.external_id AS "externalId", r.name, r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl"
+      SELECT ${profileIn('r')}
     ) author
     WHERE r.tenant_id = i.tenant_id AND r.id = i.author_id AND r.erasing_at IS NULL LIMIT 1
   ) a ON true`
+
+/**
+ * What a discussion's own moderation mode decides over the tenant's, and the trust in the author
+ * over both. See `underMode` and `underTrust`.
+ */
+const OVER_TENANT: Partial<Record<keyof CreateRow, string>> = {
+  reason: `CASE WHEN l.mode IS NULL THEN i.reason WHEN l.mode = 'pre' THEN coalesce(i.reason, 'pre_moderation')
+    ELSE nullif(i.reason, 'pre_moderation') END`,
+  flags: `a.trust <> 'hold' AND CASE WHEN l.mode IS NULL THEN i.flags ELSE l.mode = 'post' END`,
+  asks: `i.asks AND a.trust <> 'never_hold'`,
+}
+
+/** SQL: a row of input, as it is judged in its discussion and of its author. */
+const JUDGED = INPUT.map((name) => `${OVER_TENANT[name] ?? `i.${toSnakeCase(name)}`} AS ${toSnakeCase(name)}`).join(
+  ', ',
+)
 
 /** SQL: the rules' decision on each row of `judged`. OFFSET 0 has the verdict computed once. */
 const decided = (since: string): string => `
    ruled AS (
      SELECT *, outcome = 'created' AS is_created, CASE
-       WHEN outcome <> 'created' THEN NULL
+       WHEN outcome <> 'created' OR trust = 'never_hold' THEN NULL
+       WHEN trust = 'hold' THEN 'held_reader'
        WHEN repeats AND text_digest IS NOT NULL
          AND ${repeatsText('judged.tenant_id', 'judged.author_id', 'judged.text_digest', since)}
        THEN 'repeated_text'
+       WHEN rejections > 0 AND ${onlyRejections('judged.tenant_id', 'judged.author_id', 'judged.rejections')}
+       THEN 'earlier_rejections'
        WHEN approved_below > 0
          AND ${approvedComments('judged.tenant_id', 'judged.author_id', 'judged.approved_below')} < approved_below
        THEN 'first_comments'
@@ -164,8 +204,8 @@ const COLUMNS = GIVEN.map(toSnakeCase).join(', ')
 
 const CREATED = `
    created AS (
-     INSERT INTO comments (tenant_id, ${COLUMNS}, depth, status, hold_reason, flagged, first_approved_at, created_at)
-     SELECT tenant_id, ${COLUMNS}, depth, status::comment_status, hold_reason, flagged,
+     INSERT INTO comments (tenant_id, ${COLUMNS}, depth, status, hold_reason, hold_details, flagged, first_approved_at, created_at)
+     SELECT tenant_id, ${COLUMNS}, depth, status::comment_status, hold_reason, CASE WHEN hold_reason = reason THEN details END, flagged,
        CASE WHEN status = 'approved' THEN $2::timestamptz END, $2
      FROM numbered WHERE is_created
    )`
@@ -200,13 +240,14 @@ const createOne = statement(
      SELECT d.* FROM input i CROSS JOIN LATERAL (${discussion('$1')}) d
    ),
    judged AS (
-     SELECT i.*, l.seq AS last_seq, a.author, a.ban IS NOT DISTINCT FROM 'shadow' AS in_shadow, 0 AS depth,
+     SELECT i.n, ${JUDGED}, l.seq AS last_seq, a.author, a.trust, a.ban IS NOT DISTINCT FROM 'shadow' AS in_shadow, 0 AS depth,
        CASE
          WHEN l.id IS NULL THEN ${notLocked('$1')}
          WHEN a.id IS NULL THEN 'unavailable'
          WHEN l.state = 'archived' THEN 'discussion_archived'
          WHEN l.state = 'locked' THEN 'discussion_locked'
          WHEN a.ban = 'open' THEN 'reader_banned'
+         WHEN ${IS_SLOW} THEN 'slow_mode'
          ELSE 'created'
        END AS outcome
      FROM input i LEFT JOIN locked l ON true ${AUTHOR} OFFSET 0
@@ -237,10 +278,10 @@ const FEW = 'n BETWEEN 0 AND 1000000'
 
 /**
  * Creates any number of comments in one statement, which is one transaction: rules, comments,
- * counters, numbers, events, deliveries. $1: whether to wait for locked discussions; $2: now; $3:
- * see `repeatsText`; $4: the comments, as JSON. Discussions are locked in the order of their ids
- * and before comments, so that two batches never deadlock. A refused row has its own outcome and
- * does not affect the others.
+ * counters, numbers, events, notifications, deliveries. $1: whether to wait for locked
+ * discussions; $2: now; $3: see `repeatsText`; $4: the comments, as JSON. Discussions are locked in
+ * the order of their ids and before comments, so that two batches never deadlock. A refused row has
+ * its own outcome and does not affect the others.
  *
  * Its plan must be good while PostgreSQL has no statistics of the tables. `IS NOT DISTINCT FROM`
  * keeps it from searching for a parent among all comments of the discussion, which took 0.7 s a
@@ -272,7 +313,7 @@ const createMany = statement(
      ) r ON true
    ),
    judged AS (
-     SELECT i.*, l.seq AS last_seq, a.author, a.ban IS NOT DISTINCT FROM 'shadow' AS in_shadow,
+     SELECT i.n, ${JUDGED}, l.seq AS last_seq, a.author, a.trust, a.ban IS NOT DISTINCT FROM 'shadow' AS in_shadow,
        coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id, p.external_id AS recipient_external_id,
        CASE
          WHEN l.id IS NULL THEN ${notLocked('(SELECT $1::bool)')}
@@ -283,6 +324,7 @@ const createMany = statement(
          WHEN i.parent_id IS NOT NULL AND (p.n IS NULL OR NOT (p.is_open OR a.ban IS NOT DISTINCT FROM 'shadow'))
            THEN 'parent_not_found'
          WHEN p.depth + 1 > i.max_depth THEN 'too_deep'
+         WHEN ${IS_SLOW} THEN 'slow_mode'
          ELSE 'created'
        END AS outcome
      FROM input i
@@ -321,6 +363,11 @@ const createMany = statement(
        WHERE is_created AND parent_id IS NOT NULL AND status = 'approved' AND ${FEW} GROUP BY tenant_id, parent_id
      ) s
      WHERE p.tenant_id = s.tenant_id AND p.id = s.parent_id
+   ),
+   notified AS (
+     INSERT INTO notifications (tenant_id, id, reader_id, kind, comment_id, created_at)
+     SELECT tenant_id, reply_event_id, recipient_id, 'reply', id, $2 FROM numbered n
+     WHERE notifies = 1 AND ${wantsReply('n.tenant_id', 'n.recipient_id', 'n.author_id')}
    ),
    happened AS MATERIALIZED (${COMMENT_CREATED}
      UNION ALL

@@ -1,19 +1,24 @@
 import type { z } from 'zod'
 
-import { type Ctx, requireCaller, requireIdentity } from '../../core/context.ts'
+import { type Ctx, hasCapability, requireCaller, requireIdentity } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TenantSettings } from '../../core/settings/tenant.ts'
 import { validate } from '../../core/input/validate.ts'
 import { createDiscussion, type DiscussionName, findDiscussionId } from '../discussions/discussions.ts'
+import { noDiscussion } from '../discussions/row.ts'
 import { ReaderGone } from '../readers/gone.ts'
-import { asReader, type Reader } from '../readers/readers.ts'
+import type { Reader } from '../readers/fields.ts'
+import { asReader } from '../readers/readers.ts'
 import type { Comment } from './comment.ts'
 import type { CreateOutcome } from './create-sql.ts'
+import { findMentioned } from './mentioned.ts'
 import { newCommentSchema } from './fields.ts'
+import { countingText } from './history/posted-texts.ts'
 import { isCheapToRender } from './text/markdown.ts'
 import { foreseeOutcome } from './refusal-sql.ts'
 import { holdPolicy } from './rules.ts'
+import { writeInSlowMode } from './slow-mode.ts'
 import { type CheckedText, checkText } from './text/text.ts'
 import { writeComment } from './writer.ts'
 
@@ -25,8 +30,8 @@ interface CreateComment extends z.input<typeof newCommentSchema> {
 /**
  * Posts a comment for the asserted reader. A page named by external id gets its discussion by this.
  * Throws `validation_failed`, `not_found`, `discussion_locked`, `discussion_archived`,
- * `reader_banned`; a reply deeper than the tenant's `maxDepth` is `validation_failed` with
- * `too_deep`.
+ * `reader_banned`, `slow_mode`; a reply deeper than the tenant's `maxDepth` is `validation_failed`
+ * with `too_deep`.
  */
 export async function createComment(ctx: Ctx, input: CreateComment): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
@@ -42,8 +47,11 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
   if (place.discussionId === null || !isCheapToRender(given.body)) await refuseEarly(ctx, place)
   // Before the reader and the discussion are created, so that a refused text leaves nothing
   // stored.
-  const text = { ...given, ...checkText(ctx, given.body) }
-  return asReader(ctx, (author) => postComment(ctx, place, text, author))
+  const mentioned = await findMentioned(ctx, given.body, place.discussionId)
+  const text = { ...given, ...checkText(ctx, given.body, mentioned) }
+  return asReader(ctx, (author) =>
+    countingText(ctx, text.judgement, (judgement) => postComment(ctx, place, { ...text, judgement }, author)),
+  )
 }
 
 type CheckedInput = z.infer<typeof newCommentSchema> & CheckedText
@@ -58,7 +66,7 @@ interface CommentTarget {
 /** The discussion to post in; null if the page has none yet. */
 async function findDiscussion(ctx: Ctx, { id, externalId }: DiscussionName): Promise<Id | null> {
   if (id == null) return findDiscussionId(ctx, externalId ?? '')
-  if (!isId(id)) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+  if (!isId(id)) throw noDiscussion()
   return id
 }
 
@@ -81,7 +89,7 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, a
   const { parentId, externalId } = place
   const discussionId =
     place.discussionId ?? (await createDiscussion(ctx, { externalId }, { isForReader: true })).discussion.id
-  const { outcome, data, inShadow } = await writeComment(ctx.app, {
+  const draft = {
     ...given,
     ...judgement,
     ...holdPolicy(tenant.settings),
@@ -90,17 +98,29 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, a
     parentId,
     authorId: author.id,
     maxDepth: tenant.settings.maxDepth,
-    actor: { kind: 'reader', readerId: author.id, externalId: author.externalId },
-  })
+    actor: { kind: 'reader', readerId: author.id, externalId: author.externalId } as const,
+  }
+  const { outcome, data, inShadow } = isExempt(ctx)
+    ? await writeComment(ctx.app, { ...draft, pace: 'pass' })
+    : await writeInSlowMode(ctx.app, draft, tenant.settings.slowModeSeconds)
+  // The discussion was deleted since this process learned which one the page has.
+  if (outcome === 'not_found' && externalId !== '' && place.discussionId !== null)
+    return postComment(ctx, { ...place, discussionId: null }, text, author)
   if (outcome !== 'created') throw refusal(outcome, tenant.settings)
   const { comment } = JSON.parse(data ?? '') as { comment: Comment }
   return inShadow ? { ...comment, status: 'approved' } : comment
 }
 
+/** Slow mode is for readers: a member who moderates writes as they must. */
+function isExempt(ctx: Ctx): boolean {
+  const { actor } = requireCaller(ctx)
+  return actor.kind === 'admin' && hasCapability(actor, 'moderate_content')
+}
+
 function refusal(outcome: Exclude<CreateOutcome, 'created'>, { maxDepth }: TenantSettings): ServiceError {
   switch (outcome) {
     case 'not_found':
-      return new ServiceError('not_found', { detail: 'There is no such discussion.' })
+      return noDiscussion()
     case 'parent_not_found':
       return new ServiceError('not_found', { detail: 'There is no such comment to reply to.' })
     case 'too_deep':

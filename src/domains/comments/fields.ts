@@ -1,23 +1,21 @@
 import { z } from 'zod'
 
-import type { Id } from '../../core/ids.ts'
+import { fieldsOf, type NamesOf as Names, type RowOf, type StoredField } from '../../core/fields.ts'
 import { atMost, noNul, trimMarkdown } from '../../core/input/texts.ts'
-import type { CommentStatus } from '../../generated/prisma/enums.ts'
+import type { Decision } from './decision.ts'
+import type { HoldDetail } from './hold-details.ts'
 
 export const MAX_BODY_LENGTH = 10_000
 
 export const bodySchema = noNul(atMost(MAX_BODY_LENGTH, z.string().overwrite(trimMarkdown).min(1)))
 
-/** The types of columns, with their values in a row. */
-interface Values {
-  uuid: Id
-  text: string
-  int: number
-  bool: boolean
-  bigint: string
-  jsonb: Record<string, number>
-  timestamptz: Date
-  comment_status: CommentStatus
+/** The values that the types of their columns do not tell. */
+interface Special {
+  reactionCounts: Record<string, number>
+  decision: Decision
+  holdDetails: HoldDetail[]
+  /** Beyond what a number can hold. */
+  textDigest: string
 }
 
 /** Who gives a field when a comment is posted. */
@@ -35,20 +33,20 @@ type Giver =
   | { by: 'viewer' }
 
 /** A text that its author wrote is left out of tombstones, and erased with the author. */
-type Type = { type: 'text'; isText: boolean } | { type: Exclude<keyof Values, 'text'> }
+type Type = { type: 'text'; isText: boolean } | { type: Exclude<StoredField['type'], 'text'> }
 
-export type Field = Giver &
+export type Field = StoredField &
+  Giver &
   Type & {
-    isNullable?: true
-    /** The description in the API. A field without one is not shown. */
-    help?: string
     /** Imports compute it, so exports leave it out. */
     isComputed?: true
+    /** Shown to the comment's author alone: it is null for everyone else. */
+    isForAuthor?: true
   }
 
 /**
  * The fields of a comment, in the order of its JSON, where `author` stands in the place of
- * `authorId`. A column is named after its field: `pinned_at` after `pinnedAt`.
+ * `authorId`.
  */
 export const FIELDS = {
   id: { type: 'uuid', by: 'caller', help: 'The id of the comment.' },
@@ -135,6 +133,20 @@ export const FIELDS = {
     by: 'viewer',
     help: 'The reaction of the asserted reader. Null without an identity.',
   },
+  authorMuted: {
+    type: 'bool',
+    isNullable: true,
+    by: 'viewer',
+    help: 'True if the asserted reader has muted the author. Null otherwise, and without an identity.',
+  },
+  decision: {
+    type: 'jsonb',
+    isNullable: true,
+    by: 'default',
+    initially: 'NULL',
+    isForAuthor: true,
+    help: 'The last decision on it, for its author. Null for everyone else, before a decision, and after an edit.',
+  },
   createdAt: { type: 'timestamptz', by: 'statement', help: 'When it was posted.' },
   /** For finding repetitions; null for a short text. */
   textDigest: { type: 'bigint', isNullable: true, by: 'caller', isComputed: true },
@@ -142,37 +154,52 @@ export const FIELDS = {
   firstApprovedAt: { type: 'timestamptz', isNullable: true, by: 'statement' },
   /** Why it is held or was flagged. */
   holdReason: { type: 'text', isText: false, isNullable: true, by: 'statement' },
+  /** What the rule of this reason has found. It quotes the text. */
+  holdDetails: { type: 'jsonb', isNullable: true, by: 'statement' },
   /** In view, but in a moderation queue because of a rule. */
   flagged: { type: 'bool', by: 'statement' },
+  /** When a moderator last looked at the present text. */
+  reviewedAt: { type: 'timestamptz', isNullable: true, by: 'default', initially: 'NULL' },
 } as const satisfies Record<string, Field>
 
 export type Fields = typeof FIELDS
 
-export type NamesOf<Kind> = { [Name in keyof Fields]: Fields[Name] extends Kind ? Name : never }[keyof Fields]
+export type NamesOf<Kind> = Names<Fields, Kind>
 
 export type Column = Exclude<keyof Fields, NamesOf<{ by: 'viewer' }>>
 
-/** A field that the API shows as it is stored. */
-export type ShownColumn = Extract<NamesOf<{ help: string }>, Column>
+type AuthorsColumn = NamesOf<{ isForAuthor: true }>
+
+/** A field that the API shows to all as it is stored. */
+export type ShownColumn = Exclude<Extract<NamesOf<{ help: string }>, Column>, AuthorsColumn>
+
+/** A field that is looked up for each viewer. */
+export type ViewersField = NamesOf<{ by: 'viewer' }> | AuthorsColumn
 
 /** A row of `comments`. */
-export type Stored = {
-  [Name in Column]: Values[Fields[Name]['type']] | (Fields[Name] extends { isNullable: true } ? null : never)
-}
+export type Stored = RowOf<Pick<Fields, Column>, Special>
 
-/** The value of a row in JSON: times are RFC 3339. */
-export type InJson<Value> = Value extends Date ? string : Value
-
-const NAMES = Object.keys(FIELDS) as (keyof Fields)[]
+const NAMES = fieldsOf(FIELDS)
 
 export const COLUMNS = NAMES.filter((name): name is Column => FIELDS[name].by !== 'viewer')
 
-export const SHOWN_COLUMNS = COLUMNS.filter((name): name is ShownColumn => 'help' in FIELDS[name])
+export const SHOWN_COLUMNS = COLUMNS.filter(
+  (name): name is ShownColumn => 'help' in FIELDS[name] && !('isForAuthor' in FIELDS[name]),
+)
+
+const isViewers = (name: keyof Fields): name is ViewersField =>
+  FIELDS[name].by === 'viewer' || 'isForAuthor' in FIELDS[name]
+
+/** Those fields as they are in events, which are the same for all viewers. */
+export const VIEWERS_FIELDS = Object.fromEntries(NAMES.filter(isViewers).map((name) => [name, null])) as Record<
+  ViewersField,
+  null
+>
 
 /** The fields of a comment's JSON, in their order. */
-export const JSON_FIELDS = NAMES.flatMap((name): (ShownColumn | 'author' | 'viewerReaction') | [] => {
+export const JSON_FIELDS = NAMES.flatMap((name): (ShownColumn | 'author' | ViewersField) | [] => {
   if (name === 'authorId') return 'author'
-  return name === 'viewerReaction' ? name : (SHOWN_COLUMNS.find((shown) => shown === name) ?? [])
+  return isViewers(name) ? name : (SHOWN_COLUMNS.find((shown) => shown === name) ?? [])
 })
 
 /** What the statements that create comments take. */

@@ -6,6 +6,7 @@ import { NodeRef } from '../../graphql/node.ts'
 import { listed } from '../../graphql/connection.ts'
 import { inputFields } from '../../graphql/checked.ts'
 import { shapedBy } from '../../graphql/shape.ts'
+import { storedFields } from '../../graphql/stored-fields.ts'
 import { ofComment, ofNewComment, seenByClient } from '../client-tokens/scope.ts'
 import { loadDiscussion } from '../discussions/discussions.ts'
 import { DiscussionByInput, DiscussionRef } from '../discussions/graphql.ts'
@@ -18,11 +19,14 @@ import type { ReaderCommentCounts } from './by-reader.ts'
 import * as changes from './history/edit.ts'
 import type { Comment } from './comment.ts'
 import * as comments from './comments.ts'
-import { parentOf } from './comments.ts'
+import { type Decision, type DECISION_ACTIONS, type DECISION_REASONS, explanationSchema } from './decision.ts'
+import { decisionOfViewer } from './viewers-decision.ts'
 import { createComment } from './create.ts'
-import { bodySchema, FIELDS, JSON_FIELDS, newCommentSchema, type ShownColumn } from './fields.ts'
+import { isAuthorMuted } from './author-muted.ts'
+import { bodySchema, FIELDS, JSON_FIELDS, newCommentSchema } from './fields.ts'
+import { authorsInput, listAuthors } from './authors.ts'
+import { withNames } from './mentioned.ts'
 import { cursorOf, listComments, listRepliesOf } from './list.ts'
-import { type CommentRevision, listRevisions } from './history/revisions.ts'
 
 export const CommentStatusEnum = builder.enumType('CommentStatus', {
   description: 'Only the text of an approved comment is public.',
@@ -47,21 +51,52 @@ const CommentSortEnum = builder.enumType('CommentSort', {
   },
 })
 
-const TYPES = { uuid: 'ID', text: 'String', int: 'Int', timestamptz: 'DateTime', jsonb: 'JSON' } as const
+const DecisionReasonEnum = builder.enumType('DecisionReason', {
+  description: 'The reason of a decision on a comment.',
+  values: {
+    spam: { description: 'It is spam.' },
+    abuse: { description: 'It insults or threatens.' },
+    off_topic: { description: 'It does not belong to the page.' },
+    illegal: { description: 'It is against the law.' },
+    other: { description: 'Another reason, which the message may tell.' },
+  } satisfies Record<(typeof DECISION_REASONS)[number], { description: string }>,
+})
 
-/** A field of comments, as the table of fields describes it. */
-export const storedField = <Name extends ShownColumn>(
-  t: PothosSchemaTypes.ObjectFieldBuilder<(typeof builder)['$inferSchemaTypes'], { [Each in Name]: unknown }>,
-  name: Name,
-) => {
-  const { type, help, ...field } = FIELDS[name]
-  return t.field({
-    type: type === 'comment_status' ? CommentStatusEnum : TYPES[type],
-    nullable: 'isNullable' in field,
-    description: help,
-    resolve: (parent) => parent[name] as never,
-  })
-}
+export const DecisionRef = builder.objectRef<Decision>('CommentDecision').implement({
+  description: 'A decision on a comment, as its author sees it.',
+  fields: (t) => ({
+    action: t.field({
+      type: builder.enumType('DecisionAction', {
+        description: 'What was decided on a comment.',
+        values: {
+          approve: { description: 'It was approved.' },
+          reject: { description: 'It was rejected.' },
+          delete: { description: 'A moderator deleted it.' },
+        } satisfies Record<(typeof DECISION_ACTIONS)[number], { description: string }>,
+      }),
+      description: 'What was decided.',
+      resolve: ({ action }) => action,
+    }),
+    reason: t.expose('reason', {
+      type: DecisionReasonEnum,
+      nullable: true,
+      description: 'The reason. Null if none was given.',
+    }),
+    message: t.exposeString('message', { nullable: true, description: "The moderator's message to the author." }),
+    automated: t.exposeBoolean('automated', { description: "Whether the tenant's classifier decided." }),
+    at: t.field({ type: 'DateTime', description: 'When it was decided.', resolve: ({ at }) => at }),
+  }),
+})
+
+/** The input fields with which a moderator explains a decision. */
+export const explanationFields = (
+  t: PothosSchemaTypes.InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObject'>,
+) => ({
+  reason: t.field({ type: DecisionReasonEnum, description: 'The reason, for the author of the comment.' }),
+  message: t.string({ description: 'A message to the author of the comment, 1 to 500 characters.' }),
+})
+
+export const storedField = storedFields(FIELDS, { comment_status: CommentStatusEnum })
 
 export const CommentRef = builder.objectRef<Comment>('Comment').implement({
   description: 'A comment of a reader.',
@@ -78,10 +113,26 @@ export const CommentRef = builder.objectRef<Comment>('Comment').implement({
         description: FIELDS.reactionCounts.help,
         extensions: shapedBy(comments.reactionCountsSchema),
       }),
+      bodyHtml: t.string({
+        nullable: true,
+        description: FIELDS.bodyHtml.help,
+        resolve: ({ bodyHtml }, _args, ctx) => withNames(ctx, bodyHtml),
+      }),
       viewerReaction: t.string({
         nullable: true,
         description: FIELDS.viewerReaction.help,
         resolve: (comment, _args, ctx) => reactionOfViewer(ctx, comment),
+      }),
+      authorMuted: t.boolean({
+        nullable: true,
+        description: FIELDS.authorMuted.help,
+        resolve: (comment, _args, ctx) => isAuthorMuted(ctx, comment),
+      }),
+      decision: t.field({
+        type: DecisionRef,
+        nullable: true,
+        description: FIELDS.decision.help,
+        resolve: (comment, _args, ctx) => decisionOfViewer(ctx, comment),
       }),
     }
     const isSpecial = (name: string): name is keyof typeof special => name in special
@@ -107,24 +158,21 @@ builder.objectField(CommentRef, 'replies', (t) =>
   }),
 )
 
-builder.objectField(CommentRef, 'discussion', (t) =>
-  t.field({
+builder.objectFields(CommentRef, (t) => ({
+  discussion: t.field({
     type: DiscussionRef,
     description: 'The discussion that it belongs to.',
     extensions: ONLY_WHERE_NAMED,
     resolve: ({ discussionId }, _args, ctx) => loadDiscussion(ctx, discussionId),
   }),
-)
-
-builder.objectField(CommentRef, 'parent', (t) =>
-  t.field({
+  parent: t.field({
     type: CommentRef,
     nullable: true,
     description: 'The comment that it replies to. Null at the top level.',
     extensions: ONLY_WHERE_NAMED,
-    resolve: (comment, _args, ctx) => parentOf(ctx, comment),
+    resolve: (comment, _args, ctx) => comments.parentOf(ctx, comment),
   }),
-)
+}))
 
 const spaced = (count: number): string => count.toLocaleString('en').replace(',', ' ')
 
@@ -144,8 +192,6 @@ builder.objectField(ReaderRef, 'comments', (t) =>
   }),
 )
 
-const COUNTED = `Of their newest ${spaced(COUNTED_COMMENTS)} comments`
-
 const ReaderCommentCountsRef = builder.objectRef<ReaderCommentCounts>('ReaderCommentCounts').implement({
   description: 'The newest comments of a reader by state.',
   fields: (t) => ({
@@ -161,37 +207,11 @@ const ReaderCommentCountsRef = builder.objectRef<ReaderCommentCounts>('ReaderCom
 builder.objectField(ReaderRef, 'commentCounts', (t) =>
   t.field({
     type: ReaderCommentCountsRef,
-    ...shownWith(`${COUNTED}: the number in each state, and the number of reports.`, RECORD_CAPABILITIES),
+    ...shownWith(
+      `Of their newest ${spaced(COUNTED_COMMENTS)} comments: the number in each state, and the number of reports.`,
+      RECORD_CAPABILITIES,
+    ),
     resolve: ({ id }, _args, ctx) => countCommentsOfReader(ctx, id),
-  }),
-)
-
-const RevisionRef = builder.objectRef<CommentRevision>('CommentRevision').implement({
-  description: 'A present or former body of a comment.',
-  fields: (t) => ({
-    revision: t.exposeInt('revision', {
-      description: 'The version of the text: 1 when posted, one more with each edit.',
-    }),
-    body: t.exposeString('body', {
-      nullable: true,
-      description: 'The text in Markdown, also of a deleted comment. Null after the erasure of the reader.',
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was written.' }),
-    replacedAt: t.expose('replacedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When an edit replaced it. Null for the present one.',
-    }),
-  }),
-})
-
-builder.queryField('commentRevisions', (t) =>
-  t.connection({
-    type: RevisionRef,
-    access: 'moderate_content',
-    description: 'Returns the bodies of a comment, newest first.',
-    args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
-    resolve: (_root, { id, ...args }, ctx) => listRevisions(ctx, id, args),
   }),
 )
 
@@ -204,6 +224,26 @@ builder.queryField('comment', (t) =>
       'Returns a comment. One that is not approved is visible to its author and to moderators, and to others as a tombstone while it has replies in view.',
     args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
     resolve: async (_root, { id }, ctx) => seenByClient(ctx, await comments.getComment(ctx, id)),
+  }),
+)
+
+builder.objectField(DiscussionRef, 'authors', (t) =>
+  t.field({
+    type: [ReaderRef],
+    description:
+      'Readers whom a comment here may name, the last one to write first: authors with a name, of recent threads. Not the asserted reader, nor whom they have muted.',
+    extensions: ONLY_WHERE_NAMED,
+    args: {
+      prefix: t.arg.string({
+        description: 'Only readers of whose name a word begins so. Case and accents do not count.',
+        extensions: shapedBy(authorsInput.shape.prefix),
+      }),
+      limit: t.arg.int({
+        description: 'How many: 1 to 100, 20 by default.',
+        extensions: shapedBy(authorsInput.shape.limit),
+      }),
+    },
+    resolve: (discussion, args, ctx) => listAuthors(ctx, discussion.id, args),
   }),
 )
 
@@ -231,7 +271,7 @@ export const besideComment = (
     nullable: true,
     description: 'The comment that it replies to, with its present replyCount. Null at the top level.',
     extensions: ONLY_WHERE_NAMED,
-    resolve: ({ comment }, _args, ctx) => parentOf(ctx, comment),
+    resolve: ({ comment }, _args, ctx) => comments.parentOf(ctx, comment),
   }),
   discussion: t.field({
     type: DiscussionRef,
@@ -258,7 +298,7 @@ builder.relayMutationField(
   {
     access: 'reader',
     client: ofNewComment,
-    throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
+    throws: ['reader_banned', 'discussion_locked', 'discussion_archived', 'slow_mode'],
     description: 'Posts a comment for the asserted reader.',
     resolve: async (_root, { input }, ctx) => ({ comment: await createComment(ctx, input) }),
   },
@@ -310,12 +350,14 @@ builder.relayMutationField(
 builder.relayMutationField(
   'deleteComment',
   {
+    extensions: shapedBy(explanationSchema),
     inputFields: (t) => ({
       commentId: t.id({ required: true, description: 'The comment.' }),
       asAuthor: t.boolean({
         description:
           'Refuses the deletion unless the asserted reader is the author, even if the caller has moderate_content.',
       }),
+      ...explanationFields(t),
     }),
   },
   {
@@ -323,7 +365,7 @@ builder.relayMutationField(
     client: ofComment,
     throws: ['missing_capability', 'identity_required', 'not_author', 'discussion_archived'],
     description:
-      'Deletes a comment. If the asserted reader wrote it, the author deletes it. Otherwise a moderator does, who needs moderate_content.',
+      'Deletes a comment. If the asserted reader wrote it, the author deletes it. Otherwise a moderator does, who needs moderate_content and may give a reason and a message.',
     resolve: async (_root, { input }, ctx) => ({ comment: await changes.deleteComment(ctx, input) }),
   },
   {

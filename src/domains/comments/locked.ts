@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import type { DiscussionState } from '../../generated/prisma/enums.ts'
+import type { DiscussionState, ModerationMode, ReaderTrust } from '../../generated/prisma/enums.ts'
 import { type BanKind, banIn } from '../readers/bans.ts'
 import { COMMENT_COLUMNS, type CommentRow } from './comment.ts'
 import type { HoldReason } from './rules.ts'
@@ -8,6 +8,9 @@ import type { HoldReason } from './rules.ts'
 /** A comment with the fields that decide on its changes. */
 export interface LockedComment extends CommentRow {
   discussionState: DiscussionState
+  discussionUrl: string | null
+  /** The discussion's own; null for the tenant's. */
+  moderationMode: ModerationMode | null
   firstApprovedAt: Date | null
   reportCount: number
   reportsAnswered: number
@@ -19,16 +22,20 @@ export interface LockedComment extends CommentRow {
   isAsked: boolean
   /** The author's ban in force. */
   authorBan: BanKind | null
+  /** `normal` without an author. */
+  authorTrust: ReaderTrust
 }
 
 /** Whether only its author's ban in shadow holds a comment, also after a change. */
 export const isInShadow = ({ status, holdReason }: Pick<LockedComment, 'status' | 'holdReason'>): boolean =>
   status === 'pending' && holdReason === 'shadow_ban'
 
-const COMMENT = `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", c.first_approved_at AS "firstApprovedAt",
+const COMMENT = `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", d.url AS "discussionUrl",
+     d.moderation_mode::text AS "moderationMode", c.first_approved_at AS "firstApprovedAt",
      c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered", c.hold_reason AS "holdReason", c.flagged,
      EXISTS (SELECT 1 FROM classifier_requests q WHERE q.tenant_id = c.tenant_id AND q.comment_id = c.id) AS "isAsked",
-     ${banIn('r', '$3')} AS "authorBan"
+     ${banIn('r', '$3')} AS "authorBan",
+     coalesce(r.trust, 'normal')::text AS "authorTrust"
    FROM comments c
    JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
    LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id

@@ -18,7 +18,7 @@ const OUTCOME = statement(
      ELSE 'created'
    END AS outcome
    FROM (SELECT $1::uuid AS tenant_id) t
-   LEFT JOIN discussions d ON d.tenant_id = t.tenant_id AND d.id = $2
+   LEFT JOIN discussions d ON d.tenant_id = t.tenant_id AND d.id = $2 AND d.deleted_at IS NULL
    LEFT JOIN readers n ON n.tenant_id = t.tenant_id AND n.external_id = $4
    LEFT JOIN reader_merges m ON m.tenant_id = n.tenant_id AND m.alias_id = n.id
    LEFT JOIN readers a ON a.tenant_id = t.tenant_id AND a.id = coalesce(m.into_id, n.id) AND a.erasing_at IS NULL

@@ -22,6 +22,14 @@ function commentsOf(name: string, by: 'id: ID!' | 'externalId: String!', { repli
   }`
 }
 
+/** Whom a comment may name. */
+function authorsOf(name: string, by: 'id: ID!' | 'externalId: String!'): string {
+  const [key] = by.split(':')
+  return `query ${name}($${by}, $prefix: String, $limit: Int) {
+    discussion(by: { ${key}: $${key} }) { authors(prefix: $prefix, limit: $limit) { ...ReaderFields } }
+  }`
+}
+
 const hasNoReplies = ({ replies }: { replies?: number | null | undefined }): boolean => replies == null || replies === 0
 
 export const routes: readonly RouteDefinition[] = [
@@ -43,6 +51,20 @@ export const routes: readonly RouteDefinition[] = [
       serves: hasNoReplies,
     },
     ...page,
+  },
+  {
+    method: 'GET',
+    path: '/discussions/:id/authors',
+    summary: 'List authors',
+    operation: authorsOf('DiscussionAuthors', 'id: ID!'),
+    status: 200,
+  },
+  {
+    method: 'GET',
+    path: '/discussions/by-external/:externalId/authors',
+    summary: 'List authors of a page',
+    operation: authorsOf('DiscussionAuthorsByExternalId', 'externalId: String!'),
+    status: 200,
   },
   {
     method: 'POST',

@@ -11,6 +11,7 @@ import {
 } from '../../core/events.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import { commentIdIn } from '../../core/withdrawal.ts'
 
 /** An event without its number. `data` is JSON text. */
 export interface NewEvent {
@@ -35,11 +36,11 @@ export interface AppendedEvents {
 /**
  * SQL: queues a delivery for each verified endpoint that subscribes to an event; part of the
  * statement that writes the event, so that a crash at any instant loses none. `source` is the CTE
- * with tenant_id, event_id, type, audience, discussion_id, seq.
+ * with tenant_id, event_id, type, audience, discussion_id, seq, data.
  */
 export const queueDeliveries = (source: string): string => `
-  INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq)
-  SELECT s.tenant_id, new_id(), e.id, s.event_id, s.type, s.discussion_id, s.seq
+  INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, comment_id)
+  SELECT s.tenant_id, new_id(), e.id, s.event_id, s.type, s.discussion_id, s.seq, ${commentIdIn('s.data')}
   FROM ${source} s
   JOIN webhook_endpoints e ON e.tenant_id = s.tenant_id AND e.state = 'verified' AND e.event_types && ARRAY['*', s.type]
     AND (e.discussion_ids = '{}' OR s.discussion_id = ANY(e.discussion_ids))
@@ -56,7 +57,7 @@ const APPEND = statement(
    logged AS (
      INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data, trace)
      SELECT $1, $2, seq, $3, $4, $5, $6, $8, $7::json, $9::json, $10 FROM bumped
-     RETURNING tenant_id, discussion_id, seq, id AS event_id, type, audience
+     RETURNING tenant_id, discussion_id, seq, id AS event_id, type, audience, data
    ),
    queued AS (${queueDeliveries('logged')})
    SELECT seq, (SELECT count(*) FROM queued) AS deliveries FROM logged`,
@@ -99,7 +100,7 @@ const APPEND_MANY = statement(
      SELECT i.tenant_id, i.discussion_id, b.base + i.place, i.id, i.type, i.audience, i.recipient_id, i.occurred_at,
        i.actor::json, i.data::json, $10
      FROM input i JOIN bumped b ON b.tenant_id = i.tenant_id AND b.id = i.discussion_id
-     RETURNING tenant_id, discussion_id, seq, id AS event_id, type, audience
+     RETURNING tenant_id, discussion_id, seq, id AS event_id, type, audience, data
    ),
    queued AS (${queueDeliveries('logged')})
    SELECT l.seq, (SELECT count(*) FROM queued) AS deliveries FROM input i JOIN logged l ON l.event_id = i.id ORDER BY i.n`,

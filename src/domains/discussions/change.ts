@@ -1,34 +1,42 @@
-import type { z } from 'zod'
-
 import { type Doer, doerOf, recordAuditOf } from '../../core/audit.ts'
-import type { App, Ctx } from '../../core/context.ts'
+import { type App, type Ctx, requireAccess } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { validate } from '../../core/input/validate.ts'
 import { isTaken, moveAlias } from './aliases.ts'
-import { type Discussion, discussionInput, toDiscussion } from './discussions.ts'
+import { announce, type AppendedEvents } from './append-events.ts'
+import { closeDue } from './close.ts'
+import {
+  auditForm,
+  changedRow,
+  differs,
+  type Discussion,
+  type DiscussionChanges,
+  discussionChanges,
+  discussionInput,
+  OVERRIDES,
+  type DiscussionRow,
+  toDiscussion,
+} from './fields.ts'
 import { lockDiscussionRow } from './locks.ts'
-import { auditForm, changedRow, type DiscussionRow } from './row.ts'
+import { noDiscussion } from './row.ts'
 import { selectByExternalId, updateDiscussionRow } from './sql.ts'
 
-export const discussionChanges = discussionInput.partial()
-
-/** Absent fields stay as they are. */
-type DiscussionChanges = z.output<typeof discussionChanges>
-
-interface UpdateDiscussion {
-  id: Id
-  externalId?: string | null | undefined
-  title?: string | null | undefined
-  url?: string | null | undefined
+type UpdateDiscussion = { id: Id } & {
+  [Name in keyof DiscussionChanges]: DiscussionChanges[Name] | null
 }
 
 /**
- * Changes the external id, the title or the address of a discussion. The former external id leads
- * to it for a year. Throws `not_found`, `discussion_archived`, `external_id_taken`.
+ * Changes the external id, the title or the address of a discussion, and what stands in it over the
+ * tenant's settings, each with its own capability. The former external id leads to it for a year.
+ * Throws `missing_capability`, `not_found`, `discussion_archived`, `external_id_taken`.
  */
 export async function updateDiscussion(ctx: Ctx, { id, ...input }: UpdateDiscussion): Promise<Discussion> {
+  const given = Object.keys(input)
+  const overrides = given.filter((name) => (OVERRIDES as readonly string[]).includes(name))
+  if (overrides.length > 0) requireAccess(ctx, 'moderate_content')
+  if (overrides.length === 0 || overrides.length < given.length) requireAccess(ctx, 'manage_settings')
   return changeDiscussion(ctx.app, doerOf(ctx), id, validate(discussionChanges, input))
 }
 
@@ -36,7 +44,9 @@ export async function updateDiscussion(ctx: Ctx, { id, ...input }: UpdateDiscuss
 export async function changeDiscussion(app: App, doer: Doer, id: Id, changes: DiscussionChanges): Promise<Discussion> {
   if (!isId(id)) throw noDiscussion()
   try {
-    return toDiscussion(await app.db.transaction((tx) => changeRow(tx, doer, id, changes)))
+    const { row, closed } = await app.db.transaction((tx) => changeRow(tx, doer, id, changes))
+    if (closed !== null) announce(app, closed)
+    return toDiscussion(row)
   } catch (error) {
     if (!isTaken(error)) throw error
     const detail = 'Another discussion has this external id, or had it in the last year.'
@@ -60,20 +70,33 @@ export async function renameDiscussion(app: App, doer: Doer, from: string, to: s
   return 'renamed'
 }
 
-async function changeRow(tx: TxSql, doer: Doer, id: Id, changes: DiscussionChanges): Promise<DiscussionRow> {
+interface ChangedRow {
+  row: DiscussionRow
+  /** The event of a discussion whose closing time is past already. */
+  closed: AppendedEvents | null
+}
+
+async function changeRow(tx: TxSql, doer: Doer, id: Id, changes: DiscussionChanges): Promise<ChangedRow> {
   const { tenantId } = doer
   const before = await lockDiscussionRow(tx, tenantId, id)
   if (before === undefined) throw noDiscussion()
   const wanted = changedRow(before, changes)
   const [from, to] = [before.externalId, wanted.externalId]
-  if (from === to && before.title === wanted.title && before.url === wanted.url) return before
+  if (from === to && !differs(before, wanted)) return { row: before, closed: null }
   if (before.state === 'archived') throw new ServiceError('discussion_archived')
-  const after = await updateDiscussionRow(tx, tenantId, id, wanted)
-  if (after === undefined) throw noDiscussion()
+  const updated = await updateDiscussionRow(tx, tenantId, id, wanted)
+  if (updated === undefined) throw noDiscussion()
   if (from !== to) await moveAlias(tx, tenantId, { id, from, to })
   const target = { action: 'discussion.update', targetType: 'discussion', targetId: id } as const
-  await recordAuditOf(tx, doer, { ...target, before: auditForm(before), after: auditForm(after) })
-  return after
+  await recordAuditOf(tx, doer, { ...target, before: auditForm(before), after: auditForm(updated) })
+  const now = new Date()
+  const { closesAt } = updated
+  const isDue = closesAt !== null && closesAt <= now && closesAt.getTime() !== before.closesAt?.getTime()
+  const closed = isDue ? await closeDue(tx, { tenantId, id, closesAt }, { kind: 'moderator' }, now) : null
+  if (closed === null) return { row: updated, closed }
+  const row = await lockDiscussionRow(tx, tenantId, id)
+  if (row === undefined) throw noDiscussion()
+  const lock = { action: 'discussion.lock', targetType: 'discussion', targetId: id } as const
+  await recordAuditOf(tx, doer, { ...lock, before: { state: before.state }, after: { state: row.state } })
+  return { row, closed }
 }
-
-const noDiscussion = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such discussion.' })

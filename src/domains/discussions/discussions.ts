@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
-import { afterCommit, type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { afterCommit, type Ctx, perApp, requireCaller, type Tenant } from '../../core/context.ts'
 import {
   decodeCursor,
   encodeCursor,
@@ -20,49 +20,26 @@ import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/queues/shared-reads.ts'
 import { searchSchema } from '../../core/input/search.ts'
-import { atMost, externalIdSchema, noNul, webUrl } from '../../core/input/texts.ts'
+import { externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { isTaken } from './aliases.ts'
 import { lockDiscussionRow } from './locks.ts'
-import { auditForm, changedRow, type DiscussionRow, selectDiscussion } from './row.ts'
+import {
+  auditForm,
+  changedRow,
+  differs,
+  type Discussion,
+  type DiscussionInput,
+  discussionInput,
+  type DiscussionRow,
+  JSON_FIELDS,
+  toDiscussion,
+} from './fields.ts'
+import { noDiscussion, selectDiscussion } from './row.ts'
 import * as sql from './sql.ts'
 
 const RENAMING = 'The discussion is being given another external id.'
-
-/** A comment thread on one page of the tenant. Times are RFC 3339. */
-export interface Discussion {
-  id: Id
-  externalId: string
-  title: string | null
-  url: string | null
-  state: DiscussionState
-  commentCount: number
-  /** The position of the stream at this state. */
-  lastEventId: string
-  createdAt: string
-  updatedAt: string
-  lastCommentedAt: string | null
-}
-
-export const discussionInput = z.object({
-  externalId: externalIdSchema,
-  title: noNul(atMost(500, z.string())).nullish(),
-  url: webUrl.nullish(),
-})
-
-export const toDiscussion = (row: DiscussionRow): Discussion => ({
-  id: row.id,
-  externalId: row.externalId,
-  title: row.title,
-  url: row.url,
-  state: row.state,
-  commentCount: row.commentCount,
-  lastEventId: String(row.seq),
-  createdAt: row.createdAt.toISOString(),
-  updatedAt: row.updatedAt.toISOString(),
-  lastCommentedAt: row.lastCommentedAt?.toISOString() ?? null,
-})
 
 /**
  * The discussion of an external id, created if there is none; a given title or url replaces the old
@@ -71,12 +48,11 @@ export const toDiscussion = (row: DiscussionRow): Discussion => ({
  */
 export async function createDiscussion(
   ctx: Ctx,
-  input: sql.DiscussionInput,
+  input: DiscussionInput,
   { isForReader = false } = {},
 ): Promise<{ discussion: Discussion; created: boolean }> {
   const { tenant } = requireCaller(ctx)
-  const { externalId, title, url } = validate(discussionInput, input)
-  const fields = { externalId, title, url }
+  const fields = validate(discussionInput, input)
   const id = newId()
   const writing = isForReader
     ? sql.upsertDiscussion(ctx.app.db.query, tenant.id, id, fields)
@@ -87,16 +63,13 @@ export async function createDiscussion(
     throw error
   })
   if (written !== undefined) return { discussion: toDiscussion(written), created: written.id === id }
-  const row = await sql.selectByExternalId(ctx.app.db.query, tenant.id, externalId)
+  const row = await sql.selectByExternalId(ctx.app.db.query, tenant.id, fields.externalId)
   if (row === undefined) throw new ServiceError('unavailable', { detail: 'The discussion is being removed.' })
   if (row.state === 'archived' && differs(row, fields)) throw new ServiceError('discussion_archived')
   return { discussion: toDiscussion(row), created: false }
 }
 
-const differs = (row: DiscussionRow, { title, url }: Pick<sql.DiscussionInput, 'title' | 'url'>): boolean =>
-  (title !== undefined && title !== row.title) || (url !== undefined && url !== row.url)
-
-function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<DiscussionRow | undefined> {
+function upsertAudited(ctx: Ctx, id: Id, input: DiscussionInput): Promise<DiscussionRow | undefined> {
   const { tenant } = requireCaller(ctx)
   return ctx.app.db.transaction(async (tx) => {
     // Most calls name an existing, unchanged page: these do not wait for its row.
@@ -124,7 +97,7 @@ function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<Di
 /** One discussion by either of its ids. Throws `not_found`. */
 export async function getDiscussion(ctx: Ctx, key: DiscussionName): Promise<Discussion> {
   const row = await findRow(ctx, key)
-  if (row === undefined) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+  if (row === undefined) throw noDiscussion()
   return toDiscussion(row)
 }
 
@@ -133,51 +106,30 @@ export async function getDiscussion(ctx: Ctx, key: DiscussionName): Promise<Disc
  * process knows that the discussion exists. Throws `not_found`.
  */
 export async function getDiscussionUnread(ctx: Ctx, key: DiscussionName): Promise<Discussion> {
-  const { id: tenantId } = requireCaller(ctx).tenant
+  const { tenant } = requireCaller(ctx)
   const { id, externalId } = key
-  const known = knownIds(ctx.app).get(id == null ? ofExternalId(tenantId, externalId ?? '') : ofId(tenantId, id))
-  if (known !== undefined) return new UnreadDiscussion(known)
+  const known = knownIds(ctx.app).get(id == null ? ofExternalId(tenant, externalId ?? '') : ofId(tenant, id))
+  if (known !== undefined) return UnreadDiscussion.of(known)
   const discussion = await getDiscussion(ctx, key)
   rememberIds(ctx, discussion.id, externalId ?? discussion.externalId)
   return discussion
 }
 
 /** A discussion of which only the id is known. */
-class UnreadDiscussion implements Discussion {
+class UnreadDiscussion {
   readonly id: Id
 
   constructor(id: Id) {
     this.id = id
   }
 
-  get externalId(): never {
-    return unread()
-  }
-  get title(): never {
-    return unread()
-  }
-  get url(): never {
-    return unread()
-  }
-  get state(): never {
-    return unread()
-  }
-  get commentCount(): never {
-    return unread()
-  }
-  get lastEventId(): never {
-    return unread()
-  }
-  get createdAt(): never {
-    return unread()
-  }
-  get updatedAt(): never {
-    return unread()
-  }
-  get lastCommentedAt(): never {
-    return unread()
+  static of(id: Id): Discussion {
+    return new UnreadDiscussion(id) as Partial<Discussion> as Discussion
   }
 }
+
+for (const name of JSON_FIELDS)
+  if (name !== 'id') Object.defineProperty(UnreadDiscussion.prototype, name, { get: unread })
 
 function unread(): never {
   throw new Error('of this discussion nothing but its id was read')
@@ -195,25 +147,27 @@ function findRow(ctx: Ctx, { id, externalId }: DiscussionName): Promise<Discussi
   return sql.selectByExternalId(ctx.app.db.query, tenant.id, validate(externalIdInput, { externalId }).externalId)
 }
 
-// A discussion is never deleted, and its external id leads to it for a year after it was given up.
-// An entry is stale only where a former id was still in use after that year, for a day at most.
+// An external id leads to its discussion for a year after it was given up. An entry is stale only
+// where a former id was still in use after that year, for a day at most. Each deletion of a
+// discussion gives all of its tenant other keys.
 const knownIds = perApp(() => new LRUCache<string, Id>({ ...growing(200_000), ttl: DAY_MS }))
 const DAY_MS = 86_400_000
 
 // All tenant ids have the same length, so keys are unambiguous.
-const ofExternalId = (tenantId: Id, externalId: string): string => `${tenantId}:${externalId}`
-const ofId = (tenantId: Id, id: Id): string => `${tenantId}/${id}`
+const ofExternalId = (tenant: Tenant, externalId: string): string =>
+  `${tenant.id}${tenant.discussionsDeleted}:${externalId}`
+const ofId = (tenant: Tenant, id: Id): string => `${tenant.id}${tenant.discussionsDeleted}/${id}`
 
 /** In a transaction of the whole request, the discussion may not be committed yet. */
 function rememberIds(ctx: Ctx, id: Id, externalId: string): void {
-  const { id: tenantId } = requireCaller(ctx).tenant
+  const { tenant } = requireCaller(ctx)
   const known = knownIds(ctx.app)
-  afterCommit(ctx.app, () => known.set(ofExternalId(tenantId, externalId), id).set(ofId(tenantId, id), id))
+  afterCommit(ctx.app, () => known.set(ofExternalId(tenant, externalId), id).set(ofId(tenant, id), id))
 }
 
 /** The id of an external id's discussion; null if it does not exist. */
 export async function findDiscussionId(ctx: Ctx, externalId: string): Promise<Id | null> {
-  const known = knownIds(ctx.app).get(ofExternalId(requireCaller(ctx).tenant.id, externalId))
+  const known = knownIds(ctx.app).get(ofExternalId(requireCaller(ctx).tenant, externalId))
   if (known !== undefined) return known
   const row = await findRow(ctx, { externalId })
   if (row === undefined) return null
@@ -223,11 +177,11 @@ export async function findDiscussionId(ctx: Ctx, externalId: string): Promise<Id
 
 /** The discussions of several external ids, those that there are. */
 export async function findDiscussionIds(ctx: Ctx, externalIds: readonly string[]): Promise<ReadonlyMap<string, Id>> {
-  const tenantId = requireCaller(ctx).tenant.id
+  const { tenant } = requireCaller(ctx)
   const known = knownIds(ctx.app)
-  const recall = (externalId: string): Id | undefined => known.get(ofExternalId(tenantId, externalId))
+  const recall = (externalId: string): Id | undefined => known.get(ofExternalId(tenant, externalId))
   const unknown = externalIds.filter((externalId) => recall(externalId) === undefined)
-  const read = unknown.length === 0 ? [] : await sql.selectIds(ctx.app.db.query, tenantId, unknown)
+  const read = unknown.length === 0 ? [] : await sql.selectIds(ctx.app.db.query, tenant.id, unknown)
   for (const { id, externalId } of read) rememberIds(ctx, id, externalId)
   const all = new Map(read.map(({ id, externalId }) => [externalId, id]))
   for (const externalId of externalIds) {
@@ -243,21 +197,25 @@ export async function ensureDiscussion(ctx: Ctx, externalId: string): Promise<Id
 }
 
 /**
- * A discussion by the id in another row of the tenant. One statement serves all rows of a request.
- * Throws `not_found`.
+ * A discussion by the id in another row of the tenant, also one that is deleted, for as long as
+ * workers have not removed that row. One statement serves all rows of a request. Throws
+ * `not_found`.
  */
 export async function loadDiscussion(ctx: Ctx, id: Id): Promise<Discussion> {
-  const discussion = await findDiscussion(ctx, id)
-  if (discussion === null) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
-  return discussion
+  const found = await loadById(ctx, id)
+  if (found === null) throw noDiscussion()
+  return found.discussion
 }
 
-/** The same; null if there is none. */
-export const findDiscussion = (ctx: Ctx, id: Id): Promise<Discussion | null> => loadById(ctx, id)
+/** A discussion by its id; null where there is none, or where it was deleted. */
+export async function findDiscussion(ctx: Ctx, id: Id): Promise<Discussion | null> {
+  const found = await loadById(ctx, id)
+  return found?.isHere === true ? found.discussion : null
+}
 
-const loadById = perRequest<Id, Discussion | null>(async (ctx, ids) => {
+const loadById = perRequest<Id, { discussion: Discussion; isHere: boolean } | null>(async (ctx, ids) => {
   const rows = await sql.selectDiscussions(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(ids)])
-  const discussions = new Map(rows.map((row) => [row.id, toDiscussion(row)]))
+  const discussions = new Map(rows.map((row) => [row.id, { discussion: toDiscussion(row), isHere: row.isHere }]))
   return ids.map((id) => discussions.get(id) ?? null)
 })
 

@@ -4,13 +4,26 @@ import { namedCounts, seenByClient } from '../client-tokens/scope.ts'
 import { shadowIn } from '../comments/shadow.ts'
 import { viewerInShadow } from '../readers/readers.ts'
 import { searchSchema } from '../../core/input/search.ts'
+import { moderationModeSchema } from '../../core/settings/tenant.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { builder } from '../../graphql/builder.ts'
+import { enumOf, inputFields } from '../../graphql/checked.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { asksOnlyFor } from '../../graphql/plan.ts'
 import { shapedBy } from '../../graphql/shape.ts'
-import { discussionChanges, updateDiscussion } from './change.ts'
+import { storedFields } from '../../graphql/stored-fields.ts'
+import { updateDiscussion } from './change.ts'
+import { deleteDiscussion } from './delete.ts'
 import * as discussions from './discussions.ts'
+import {
+  type Discussion,
+  discussionChanges,
+  discussionInput,
+  FIELDS,
+  givenInput,
+  JSON_FIELDS,
+  overrideInput,
+} from './fields.ts'
 import type { DiscussionCount } from './sql.ts'
 
 export const DiscussionStateEnum = builder.enumType('DiscussionState', {
@@ -41,31 +54,26 @@ async function withShadowByName(ctx: Ctx, { externalId, commentCount }: Discussi
   return id === null ? commentCount : withShadow(ctx, id, commentCount)
 }
 
-export const DiscussionRef = builder.objectRef<discussions.Discussion>('Discussion').implement({
+const storedField = storedFields(FIELDS, {
+  discussion_state: DiscussionStateEnum,
+  moderation_mode: enumOf(moderationModeSchema),
+})
+
+export const DiscussionRef = builder.objectRef<Discussion>('Discussion').implement({
   description: "The comment thread of one of the tenant's pages.",
   interfaces: [NodeRef],
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the discussion in this service.' }),
-    externalId: t.exposeString('externalId', { description: "The tenant's own key for the page." }),
-    title: t.exposeString('title', { nullable: true, description: 'The title of the page.' }),
-    url: t.exposeString('url', { nullable: true, description: 'The address of the page.' }),
-    state: t.expose('state', { type: DiscussionStateEnum, description: 'Who may write in it.' }),
-    commentCount: t.int({
-      description: 'The number of approved comments, exact at every commit.',
-      resolve: ({ id, commentCount }, _args, ctx) =>
-        ctx.caller?.identity == null ? commentCount : withShadow(ctx, id, commentCount),
-    }),
-    lastEventId: t.exposeString('lastEventId', {
-      description: 'The stream position of this answer. Open the stream with it to miss nothing.',
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When anything in it last changed.' }),
-    lastCommentedAt: t.expose('lastCommentedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When its last approved comment was posted.',
-    }),
-  }),
+  fields: (t) => {
+    const special = {
+      commentCount: t.int({
+        description: FIELDS.commentCount.help,
+        resolve: ({ id, commentCount }, _args, ctx) =>
+          ctx.caller?.identity == null ? commentCount : withShadow(ctx, id, commentCount),
+      }),
+      lastEventId: t.exposeString('lastEventId', { description: FIELDS.seq.help }),
+    }
+    const isSpecial = (name: string): name is keyof typeof special => name in special
+    return Object.fromEntries(JSON_FIELDS.map((name) => [name, isSpecial(name) ? special[name] : storedField(t, name)]))
+  },
 })
 
 const DiscussionCountRef = builder.objectRef<DiscussionCount>('DiscussionCount').implement({
@@ -149,13 +157,10 @@ builder.queryField('discussionCounts', (t) =>
 builder.relayMutationField(
   'createDiscussion',
   {
-    extensions: shapedBy(discussions.discussionInput),
+    extensions: shapedBy(discussionInput),
     inputFields: (t) => ({
       externalId: t.string({ required: true, description: "The tenant's own key for the page, 1 to 512 characters." }),
-      title: t.string({
-        description: 'The title of the page, at most 500 characters. It does not change if this is absent.',
-      }),
-      url: t.string({ description: 'The http or https address of the page. It does not change if this is absent.' }),
+      ...inputFields(t, givenInput('It does not change if this is absent.')),
     }),
   },
   {
@@ -181,19 +186,37 @@ builder.relayMutationField(
       externalId: t.string({
         description: "The tenant's own key for the page. The former one leads to the discussion for a year.",
       }),
-      title: t.string({ description: 'The title of the page, at most 500 characters. Null removes it.' }),
-      url: t.string({ description: 'The http or https address of the page. Null removes it.' }),
+      ...inputFields(t, givenInput('Null removes it.')),
+      ...inputFields(t, overrideInput("Null: the tenant's.")),
     }),
   },
   {
-    access: 'manage_settings',
-    throws: ['discussion_archived', 'external_id_taken'],
-    description: 'Changes the given fields of a discussion.',
+    access: 'key',
+    throws: ['missing_capability', 'discussion_archived', 'external_id_taken'],
+    description:
+      "Changes the given fields of a discussion. Those that stand over the tenant's settings need `moderate_content`, all others `manage_settings`.",
     resolve: async (_root, { input }, ctx) => ({ discussion: await updateDiscussion(ctx, input) }),
   },
   {
     outputFields: (t) => ({
       discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion.' }),
+    }),
+  },
+)
+
+builder.relayMutationField(
+  'deleteDiscussion',
+  { inputFields: (t) => ({ id: t.id({ required: true, description: 'The discussion.' }) }) },
+  {
+    access: 'manage_settings',
+    description:
+      'Deletes a discussion for good: it cannot be found any more, its external ids are free, and its streams end. ' +
+      'Workers then remove its comments with all that belongs to them, its events, and deliveries that still wait.',
+    resolve: async (_root, { input }, ctx) => ({ deletedDiscussionId: await deleteDiscussion(ctx, input.id) }),
+  },
+  {
+    outputFields: (t) => ({
+      deletedDiscussionId: t.exposeID('deletedDiscussionId', { description: 'The id of the deleted discussion.' }),
     }),
   },
 )

@@ -1,17 +1,24 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { DISCUSSION_COLUMNS, type DiscussionRow } from './row.ts'
+import { DISCUSSION_COLUMNS, type DiscussionRow } from './fields.ts'
+import { IS_HERE } from './row.ts'
 
 // The lock on a discussion's row is held until the transaction ends: no one else writes in the
 // discussion meanwhile.
 
 const LOCK = statement(
   'lock_discussion',
-  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE`,
+  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = $2 AND ($3::boolean OR ${IS_HERE})
+   FOR NO KEY UPDATE`,
 )
 
-export const lockDiscussionRow = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
-  (await sql<DiscussionRow>(LOCK, [tenantId, id]))[0]
+/** An erasure goes on in a deleted discussion, until nothing of it is left (`orDeleted`). */
+export const lockDiscussionRow = async (
+  sql: Sql,
+  tenantId: Id,
+  id: Id,
+  orDeleted = false,
+): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(LOCK, [tenantId, id, orDeleted]))[0]
 
 const LOCK_DISCUSSIONS = statement(
   'lock_discussions_of_comments',

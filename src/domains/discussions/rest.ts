@@ -42,6 +42,13 @@ export const routes: readonly RouteDefinition[] = [
     status: 200,
   },
   {
+    method: 'DELETE',
+    path: '/discussions/:id',
+    summary: 'Delete a discussion',
+    field: 'deleteDiscussion',
+    status: 202,
+  },
+  {
     method: 'GET',
     path: '/discussions/by-external/:externalId',
     summary: "Retrieve a page's discussion",

@@ -1,9 +1,18 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { findFirst, searched, searchedNear } from '../../core/input/search.ts'
-import { type Sql, statement, type TxSql } from '../../core/sql.ts'
+import { type Sql, statement, toSnakeCase, type TxSql } from '../../core/sql.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { aliasesOf, aliasOf } from './aliases.ts'
-import { DISCUSSION_COLUMNS, type DiscussionFields, type DiscussionRow } from './row.ts'
+import {
+  CHANGED,
+  DISCUSSION_COLUMNS,
+  type DiscussionFields,
+  type DiscussionInput,
+  type DiscussionRow,
+  FIELDS,
+  GIVEN,
+} from './fields.ts'
+import { IS_HERE } from './row.ts'
 
 // LIMIT 1: the aliases are not looked at where the first part has found a row.
 const BY_EXTERNAL = statement(
@@ -16,12 +25,14 @@ const BY_EXTERNAL = statement(
 
 const BY_IDS = statement(
   'discussions_by_ids',
-  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = ANY($2::uuid[])`,
+  `SELECT ${DISCUSSION_COLUMNS}, ${IS_HERE} AS "isHere" FROM discussions WHERE tenant_id = $1 AND id = ANY($2::uuid[])`,
 )
 
-/** The discussions with these ids, in no order; unknown ids are left out. */
-export const selectDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<DiscussionRow[]> =>
-  sql<DiscussionRow>(BY_IDS, [tenantId, ids])
+type FoundById = DiscussionRow & { isHere: boolean }
+
+/** The discussions with these ids, in no order, deleted ones too; unknown ids are left out. */
+export const selectDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<FoundById[]> =>
+  sql<FoundById>(BY_IDS, [tenantId, ids])
 
 /** The discussion that has the external id, or had it in the last year. */
 export const selectByExternalId = async (
@@ -30,21 +41,30 @@ export const selectByExternalId = async (
   externalId: string,
 ): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(BY_EXTERNAL, [tenantId, externalId]))[0]
 
+/** SQL: for each given field what its column, its parameter and whether it is given make. */
+const ofGiven = (separator: string, part: (column: string, value: number, isGiven: number) => string): string =>
+  GIVEN.map((name, index) => part(toSnakeCase(name), index + 4, index + 4 + GIVEN.length)).join(separator)
+
 const UPSERT = statement(
   'upsert_discussion',
-  `INSERT INTO discussions AS d (tenant_id, id, external_id, title, url) VALUES ($1, $2, $3, $4, $5)
+  `INSERT INTO discussions AS d (tenant_id, id, external_id, ${ofGiven(', ', (column) => column)})
+   VALUES ($1, $2, $3, ${ofGiven(', ', (_column, value) => `$${value}`)})
    ON CONFLICT (tenant_id, external_id) DO UPDATE SET
-     title = CASE WHEN $6 THEN excluded.title ELSE d.title END,
-     url = CASE WHEN $7 THEN excluded.url ELSE d.url END,
+     ${ofGiven(', ', (column, _value, isGiven) => `${column} = CASE WHEN $${isGiven} THEN excluded.${column} ELSE d.${column} END`)},
      updated_at = now()
    WHERE d.state <> 'archived'
-     AND ($6 AND d.title IS DISTINCT FROM excluded.title OR $7 AND d.url IS DISTINCT FROM excluded.url)
+     AND (${ofGiven(' OR ', (column, _value, isGiven) => `$${isGiven} AND d.${column} IS DISTINCT FROM excluded.${column}`)})
    RETURNING ${DISCUSSION_COLUMNS}`,
 )
 
+const paramOf = (name: (typeof CHANGED)[number]): string => `$${CHANGED.indexOf(name) + 4}::${FIELDS[name].type}`
+const CLOSES_AT = paramOf('closesAt')
+
 const UPDATE = statement(
   'update_discussion',
-  `UPDATE discussions SET external_id = $3, title = $4, url = $5, updated_at = now()
+  // A new closing time is reached once, whether or not an earlier one was.
+  `UPDATE discussions SET external_id = $3, ${CHANGED.map((name) => `${toSnakeCase(name)} = ${paramOf(name)}`).join(', ')}, updated_at = now(),
+     auto_closed_at = CASE WHEN closes_at IS NOT DISTINCT FROM ${CLOSES_AT} THEN auto_closed_at END
    WHERE tenant_id = $1 AND id = $2 RETURNING ${DISCUSSION_COLUMNS}`,
 )
 
@@ -53,18 +73,14 @@ export const updateDiscussionRow = async (
   sql: TxSql,
   tenantId: Id,
   id: Id,
-  { externalId, title, url }: DiscussionFields,
-): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(UPDATE, [tenantId, id, externalId, title, url]))[0]
-
-export interface DiscussionInput {
-  externalId: string
-  /** Undefined keeps the old value. */
-  title?: string | null | undefined
-  url?: string | null | undefined
+  fields: DiscussionFields,
+): Promise<DiscussionRow | undefined> => {
+  const params = [tenantId, id, fields.externalId, ...CHANGED.map((name) => fields[name])]
+  return (await sql<DiscussionRow>(UPDATE, params))[0]
 }
 
 /**
- * Creates a discussion, or updates the existing one's title and url. Returns nothing if nothing
+ * Creates a discussion, or updates the existing one's given fields. Returns nothing if nothing
  * would change, or if it is archived. Concurrent creations of one external id conflict on its
  * unique index, so that one row is made.
  */
@@ -72,9 +88,10 @@ export const upsertDiscussion = async (
   sql: Sql,
   tenantId: Id,
   id: Id,
-  { externalId, title, url }: DiscussionInput,
+  input: DiscussionInput,
 ): Promise<DiscussionRow | undefined> => {
-  const params = [tenantId, id, externalId, title ?? null, url ?? null, title !== undefined, url !== undefined]
+  const values = GIVEN.map((name) => input[name] ?? null)
+  const params = [tenantId, id, input.externalId, ...values, ...GIVEN.map((name) => input[name] !== undefined)]
   return (await sql<DiscussionRow>(UPSERT, params))[0]
 }
 
@@ -110,7 +127,7 @@ export interface DiscussionCount {
 export const selectCounts = (sql: Sql, tenantId: Id, externalIds: readonly string[]): Promise<DiscussionCount[]> =>
   sql<DiscussionCount>(COUNTS, [tenantId, externalIds])
 
-const IN_STATE = '($2::text IS NULL OR state::text = $2)'
+const IN_STATE = `${IS_HERE} AND ($2::text IS NULL OR state::text = $2)`
 
 // The tenant's discussions in the state $2, and those of them that match the search $3: both take
 // the same parameters.

@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
 import { recordAudit, type Recorder, recorderFor } from '../../core/audit.ts'
 import { type App, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { sha256Hex } from '../../core/secrets/crypto.ts'
@@ -32,6 +34,9 @@ export interface KnownDocument {
 
 /** The message for what is wrong with a document's text; null if nothing is. */
 export type CheckDocument = (body: string) => string | null
+
+/** The form of the ids of documents. */
+const isName = (text: string): boolean => /^[\w:.~-]{1,255}$/.test(text)
 
 /** The id of a text by the draft of persisted documents. */
 export const documentIdOf = (body: string): string => `sha256:${sha256Hex(body)}`
@@ -69,7 +74,7 @@ export async function addDocumentsOf(
   check: CheckDocument,
   record: Recorder,
 ): Promise<KnownDocument[]> {
-  requireSound(entries, check)
+  await requireSound(entries, check)
   const named = entries.map(({ id, body }) => ({ alias: id, documentId: documentIdOf(body), body }))
   const ids = [...new Set(named.map(({ documentId }) => documentId))]
   return app.db.transaction(async (sql) => {
@@ -103,28 +108,45 @@ export async function addDocumentsOf(
     if (taken !== undefined) {
       throw new ServiceError('document_conflict', { detail: `The id ${taken.alias} names another document.` })
     }
-    if (made.length > 0) {
-      const after = { documentIds: made.map(({ documentId }) => documentId) }
-      await record(sql, { action: 'document.add', targetType: 'document', targetId: null, after })
-    }
     const rows = await document.findMany({
       where: { tenantId, id: { in: ids } },
       select: { id: true, body: true, createdAt: true, ...WITH_ALIASES },
     })
+    requireFewAliases(rows, named)
+    if (made.length > 0) {
+      const after = { documentIds: made.map(({ documentId }) => documentId) }
+      await record(sql, { action: 'document.add', targetType: 'document', targetId: null, after })
+    }
     const byId = new Map(rows.map((row) => [row.id, toDocument(row)]))
     return ids.flatMap((id) => byId.get(id) ?? [])
   })
 }
 
-function requireSound(entries: readonly ManifestEntry[], check: CheckDocument): void {
-  const errors = entries.flatMap(({ id, body }): FieldError[] => {
-    const at = pointer(['manifest', id])
-    if (id.startsWith('sha256:') && id !== documentIdOf(body)) {
-      return [{ pointer: at, code: 'invalid', message: 'is not the SHA-256 of the text' }]
-    }
-    const message = check(body)
-    return message === null ? [] : [{ pointer: at, code: 'invalid', message }]
-  })
+/** A document has an id for each tool, and a few of earlier releases of these. */
+const MAX_ALIASES = 100
+
+function requireFewAliases(rows: readonly Row[], named: readonly { alias: string; documentId: string }[]): void {
+  const full = new Set(rows.filter(({ aliases }) => aliases.length > MAX_ALIASES).map(({ id }) => id))
+  const one = named.find(({ documentId }) => full.has(documentId))
+  if (one === undefined) return
+  const message = `must leave the document with at most ${MAX_ALIASES} further ids`
+  throw validationFailed([{ pointer: pointer(['manifest', one.alias]), code: 'too_long', message }])
+}
+
+/** Checks for so long, and then lets others have their turn. */
+const SLICE_MS = 5
+
+async function requireSound(entries: readonly ManifestEntry[], check: CheckDocument): Promise<void> {
+  const errors: FieldError[] = []
+  let began = performance.now()
+  for (const { id, body } of entries) {
+    const isOwn = !id.startsWith('sha256:') || id === documentIdOf(body)
+    const message = isOwn ? check(body) : 'is not the SHA-256 of the text'
+    if (message !== null) errors.push({ pointer: pointer(['manifest', id]), code: 'invalid', message })
+    if (performance.now() - began < SLICE_MS) continue
+    await nextTurn()
+    began = performance.now()
+  }
   if (errors.length > 0) throw validationFailed(errors)
 }
 
@@ -150,6 +172,7 @@ export async function listDocuments(ctx: Ctx, args: PageArgs): Promise<Page<Know
 export async function deleteDocument(ctx: Ctx, { documentId: name }: { documentId: string }): Promise<KnownDocument> {
   const { tenant } = requireCaller(ctx)
   const tenantId = tenant.id
+  if (!isName(name)) throw new ServiceError('not_found')
   const deleted = await ctx.app.db.transaction(async (sql) => {
     await lockTenant(sql, tenantId)
     const { document, documentAlias } = sql.prisma
@@ -195,4 +218,4 @@ const bodies = perApp((app) => {
 
 /** The text of the tenant's document with this id; null if there is none. */
 export const findDocument = (app: App, tenantId: Id, documentId: string): Promise<string | null> =>
-  /^[\w:.~-]{1,255}$/.test(documentId) ? bodies(app).get(`${tenantId} ${documentId}`) : Promise.resolve(null)
+  isName(documentId) ? bodies(app).get(`${tenantId} ${documentId}`) : Promise.resolve(null)

@@ -42,6 +42,8 @@ export function readManifest(manifest: unknown): ManifestEntry[] {
     const read = validate(z.object({ manifest: apolloSchema }), { manifest })
     return read.manifest.operations.map(({ id, body }) => ({ id, body }))
   }
+  // Left out by the schema, and by whatever copies objects.
+  if (Object.hasOwn(manifest, '__proto__')) throw invalid('/manifest/__proto__', 'invalid', 'must be another id')
   const entries = Object.entries(validate(z.object({ manifest: textsSchema }), { manifest }).manifest)
   if (entries.length > MAX_ENTRIES) {
     throw invalid('/manifest', 'too_long', `must have at most ${MAX_ENTRIES} documents`)

@@ -5,6 +5,8 @@ import { signingSecretContext } from '../../core/secrets/signing-secrets.ts'
 import type { Sql } from '../../core/sql.ts'
 import { counted } from '../../core/input/texts.ts'
 import { identitySecretContext } from '../readers/keyring.ts'
+import { secondFactorContext } from '../staff/second-factor.ts'
+import { oidcSecretContext } from '../staff/sign-on/provider.ts'
 import * as rows from './sql.ts'
 
 const BATCH = 200
@@ -15,6 +17,8 @@ const CONTEXTS: Readonly<Record<rows.SecretTable, (row: rows.SecretKey) => strin
   webhook_headers: ({ ownerId, kid }) => ownHeaderContext(ownerId, kid),
   identity_secrets: ({ ownerId, kid }) => identitySecretContext(ownerId, kid),
   classifier_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
+  oidc_secrets: ({ ownerId, kid }) => oidcSecretContext(ownerId, kid),
+  second_factors: ({ ownerId, kid }) => secondFactorContext(ownerId, kid),
 }
 
 /** A key of ENCRYPTION_KEYS, and what still needs it. */
@@ -52,7 +56,14 @@ export interface Resealed extends KeyUse {
  */
 export async function resealSecrets({ db, settings }: Pick<App, 'db' | 'settings'>): Promise<Resealed> {
   const oldIds = settings.ENCRYPTION_KEYS.map(keyIdOf)
-  const resealed = { webhook_secrets: 0, webhook_headers: 0, identity_secrets: 0, classifier_secrets: 0 }
+  const resealed = {
+    webhook_secrets: 0,
+    webhook_headers: 0,
+    identity_secrets: 0,
+    classifier_secrets: 0,
+    oidc_secrets: 0,
+    second_factors: 0,
+  }
   let damaged = 0
   for (const table of rows.SECRET_TABLES) {
     for (let batch: rows.SealedRow[] | undefined; batch === undefined || batch.length === BATCH;) {

@@ -2,22 +2,25 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { KEY_ID_BYTES } from '../../core/secrets/seals.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
-/** The tables of sealed secrets, and the column of each secret's owner. */
-const OWNERS = {
-  webhook_secrets: 'endpoint_id',
-  webhook_headers: 'endpoint_id',
-  identity_secrets: 'tenant_id',
-  classifier_secrets: 'tenant_id',
+/** The tables of sealed secrets, and the columns that name a secret. */
+const COLUMNS = {
+  webhook_secrets: { tenant: 'tenant_id', owner: 'endpoint_id', name: 'kid' },
+  webhook_headers: { tenant: 'tenant_id', owner: 'endpoint_id', name: 'name' },
+  identity_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kid' },
+  classifier_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kid' },
+  oidc_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'client_id' },
+  // An account is of no tenant.
+  second_factors: { tenant: 'account_id', owner: 'account_id', name: 'kind' },
 } as const
 
-export type SecretTable = keyof typeof OWNERS
+export type SecretTable = keyof typeof COLUMNS
 
-export const SECRET_TABLES = Object.keys(OWNERS) as SecretTable[]
+export const SECRET_TABLES = Object.keys(COLUMNS) as SecretTable[]
 
 /** Identifies a secret in its table. */
 export interface SecretKey {
   tenantId: Id
-  /** The endpoint, or the tenant. */
+  /** The endpoint, the tenant, or the account. */
   ownerId: Id
   kid: string
 }
@@ -26,11 +29,8 @@ export interface SealedRow extends SecretKey {
   sealed: Uint8Array
 }
 
-/** The column that names a secret of its owner. */
-const nameIn = (table: SecretTable): string => (table === 'webhook_headers' ? 'name' : 'kid')
-
 /** The tables whose secrets end some time after they were replaced. */
-const ENDING = SECRET_TABLES.filter((table) => table !== 'webhook_headers')
+const ENDING = ['webhook_secrets', 'identity_secrets', 'classifier_secrets'] as const
 
 const keyIdIn = (bytes: string): string => `encode(substring(${bytes} FROM 1 FOR ${KEY_ID_BYTES}), 'hex')`
 
@@ -39,16 +39,20 @@ const forEachTable = <T>(make: (table: SecretTable) => T): Record<SecretTable, T
   webhook_headers: make('webhook_headers'),
   identity_secrets: make('identity_secrets'),
   classifier_secrets: make('classifier_secrets'),
+  oidc_secrets: make('oidc_secrets'),
+  second_factors: make('second_factors'),
 })
 
-const SELECT_SEALED = forEachTable((table) =>
-  statement(
+const SELECT_SEALED = forEachTable((table) => {
+  const { tenant, owner, name } = COLUMNS[table]
+  const key = `${tenant}, ${owner}, ${name}`
+  return statement(
     `select_sealed_${table}`,
-    `SELECT tenant_id AS "tenantId", ${OWNERS[table]} AS "ownerId", ${nameIn(table)} AS kid, sealed FROM ${table}
-     WHERE (tenant_id, ${OWNERS[table]}, ${nameIn(table)}) > ($1, $2, $3) AND ${keyIdIn('sealed')} = ANY($4::text[])
-     ORDER BY tenant_id, ${OWNERS[table]}, ${nameIn(table)} LIMIT $5`,
-  ),
-)
+    `SELECT ${tenant} AS "tenantId", ${owner} AS "ownerId", ${name} AS kid, sealed FROM ${table}
+     WHERE (${key}) > ($1, $2, $3) AND ${keyIdIn('sealed')} = ANY($4::text[])
+     ORDER BY ${key} LIMIT $5`,
+  )
+})
 
 /**
  * Secrets sealed under one of these keys, after `after` in the order of the table's primary key.
@@ -64,13 +68,14 @@ export const selectSealed = (
   return sql<SealedRow>(SELECT_SEALED[table], [tenantId, ownerId, kid, keyIds, limit])
 }
 
-const REPLACE_SEALED = forEachTable((table) =>
-  statement(
+const REPLACE_SEALED = forEachTable((table) => {
+  const { tenant, owner, name } = COLUMNS[table]
+  return statement(
     `replace_sealed_${table}`,
-    `UPDATE ${table} SET sealed = $5 WHERE tenant_id = $1 AND ${OWNERS[table]} = $2 AND ${nameIn(table)} = $3 AND sealed = $4
+    `UPDATE ${table} SET sealed = $5 WHERE ${tenant} = $1 AND ${owner} = $2 AND ${name} = $3 AND sealed = $4
      RETURNING 1`,
-  ),
-)
+  )
+})
 
 /** Compare and set: false where the secret was replaced or deleted meanwhile. */
 export const replaceSealed = async (
@@ -104,11 +109,11 @@ const DELETE_EXPIRED = ENDING.map((table) =>
   statement(
     `delete_expired_${table}`,
     `WITH old AS (
-       SELECT tenant_id, ${OWNERS[table]} AS owner, kid FROM ${table} WHERE expires_at < now() - interval '1 day' LIMIT $1
+       SELECT tenant_id, ${COLUMNS[table].owner} AS owner, kid FROM ${table} WHERE expires_at < now() - interval '1 day' LIMIT $1
        FOR UPDATE SKIP LOCKED
      ), deleted AS (
        DELETE FROM ${table} s USING old o
-       WHERE s.tenant_id = o.tenant_id AND s.${OWNERS[table]} = o.owner AND s.kid = o.kid
+       WHERE s.tenant_id = o.tenant_id AND s.${COLUMNS[table].owner} = o.owner AND s.kid = o.kid
        RETURNING 1
      )
      SELECT count(*)::int AS count FROM deleted`,

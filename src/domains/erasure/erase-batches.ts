@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { App } from '../../core/context.ts'
 import { grouped } from '../../core/grouped.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
+import type { Sql, TxSql } from '../../core/sql.ts'
 import { tellModerators } from '../comments/change.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
 import { lockDiscussionRow } from '../discussions/locks.ts'
@@ -28,7 +28,7 @@ export interface ReaderWork {
   /** The new texts of an event that names the reader or is to them; null if nothing changes. */
   rewrite: (event: NamingEvent) => ScrubbedEvent | null
   /** Called last in each transaction, with the ids of the rewritten events. */
-  end: (sql: Sql, eventIds: readonly Id[]) => Promise<void>
+  end: (sql: TxSql, eventIds: readonly Id[]) => Promise<void>
   /** Renews the heartbeat, so that no other process takes the work over. */
   touch: (now: Date) => Promise<void>
   /**
@@ -68,7 +68,7 @@ const STRETCH = 250
 export async function workThrough(
   work: ReaderWork,
   kind: RowKind,
-  handle: (sql: Sql, commentIds: readonly Id[]) => Promise<NewEvent[]>,
+  handle: (sql: TxSql, commentIds: readonly Id[]) => Promise<NewEvent[]>,
 ): Promise<boolean> {
   const places = await selectRowsOf(work.app.db.query, kind, work, work.batch)
   for (const [discussionId, ofDiscussion] of grouped(places, (place) => place.discussionId)) {
@@ -82,12 +82,12 @@ export async function workThrough(
   return places.length > 0
 }
 
-async function workIn(work: ReaderWork, discussionId: Id, handle: (sql: Sql) => Promise<NewEvent[]>): Promise<void> {
+async function workIn(work: ReaderWork, discussionId: Id, handle: (sql: TxSql) => Promise<NewEvent[]>): Promise<void> {
   const { app, tenantId, signal } = work
   signal?.throwIfAborted()
   const { seq, written } = await app.db.transaction(async (sql) => {
     await work.begin(sql)
-    const upTo = (await lockDiscussionRow(sql, tenantId, discussionId))?.seq ?? 0
+    const upTo = (await lockDiscussionRow(sql, tenantId, discussionId, true))?.seq ?? 0
     const after = work.scrubbedUpTo.get(discussionId) ?? 0
     const rewritten = await scrubStretch(sql, work, { tenantId, discussionId, after, upTo })
     const events = await appendEvents(sql, await handle(sql))
@@ -114,7 +114,7 @@ async function scrubPast(work: ReaderWork, discussionId: Id): Promise<void> {
   let after = scrubbedUpTo.get(discussionId) ?? 0
   // Writers continue, so the head moves; the rest for the locked transaction must stay short.
   const hasStretch = async (): Promise<boolean> =>
-    after + STRETCH <= ((await selectDiscussion(app.db.query, tenantId, discussionId))?.seq ?? 0)
+    after + STRETCH <= ((await selectDiscussion(app.db.query, tenantId, discussionId, true))?.seq ?? 0)
   while (await hasStretch()) {
     signal?.throwIfAborted()
     const stretch = { tenantId, discussionId, after, upTo: after + STRETCH }
@@ -122,7 +122,7 @@ async function scrubPast(work: ReaderWork, discussionId: Id): Promise<void> {
       await app.db.transaction(async (sql) => {
         await work.begin(sql)
         // Two rewrites of one event must see each other's text.
-        await lockDiscussionRow(sql, tenantId, discussionId)
+        await lockDiscussionRow(sql, tenantId, discussionId, true)
         await work.end(sql, await scrubStretch(sql, work, stretch))
       })
     }

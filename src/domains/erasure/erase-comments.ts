@@ -51,7 +51,8 @@ async function removeChildless(sql: Sql, tenantId: Id, ids: readonly Id[]): Prom
 const BLANK = statement(
   'blank_comment',
   `UPDATE comments SET status = 'deleted', deleted_at = coalesce(deleted_at, $3), pinned_at = NULL, author_id = NULL,
-     ${TEXTS.map((name) => `${toSnakeCase(name)} = NULL`).join(', ')}, text_digest = NULL, hold_reason = NULL, flagged = false
+     ${TEXTS.map((name) => `${toSnakeCase(name)} = NULL`).join(', ')}, text_digest = NULL, hold_reason = NULL, flagged = false,
+     decision = NULL, hold_details = NULL
    WHERE tenant_id = $1 AND id = $2`,
 )
 
@@ -70,26 +71,37 @@ const FORGET = statement(
    questions AS (
      DELETE FROM classifier_requests WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[])
    ),
-   notes AS (
+   claims AS (
+     DELETE FROM comment_claims WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[])
+   ),
+   notified AS (
+     DELETE FROM notifications WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[])
+   ),
+   moderators_notes AS (
+     DELETE FROM notes WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[])
+   ),
+   report_notes AS (
      UPDATE reports SET note = NULL WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) AND note IS NOT NULL
    )
    UPDATE audit_log SET
      before = CASE WHEN jsonb_exists(before, 'author') THEN before || '${NOBODYS}' ELSE before END,
-     after = CASE WHEN jsonb_exists(after, 'author') THEN after || '${NOBODYS}' ELSE after END
+     after = CASE WHEN jsonb_exists(after, 'author') THEN after || '${NOBODYS}' ELSE after END - 'message'
    WHERE tenant_id = $1 AND target_id = ANY($2::text[]) AND target_type = 'comment'`,
 )
 
 /**
- * Removes the texts of comments from everything that belongs to them: revisions, questions to
- * classifiers, notes of reports, the audit log.
+ * Removes the texts of comments, and messages to their author, from everything that belongs to
+ * them: revisions, questions to classifiers, notes of moderators and of reports, the audit log. So
+ * are notifications, which name their author.
  */
 const forgetCommentTexts = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
   void (await sql(FORGET, [tenantId, ids]))
 
+// `status =` would let PostgreSQL take the index of all that are deleted, without statistics.
 const REMOVE = statement(
   'remove_blank_comments',
   `DELETE FROM comments c
-   WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[]) AND c.status = 'deleted' AND c.author_id IS NULL
+   WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[]) AND c.status IS NOT DISTINCT FROM 'deleted' AND c.author_id IS NULL
      AND NOT EXISTS (SELECT 1 FROM comments r WHERE r.tenant_id = $1 AND r.parent_id = c.id)
    RETURNING c.parent_id AS "parentId"`,
 )

@@ -4,12 +4,14 @@ import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import type { Sql, TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/sql.ts'
 import { forgetInAnalytics } from '../analytics/fold.ts'
 import { announceEnd, endTokensOfReader } from '../client-tokens/ended.ts'
 import { withdrawExports } from '../exports/exports.ts'
 import { forgetInAnswers } from '../idempotency/idempotency.ts'
+import { forgetNotifications } from '../notifications/notifications.ts'
 import { loadTenant } from '../tenants/tenants.ts'
+import { endSweep } from '../readers/ban-sweeps.ts'
 import { dissolveMerges, listFormerReaders } from '../readers/merge/merged.ts'
 import { deleteReader } from '../readers/records.ts'
 import { forgetInImports, refuseInImports } from '../imports/imports.ts'
@@ -39,6 +41,8 @@ const LAST_STEPS: readonly ((sql: TxSql, tenantId: Id, readerId: Id) => Promise<
   (tx, tenantId, readerId) => forgetInAnswers(tx, tenantId, [readerId]),
   // Again: an import under way may have found the reader just before the erasure began.
   forgetInImports,
+  // Again: others may have replied while their comments were erased.
+  forgetNotifications,
   withdrawExports,
   // Last of all: changes by the steps before it are counted under the reader's name until they are
   // folded.
@@ -133,7 +137,7 @@ function beginErasing({ app, tenantId, readerId, mode, signal }: Begun): Erasure
     rewrite: (event) => scrubEvent(event, { ...event, readerId }),
     // Endpoints, which new deliveries refer to, are locked before deliveries.
     end: (tx, eventIds) => recallDeliveries(tx, tenantId, eventIds),
-    touch: (now) => sql.touchErasure(app.db.query, tenantId, readerId, now),
+    touch: (now) => sql.touchErasure(app.prisma, tenantId, readerId, now),
   })
   return { ...work, mode }
 }
@@ -161,6 +165,8 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
     const now = new Date()
     await forgetInImports(tx, tenant.id, readerId)
     for (const id of rest) await sql.beginErasure(tx, tenant.id, id, now)
+    await endSweep(tx, tenant.id, readerId)
+    await forgetNotifications(tx, tenant.id, readerId)
     if (reader.erasingAt === null) {
       await sql.beginErasure(tx, tenant.id, readerId, now)
       for (const named of [reader, ...former]) await refuseInImports(tx, tenant.id, named.externalId)
@@ -186,7 +192,7 @@ async function forgetFormer(app: App, tenantId: Id, readerId: Id): Promise<void>
 }
 
 /** Removes the remaining traces of a reader who was merged into the erased one. */
-async function forgetMerged(tx: Sql, tenantId: Id, readerId: Id): Promise<void> {
+async function forgetMerged(tx: TxSql, tenantId: Id, readerId: Id): Promise<void> {
   while (await sql.forgetInAuditLog(tx, tenantId, readerId)) continue
   await forgetInAnswers(tx, tenantId, [readerId])
   await forgetInAnalytics(tx, tenantId, readerId)

@@ -1,6 +1,6 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
-import { columnsOf } from '../comments/comment.ts'
+import { type Prisma, type Sql, statement } from '../../core/sql.ts'
+import type { AuditEntry, CommentRevision, Note, Reaction, Report } from '../../generated/prisma/client.ts'
 import { SHOWN_COLUMNS, type ShownColumn, type Stored } from '../comments/fields.ts'
 
 /**
@@ -15,93 +15,94 @@ export const EXPORTED_FIELDS = SHOWN_COLUMNS.filter(
   (name): name is ExportedField => !LEFT_OUT.some((each) => each === name),
 )
 
-export interface ExportedCommentRow extends Pick<Stored, ExportedField> {
+export interface ExportedCommentRow extends Pick<Stored, ExportedField | 'decision'> {
   discussionExternalId: string
 }
 
-const COMMENTS = statement(
-  'export_comments',
-  `SELECT ${columnsOf(EXPORTED_FIELDS)}, d.external_id AS "discussionExternalId"
-   FROM comments c JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
-   WHERE c.tenant_id = $1 AND c.author_id = $2 AND c.id > $3 ORDER BY c.id LIMIT $4`,
-)
+const OF_COMMENT = {
+  ...(Object.fromEntries(EXPORTED_FIELDS.map((name) => [name, true])) as Record<ExportedField, true>),
+  decision: true,
+} as const
 
 /**
  * Comments of the reader in any state, oldest first, after `after`; deleted ones with their stored
  * text.
  */
-export const exportComments = (
-  sql: Sql,
+export async function exportComments(
+  { comment, discussion }: Prisma,
   tenantId: Id,
-  readerId: Id,
+  authorId: Id,
   after: Id | undefined,
   limit: number,
-): Promise<ExportedCommentRow[]> => sql<ExportedCommentRow>(COMMENTS, [tenantId, readerId, after ?? FIRST_ID, limit])
-
-export interface ExportedRevision {
-  commentId: Id
-  revision: number
-  body: string
-  createdAt: Date
+): Promise<ExportedCommentRow[]> {
+  const where = { tenantId, authorId, id: { gt: after ?? FIRST_ID } }
+  const rows = await comment.findMany({ where, orderBy: { id: 'asc' }, take: limit, select: OF_COMMENT })
+  // No relation: Prisma would look each up by the tenant, too.
+  const named = { tenantId, id: { in: [...new Set(rows.map(({ discussionId }) => discussionId))] } }
+  const found = await discussion.findMany({ where: named, select: { id: true, externalId: true } })
+  const names = new Map(found.map(({ id, externalId }) => [id, externalId]))
+  // Only values of these forms were ever stored.
+  return rows.map((row) => ({ ...row, discussionExternalId: names.get(row.discussionId) }) as ExportedCommentRow)
 }
 
-const REVISIONS = statement(
-  'export_revisions',
-  `SELECT comment_id AS "commentId", revision, body, created_at AS "createdAt" FROM comment_revisions
-   WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY comment_id, revision`,
-)
+const OF_REVISION = { commentId: true, revision: true, body: true, createdAt: true } as const
+
+export type ExportedRevision = Pick<CommentRevision, keyof typeof OF_REVISION>
 
 /** The earlier bodies of these edited comments. */
-export const exportRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<ExportedRevision[]> =>
-  sql<ExportedRevision>(REVISIONS, [tenantId, commentIds])
+export const exportRevisions = (
+  { commentRevision }: Prisma,
+  tenantId: Id,
+  commentIds: Id[],
+): Promise<ExportedRevision[]> =>
+  commentRevision.findMany({
+    where: { tenantId, commentId: { in: commentIds } },
+    orderBy: [{ commentId: 'asc' }, { revision: 'asc' }],
+    select: OF_REVISION,
+  })
 
-export interface ExportedReport {
-  commentId: Id
-  reason: string
-  note: string | null
-  createdAt: Date
-}
+const OF_REPORT = { commentId: true, reason: true, note: true, createdAt: true } as const
 
-const REPORT = 'comment_id AS "commentId", reason, note, created_at AS "createdAt"'
+export type ExportedReport = Pick<Report, keyof typeof OF_REPORT>
 
-const REPORTS_RECEIVED = statement(
-  'export_reports_received',
-  `SELECT ${REPORT} FROM reports WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY created_at`,
-)
+/** Reports of others on these comments, without who reported; or those that a reader made. */
+export const exportReports = (
+  { report }: Prisma,
+  tenantId: Id,
+  of: { commentId: { in: Id[] } } | { readerId: Id },
+): Promise<ExportedReport[]> =>
+  report.findMany({ where: { tenantId, ...of }, orderBy: { createdAt: 'asc' }, select: OF_REPORT })
 
-/** Reports of others on these comments, without who reported. */
-export const exportReportsReceived = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<ExportedReport[]> =>
-  sql<ExportedReport>(REPORTS_RECEIVED, [tenantId, commentIds])
+const OF_NOTE = { commentId: true, text: true, createdAt: true } as const
 
-const REPORTS_MADE = statement(
-  'export_reports_made',
-  `SELECT ${REPORT} FROM reports WHERE tenant_id = $1 AND reader_id = $2 ORDER BY created_at`,
-)
+/** `commentId`: null for a note on the reader. */
+export type ExportedNote = Pick<Note, keyof typeof OF_NOTE>
 
-export const exportReportsMade = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedReport[]> =>
-  sql<ExportedReport>(REPORTS_MADE, [tenantId, readerId])
+/** What moderators have noted on these comments, or on a reader, without who. */
+export const exportNotes = (
+  { note }: Prisma,
+  tenantId: Id,
+  of: { commentId: { in: Id[] } } | { readerId: Id },
+): Promise<ExportedNote[]> => note.findMany({ where: { tenantId, ...of }, orderBy: { id: 'asc' }, select: OF_NOTE })
 
-export interface ExportedReaction {
-  commentId: Id
-  type: string | null
-  updatedAt: Date
-}
+const OF_REACTION = { commentId: true, type: true, updatedAt: true } as const
 
-const REACTIONS = statement(
-  'export_reactions',
-  `SELECT comment_id AS "commentId", type, updated_at AS "updatedAt" FROM (
-     SELECT comment_id, type, updated_at FROM reactions WHERE tenant_id = $1 AND reader_id = $2
-     UNION ALL
-     SELECT comment_id, type, updated_at FROM shadow_reactions WHERE tenant_id = $1 AND reader_id = $2
-   ) held ORDER BY comment_id, updated_at`,
-)
+export type ExportedReaction = Pick<Reaction, keyof typeof OF_REACTION>
 
 /**
  * The reader's reactions, and when removed ones were removed; also those that a ban in shadow has
  * kept from counting.
  */
-export const exportReactions = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedReaction[]> =>
-  sql<ExportedReaction>(REACTIONS, [tenantId, readerId])
+export async function exportReactions(
+  { reaction, shadowReaction }: Prisma,
+  tenantId: Id,
+  readerId: Id,
+): Promise<ExportedReaction[]> {
+  const asked = { where: { tenantId, readerId }, select: OF_REACTION }
+  const held = [...(await reaction.findMany(asked)), ...(await shadowReaction.findMany(asked))]
+  const placeOf = ({ commentId, updatedAt }: ExportedReaction): string => commentId + updatedAt.toISOString()
+  return held.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
+}
 
 export interface ExportedNotification {
   eventId: Id
@@ -123,26 +124,27 @@ const NOTIFICATIONS = statement(
 export const exportNotifications = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedNotification[]> =>
   sql<ExportedNotification>(NOTIFICATIONS, [tenantId, readerId])
 
-export interface ExportedAuditEntry {
-  id: Id
-  action: string
-  targetType: string
-  targetId: string | null
-  before: unknown
-  after: unknown
-  at: Date
-}
+const OF_ENTRY = {
+  id: true,
+  action: true,
+  targetType: true,
+  targetId: true,
+  before: true,
+  after: true,
+  at: true,
+} as const
 
-const AUDIT = statement(
-  'export_audit_entries',
-  `SELECT id, action, target_type AS "targetType", target_id AS "targetId", before, after, at FROM audit_log
-   WHERE tenant_id = $1 AND target_id = ANY($2::text[]) AND target_type = $3 ORDER BY id`,
-)
+export type ExportedAuditEntry = Pick<AuditEntry, keyof typeof OF_ENTRY>
 
 /** Audit entries about these targets. */
 export const exportAuditEntries = (
-  sql: Sql,
+  { auditEntry }: Prisma,
   tenantId: Id,
   targetType: 'reader' | 'comment',
-  targetIds: readonly Id[],
-): Promise<ExportedAuditEntry[]> => sql<ExportedAuditEntry>(AUDIT, [tenantId, targetIds, targetType])
+  targetIds: Id[],
+): Promise<ExportedAuditEntry[]> =>
+  auditEntry.findMany({
+    where: { tenantId, targetId: { in: targetIds }, targetType },
+    orderBy: { id: 'asc' },
+    select: OF_ENTRY,
+  })

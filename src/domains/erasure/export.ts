@@ -3,9 +3,12 @@ import { setImmediate } from 'node:timers/promises'
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import { readOneInstant, type Sql } from '../../core/sql.ts'
-import type { Reader } from '../../generated/prisma/client.ts'
+import { type Prisma, readOneInstant } from '../../core/sql.ts'
+import type { Notification, Reader, ReaderMute } from '../../generated/prisma/client.ts'
+import { exportInbox } from '../notifications/notifications.ts'
+import { type Preferences, readPreferences } from '../notifications/preferences.ts'
 import { type FormerReader, listFormerReaders } from '../readers/merge/merged.ts'
+import { exportMutes } from '../readers/mutes/mutes.ts'
 import * as rows from './export-sql.ts'
 import { getReaderIn, lockReaderIn } from '../readers/records.ts'
 
@@ -23,9 +26,13 @@ export interface ReaderExport {
   formerReaders: FormerReader[]
   comments: ExportedComment[]
   reactions: rows.ExportedReaction[]
+  mutes: ReaderMute[]
   reportsMade: rows.ExportedReport[]
   reportsReceived: rows.ExportedReport[]
+  notes: rows.ExportedNote[]
   notifications: rows.ExportedNotification[]
+  inbox: Notification[]
+  notificationPreferences: Preferences
   auditEntries: rows.ExportedAuditEntry[]
 }
 
@@ -50,40 +57,47 @@ function readAll(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
   return ctx.app.late.transaction(async (sql, asOf) => {
     await readOneInstant(sql)
     const reader = await getReaderIn(sql, ctx, readerId)
-    const written = await exportWritten(sql, tenant.id, readerId)
+    const written = await exportWritten(sql.prisma, tenant.id, readerId)
     const formerReaders = await listFormerReaders(sql.prisma, tenant.id, readerId)
     const ids = [readerId, ...formerReaders.map(({ id }) => id)]
-    const onReader = await rows.exportAuditEntries(sql, tenant.id, 'reader', ids)
+    const onReader = await rows.exportAuditEntries(sql.prisma, tenant.id, 'reader', ids)
     return {
       asOf,
       reader,
       formerReaders,
       comments: written.comments,
-      reactions: await rows.exportReactions(sql, tenant.id, readerId),
-      reportsMade: await rows.exportReportsMade(sql, tenant.id, readerId),
+      reactions: await rows.exportReactions(sql.prisma, tenant.id, readerId),
+      mutes: await exportMutes(sql.prisma, tenant.id, readerId),
+      reportsMade: await rows.exportReports(sql.prisma, tenant.id, { readerId }),
       reportsReceived: written.reportsReceived,
+      notes: [...(await rows.exportNotes(sql.prisma, tenant.id, { readerId })), ...written.notes],
       notifications: await rows.exportNotifications(sql, tenant.id, readerId),
+      inbox: await exportInbox(sql.prisma, tenant.id, readerId),
+      notificationPreferences: await readPreferences(sql.prisma, tenant.id, readerId),
       auditEntries: [...onReader, ...written.auditEntries],
     }
   })
 }
 
-type CommentsExport = Pick<ReaderExport, 'comments' | 'reportsReceived' | 'auditEntries'>
+type CommentsExport = Pick<ReaderExport, 'comments' | 'reportsReceived' | 'notes' | 'auditEntries'>
 
 /** The reader's comments, with everything that belongs to them. */
-async function exportWritten(sql: Sql, tenantId: Id, readerId: Id): Promise<CommentsExport> {
-  const written: CommentsExport = { comments: [], reportsReceived: [], auditEntries: [] }
+async function exportWritten(prisma: Prisma, tenantId: Id, readerId: Id): Promise<CommentsExport> {
+  const written: CommentsExport = { comments: [], reportsReceived: [], notes: [], auditEntries: [] }
   for (;;) {
-    const comments = await rows.exportComments(sql, tenantId, readerId, written.comments.at(-1)?.id, BATCH)
+    const comments = await rows.exportComments(prisma, tenantId, readerId, written.comments.at(-1)?.id, BATCH)
     const ids = comments.map(({ id }) => id)
     const revisions = new Map<Id, rows.ExportedRevision[]>(ids.map((id) => [id, []]))
-    for (const revision of await rows.exportRevisions(sql, tenantId, ids))
+    for (const revision of await rows.exportRevisions(prisma, tenantId, ids))
       revisions.get(revision.commentId)?.push(revision)
     for (const comment of comments) {
       written.comments.push({ ...comment, revisions: revisions.get(comment.id) ?? [] })
     }
-    for (const report of await rows.exportReportsReceived(sql, tenantId, ids)) written.reportsReceived.push(report)
-    for (const entry of await rows.exportAuditEntries(sql, tenantId, 'comment', ids)) written.auditEntries.push(entry)
+    const onThese = { commentId: { in: ids } }
+    for (const report of await rows.exportReports(prisma, tenantId, onThese)) written.reportsReceived.push(report)
+    for (const note of await rows.exportNotes(prisma, tenantId, onThese)) written.notes.push(note)
+    for (const entry of await rows.exportAuditEntries(prisma, tenantId, 'comment', ids))
+      written.auditEntries.push(entry)
     if (comments.length < BATCH) return written
     await setImmediate()
   }

@@ -1,14 +1,17 @@
+import type { Notification, ReaderMute } from '../../generated/prisma/client.ts'
 import { builder } from '../../graphql/builder.ts'
 import { namedInRest } from '../../graphql/in-rest.ts'
 import { FIELDS } from '../comments/fields.ts'
-import { CommentStatusEnum, storedField } from '../comments/graphql.ts'
+import { CommentStatusEnum, DecisionRef, storedField } from '../comments/graphql.ts'
 import { FormerReaderRef } from '../readers/merge/graphql.ts'
+import { NotificationKindEnum, NotificationPreferencesRef } from '../notifications/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import { eraseReader } from './erase.ts'
 import { type ExportedComment, exportReader, type ReaderExport } from './export.ts'
 import {
   EXPORTED_FIELDS,
   type ExportedAuditEntry,
+  type ExportedNote,
   type ExportedNotification,
   type ExportedReaction,
   type ExportedReport,
@@ -50,6 +53,11 @@ const CommentRef = builder.objectRef<ExportedComment>('ExportedComment').impleme
       createdAt: storedField(t, 'createdAt'),
       editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
       deletedAt: storedField(t, 'deletedAt'),
+      decision: t.expose('decision', {
+        type: DecisionRef,
+        nullable: true,
+        description: 'The last decision on it, as its author sees it.',
+      }),
     }
     const others = EXPORTED_FIELDS.filter((name) => name !== 'id' && !(name in named))
     return { ...named, ...Object.fromEntries(others.map((name) => [name, storedField(t, name)])) }
@@ -65,6 +73,14 @@ const ReactionRef = builder.objectRef<ExportedReaction>('ExportedReaction').impl
   }),
 })
 
+const MuteRef = builder.objectRef<ReaderMute>('ExportedMute').implement({
+  description: 'Another reader whom the reader has muted.',
+  fields: (t) => ({
+    readerId: t.exposeID('mutedId', { description: 'The id of the other reader.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When they were muted.' }),
+  }),
+})
+
 const ReportRef = builder.objectRef<ExportedReport>('ExportedReport').implement({
   description: 'A report of a comment.',
   fields: (t) => ({
@@ -72,6 +88,15 @@ const ReportRef = builder.objectRef<ExportedReport>('ExportedReport').implement(
     reason: t.exposeString('reason', { description: 'Why it was reported.' }),
     note: t.exposeString('note', { nullable: true, description: "The reader's note." }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was reported.' }),
+  }),
+})
+
+const NoteRef = builder.objectRef<ExportedNote>('ExportedNote').implement({
+  description: 'What a moderator has noted on the reader or a comment of theirs, without who.',
+  fields: (t) => ({
+    commentId: t.exposeID('commentId', { nullable: true, description: 'The comment. Null for a note on the reader.' }),
+    text: t.exposeString('text', { description: 'The text of the note.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was written.' }),
   }),
 })
 
@@ -84,6 +109,22 @@ const NotificationRef = builder.objectRef<ExportedNotification>('ExportedNotific
     commentId: t.exposeID('commentId', { description: 'The id of the reply. Its text belongs to another reader.' }),
     parentCommentId: t.exposeID('parentCommentId', { description: "The id of the reader's comment." }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it was sent.' }),
+  }),
+})
+
+const InboxRef = builder.objectRef<Notification>('ExportedInboxEntry').implement({
+  description: 'What the reader was told in their inbox, whether or not they can see the comment now.',
+  fields: (t) => ({
+    notificationId: t.exposeID('id', { description: 'The id of the notification.', extensions: namedInRest('id') }),
+    kind: t.expose('kind', { type: NotificationKindEnum, description: 'What the reader was told.' }),
+    commentId: t.exposeID('commentId', { description: 'The comment. Its text may belong to another reader.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it happened.' }),
+    readAt: t.expose('readAt', { type: 'DateTime', nullable: true, description: 'When the reader read it.' }),
+    handedOutAt: t.expose('handedOutAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: "When the tenant's backend took it.",
+    }),
   }),
 })
 
@@ -111,14 +152,24 @@ const ExportRef = builder.objectRef<ReaderExport>('ReaderExport').implement({
     }),
     comments: t.expose('comments', { type: [CommentRef], description: 'The comments of the reader.' }),
     reactions: t.expose('reactions', { type: [ReactionRef], description: 'The reactions of the reader.' }),
+    mutes: t.expose('mutes', { type: [MuteRef], description: 'Whom the reader has muted.' }),
     reportsMade: t.expose('reportsMade', { type: [ReportRef], description: 'The reports that the reader made.' }),
     reportsReceived: t.expose('reportsReceived', {
       type: [ReportRef],
       description: "The reports of the reader's comments, without the reporters.",
     }),
+    notes: t.expose('notes', {
+      type: [NoteRef],
+      description: "Moderators' notes on the reader, then on their comments.",
+    }),
     notifications: t.expose('notifications', {
       type: [NotificationRef],
       description: 'Notifications to the reader that are still in the event log.',
+    }),
+    inbox: t.expose('inbox', { type: [InboxRef], description: 'The notifications in the inbox of the reader.' }),
+    notificationPreferences: t.expose('notificationPreferences', {
+      type: NotificationPreferencesRef,
+      description: 'Which notifications the reader gets.',
     }),
     auditEntries: t.expose('auditEntries', {
       type: [AuditRef],

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { eachOf, type Sql, statement } from '../../core/sql.ts'
+import { eachOf, type Sql, statement, type TxSql } from '../../core/sql.ts'
 import type { ScrubbedEvent } from './scrub.ts'
 
 /** A range of a discussion's events: after `after`, up to and including `upTo`. */
@@ -87,17 +87,13 @@ const RECALL = statement(
    SELECT id FROM theirs`,
 )
 
-const FORGET_ANSWERS = statement(
-  'forget_delivery_answers',
-  `UPDATE attempts SET response_snippet = NULL
-   WHERE tenant_id = $1 AND delivery_id = ANY($2::uuid[]) AND response_snippet IS NOT NULL`,
-)
-
 /**
  * Takes deliveries of events back from workers, and deletes the receivers' answers, which may quote
  * the text. Two statements, because the second must see what was recorded while the first waited.
  */
-export async function recallDeliveries(sql: Sql, tenantId: Id, eventIds: readonly Id[]): Promise<void> {
+export async function recallDeliveries(sql: TxSql, tenantId: Id, eventIds: readonly Id[]): Promise<void> {
   const deliveries = await sql<{ id: Id }>(RECALL, [tenantId, eventIds])
-  if (deliveries.length > 0) await sql(FORGET_ANSWERS, [tenantId, deliveries.map(({ id }) => id)])
+  if (deliveries.length === 0) return
+  const where = { tenantId, deliveryId: { in: deliveries.map(({ id }) => id) }, responseSnippet: { not: null } }
+  await sql.prisma.attempt.updateMany({ where, data: { responseSnippet: null } })
 }

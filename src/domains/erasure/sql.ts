@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
-import { anyId, type Sql, statement } from '../../core/sql.ts'
+import { anyId, type Prisma, type Sql, statement, toSnakeCase } from '../../core/sql.ts'
+import { ERASED } from '../readers/fields.ts'
 
 /** The most audit entries of one statement. */
 export const AUDIT_BATCH = 100
@@ -24,9 +25,13 @@ export const lockReaderToErase = async (
 
 const BEGIN = statement(
   'begin_erasure',
-  `WITH begun AS (
-     UPDATE readers SET erasing_at = $3, external_id = 'erased:' || gen_random_uuid(), name = NULL, avatar_url = NULL, profile_url = NULL,
-       banned_at = NULL, banned_until = NULL, ban_reason = NULL, shadow_banned = false
+  `WITH noted AS (
+     DELETE FROM notes WHERE tenant_id = $1 AND reader_id = $2 AND reader_id IS NOT NULL
+   ),
+   begun AS (
+     UPDATE readers SET erasing_at = $3, external_id = 'erased:' || gen_random_uuid(), shadow_banned = false,
+       trust = DEFAULT, badges = DEFAULT, assigned_badges = DEFAULT, claimed_badges = DEFAULT,
+       ${ERASED.map((name) => `${toSnakeCase(name)} = NULL`).join(', ')}
      WHERE tenant_id = $1 AND id = $2
      RETURNING tenant_id
    )
@@ -34,20 +39,18 @@ const BEGIN = statement(
 )
 
 /**
- * Blanks the profile, also on cached pages. From now on no write finds the reader; the external id
- * is free for a new record.
+ * Blanks the profile, also on cached pages, and deletes the moderators' notes on the reader. From
+ * now on no write finds the reader; the external id is free for a new record.
  */
 export const beginErasure = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
   void (await sql(BEGIN, [tenantId, readerId, now]))
 
-const TOUCH = statement(
-  'touch_erasure',
-  'UPDATE readers SET erasing_at = $3 WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NOT NULL',
-)
-
 /** Renews the heartbeat, so that no other process takes the erasure over. */
-export const touchErasure = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
-  void (await sql(TOUCH, [tenantId, readerId, now]))
+export const touchErasure = async ({ reader }: Prisma, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
+  void (await reader.updateMany({
+    where: { tenantId, id: readerId, erasingAt: { not: null } },
+    data: { erasingAt: now },
+  }))
 
 const TAKE_UP = statement(
   'take_up_erasure',

@@ -5,10 +5,10 @@ import { asNode, nodeTypeOf } from '../../graphql/node-type.ts'
 import { subgraphOf } from '../../graphql/subgraph.ts'
 import type { Comment } from '../comments/comment.ts'
 import { CommentRef } from '../comments/graphql.ts'
-import type { Discussion } from '../discussions/discussions.ts'
+import type { Discussion } from '../discussions/fields.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
-import type { Reader } from '../readers/readers.ts'
+import type { Reader } from '../readers/fields.ts'
 import { findEntities, KEYS, MAX_REPRESENTATIONS } from './entities.ts'
 
 // The names and types are those of the Federation 2 specification.

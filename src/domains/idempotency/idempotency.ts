@@ -6,7 +6,7 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { countRefusal } from '../../core/telemetry/metrics.ts'
 import { inOneTransaction } from '../../core/scope.ts'
 import { type DerivedKey, deriveKeys, seal, unseal } from '../../core/secrets/seals.ts'
-import type { Sql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/sql.ts'
 import * as sql from './sql.ts'
 
 /** As docs/reference/choices/requests.md has it, "Idempotency". */
@@ -172,11 +172,14 @@ function digestWith(
   { key, method, url, rawBody }: KeyedRequest,
 ): Digests {
   // A page that retries may have got a new token for the same reader meanwhile.
-  const callerId = actor.kind === 'client' ? (actor.readerId ?? actor.id) : actor.id
+  const browserId = actor.kind === 'client' ? (actor.readerId ?? actor.id) : null
+  const callerId = browserId ?? actor.id
   const hmac = (name: string, ...parts: unknown[]) =>
     createHmac('sha256', secret).update(JSON.stringify([name, tenant.id, ...parts]))
+  // A browser could else take the keys of the backend, or of another reader, before they do.
+  const ofKey = browserId === null ? hmac('key', key) : hmac('key', key, browserId)
   return {
-    key: { tenantId: tenant.id, keyDigest: Buffer.concat([Buffer.from(id, 'hex'), hmac('key', key).digest()]) },
+    key: { tenantId: tenant.id, keyDigest: Buffer.concat([Buffer.from(id, 'hex'), ofKey.digest()]) },
     // The caller is part of it: otherwise a key without capabilities could get the replay of
     // another one's secrets.
     request: hmac('request', method, url, actor.kind, callerId, identity?.externalId ?? null)
@@ -201,7 +204,7 @@ function mentionsOf({ url, rawBody }: KeyedRequest, { body }: OutgoingResponse):
  * content. The records stay, so that no request runs a second time; its replay is `not_found`. Part
  * of the erasure's transaction `tx`.
  */
-export const forgetInAnswers = (tx: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
+export const forgetInAnswers = (tx: TxSql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
   sql.forgetBodies(tx, tenantId, [...ids, ANYONE])
 
 const BATCH = 1000

@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { KEY_ID_BYTES } from '../../core/secrets/seals.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, statement, type TxSql } from '../../core/sql.ts'
 
 /** Identifies a record. */
 export interface RecordKey {
@@ -73,14 +73,11 @@ export async function storeRecord(sql: Sql, record: NewRecord): Promise<void> {
   if ((await sql(STORE, [...params, now, expiresAt])).length !== 1) throw new Error('the idempotency key is taken')
 }
 
-const FORGET = statement(
-  'forget_idempotency_bodies',
-  'UPDATE idempotency_records SET body = NULL WHERE tenant_id = $1 AND mentions && $2::uuid[] AND body IS NOT NULL',
-)
-
 /** Empties the answers that mention any of the ids. */
-export const forgetBodies = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
-  void (await sql(FORGET, [tenantId, ids]))
+export const forgetBodies = async ({ prisma }: TxSql, tenantId: Id, ids: readonly Id[]): Promise<void> => {
+  const where = { tenantId, mentions: { hasSome: [...ids] }, body: { not: null } }
+  await prisma.idempotencyRecord.updateMany({ where, data: { body: null } })
+}
 
 const DELETE_EXPIRED = statement(
   'delete_expired_idempotency_records',

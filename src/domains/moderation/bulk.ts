@@ -8,17 +8,20 @@ import { troubleOf } from '../../core/outage.ts'
 import { validate } from '../../core/input/validate.ts'
 import { removeComment } from '../comments/history/edit.ts'
 import type { Comment } from '../comments/comment.ts'
-import { approveComment, pinComment, rejectComment, revisionSchema, unpinComment } from './comments.ts'
+import { type Explanation, explanationSchema } from '../comments/decision.ts'
+import { approveComment, pinComment, rejectComment, reviewComment, revisionSchema, unpinComment } from './comments.ts'
 import { lockDiscussionsOf } from '../discussions/locks.ts'
 
-type Act = (ctx: Ctx, target: { commentId: Id; revision: number | null }) => Promise<Comment>
+type Act = (ctx: Ctx, target: Explanation & { commentId: Id; revision: number | null }) => Promise<Comment>
 
 const ACTIONS = {
   approve: approveComment,
-  reject: rejectComment,
+  reject: (ctx, { revision: _revision, ...target }) => rejectComment(ctx, target),
   pin: pinComment,
   unpin: unpinComment,
-  delete: (ctx, { commentId }) => removeComment(ctx, commentId, { reader: null, mayModerate: true }),
+  review: (ctx, { commentId, revision }) => reviewComment(ctx, { commentId, revision }),
+  delete: (ctx, { commentId, reason, message }) =>
+    removeComment(ctx, commentId, { reader: null, mayModerate: true }, { reason, message }),
 } as const satisfies Record<string, Act>
 
 export type BulkAction = keyof typeof ACTIONS
@@ -36,20 +39,28 @@ export interface BulkOutcome {
   detail: string | null
 }
 
-export const bulkInput = z.object({
+export const bulkInput = explanationSchema.extend({
   ids: z.array(z.string()).min(1).max(100),
   revisions: z.array(revisionSchema).max(100).nullish(),
 })
 
 const wholeInput = bulkInput.extend({ action: z.enum(BULK_ACTIONS) }).superRefine((input, { addIssue }) => {
   const { ids, revisions, action } = input
+  const refuse = (name: 'revisions' | 'reason' | 'message', message: string): void =>
+    addIssue({ code: 'custom', path: [name], message, input: input[name] })
+  if (action === 'pin' || action === 'unpin' || action === 'review') {
+    for (const name of ['reason', 'message'] as const) {
+      if (input[name] != null) refuse(name, 'is allowed only with the actions approve, reject and delete')
+    }
+  }
   if (revisions == null) return
-  const refuse = (message: string): void => addIssue({ code: 'custom', path: ['revisions'], message, input: revisions })
-  if (action !== 'approve') refuse('are allowed only with the action approve')
-  else if (revisions.length !== ids.length) refuse('must have one entry for each id')
+  if (action !== 'approve' && action !== 'review') {
+    refuse('revisions', 'are allowed only with the actions approve and review')
+  }
+  if (revisions.length !== ids.length) refuse('revisions', 'must have one entry for each id')
 })
 
-interface Bulk {
+interface Bulk extends Explanation {
   ids: readonly Id[]
   action: BulkAction
   revisions?: readonly number[] | null | undefined
@@ -69,8 +80,8 @@ const NO_TIME = 'There was no time left for this comment: send it again under an
  * refusal fails all, and comments that it has no time for are `unavailable`. `revisions`, in the
  * order of `ids`: the judged texts, as for `approveComment`. Throws `validation_failed`.
  */
-export async function moderateComments(ctx: Ctx, { ids, action, revisions }: Bulk): Promise<BulkOutcome[]> {
-  validate(wholeInput, { ids, action, revisions })
+export async function moderateComments(ctx: Ctx, input: Bulk): Promise<BulkOutcome[]> {
+  const { ids, action, revisions, reason, message } = validate(wholeInput, input)
   const { db, scope } = ctx.app
   // In one transaction locks are held until its end: taken in the order of the given ids, those of
   // two requests could deadlock.
@@ -82,7 +93,9 @@ export async function moderateComments(ctx: Ctx, { ids, action, revisions }: Bul
       outcomes.push({ id, ok: false, status: null, code: 'unavailable', detail: NO_TIME })
       continue
     }
-    outcomes.push(await actOn(ctx, { commentId: id, revision: revisions?.[n] ?? null }, ACTIONS[action]))
+    outcomes.push(
+      await actOn(ctx, { commentId: id, revision: revisions?.[n] ?? null, reason, message }, ACTIONS[action]),
+    )
   }
   return outcomes
 }

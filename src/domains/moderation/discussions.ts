@@ -1,12 +1,11 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
-import type { DiscussionState } from '../../generated/prisma/enums.ts'
-import { type Discussion, toDiscussion } from '../discussions/discussions.ts'
+import { type Discussion, toDiscussion } from '../discussions/fields.ts'
 import { announce, appendEvents } from '../discussions/append-events.ts'
+import { setDiscussionState } from '../discussions/close.ts'
 import { lockDiscussionRow } from '../discussions/locks.ts'
+import { noDiscussion } from '../discussions/row.ts'
 import { type DiscussionVerb, nextDiscussionState } from './transitions.ts'
 
 interface Target {
@@ -31,7 +30,7 @@ async function changeDiscussion(ctx: Ctx, id: Id, verb: DiscussionVerb): Promise
   const { tenant } = requireCaller(ctx)
   const { discussion, written } = await ctx.app.db.transaction(async (sql) => {
     const row = isId(id) ? await lockDiscussionRow(sql, tenant.id, id) : undefined
-    if (row === undefined) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+    if (row === undefined) throw noDiscussion()
     const state = nextDiscussionState(verb, row.state)
     if (state === null) return { discussion: toDiscussion(row), written: null }
     await setDiscussionState(sql, tenant.id, id, state)
@@ -50,11 +49,3 @@ async function changeDiscussion(ctx: Ctx, id: Id, verb: DiscussionVerb): Promise
   if (written !== null) announce(ctx.app, written)
   return discussion
 }
-
-const SET_STATE = statement(
-  'set_discussion_state',
-  'UPDATE discussions SET state = $3::discussion_state WHERE tenant_id = $1 AND id = $2',
-)
-
-export const setDiscussionState = async (sql: Sql, tenantId: Id, id: Id, state: DiscussionState): Promise<void> =>
-  void (await sql(SET_STATE, [tenantId, id, state]))

@@ -1,21 +1,17 @@
 import { z } from 'zod'
 
-import { COUNT_LIMIT } from '../../core/sql.ts'
 import { builder } from '../../graphql/builder.ts'
 import { namedInRest, ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { ofComment } from '../client-tokens/scope.ts'
 import { findComment } from '../comments/comments.ts'
-import { besideComment, CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
-import type { HoldReason } from '../comments/rules.ts'
+import { explanationSchema } from '../comments/decision.ts'
+import { besideComment, CommentRef, CommentStatusEnum, explanationFields } from '../comments/graphql.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import { type BulkOutcome, bulkInput, moderateComments } from './bulk.ts'
 import * as comments from './comments.ts'
 import * as discussions from './discussions.ts'
-import { listModerationQueue, type QueueCounts, type QueueItem } from './queue.ts'
-import type { QueueFrame } from './queue-topic.ts'
-import { followModerationQueue } from './queue-watch.ts'
 import { listReportsById, listReportsOf, type ReceivedReport } from './received-reports.ts'
 import { type Report, reportComment, reportInput } from './reports.ts'
 
@@ -39,7 +35,7 @@ const ReportRef = builder.objectRef<Report>('Report').implement({
   }),
 })
 
-const ReceivedReportRef = builder.objectRef<ReceivedReport>('ReceivedReport').implement({
+export const ReceivedReportRef = builder.objectRef<ReceivedReport>('ReceivedReport').implement({
   description: 'A report of a comment, as moderators see it.',
   fields: (t) => ({
     reason: t.expose('reason', { type: ReportReasonEnum, description: 'The reason of the report.' }),
@@ -71,52 +67,6 @@ builder.queryField('commentReports', (t) =>
   }),
 )
 
-const QueueStatusEnum = builder.enumType('ModerationQueueStatus', {
-  description: 'The comments that a moderation queue lists.',
-  values: {
-    pending: { description: 'Comments that wait for a moderator and are not public.' },
-    reported: {
-      description:
-        'Approved or pending comments with reports, or an objection of a rule, that no moderator has answered.',
-    },
-    rejected: { description: 'Rejected by a moderator.' },
-  },
-})
-
-const HoldReasonEnum = builder.enumType('HoldReason', {
-  description: 'Why a comment waits for a moderator, or is to be reviewed after it appeared.',
-  values: {
-    pre_moderation: { description: 'Every comment waits.' },
-    suspect_word: { description: 'It has one of the suspect words.' },
-    too_many_links: { description: 'It has more links than maxLinks.' },
-    repeated_text: { description: 'Its author has posted the same text within 24 hours.' },
-    first_comments: { description: 'Its author has fewer approved comments than holdFirstComments.' },
-    shadow_ban: { description: 'Its author has a shadow ban.' },
-    classifier: {
-      description:
-        "The tenant's classifier has not answered yet, leaves the decision to a moderator, or rejected the comment.",
-    },
-    reports: { description: 'The number of reports has reached reportThreshold.' },
-  } satisfies Record<HoldReason, { description: string }>,
-})
-
-const QueueItemRef = builder.objectRef<QueueItem>('ModerationQueueItem').implement({
-  description: 'A comment for moderators to review.',
-  fields: (t) => ({
-    comment: t.expose('comment', { type: CommentRef, description: 'The comment.' }),
-    reportCount: t.exposeInt('reportCount', { description: 'The number of readers who reported it.' }),
-    openReportCount: t.exposeInt('openReportCount', {
-      description: 'The number of reports that no moderator has answered by approving or rejecting the comment.',
-    }),
-    reason: t.expose('reason', {
-      type: HoldReasonEnum,
-      nullable: true,
-      description:
-        'Why the comment waits or is to be reviewed. Null if a moderator has decided on it, or if only reports brought it here.',
-    }),
-  }),
-})
-
 const ModerationActionEnum = builder.enumType('ModerationAction', {
   description: 'An action on comments.',
   values: {
@@ -125,6 +75,7 @@ const ModerationActionEnum = builder.enumType('ModerationAction', {
     delete: { description: 'Deletes the comment. This is final.' },
     pin: { description: 'Pins the comment, so that it comes first.' },
     unpin: { description: 'Removes the pin.' },
+    review: { description: 'Marks an approved comment as reviewed.' },
   },
 })
 
@@ -180,22 +131,29 @@ discussionMutation(
   'Archives a discussion. Nothing in it can be changed afterwards. This is final.',
 )
 
+const revisionField = (
+  t: PothosSchemaTypes.InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObject'>,
+) => ({
+  revision: t.int({
+    description:
+      'The revision that was reviewed. If the comment was edited since, the request fails with invalid_transition.',
+  }),
+})
+
 const commentMutation = (
-  name: 'approveComment' | 'rejectComment' | 'pinComment' | 'unpinComment',
+  name: 'approveComment' | 'rejectComment' | 'pinComment' | 'unpinComment' | 'reviewComment',
   description: string,
 ): void =>
   void builder.relayMutationField(
     name,
     {
       ...(name === 'approveComment' && { extensions: shapedBy(comments.approveInput) }),
+      ...(name === 'reviewComment' && { extensions: shapedBy(comments.reviewInput) }),
+      ...(name === 'rejectComment' && { extensions: shapedBy(explanationSchema) }),
       inputFields: (t) => ({
         commentId: t.id({ required: true, description: 'The comment.' }),
-        ...(name === 'approveComment' && {
-          revision: t.int({
-            description:
-              'The revision that was reviewed. If the comment was edited since, the request fails with invalid_transition.',
-          }),
-        }),
+        ...((name === 'approveComment' || name === 'reviewComment') && revisionField(t)),
+        ...((name === 'approveComment' || name === 'rejectComment') && explanationFields(t)),
       }),
     },
     {
@@ -216,6 +174,10 @@ commentMutation('approveComment', 'Approves a pending or rejected comment, and a
 commentMutation('rejectComment', 'Rejects a comment. It is not public any more.')
 commentMutation('pinComment', 'Pins an approved comment: it comes before all others of its level.')
 commentMutation('unpinComment', 'Unpins a comment.')
+commentMutation(
+  'reviewComment',
+  'Marks an approved comment as reviewed: it leaves the queue `unreviewed`. A judgement marks a comment as well, and an edit takes the mark off.',
+)
 
 builder.relayMutationField(
   'moderateComments',
@@ -230,14 +192,15 @@ builder.relayMutationField(
       }),
       revisions: t.intList({
         description:
-          'With approve: the revisions that were reviewed, one for each id. A comment that was edited since is refused.',
+          'With approve and review: the revisions that were reviewed, one for each id. A comment that was edited since is refused.',
       }),
+      ...explanationFields(t),
     }),
   },
   {
     access: 'moderate_content',
     description:
-      'Approves, rejects, deletes, pins or unpins many comments. Each has its own outcome: a refusal of one does not affect the others.',
+      'Approves, rejects, deletes, pins, unpins or reviews many comments. Each has its own outcome: a refusal of one does not affect the others.',
     resolve: async (_root, { input }, ctx) => ({ outcomes: await moderateComments(ctx, input) }),
   },
   {
@@ -268,39 +231,4 @@ builder.relayMutationField(
     resolve: async (_root, { input }, ctx) => ({ report: await reportComment(ctx, input) }),
   },
   { outputFields: (t) => ({ report: t.expose('report', { type: ReportRef, description: 'The report.' }) }) },
-)
-
-builder.queryField('moderationQueue', (t) =>
-  t.connection({
-    type: QueueItemRef,
-    access: 'moderate_content',
-    description:
-      'Returns the comments of a moderation queue, longest waiting first. Rejected comments come newest first.',
-    args: {
-      status: t.arg({ type: QueueStatusEnum, defaultValue: 'pending', description: 'The queue.' }),
-      discussionId: t.arg.id({ description: 'Only comments of this discussion.' }),
-    },
-    resolve: (_root, args, ctx) => listModerationQueue(ctx, args),
-  }),
-)
-
-export const BOUNDED = `Counted up to ${COUNT_LIMIT.toLocaleString('en').replace(',', ' ')}: that number means that many or more.`
-
-const QueueCountsRef = builder.objectRef<QueueCounts>('ModerationQueueCounts').implement({
-  description: 'The number of comments in the moderation queues.',
-  fields: (t) => ({
-    pending: t.exposeInt('pending', { description: `Those in the queue \`pending\`. ${BOUNDED}` }),
-    reported: t.exposeInt('reported', { description: `Those in the queue \`reported\`. ${BOUNDED}` }),
-  }),
-})
-
-builder.subscriptionField('moderationQueueChanged', (t) =>
-  t.field({
-    type: QueueCountsRef,
-    access: 'moderate_content',
-    description:
-      'Subscribes to the sizes of the moderation queues. The first event comes at once, further ones when a comment in a queue is added, removed or changed, at most four times a second. Read the comments with moderationQueue.',
-    subscribe: (_root, _args, ctx) => followModerationQueue(ctx),
-    resolve: ({ counts }: QueueFrame) => counts,
-  }),
 )

@@ -1,10 +1,14 @@
 import { ServiceError } from '../../core/errors.ts'
 import type { EventActor } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, statement, type TxSql } from '../../core/sql.ts'
 import { audienceOf, type CommentChange, type ChangeEvent, setState } from '../comments/change.ts'
+import { decisionBy, type Explanation, givenIn, keptFor } from '../comments/decision.ts'
 import type { LockedComment } from '../comments/locked.ts'
 import type { HoldReason } from '../comments/rules.ts'
+import { mentionsIn } from '../comments/text/mentions.ts'
+import { notifyOfMentions } from '../notifications/mentions.ts'
+import { notifyOfDecision, notifyOfReply } from '../notifications/notify.ts'
 import { type CommentVerb, nextComment } from './transitions.ts'
 
 const EVENTS = {
@@ -19,6 +23,8 @@ interface Judge {
   verb: CommentVerb
   /** The judged revision, if the caller gives it. */
   judged?: number | null
+  /** What the author is told. */
+  explanation?: Explanation
   now: Date
   /**
    * A classifier's verdict is by the system: reports and flags of the comment stay for moderators
@@ -32,33 +38,56 @@ interface Judge {
  * `discussion_archived`, `invalid_transition`.
  */
 export async function applyVerb(
-  sql: Sql,
+  sql: TxSql,
   comment: LockedComment,
-  { tenantId, verb, judged = null, now, actor }: Judge,
+  { tenantId, verb, judged = null, explanation = {}, now, actor }: Judge,
 ): Promise<CommentChange | null> {
   const { status, pinnedAt, reportCount, reportsAnswered, flagged } = comment
   if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
   const isPinned = pinnedAt !== null
   const next = nextComment(verb, { status, isPinned, awaitsAnswer: reportCount > reportsAnswered || flagged })
   if (next === null) return null
-  if (judged !== null && judged !== comment.revision) {
-    throw new ServiceError('invalid_transition', {
-      detail: `The comment was edited: it has revision ${comment.revision}, not ${judged}.`,
-    })
-  }
+  requireRevision(comment, judged)
   const answersReports = next.answersReports && actor.kind === 'moderator'
+  const isAnswerAlone = next.status === status && next.isPinned === isPinned
+  // Its author must not learn of reports, unless the moderator has something to tell them.
+  const isTold = isDecision(verb) && (!isAnswerAlone || Object.keys(givenIn(explanation)).length > 0)
+  const decision = isTold ? keptFor(decisionBy(actor, verb, explanation, now), comment) : undefined
   const { after, tombstones } = await setState(sql, tenantId, comment, {
     status: next.status,
     pinnedAt: next.isPinned ? (pinnedAt ?? now) : null,
     holdReason: reasonAfter(comment, verb, answersReports),
     answersReports,
+    isReviewed: actor.kind === 'moderator',
+    decision,
     now,
   })
-  // Only moderators see that reports were answered, so there is no event.
-  if (after.status === status && after.pinnedAt === pinnedAt) return { comment: after, events: [] }
+  if (decision != null) {
+    await notifyOfDecision(sql, { tenantId, readerId: comment.authorId, commentId: comment.id, now })
+  }
   const event = { type: EVENTS[verb], audience: audienceOf(comment, after), actor }
-  return { comment: after, events: [event, ...(await replyEvents(sql, tenantId, after, actor))], tombstones }
+  if (isAnswerAlone) {
+    const isForAuthor = decision != null && comment.authorId !== null
+    const own = { ...event, audience: 'own', recipientId: comment.authorId } as const
+    return { comment: after, events: isForAuthor ? [own] : [] }
+  }
+  const replies = await replyEvents(sql, tenantId, after, actor, now)
+  if (after.status === 'approved' && status !== 'approved') {
+    const { id: commentId, authorId, bodyHtml } = after
+    await notifyOfMentions(sql, { tenantId, readerIds: mentionsIn(bodyHtml), commentId, authorId, now })
+  }
+  return { comment: after, events: [event, ...replies], tombstones }
 }
+
+/** Throws `invalid_transition` for a comment that its author has edited since it was read. */
+export function requireRevision({ revision }: LockedComment, read: number | null): void {
+  if (read === null || read === revision) return
+  throw new ServiceError('invalid_transition', {
+    detail: `The comment was edited: it has revision ${revision}, not ${read}.`,
+  })
+}
+
+export const isDecision = (verb: CommentVerb): verb is 'approve' | 'reject' => verb === 'approve' || verb === 'reject'
 
 function reasonAfter(comment: LockedComment, verb: CommentVerb, answersReports: boolean): HoldReason | null {
   if (answersReports) return null
@@ -71,15 +100,17 @@ function reasonAfter(comment: LockedComment, verb: CommentVerb, answersReports: 
  * posting. Not for replies to oneself, nor if the parent is deleted.
  */
 async function replyEvents(
-  sql: Sql,
+  sql: TxSql,
   tenantId: Id,
   reply: LockedComment,
   actor: EventActor,
+  now: Date,
 ): Promise<readonly ChangeEvent[]> {
   const { status, firstApprovedAt, parentId } = reply
   if (status !== 'approved' || firstApprovedAt !== null || parentId === null) return []
   const recipient = await findParentAuthor(sql, tenantId, parentId)
   if (recipient === undefined || recipient.readerId === reply.authorId) return []
+  await notifyOfReply(sql, { tenantId, readerId: recipient.readerId, commentId: reply.id, now }, reply.authorId)
   const data = { parentCommentId: parentId, recipient }
   const to = { audience: 'recipient', recipientId: recipient.readerId } as const
   return [{ type: 'notification_reply', ...to, actor, data }]

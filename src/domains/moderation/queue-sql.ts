@@ -1,8 +1,15 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
 import { anyId, COUNT_LIMIT, type Measured, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
+import type { HoldDetail } from '../comments/hold-details.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from '../comments/comment.ts'
 import { QUEUE_CONDITIONS, type QueueStatus } from '../comments/queues.ts'
+import { claimsMark } from './claims/claims-sql.ts'
+
+/** SQL: the columns of a `QueueRow`. */
+export const QUEUE_COLUMNS = `${COMMENT_COLUMNS}, c.report_count AS "reportCount",
+  c.reports_answered AS "reportsAnswered", c.hold_reason AS "holdReason", c.hold_details AS "holdDetails",
+  c.reviewed_at AS "reviewedAt"`
 
 // The order of its partial index.
 const ORDERS: Readonly<Record<QueueStatus, 'ASC' | 'DESC'>> = { pending: 'ASC', reported: 'ASC', rejected: 'DESC' }
@@ -13,8 +20,7 @@ const queue = (status: QueueStatus, name: Scope, scope: string, fixed: string[])
   statement(
     `queue_${status}${name}`,
     upToBytes(
-      `SELECT ${COMMENT_COLUMNS}, c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered",
-       c.hold_reason AS "holdReason"
+      `SELECT ${QUEUE_COLUMNS}
      FROM comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
      WHERE c.tenant_id = $1 ${scope} AND ${QUEUE_CONDITIONS[status]} AND c.id ${ORDERS[status] === 'ASC' ? '>' : '<'} $2
        AND ${anyId(...fixed)}
@@ -37,6 +43,8 @@ export interface QueueRow extends CommentRow, Measured {
   reportCount: number
   reportsAnswered: number
   holdReason: HoldReason | null
+  holdDetails: HoldDetail[] | null
+  reviewedAt: Date | null
 }
 
 interface QueuePlace {
@@ -78,7 +86,10 @@ export const countQueues = async (sql: Sql, tenantId: Id): Promise<QueueCounts> 
 /** The state of a tenant's queues. */
 export interface QueueState extends QueueCounts {
   tenantId: Id
-  /** Changes with anything that moderators see of the first COUNT_LIMIT comments of each queue. */
+  /**
+   * Changes with anything that moderators see of the first COUNT_LIMIT comments of each queue, and
+   * with claims.
+   */
   mark: string
 }
 
@@ -92,9 +103,10 @@ const state = (status: QueueStatus): string => `CROSS JOIN LATERAL (
 const READ_STATES = statement(
   'read_queue_states',
   `SELECT wanted.id AS "tenantId", pending.n AS pending, reported.n AS reported,
-     concat_ws(' ', pending.n, pending.mark, reported.n, reported.mark, rejected.n, rejected.mark) AS mark
+     concat_ws(' ', pending.n, pending.mark, reported.n, reported.mark, rejected.n, rejected.mark, claims.mark) AS mark
    FROM unnest($1::uuid[]) AS wanted(id)
-   ${state('pending')} ${state('reported')} ${state('rejected')}`,
+   ${state('pending')} ${state('reported')} ${state('rejected')}
+   CROSS JOIN LATERAL (${claimsMark('wanted.id', '$2')}) AS claims`,
 )
 
 /** The state of each tenant's queues. 0.1 ms for a short queue, 5 ms if all are full. */

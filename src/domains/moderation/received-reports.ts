@@ -12,7 +12,7 @@ import {
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { getComment } from '../comments/comments.ts'
-import type { Reader } from '../readers/readers.ts'
+import type { Reader } from '../readers/fields.ts'
 import { listReports } from './report-sql.ts'
 import type { ReportReason } from './reports.ts'
 
@@ -52,9 +52,7 @@ type ReportPage = Parameters<typeof listReports>[3]
 const loadReports = perRequest<Id, ReceivedReport[], [ReportPage]>(async (ctx, commentIds, at) => {
   const rows = await listReports(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(commentIds)], at)
   const byComment = new Map<Id, ReceivedReport[]>(commentIds.map((id) => [id, []]))
-  for (const { commentId, reason, note, counted, createdAt, readerId, ...profile } of rows) {
-    const { externalId, name, avatarUrl, profileUrl } = profile
-    const reader = { id: readerId, externalId, name, avatarUrl, profileUrl }
+  for (const { commentId, reason, note, counted, createdAt, ...reader } of rows) {
     // Only values of the enum were ever stored.
     const report = { reason: reason as ReportReason, note, reader, counted, createdAt: createdAt.toISOString() }
     byComment.get(commentId)?.push(report)

@@ -1,5 +1,6 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import { profileIn, type Reader } from '../readers/fields.ts'
 
 const REPORT = statement(
   'insert_report',
@@ -33,17 +34,12 @@ interface NewReport {
 export const insertReport = async (sql: Sql, r: NewReport): Promise<boolean> =>
   (await sql(REPORT, [r.tenantId, r.commentId, r.readerId, r.reason, r.note, r.now, r.counts])).length > 0
 
-export interface ReportRow {
+export interface ReportRow extends Reader {
   commentId: Id
   reason: string
   note: string | null
   counted: boolean
   createdAt: Date
-  readerId: Id
-  externalId: string
-  name: string | null
-  avatarUrl: string | null
-  profileUrl: string | null
 }
 
 // Limited before profiles are read: a comment may have thousands of reports.
@@ -51,15 +47,15 @@ const LIST = statement(
   'reports_of_comments',
   `SELECT l.* FROM unnest($2::uuid[]) WITH ORDINALITY AS p (id, n)
    CROSS JOIN LATERAL (
-     SELECT x.comment_id AS "commentId", x.reason, x.note, x.counted, x.created_at AS "createdAt", r.id AS "readerId",
-       r.external_id AS "externalId", r.name, r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl"
+     SELECT x.comment_id AS "commentId", x.reason, x.note, x.counted, x.created_at AS "createdAt",
+       ${profileIn('r')}
      FROM (
        SELECT * FROM reports
        WHERE tenant_id = $1 AND comment_id = p.id AND (created_at, reader_id) < ($3::timestamptz, $4::uuid)
        ORDER BY comment_id DESC, created_at DESC, reader_id DESC LIMIT $5
      ) x JOIN readers r ON r.tenant_id = x.tenant_id AND r.id = x.reader_id
    ) l
-   ORDER BY p.n, l."createdAt" DESC, l."readerId" DESC`,
+   ORDER BY p.n, l."createdAt" DESC, l.id DESC`,
 )
 
 /** The reports of each of several comments, `limit` of each, newest first. */

@@ -3,13 +3,12 @@ import { z } from 'zod'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
-import { type CommentChange, changeComment, setState } from '../comments/change.ts'
-import type { LockedComment } from '../comments/locked.ts'
+import { changeComment, withholdComment } from '../comments/change.ts'
 import { findBan } from '../readers/bans.ts'
-import { asReader, type Reader } from '../readers/readers.ts'
+import type { Reader } from '../readers/fields.ts'
+import { asReader } from '../readers/readers.ts'
 import { insertReport } from './report-sql.ts'
 
 export const REPORT_REASONS = ['spam', 'abuse', 'off_topic', 'other'] as const
@@ -66,17 +65,7 @@ async function reportAs(
     if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
     const after = { ...comment, reportCount: comment.reportCount + Number(counts) }
     const isTolerated = after.reportCount - after.reportsAnswered < tenant.settings.reportThreshold
-    return isTolerated ? { comment: after, events: [] } : withdraw(sql, tenant.id, after, now)
+    return isTolerated ? { comment: after, events: [] } : withholdComment(sql, tenant.id, after, 'reports', now)
   })
   return { commentId, reason, note, createdAt: createdAt.toISOString() }
-}
-
-async function withdraw(sql: Sql, tenantId: Id, comment: LockedComment, now: Date): Promise<CommentChange> {
-  const to = { status: 'pending', pinnedAt: null, holdReason: 'reports', answersReports: false, now } as const
-  const { after, tombstones } = await setState(sql, tenantId, comment, to)
-  return {
-    comment: after,
-    events: [{ type: 'comment_edited', audience: 'public', actor: { kind: 'system' } }],
-    tombstones,
-  }
 }

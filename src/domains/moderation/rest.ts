@@ -1,4 +1,4 @@
-import type { RouteDefinition } from '../../graphql/route.ts'
+import { listOf, type RelayConnection, type RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
   {
@@ -46,6 +46,13 @@ export const routes: readonly RouteDefinition[] = [
   },
   {
     method: 'POST',
+    path: '/comments/:commentId/review',
+    summary: 'Mark a comment as reviewed',
+    field: 'reviewComment',
+    status: 200,
+  },
+  {
+    method: 'POST',
     path: '/comments/bulk',
     summary: 'Moderate several comments',
     field: 'moderateComments',
@@ -69,7 +76,21 @@ export const routes: readonly RouteDefinition[] = [
     method: 'GET',
     path: '/moderation/queue',
     summary: 'List comments to moderate',
-    field: 'moderationQueue',
+    operation: `query ModerationQueue(
+      $status: ModerationQueueStatus, $discussionId: ID, $authorId: ID, $reason: HoldReason, $sort: ModerationQueueSort,
+      $first: Int, $after: String
+    ) {
+      moderationQueue(
+        status: $status, discussionId: $discussionId, authorId: $authorId, reason: $reason, sort: $sort,
+        first: $first, after: $after
+      ) {
+        partial ...ModerationQueueItemConnectionFields
+      }
+    }`,
     status: 200,
+    answer: ({ moderationQueue }: { moderationQueue: RelayConnection & { partial: boolean } }) => ({
+      ...listOf(moderationQueue),
+      partial: moderationQueue.partial,
+    }),
   },
 ]

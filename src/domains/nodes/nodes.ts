@@ -9,10 +9,13 @@ import { isSeenByClient } from '../client-tokens/scope.ts'
 import { findComment } from '../comments/comments.ts'
 import { findDiscussion } from '../discussions/discussions.ts'
 import { findExport } from '../exports/exports.ts'
+import { findImportUpload } from '../import-uploads/uploads.ts'
 import { findApiKey } from '../api-keys/keys.ts'
 import { findReaderInView } from '../readers/in-view.ts'
-import { findMe } from '../tenants/admins.ts'
+import { findMemberInView } from '../staff/members.ts'
 import { findImport } from '../imports/imports.ts'
+import { findNote } from '../notes/notes.ts'
+import { findNotification } from '../notifications/notifications.ts'
 import { findDelivery } from '../webhooks/deliveries.ts'
 import { findWebhookEndpoint } from '../webhooks/webhooks.ts'
 import { findNodeTypes, type StoredType } from './sql.ts'
@@ -45,14 +48,18 @@ const KINDS: Readonly<Record<StoredType, Kind>> = {
   Reader: { access: 'key', find: findReaderInView },
   Delivery: { access: 'manage_webhooks', find: findDelivery },
   AuditEntry: { access: 'manage_settings', find: findAuditEntry },
+  Note: { access: 'moderate_content', find: findNote },
+  Notification: { access: 'reader', find: findNotification },
   ApiKey: { access: 'manage_api_keys', find: findApiKey },
   WebhookEndpoint: { access: 'manage_webhooks', find: findWebhookEndpoint },
   Import: { access: 'admin', find: findImport },
+  ImportUpload: { access: 'admin', find: findImportUpload },
   TenantExport: { access: 'admin', find: findExport },
+  Member: { access: 'member', find: findMemberInView },
 }
 
-/** The signed-in admin and their tenant need no look-up. */
-const OWN = ['Admin', 'Tenant'] as const
+/** The tenant of a signed-in member needs no look-up. */
+const OWN = ['Tenant'] as const
 
 export const NODE_TYPES = [...(Object.keys(KINDS) as StoredType[]), ...OWN]
 
@@ -89,10 +96,9 @@ export async function findOfType(ctx: Ctx, type: StoredType, id: string): Promis
 }
 
 function findOwn(ctx: Ctx, id: Id): FoundNode | null {
-  if (!isAllowed(ctx, 'admin')) return null
-  const me = findMe(ctx)
-  if (me.id === id) return { type: 'Admin', node: me }
-  return me.tenant.id === id ? { type: 'Tenant', node: me.tenant } : null
+  if (!isAllowed(ctx, 'member')) return null
+  const { tenant } = requireCaller(ctx)
+  return tenant.id === id ? { type: 'Tenant', node: { id, slug: tenant.slug } } : null
 }
 
 const loadType = perRequest<Id, StoredType | null>(async (ctx, ids) => {

@@ -8,10 +8,14 @@ const TABLES = {
   Reader: 'readers',
   Delivery: 'deliveries',
   AuditEntry: 'audit_log',
+  Note: 'notes',
+  Notification: 'notifications',
   ApiKey: 'api_keys',
   WebhookEndpoint: 'webhook_endpoints',
   Import: 'imports',
+  ImportUpload: 'import_uploads',
   TenantExport: 'tenant_exports',
+  Member: 'members',
 } as const
 
 export type StoredType = keyof typeof TABLES

@@ -1,5 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
-import { BOUNDED } from '../moderation/graphql.ts'
+import { BOUNDED } from '../moderation/graphql-queue.ts'
 import { getOverview, type Overview } from './overview.ts'
 
 const FOR_MODERATORS = 'Null without moderate_content.'

@@ -20,7 +20,8 @@ import { validate } from '../../core/input/validate.ts'
 import type { Comment } from '../comments/comment.ts'
 import { inView } from '../comments/comment.ts'
 import { shadowIn } from '../comments/shadow.ts'
-import { type Reader, requireReader, viewerInShadow } from '../readers/readers.ts'
+import { profileIn, type Reader } from '../readers/fields.ts'
+import { requireReader, viewerInShadow } from '../readers/readers.ts'
 
 /** One reader's reaction on a comment. */
 export interface HeldReaction {
@@ -89,8 +90,7 @@ type HeldPage = Parameters<typeof listHeld>[3]
 const loadHeld = perRequest<Id, HeldReaction[], [HeldPage]>(async (ctx, commentIds, at) => {
   const rows = await listHeld(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(commentIds)], at)
   const byComment = new Map<Id, HeldReaction[]>(commentIds.map((id) => [id, []]))
-  for (const { commentId, type, readerId, externalId, name, avatarUrl, profileUrl, createdAt } of rows) {
-    const reader = { id: readerId, externalId, name, avatarUrl, profileUrl }
+  for (const { commentId, type, createdAt, ...reader } of rows) {
     byComment.get(commentId)?.push({ type, reader, createdAt: createdAt.toISOString() })
   }
   return commentIds.map((id) => byComment.get(id) ?? [])
@@ -129,14 +129,9 @@ function selectViewerReactions(
   return sql<ViewerRow>(VIEWER, [tenantId, ...columns])
 }
 
-export interface HeldRow {
+export interface HeldRow extends Reader {
   commentId: Id
   type: string
-  readerId: Id
-  externalId: string
-  name: string | null
-  avatarUrl: string | null
-  profileUrl: string | null
   createdAt: Date
 }
 
@@ -162,8 +157,7 @@ const heldReactions = <Name extends string>(name: Name, withoutPublic: string, w
    JOIN comments c ON c.tenant_id = $1 AND c.id = a.id
      AND ($7 OR ${inView('c')})
    CROSS JOIN LATERAL (
-     SELECT x.comment_id AS "commentId", x.type, x.reader_id AS "readerId", r.external_id AS "externalId", r.name,
-       r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl", x.updated_at AS "createdAt"
+     SELECT x.comment_id AS "commentId", x.type, x.updated_at AS "createdAt", ${profileIn('r')}
      FROM (
        SELECT each_type.* FROM jsonb_object_keys(c.reaction_counts) AS t (type)
        CROSS JOIN LATERAL (
@@ -176,10 +170,10 @@ const heldReactions = <Name extends string>(name: Name, withoutPublic: string, w
        ORDER BY updated_at DESC, reader_id DESC LIMIT $6
      ) x
      CROSS JOIN LATERAL (
-       SELECT external_id, name, avatar_url, profile_url FROM readers WHERE tenant_id = $1 AND id = x.reader_id LIMIT 1
+       SELECT * FROM readers WHERE tenant_id = $1 AND id = x.reader_id LIMIT 1
      ) r
    ) h
-   ORDER BY a.n, h."createdAt" DESC, h."readerId" DESC`,
+   ORDER BY a.n, h."createdAt" DESC, h.id DESC`,
   )
 
 const HELD = heldReactions('held_reactions', '', '')

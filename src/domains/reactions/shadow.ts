@@ -4,7 +4,7 @@ import { statement } from '../../core/sql.ts'
 import { countsInShadow } from '../comments/shadow.ts'
 import { announce, appendEvent } from '../discussions/append-events.ts'
 import { lockDiscussionRow } from '../discussions/locks.ts'
-import type { Reader } from '../readers/readers.ts'
+import type { Reader } from '../readers/fields.ts'
 import type { Reaction } from './reaction.ts'
 import type { ReactionMode } from './sql.ts'
 

@@ -4,6 +4,8 @@ import type { Identity, Tenant } from '../../core/context.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { hasAtMost, shownOrNull } from '../../core/input/texts.ts'
+import { knownBadges } from './badges/known.ts'
+import { claimedAs, MAX_NAME_LENGTH } from './fields.ts'
 
 const MAX_LIFETIME_SECONDS = 3600
 const CLOCK_SKEW_SECONDS = 60
@@ -37,10 +39,14 @@ export function readClaims(payload: Uint8Array, tenant: Tenant, issuer: string |
   const identity = {
     externalId: text(claims.sub, 'sub', 255),
     issuedAt: new Date(issuedAt * 1000),
-    // A name of invisible characters would be a comment by nobody.
-    name: shownOrNull(optional(claims.name, (value) => text(value, 'name', 80))),
-    avatarUrl: optional(claims.avatarUrl, (value) => httpsUrl(value, 'avatarUrl')),
-    profileUrl: optional(claims.profileUrl, (value) => httpsUrl(value, 'profileUrl')),
+    ...claimedAs(({ name, claim }) => {
+      const value = claims[name]
+      // A name of invisible characters would be a comment by nobody.
+      return claim === 'name'
+        ? shownOrNull(optional(value, (given) => text(given, name, MAX_NAME_LENGTH)))
+        : optional(value, (given) => httpsUrl(given, name))
+    }),
+    badges: optional(claims.badges, (given) => knownBadges(tenant.settings.badges, texts(given, 'badges'))),
   }
   const bodySha256 = optional(claims.bodySha256, digest)
   checkExpiry(expiresAt, now)
@@ -98,6 +104,11 @@ const UNSTORABLE = /\0|\p{Surrogate}/u
 function text(value: unknown, claim: string, max: number): string {
   if (typeof value === 'string' && value !== '' && hasAtMost(value, max) && !UNSTORABLE.test(value)) return value
   throw invalidIdentity(`The claim ${claim} must be a text of 1 to ${max} characters.`)
+}
+
+function texts(value: unknown, claim: string): string[] {
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value
+  throw invalidIdentity(`The claim ${claim} must be a list of texts.`)
 }
 
 function httpsUrl(value: unknown, claim: string): string {

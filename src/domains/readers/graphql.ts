@@ -6,24 +6,58 @@ import { secretType } from '../../graphql/secret-type.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { shownWith } from '../../graphql/shown-with.ts'
+import { storedFields, typeOf } from '../../graphql/stored-fields.ts'
 import { listSecrets } from '../tenants/secrets.ts'
+import type { BanSweep as Sweep } from '../../generated/prisma/client.ts'
+import { findSweep, type OfBanned } from './ban-sweeps.ts'
 import { createIdentitySecret, revokeIdentitySecret } from './identity-secrets.ts'
+import { FIELDS, OF_RECORD, PROFILE, type Reader } from './fields.ts'
 import { getKeySet, KEY_SET_STATES, type KeySet } from './key-set.ts'
-import type { Reader } from './readers.ts'
 import {
-  type Ban,
   banFor,
   banReader,
   banSchema,
-  createdAtFor,
+  fieldOfRecord,
   getReader,
   getViewer,
   listReaders,
   RECORD_CAPABILITIES,
+  type ShownBan,
   unbanReader,
 } from './records.ts'
 
-const BanRef = builder.objectRef<Ban>('Ban').implement({
+const BanCommentsEnum = builder.enumType('BanComments', {
+  description: 'What becomes of the comments that a banned reader has written.',
+  values: {
+    keep: { description: 'They stay.' },
+    withhold: { description: 'Approved ones leave the view, and wait for a moderator.' },
+    reject: { description: 'Approved and pending ones are rejected.' },
+  } satisfies Record<OfBanned, object>,
+})
+
+const SweepRef = builder.objectRef<Sweep>('BanSweep').implement({
+  description: 'What a ban does to the comments that the reader has written, and how far that is.',
+  fields: (t) => ({
+    action: t.field({
+      type: BanCommentsEnum,
+      description: 'What happens to each comment: it is withheld until a moderator approves it, or rejected.',
+      resolve: ({ action }) => action as OfBanned,
+    }),
+    total: t.exposeInt('total', {
+      nullable: true,
+      description: 'How many comments there were to change. Null until the work has begun.',
+    }),
+    done: t.exposeInt('done', { description: 'How many of them have been changed.' }),
+    completedAt: t.expose('completedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'When the work ended: some seconds after the last one, so that no comment on its way is missed. Null before.',
+    }),
+  }),
+})
+
+const BanRef = builder.objectRef<ShownBan>('Ban').implement({
   description: 'A ban in force. The reader cannot write or, with a shadow ban, is not seen by others.',
   fields: (t) => ({
     bannedAt: t.expose('bannedAt', { type: 'DateTime', description: 'When it was created.' }),
@@ -36,20 +70,22 @@ const BanRef = builder.objectRef<Ban>('Ban').implement({
     shadow: t.exposeBoolean('shadow', {
       description: 'Whether this is a shadow ban: the reader can write, but each comment waits for a moderator.',
     }),
+    comments: t.field({
+      type: SweepRef,
+      nullable: true,
+      description: 'What becomes of the comments that the reader has written. Null if they stay, and to the reader.',
+      resolve: ({ readerId }, _args, ctx) => (readerId === null ? null : findSweep(ctx, readerId)),
+    }),
   }),
 })
+
+const storedField = storedFields(FIELDS)
 
 export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
   description: "A reader of the tenant's site, as its backend asserts them.",
   interfaces: [NodeRef],
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the reader in this service.' }),
-    externalId: t.exposeString('externalId', {
-      description: "The reader's id at the tenant (`sub` of the assertion).",
-    }),
-    name: t.exposeString('name', { nullable: true, description: 'The name to show, if the tenant gave one.' }),
-    avatarUrl: t.exposeString('avatarUrl', { nullable: true, description: 'An https picture of the reader.' }),
-    profileUrl: t.exposeString('profileUrl', { nullable: true, description: 'An https page about the reader.' }),
+    ...Object.fromEntries(PROFILE.map((name) => [name, storedField(t, name)])),
     ban: t.field({
       type: BanRef,
       ...shownWith('The ban in force. Null while the reader is not banned.', RECORD_CAPABILITIES, {
@@ -58,11 +94,16 @@ export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
       }),
       resolve: (reader, _args, ctx) => banFor(ctx, reader),
     }),
-    createdAt: t.field({
-      type: 'DateTime',
-      ...shownWith('When an identity assertion first named them.', RECORD_CAPABILITIES),
-      resolve: (reader, _args, ctx) => createdAtFor(ctx, reader),
-    }),
+    ...Object.fromEntries(
+      OF_RECORD.map((name) => [
+        name,
+        t.field({
+          type: typeOf(FIELDS[name]),
+          ...shownWith(FIELDS[name].help, RECORD_CAPABILITIES, { isNullable: 'isNullable' in FIELDS[name] }),
+          resolve: async (reader, _args, ctx) => (await fieldOfRecord(ctx, reader, name)) as never,
+        }),
+      ]),
+    ),
   }),
 })
 
@@ -213,6 +254,12 @@ builder.relayMutationField(
       reason: t.string({ description: 'The reason, for other moderators. 1 to 500 characters.' }),
       shadow: t.boolean({
         description: 'Makes a shadow ban: the reader does not notice it, and each comment waits for a moderator.',
+      }),
+      comments: t.field({
+        type: BanCommentsEnum,
+        description:
+          'What becomes of the comments that the reader has written; workers do it after the answer. ' +
+          'Default: keep. The only one with a shadow ban. Comments in archived discussions stay.',
       }),
     }),
   },

@@ -3,7 +3,8 @@ import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { anyId, type Sql, statement } from '../../core/sql.ts'
 import { namedIds } from '../client-tokens/scope.ts'
-import { type Reader, requireReader } from './readers.ts'
+import type { Reader } from './fields.ts'
+import { requireReader } from './readers.ts'
 import { findReader } from './records.ts'
 
 /**
@@ -21,15 +22,21 @@ export async function findReaderInView(ctx: Ctx, id: Id): Promise<Reader | null>
 }
 
 const loadInView = perRequest<Id, boolean>(async (ctx, ids) => {
-  const found = await selectReadersInView(
-    ctx.app.db.query,
-    requireCaller(ctx).tenant.id,
-    [...new Set(ids)],
-    await namedIds(ctx),
-  )
+  const found = await selectReadersInView(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(ids)], {
+    discussionIds: await namedIds(ctx),
+    byReactions: true,
+  })
   const inView = new Set(found.map(({ id }) => id))
   return ids.map((id) => inView.has(id))
 })
+
+/** Those of the readers who have written in a discussion: who have an approved comment there. */
+export async function authorsAmong(ctx: Ctx, ids: readonly Id[], discussionId: Id): Promise<ReadonlySet<Id>> {
+  const { query } = ctx.app.db
+  const there = { discussionIds: [discussionId], byReactions: false }
+  const found = await selectReadersInView(query, requireCaller(ctx).tenant.id, ids, there)
+  return new Set(found.map(({ id }) => id))
+}
 
 // Of their newest comments and reactions: a reader may have written for years.
 const IN_VIEW = statement(
@@ -40,7 +47,7 @@ const IN_VIEW = statement(
        SELECT status, discussion_id FROM comments
        WHERE tenant_id = $1 AND author_id = a.id AND ${anyId('author_id')} ORDER BY id DESC LIMIT 1000
      ) c WHERE c.status = 'approved' AND ($3::uuid[] IS NULL OR c.discussion_id = ANY($3))
-   ) OR EXISTS (
+   ) OR ($4::bool AND EXISTS (
      SELECT FROM (
        SELECT comment_id FROM reactions
        WHERE tenant_id = $1 AND reader_id = a.id AND type IS NOT NULL AND ${anyId('reader_id')}
@@ -50,13 +57,20 @@ const IN_VIEW = statement(
        SELECT status, reply_count, discussion_id FROM comments WHERE tenant_id = $1 AND id = r.comment_id LIMIT 1
      ) c
      WHERE (c.status = 'approved' OR c.reply_count > 0) AND ($3::uuid[] IS NULL OR c.discussion_id = ANY($3))
-   )`,
+   ))`,
 )
 
-/** Those of the readers who are in view; in these discussions alone, unless it is null. */
+interface Where {
+  /** These alone, unless it is null. */
+  discussionIds: readonly Id[] | null
+  /** Whether a reaction is enough, without a comment. */
+  byReactions: boolean
+}
+
+/** Those of the readers who are in view. */
 const selectReadersInView = (
   sql: Sql,
   tenantId: Id,
   ids: readonly Id[],
-  discussionIds: readonly Id[] | null,
-): Promise<{ id: Id }[]> => sql(IN_VIEW, [tenantId, ids, discussionIds])
+  { discussionIds, byReactions }: Where,
+): Promise<{ id: Id }[]> => sql(IN_VIEW, [tenantId, ids, discussionIds, byReactions])

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+
 import { LRUCache } from 'lru-cache'
 
 import {
@@ -13,20 +15,13 @@ import { ServiceError } from '../../core/errors.ts'
 import { growing } from '../../core/process/growing.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { announceChange, followCacheNews } from '../../core/read-cache.ts'
+import { CLAIMED, type Reader } from './fields.ts'
 import { isReaderGone, ReaderGone } from './gone.ts'
 import { type ReaderRow, selectBoundReader, upsertReader } from './sql.ts'
 
-/** A reader's profile in answers. */
-export interface Reader {
-  id: Id
-  externalId: string
-  name: string | null
-  avatarUrl: string | null
-  profileUrl: string | null
-}
-
 interface Known {
   reader: Reader
+  claimedBadges: readonly string[]
   /**
    * The time of the newest assertion with this profile that this process has seen: older ones
    * change nothing.
@@ -127,7 +122,7 @@ async function ensureKnown(app: App, tenant: Tenant, identity: Identity): Promis
     return entry?.reader.id === identity.readerId ? entry : boundReader(app, tenant, identity.readerId)
   }
   const issuedAt = identity.issuedAt.getTime()
-  if (entry !== undefined && (issuedAt <= entry.issuedAt || !changes(entry.reader, identity))) {
+  if (entry !== undefined && (issuedAt <= entry.issuedAt || !changes(entry, identity))) {
     if (carriesProfile(identity)) entry.issuedAt = Math.max(entry.issuedAt, issuedAt)
     return entry
   }
@@ -169,8 +164,9 @@ async function boundReader(app: App, tenant: Tenant, readerId: Id): Promise<Know
   return found
 }
 
-const knownOf = ({ profileIssuedAt, shadowBanned, ...reader }: ReaderRow): Known => ({
+const knownOf = ({ profileIssuedAt, shadowBanned, claimedBadges, ...reader }: ReaderRow): Known => ({
   reader,
+  claimedBadges,
   issuedAt: profileIssuedAt.getTime(),
   inShadow: shadowBanned,
 })
@@ -191,11 +187,9 @@ async function upsertUntilSeen(app: App, tenantId: Id, identity: Identity): Prom
   throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
 }
 
-const carriesProfile = ({ name, avatarUrl, profileUrl }: Identity): boolean =>
-  name !== null || avatarUrl !== null || profileUrl !== null
+const carriesProfile = (identity: Identity): boolean =>
+  identity.badges !== null || CLAIMED.some((name) => identity[name] !== null)
 
-const changes = (reader: Reader, identity: Identity): boolean =>
+const changes = ({ reader, claimedBadges }: Known, identity: Identity): boolean =>
   carriesProfile(identity) &&
-  (reader.name !== identity.name ||
-    reader.avatarUrl !== identity.avatarUrl ||
-    reader.profileUrl !== identity.profileUrl)
+  (CLAIMED.some((name) => reader[name] !== identity[name]) || !isDeepStrictEqual(claimedBadges, identity.badges ?? []))

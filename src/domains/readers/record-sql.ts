@@ -2,21 +2,24 @@ import type { Id } from '../../core/ids.ts'
 import { findFirst, searched, searchedNear } from '../../core/input/search.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
+import { READER_COLUMNS } from './fields.ts'
 
-const LOCK = statement('lock_reader', 'SELECT 1 FROM readers WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE')
+const LOCK = statement(
+  'lock_reader',
+  'SELECT erasing_at IS NULL AS "isHere" FROM readers WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE',
+)
 
-/** Locks a reader of the tenant, if there is one, until the transaction ends. */
-export const lockReader = (sql: Sql, tenantId: Id, id: Id): Promise<unknown> => sql(LOCK, [tenantId, id])
-
-const COLUMNS = `tenant_id AS "tenantId", id, external_id AS "externalId", name, avatar_url AS "avatarUrl",
-  profile_url AS "profileUrl", profile_issued_at AS "profileIssuedAt", banned_at AS "bannedAt",
-  banned_until AS "bannedUntil", ban_reason AS "banReason", shadow_banned AS "shadowBanned",
-  erasing_at AS "erasingAt", created_at AS "createdAt"`
+/**
+ * Locks a reader of the tenant, if there is one, until the transaction ends. False without one, and
+ * if an erasure or a merge of them has begun.
+ */
+export const lockReader = async (sql: Sql, tenantId: Id, id: Id): Promise<boolean> =>
+  (await sql<{ isHere: boolean }>(LOCK, [tenantId, id]))[0]?.isHere ?? false
 
 // A hidden row keeps the external id of a merged reader.
 const CALLED = statement(
   'find_reader_called',
-  `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND erasing_at IS NULL AND id = (
+  `SELECT ${READER_COLUMNS} FROM readers WHERE tenant_id = $1 AND erasing_at IS NULL AND id = (
      SELECT coalesce(m.into_id, r.id) FROM readers r
      LEFT JOIN reader_merges m ON m.tenant_id = r.tenant_id AND m.alias_id = r.id
      WHERE r.tenant_id = $1 AND r.external_id = $2)`,
@@ -50,7 +53,7 @@ const OF_SEARCH = [
 ] as const
 
 const searchIn = <Name extends string>(name: Name, from: string) =>
-  statement(name, `SELECT ${COLUMNS} FROM ${from} WHERE id < $2 ORDER BY id DESC LIMIT $5`)
+  statement(name, `SELECT ${READER_COLUMNS} FROM ${from} WHERE id < $2 ORDER BY id DESC LIMIT $5`)
 
 const SEARCH = {
   near: searchIn('search_readers_near', searchedNear(...OF_SEARCH, { before: 'id < $2', order: 'id DESC' })),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { recordAudit } from '../../core/audit.ts'
 import { type Capability, type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/input/cursor.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
 import { FIRST_ID, type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
 import { announceChange } from '../../core/read-cache.ts'
@@ -13,8 +13,10 @@ import { atMost, noNul, readerIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
 import { announceEnd, endTokensOfReader } from '../client-tokens/ended.ts'
+import { beginSweep, COMMENTS_OF_BANNED, type OfBanned } from './ban-sweeps.ts'
 import { isBanned } from './bans.ts'
-import { type Reader, requireReader } from './readers.ts'
+import { NO_BAN, type OF_RECORD, type Reader, type StoredBan } from './fields.ts'
+import { requireReader } from './readers.ts'
 import { findReaderCalled, lockReader, searchReaders, selectReaderIds } from './record-sql.ts'
 
 /** Keeps a reader from writing; in shadow, from being seen. */
@@ -118,6 +120,8 @@ export async function lockReaderIn(sql: TxSql, ctx: Ctx, id: Id): Promise<Reader
 export const deleteReader = async ({ prisma }: TxSql, tenantId: Id, id: Id): Promise<void> =>
   void (await prisma.reader.deleteMany({ where: { tenantId, id } }))
 
+export { lockReader }
+
 /** A reader's ban in force; null without one. */
 export const banOf = (row: ReaderRecord): Ban | null =>
   row.bannedAt !== null && isBanned(row, new Date())
@@ -150,23 +154,34 @@ export async function sightOf(ctx: Ctx, reader: Reader): Promise<'all' | 'own' |
   return (await requireReader(ctx)).id === reader.id ? 'own' : 'none'
 }
 
-/** When a reader was first asserted. Null for callers who do not see readers' records. */
-export const createdAtFor = async (ctx: Ctx, reader: Reader): Promise<Date | null> =>
-  seesRecords(ctx) ? ((await recordOf(ctx, reader))?.createdAt ?? null) : null
+/** A field of a reader's record. Null for callers who do not see these. */
+export const fieldOfRecord = async <Name extends (typeof OF_RECORD)[number]>(
+  ctx: Ctx,
+  reader: Reader,
+  name: Name,
+): Promise<ReaderRecord[Name] | null> => (seesRecords(ctx) ? ((await recordOf(ctx, reader))?.[name] ?? null) : null)
+
+/** A ban in an answer. */
+export interface ShownBan extends Ban {
+  /** Null where the caller does not see what becomes of the comments. */
+  readerId: Id | null
+}
 
 /**
  * A reader's ban as the caller may see it: the reader learns no reason, and must not notice a ban
  * in shadow.
  */
-export async function banFor(ctx: Ctx, reader: Reader): Promise<Ban | null> {
+export async function banFor(ctx: Ctx, reader: Reader): Promise<ShownBan | null> {
   const sight = await sightOf(ctx, reader)
   const record = sight === 'none' ? null : await recordOf(ctx, reader)
   const ban = record === null ? null : banOf(record)
-  if (ban === null || sight === 'all') return ban
-  return ban.shadow ? null : { ...ban, reason: null }
+  if (ban === null) return null
+  if (sight === 'all') return { ...ban, readerId: reader.id }
+  return ban.shadow ? null : { ...ban, reason: null, readerId: null }
 }
 
-const recordOf = async (ctx: Ctx, reader: Reader): Promise<ReaderRecord | null> =>
+/** All that is stored of a reader; null for one who is gone. */
+export const recordOf = async (ctx: Ctx, reader: Reader): Promise<ReaderRecord | null> =>
   isRecord(reader) ? reader : findReader(ctx, reader.id)
 
 /** An author or a reporter has only the profile. */
@@ -181,6 +196,7 @@ export const banSchema = z.object({
     })
     .nullish(),
   reason: noNul(atMost(500, z.string().trim().min(1))).nullish(),
+  comments: z.enum(COMMENTS_OF_BANNED).nullish(),
 })
 
 interface BanReader {
@@ -188,32 +204,38 @@ interface BanReader {
   until?: Date | null | undefined
   reason?: string | null | undefined
   shadow?: boolean | null | undefined
+  comments?: OfBanned | null | undefined
 }
+
+const IN_SHADOW = 'must be keep with a ban in shadow: the reader would notice the change'
 
 /**
  * Bans a reader until a time, or for good. From then on their writes are `reader_banned`; with a
- * shadow ban they wait for a moderator. An earlier ban is replaced. Throws `not_found`,
+ * shadow ban they wait for a moderator. Workers do to the reader's comments what `comments` says:
+ * keep them, withhold those in view, or reject these and the pending ones. An earlier ban is
+ * replaced, and what its work has not done yet stays as it is. Throws `not_found`,
  * `validation_failed`.
  */
 export async function banReader(ctx: Ctx, { readerId, shadow, ...input }: BanReader): Promise<ReaderRecord> {
-  const { until, reason } = validate(banSchema, input)
-  return changeBan(ctx, readerId, {
+  const { until, reason, comments } = validate(banSchema, input)
+  if (shadow === true && (comments ?? 'keep') !== 'keep') throw invalid('/comments', 'not_allowed', IN_SHADOW)
+  const ban = {
     bannedAt: new Date(),
     bannedUntil: until ?? null,
     banReason: reason ?? null,
     shadowBanned: shadow ?? false,
-  })
+  }
+  return changeBan(ctx, readerId, ban, comments ?? 'keep')
 }
 
-/** Ends a reader's ban, if there is one. Throws `not_found`. */
+/**
+ * Ends a reader's ban, if there is one. Comments that it has withheld or rejected stay so. Throws
+ * `not_found`.
+ */
 export const unbanReader = (ctx: Ctx, { readerId }: { readerId: Id }): Promise<ReaderRecord> =>
   changeBan(ctx, readerId, NO_BAN)
 
-type StoredBan = Pick<ReaderRecord, 'bannedAt' | 'bannedUntil' | 'banReason' | 'shadowBanned'>
-
-const NO_BAN: StoredBan = { bannedAt: null, bannedUntil: null, banReason: null, shadowBanned: false }
-
-async function changeBan(ctx: Ctx, id: Id, ban: StoredBan): Promise<ReaderRecord> {
+async function changeBan(ctx: Ctx, id: Id, ban: StoredBan, comments: OfBanned = 'keep'): Promise<ReaderRecord> {
   const { tenant } = requireCaller(ctx)
   const { changed, ended } = await ctx.app.db.transaction(async (sql) => {
     const before = await lockReaderIn(sql, ctx, id)
@@ -221,12 +243,13 @@ async function changeBan(ctx: Ctx, id: Id, ban: StoredBan): Promise<ReaderRecord
     // A reader must not notice a ban in shadow.
     const ends = ban.bannedAt !== null && !ban.shadowBanned
     const after = await sql.prisma.reader.update({ where: { tenantId_id: { tenantId: tenant.id, id } }, data: ban })
+    await beginSweep(sql, ctx, id, comments)
     await recordAudit(sql, ctx, {
       action: ban.bannedAt === null ? 'reader.unban' : 'reader.ban',
       targetType: 'reader',
       targetId: id,
       before: { ban: banOf(before) },
-      after: { ban: banOf(after) },
+      after: { ban: banOf(after), ...(comments !== 'keep' && { comments }) },
     })
     return { changed: after, ended: ends ? await endTokensOfReader(sql, tenant.id, id) : [] }
   })

@@ -2,7 +2,7 @@ import type { RouteDefinition } from '../../graphql/route.ts'
 
 /** What more moderators see of a reader, and what more readers see of themselves. */
 export const fragments = [
-  'fragment ReaderRecordFields on Reader { ...ReaderFields ban { ...BanFields } createdAt }',
+  'fragment ReaderRecordFields on Reader { ...ReaderFields ban { ...BanFields } assignedBadges claimedBadges trust createdAt }',
   'fragment ViewerFields on Reader { ...ReaderFields ban { ...ViewerBanFields } }',
   'fragment ViewerBanFields on Ban { until }',
 ]

@@ -1,37 +1,39 @@
+import { columnsOf } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { MAX_BADGES } from '../../core/settings/tenant.ts'
+import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import type { IdentitySecret } from '../../generated/prisma/client.ts'
+import { CLAIMED, FIELDS, PROFILE, type Reader, type Stored } from './fields.ts'
 
-export interface ReaderRow {
-  id: Id
-  externalId: string
-  name: string | null
-  avatarUrl: string | null
-  profileUrl: string | null
-  profileIssuedAt: Date
-  /** Whether there is, or was, a ban in shadow that nobody has lifted. */
-  shadowBanned: boolean
-}
+/** A profile, and what else a process keeps of a reader. */
+export type ReaderRow = Reader & Pick<Stored, (typeof KEPT)[number]>
 
-const READER = (table: string) =>
-  `${table}.id, ${table}.external_id AS "externalId", ${table}.name, ${table}.avatar_url AS "avatarUrl",
-   ${table}.profile_url AS "profileUrl", ${table}.profile_issued_at AS "profileIssuedAt",
-   ${table}.shadow_banned AS "shadowBanned"`
+const KEPT = ['claimedBadges', 'profileIssuedAt', 'shadowBanned'] as const
 
-// $8: whether the assertion has a profile at all. The last part answers if nothing had to be
+const READER = (table: string): string => columnsOf(FIELDS, [...PROFILE, ...KEPT], table)
+
+/** SQL: the claimed columns of this table. */
+const claimed = (table: string): string =>
+  [...CLAIMED, 'claimedBadges'].map((name) => `${table}${toSnakeCase(name)}`).join(', ')
+
+const BADGES = `$${CLAIMED.length + 6}::text[]`
+
+// $5: whether the assertion has a profile at all. The last part answers if nothing had to be
 // written; the external id of a merged reader finds the target, whose profile stays. A replaced
 // profile increments the tenant's profile version, by which cached pages notice that authors may
 // look different.
 const UPSERT_READER = statement(
   'upsert_reader',
   `WITH written AS (
-     INSERT INTO readers AS r (tenant_id, id, external_id, name, avatar_url, profile_url, profile_issued_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7)
+     INSERT INTO readers AS r (tenant_id, id, external_id, profile_issued_at, ${claimed('')}, badges)
+     VALUES ($1, $2, $3, $4, ${CLAIMED.map((_name, index) => `$${index + 6}`).join(', ')}, ${BADGES}, ${BADGES})
      ON CONFLICT (tenant_id, external_id) DO UPDATE
-       SET name = excluded.name, avatar_url = excluded.avatar_url, profile_url = excluded.profile_url,
-           profile_issued_at = excluded.profile_issued_at
-       WHERE $8 AND r.erasing_at IS NULL AND excluded.profile_issued_at > r.profile_issued_at
-         AND (r.name, r.avatar_url, r.profile_url) IS DISTINCT FROM (excluded.name, excluded.avatar_url, excluded.profile_url)
+       SET (profile_issued_at, ${claimed('')}) = (excluded.profile_issued_at, ${claimed('excluded.')}),
+         badges = ARRAY(
+           SELECT id FROM unnest(r.assigned_badges || excluded.claimed_badges) WITH ORDINALITY AS b (id, at)
+           GROUP BY id ORDER BY min(at) LIMIT ${MAX_BADGES})
+       WHERE $5 AND r.erasing_at IS NULL AND excluded.profile_issued_at > r.profile_issued_at
+         AND (${claimed('r.')}) IS DISTINCT FROM (${claimed('excluded.')})
      RETURNING ${READER('r')}
    ),
    replaced AS (
@@ -45,8 +47,10 @@ const UPSERT_READER = statement(
    WHERE n.tenant_id = $1 AND n.external_id = $3 AND r.erasing_at IS NULL AND NOT EXISTS (SELECT 1 FROM written)`,
 )
 
-interface Profile extends Omit<ReaderRow, 'profileIssuedAt' | 'shadowBanned'> {
+interface Profile extends Omit<Reader, 'badges'> {
   issuedAt: Date
+  /** The claimed ones. Null: none. */
+  badges: readonly string[] | null
   hasProfile: boolean
 }
 
@@ -60,7 +64,15 @@ export async function upsertReader(
   tenantId: Id,
   p: Profile,
 ): Promise<(ReaderRow & { written: boolean }) | undefined> {
-  const params = [tenantId, p.id, p.externalId, p.name, p.avatarUrl, p.profileUrl, p.issuedAt, p.hasProfile]
+  const params = [
+    tenantId,
+    p.id,
+    p.externalId,
+    p.issuedAt,
+    p.hasProfile,
+    ...CLAIMED.map((name) => p[name]),
+    p.badges ?? [],
+  ]
   return (await sql<ReaderRow & { written: boolean }>(UPSERT_READER, params))[0]
 }
 

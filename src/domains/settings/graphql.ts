@@ -89,7 +89,8 @@ builder.relayMutationField(
   },
   {
     access: 'manage_settings',
-    description: 'Changes settings of the tenant.',
+    throws: ['admin_only'],
+    description: 'Changes settings of the tenant. Only an owner can change `staff`.',
     resolve: async (_root, { input }, ctx) => ({ settings: await updateSettings(ctx, input) }),
   },
   {

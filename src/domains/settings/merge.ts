@@ -1,15 +1,18 @@
+/** Objects that a change replaces as a whole: the names in them are the tenant's. */
+const WHOLE: ReadonlySet<string> = new Set(['roles'])
+
 type Json = Record<string, unknown>
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * `base` overridden by `patch`: objects field by field, everything else (also lists and null) as a
- * whole.
+ * `base` overridden by `patch`: objects field by field, everything else (also lists, null and those
+ * of WHOLE) as a whole.
  */
 export function mergeDeep(base: unknown, patch: Json): Json {
   const merged: Json = isObject(base) ? { ...base } : {}
   for (const [name, value] of Object.entries(patch)) {
-    if (value !== undefined) merged[name] = isObject(value) ? mergeDeep(merged[name], value) : value
+    if (value !== undefined) merged[name] = isObject(value) && !WHOLE.has(name) ? mergeDeep(merged[name], value) : value
   }
   return merged
 }
@@ -20,7 +23,8 @@ export function differenceDeep(value: Json, base: unknown): Json {
   const difference: Json = {}
   for (const [name, own] of Object.entries(value)) {
     if (isSame(own, other[name])) continue
-    difference[name] = isObject(own) && isObject(other[name]) ? differenceDeep(own, other[name]) : own
+    difference[name] =
+      isObject(own) && isObject(other[name]) && !WHOLE.has(name) ? differenceDeep(own, other[name]) : own
   }
   return difference
 }
@@ -36,7 +40,7 @@ export function patchStored(stored: unknown, patch: Json, after: Json, defaults:
   for (const [name, value] of Object.entries(patch)) {
     if (value === undefined) continue
     const next = after[name]
-    const isGroup = isObject(value) && isObject(next)
+    const isGroup = isObject(value) && isObject(next) && !WHOLE.has(name)
     const own = isGroup ? patchStored(result[name], value, next, base[name]) : next
     const isDefault = isGroup ? isObject(base[name]) && Object.keys(own as Json).length === 0 : isSame(own, base[name])
     if (isDefault) Reflect.deleteProperty(result, name)

@@ -16,11 +16,13 @@ import {
   wordListSchema,
 } from '../../core/settings/tenant.ts'
 import { validate } from '../../core/input/validate.ts'
-import { validationFailed } from '../../core/errors.ts'
+import { ServiceError, validationFailed } from '../../core/errors.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { entryErrors } from '../comments/text/word-entries.ts'
 import { tryWords, type WordMatches } from '../comments/text/word-matches.ts'
 import { followKeySet } from '../readers/key-sets.ts'
+import { announceEnded } from '../staff/sign-ins.ts'
+import { followStaff, withoutSecret } from '../staff/sign-on/settings.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { outboundUrl, type UrlSettings } from '../webhooks/sending/urls.ts'
 import { differenceDeep, mergeDeep, patchStored } from './merge.ts'
@@ -50,28 +52,41 @@ export const findPublicSettings = (ctx: Ctx): PublicSettings => requireCaller(ct
  */
 export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): Promise<TenantSettings> {
   const { app } = ctx
-  const { tenant } = requireCaller(ctx)
+  const { tenant, actor } = requireCaller(ctx)
   const change = await app.db.transaction(async (sql) => {
     // Under the lock, so that concurrent changes of different settings both succeed.
     const { settings: stored } = await lockTenant(sql, tenant.id)
     const before = tenantSettings(stored)
-    const after = validate(tenantSettingsSchema, mergeDeep(before, patch))
+    const { settings: after, clientSecret } = withoutSecret(validate(tenantSettingsSchema, mergeDeep(before, patch)))
+    const isOwner = actor.kind === 'admin' && actor.role === 'owner'
+    if (!isOwner && (clientSecret !== undefined || !isDeepStrictEqual(after.staff, before.staff)))
+      throw new ServiceError('admin_only', { detail: 'Only an owner may change `staff`, by an admin token.' })
     const next = storedAfter(stored, patch, after)
-    if (isDeepStrictEqual(next, stored)) return { before, after }
+    if (isDeepStrictEqual(next, stored) && clientSecret === undefined) return { before, after, ended: [] }
     checkUrls(before, after, app.settings)
     checkWords(before, after)
     await sql.prisma.tenant.update({ where: { id: tenant.id }, data: { settings: next as Prisma.InputJsonObject } })
     const { jwksUrl } = after.identity
     if (jwksUrl !== before.identity.jwksUrl) await followKeySet(sql, tenant.id, jwksUrl)
+    const ended = isOwner
+      ? await followStaff(
+          sql,
+          app,
+          { tenantId: tenant.id, signInId: actor.signInId },
+          { before: before.staff, after: after.staff, clientSecret },
+        )
+      : []
+    const replaced = clientSecret === undefined ? {} : { staff: { oidc: { clientSecret: 'replaced' } } }
     await recordAudit(sql, ctx, {
       action: 'settings.update',
       targetType: 'settings',
       targetId: tenant.id,
       before: differenceDeep(before, after),
-      after: differenceDeep(after, before),
+      after: mergeDeep(differenceDeep(after, before), replaced),
     })
-    return { before, after }
+    return { before, after, ended }
   })
+  announceEnded(app, change.ended)
   announceChange(app, { kind: 'tenant', tenantId: tenant.id })
   const { jwksUrl } = change.after.identity
   if (jwksUrl !== null && jwksUrl !== change.before.identity.jwksUrl) app.bus.publish(CHANNELS.work, tenant.id)
@@ -129,12 +144,14 @@ function checkUrls(before: TenantSettings, after: TenantSettings, settings: UrlS
   const schema = z.object({
     classifier: z.object({ url }),
     identity: z.object({ jwksUrl: url }),
+    staff: z.object({ oidc: z.object({ issuer: url }) }),
   })
   const changed = (now: string | null | undefined, then: string | null | undefined) =>
     now === then ? undefined : (now ?? undefined)
   validate(schema, {
     classifier: { url: changed(after.classifier?.url, before.classifier?.url) },
     identity: { jwksUrl: changed(after.identity.jwksUrl, before.identity.jwksUrl) },
+    staff: { oidc: { issuer: changed(after.staff.oidc?.issuer, before.staff.oidc?.issuer) } },
   })
 }
 

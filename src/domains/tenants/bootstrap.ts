@@ -2,9 +2,9 @@ import { type App, CAPABILITIES } from '../../core/context.ts'
 import { hashPassword, newRawKey, randomHex } from '../../core/secrets/crypto.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
-import type { Admin } from '../../generated/prisma/client.ts'
 import { addKey } from '../api-keys/keys.ts'
 import { addIdentitySecret } from '../readers/identity-secrets.ts'
+import { addAccount, emailForm } from '../staff/accounts.ts'
 import { hasTenants } from './sql.ts'
 import { findTenantBySlug } from './tenants.ts'
 
@@ -13,7 +13,8 @@ export interface FirstCredentials {
   tenant: { id: Id; slug: string }
   apiKey: string
   identitySecret: { kid: string; secret: string }
-  admin: { email: string; password: string }
+  /** Null: the address had an account already, whose password stays. */
+  admin: { email: string; password: string | null }
 }
 
 export interface NewTenant {
@@ -64,7 +65,7 @@ export async function bootstrap(
 const taken = (slug: string): TakenError => new TakenError(`the slug ${slug} is taken`)
 
 /**
- * Creates a tenant with a key of all capabilities, an identity secret and an admin. Throws
+ * Creates a tenant with a key of all capabilities, an identity secret and an owner. Throws
  * TakenError.
  */
 export async function createTenant(app: App, tenant: NewTenant): Promise<FirstCredentials> {
@@ -79,7 +80,7 @@ export async function createTenant(app: App, tenant: NewTenant): Promise<FirstCr
   return app.db.transaction(async (sql) => {
     const { count } = await sql.prisma.tenant.createMany({ data: { id, slug }, skipDuplicates: true })
     if (count === 0) throw taken(slug)
-    await addAdmin(sql, id, admin)
+    const { password } = await addOwner(sql, id, admin)
     await addKey(sql, id, apiKey, { label: 'First key', capabilities: [...CAPABILITIES], expiresAt: null })
     const { kid, secret } = await addIdentitySecret(
       sql,
@@ -87,12 +88,12 @@ export async function createTenant(app: App, tenant: NewTenant): Promise<FirstCr
       { tenantId: id, createdAt: new Date() },
       tenant.identitySecret,
     )
-    const { email, password } = admin
+    const { email } = admin
     return { tenant: { id, slug }, apiKey, identitySecret: { kid, secret }, admin: { email, password } }
   })
 }
 
-/** Adds an admin to a tenant. Throws TakenError. */
+/** Adds an owner to a tenant. Throws TakenError. */
 export async function createAdmin(
   app: App,
   tenantId: Id,
@@ -100,66 +101,26 @@ export async function createAdmin(
   password?: string,
 ): Promise<FirstCredentials['admin']> {
   const admin = await newAdmin(email, password)
-  await app.db.transaction((sql) => addAdmin(sql, tenantId, admin))
-  return { email: admin.email, password: admin.password }
+  return app.db.transaction((sql) => addOwner(sql, tenantId, admin))
 }
 
-/**
- * Sets an admin's password: their tokens and streams end within 5 s. Null if the tenant has no such
- * admin.
- */
-export async function changeAdminPassword(
-  app: App,
-  tenantId: Id,
-  address: string,
-  password?: string,
-): Promise<FirstCredentials['admin'] | null> {
-  const { passwordHash, ...admin } = await newAdmin(address, password)
-  const { count } = await app.db.transaction((sql) =>
-    sql.prisma.admin.updateMany({
-      where: { tenantId, email: admin.email },
-      data: { passwordHash, credentialId: newId() },
-    }),
-  )
-  return count === 1 ? admin : null
+async function newAdmin(email: string, given?: string, scryptN?: number) {
+  const password = given ?? randomHex(12)
+  return { email: emailForm(email), given, password, passwordHash: await hashPassword(password, scryptN) }
 }
 
-/**
- * Deletes an admin: their tokens and streams end within 5 s. Null if the tenant has no such admin.
- */
-export async function deleteAdmin(
-  app: App,
-  tenantId: Id,
-  address: string,
-): Promise<Pick<Admin, 'id' | 'email'> | null> {
-  const where = { tenantId, email: address.toLowerCase() }
-  return app.db.transaction(async (sql) => {
-    const admin = await sql.prisma.admin.findUnique({ where, select: { id: true, email: true } })
-    const { count } = await sql.prisma.admin.deleteMany({ where })
-    return count === 1 ? admin : null
-  })
-}
-
-/** All admins, or those of one tenant. For operators only. */
-export async function listAdmins({ prisma }: App, tenantId: Id | null) {
-  const rows = await prisma.admin.findMany({
-    where: tenantId === null ? {} : { tenantId },
-    select: { id: true, tenant: { select: { slug: true } }, email: true, createdAt: true },
-    orderBy: [{ tenant: { slug: 'asc' } }, { email: 'asc' }],
-  })
-  return rows.map((admin) => ({ ...admin, tenant: admin.tenant.slug }))
-}
-
-async function newAdmin(email: string, password = randomHex(12), scryptN?: number) {
-  return { email: email.toLowerCase(), password, passwordHash: await hashPassword(password, scryptN) }
-}
-
-async function addAdmin(
+/** An address that has an account already keeps its password, which is not known here. */
+async function addOwner(
   sql: TxSql,
   tenantId: Id,
-  { email, passwordHash }: Pick<Admin, 'email' | 'passwordHash'>,
-): Promise<void> {
-  const data = { tenantId, id: newId(), email, passwordHash }
-  const { count } = await sql.prisma.admin.createMany({ data, skipDuplicates: true })
+  { email, given, password, passwordHash }: Awaited<ReturnType<typeof newAdmin>>,
+): Promise<FirstCredentials['admin']> {
+  const made = await addAccount(sql, { email, passwordHash })
+  if (made === null && given !== undefined)
+    throw new TakenError(`the e-mail address ${email} has an account, whose password stays: name none`)
+  const accountId = made ?? (await sql.prisma.account.findUniqueOrThrow({ where: { email } })).id
+  const data = { tenantId, id: newId(), email, role: 'owner', accountId } as const
+  const { count } = await sql.prisma.member.createMany({ data, skipDuplicates: true })
   if (count === 0) throw new TakenError(`the e-mail address ${email} is taken`)
+  return { email, password: made === null ? null : password }
 }

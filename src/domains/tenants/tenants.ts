@@ -11,11 +11,12 @@ const tenants = perApp((app) => {
     max: 10_000,
     read: async (id) => {
       const row = await findTenant(app.db.query, id)
-      return row === undefined ? null : { id: row.id, slug: row.slug, settings: tenantSettings(row.settings) }
+      return row === undefined ? null : { ...row, settings: tenantSettings(row.settings) }
     },
     keep: (tenant) => tenant !== null,
   })
-  followCacheNews(app, { kind: 'tenant', forget: ({ tenantId }) => cache.forget(tenantId), clear: cache.clear })
+  for (const kind of ['tenant', 'discussion', 'suspension'] as const)
+    followCacheNews(app, { kind, forget: (news: { tenantId: Id }) => cache.forget(news.tenantId), clear: cache.clear })
   return cache
 })
 
@@ -26,8 +27,27 @@ export async function loadTenant(app: App, tenantId: Id): Promise<Tenant> {
   return tenant
 }
 
-/** The same synchronously, if cached; else undefined. */
-export const recallTenant = (app: App, tenantId: Id): Tenant | undefined => tenants(app).peek(tenantId) ?? undefined
+/** The tenant of a request's credentials. Throws `not_found`, `tenant_suspended`. */
+export async function admitTenant(app: App, tenantId: Id): Promise<Tenant> {
+  const tenant = await loadTenant(app, tenantId)
+  requireActive(tenant)
+  return tenant
+}
+
+/** The same synchronously, if it is cached and not suspended; else undefined. */
+export function recallTenant(app: App, tenantId: Id): Tenant | undefined {
+  const tenant = tenants(app).peek(tenantId)
+  return tenant?.suspendedAt === null ? tenant : undefined
+}
+
+/** Throws `tenant_suspended`. */
+export function requireActive(tenant: Pick<Tenant, 'suspendedAt' | 'suspensionReason'>): void {
+  if (tenant.suspendedAt === null) return
+  const { suspensionReason: reason } = tenant
+  throw new ServiceError('tenant_suspended', {
+    detail: reason === null ? undefined : `The tenant is suspended: ${reason}`,
+  })
+}
 
 /**
  * A tenant and its stored settings, locked until the transaction ends: others that decide by its
@@ -45,9 +65,5 @@ export async function lockTenant(sql: Sql, tenantId: Id): Promise<TenantRow> {
  */
 export const touchPages = countProfileChangeIn
 
-/** All tenants, oldest first. For operators only. */
-export const listTenants = async ({ prisma }: App) =>
-  prisma.tenant.findMany({ select: { id: true, slug: true, createdAt: true }, orderBy: { id: 'asc' } })
-
 export const findTenantBySlug = async ({ prisma }: App, slug: string) =>
-  prisma.tenant.findUnique({ where: { slug }, select: { id: true, slug: true } })
+  prisma.tenant.findUnique({ where: { slug, deletedAt: null }, select: { id: true, slug: true } })

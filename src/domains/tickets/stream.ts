@@ -2,13 +2,12 @@ import { z } from 'zod'
 
 import { baseUrl } from '../../core/address.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import { statement } from '../../core/sql.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { ensureDiscussion } from '../discussions/discussions.ts'
+import { noDiscussion, selectDiscussion } from '../discussions/row.ts'
 import { ensureReader } from '../readers/readers.ts'
 import { credentialOf } from '../../live/credentials.ts'
 import { firstConnectionBy, signTicket } from '../../live/tickets.ts'
@@ -35,11 +34,6 @@ export interface StreamTicket {
 
 export const ticketInput = z.object({ discussionId: z.string().nullish(), externalId: externalIdSchema.nullish() })
 
-const READ_STATE = statement(
-  'stream_read_discussion_state',
-  'SELECT state::text AS state, seq FROM discussions WHERE tenant_id = $1 AND id = $2',
-)
-
 /**
  * Mints a ticket for one discussion, named by exactly one of its ids; an unknown external id
  * creates the discussion. With an identity, the stream also shows that reader's notifications.
@@ -50,10 +44,8 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
   const { tenant, identity, actor } = requireCaller(ctx)
   if (actor.kind === 'client') throw new Error('a client token mints no tickets')
   const discussionId = await discussionOf(ctx, input)
-  const [discussion] = isId(discussionId)
-    ? await app.db.query<{ state: DiscussionState; seq: number }>(READ_STATE, [tenant.id, discussionId])
-    : []
-  if (discussion === undefined) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+  const discussion = isId(discussionId) ? await selectDiscussion(app.db.query, tenant.id, discussionId) : undefined
+  if (discussion === undefined) throw noDiscussion()
   const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
   const minter = { ...credentialOf(actor, tenant.id), expiresAt: actor.expiresAt?.getTime() ?? null }
   const bound = { tenantId: tenant.id, discussionId, readerId, minter, mintedAt: Date.now() }

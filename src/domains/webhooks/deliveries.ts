@@ -9,13 +9,17 @@ import { perRequest, rowPerRequest } from '../../core/per-request.ts'
 import type { Sql, TxSql } from '../../core/sql.ts'
 import type { Attempt, Delivery } from '../../generated/prisma/client.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
-import { countHeld, findEvents, isRare, listDeliveryIds } from './sql.ts'
+import { countHeld, type DeliveryFilter, findEvents, isRare, listDeliveryIds } from './sql.ts'
 import { findWebhookEndpoint, getWebhookEndpoint } from './webhooks.ts'
 
 interface ListArgs extends PageArgs {
   id: Id
   status?: DeliveryStatus | null | undefined
   eventType?: string | null | undefined
+  eventId?: string | null | undefined
+  commentId?: string | null | undefined
+  /** The hundreds of the last attempt's HTTP status; 0: nothing answered. */
+  answer?: number | null | undefined
   from?: Date | null | undefined
   to?: Date | null | undefined
 }
@@ -23,30 +27,94 @@ interface ListArgs extends PageArgs {
 /** Deliveries to one endpoint, newest first. Throws `not_found`, `validation_failed`. */
 export async function listDeliveries(ctx: Ctx, args: ListArgs): Promise<Page<Delivery>> {
   const { tenant } = requireCaller(ctx)
-  const { id, status = null, eventType = null, from = null, to = null } = args
+  const { id, status = null, eventType = null, eventId = null, from = null, to = null } = args
+  const { commentId = null, answer = null } = args
   if (eventType !== null) requireEventType(eventType)
   const size = pageSize(args)
   const after = idInCursor('deliveries', args.after)
   await getWebhookEndpoint(ctx, { id })
+  if (commentId !== null) await requireComment(ctx, commentId)
   const ids = idsBetween(from, to, after)
   const filter = { endpointId: id, eventType, from, to, ids }
   const rows =
-    status !== null && isRare(status)
-      ? await inOrder(ctx, await listDeliveryIds(ctx.app.db.query, tenant.id, status, filter, size + 1))
+    eventId !== null
+      ? (await ofEvent(ctx, eventId))
+          .filter((each) => status === null || each.status === status)
+          .filter((each) => commentId === null || each.commentId === commentId)
+          .filter((each) => answer === null || each.lastAnswer === answer)
+          .filter((each) => passes(each, filter))
+          .slice(0, size + 1)
+      : status !== null && isRare(status) && commentId === null && answer === null
+        ? await inOrder(ctx, await listDeliveryIds(ctx.app.db.query, tenant.id, status, filter, size + 1))
+        : await ctx.app.prisma.delivery.findMany({
+            where: {
+              tenantId: tenant.id,
+              endpointId: id,
+              ...(status !== null && { status }),
+              ...(eventType !== null && { eventType }),
+              ...(commentId !== null && { commentId }),
+              ...(answer !== null && { lastAnswer: answer }),
+              createdAt: { ...(from !== null && { gte: from }), ...(to !== null && { lt: to }) },
+              id: ids,
+            },
+            orderBy: { id: 'desc' },
+            take: size + 1,
+          })
+  return pageOf(rows, size, args, (delivery) => encodeCursor('deliveries', delivery.id))
+}
+
+interface AllArgs extends PageArgs {
+  eventId?: string | null | undefined
+  commentId?: string | null | undefined
+}
+
+/** Deliveries to all endpoints, newest first. Throws `not_found`, `validation_failed`. */
+export async function listAllDeliveries(
+  ctx: Ctx,
+  { eventId = null, commentId = null, ...args }: AllArgs,
+): Promise<Page<Delivery>> {
+  const size = pageSize(args)
+  const lt = idInCursor('deliveries', args.after) ?? LAST_ID
+  if (commentId !== null) await requireComment(ctx, commentId)
+  const rows =
+    eventId !== null
+      ? (await ofEvent(ctx, eventId))
+          .filter((each) => (commentId === null || each.commentId === commentId) && each.id < lt)
+          .slice(0, size + 1)
       : await ctx.app.prisma.delivery.findMany({
-          where: {
-            tenantId: tenant.id,
-            endpointId: id,
-            ...(status !== null && { status }),
-            ...(eventType !== null && { eventType }),
-            createdAt: { ...(from !== null && { gte: from }), ...(to !== null && { lt: to }) },
-            id: ids,
-          },
+          where: { tenantId: requireCaller(ctx).tenant.id, id: { lt }, ...(commentId !== null && { commentId }) },
           orderBy: { id: 'desc' },
           take: size + 1,
         })
   return pageOf(rows, size, args, (delivery) => encodeCursor('deliveries', delivery.id))
 }
+
+/** Throws `not_found` unless it is a comment of the tenant. */
+async function requireComment(ctx: Ctx, id: string): Promise<void> {
+  const where = { tenantId: requireCaller(ctx).tenant.id, id }
+  if (isId(id) && (await ctx.app.prisma.comment.count({ where })) > 0) return
+  throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+}
+
+/**
+ * The deliveries of an event to all endpoints, newest first: one for each endpoint, and those that
+ * were requested again. The endpoint is left to the caller, so that PostgreSQL reads by the event.
+ */
+async function ofEvent(ctx: Ctx, eventId: string): Promise<Delivery[]> {
+  if (!isId(eventId)) throw invalid('/eventId', 'invalid', 'must be the id of an event')
+  const where = { tenantId: requireCaller(ctx).tenant.id, eventId }
+  const found = await ctx.app.prisma.delivery.findMany({ where })
+  if (found.length === 0) throw new ServiceError('not_found', { detail: 'There are no deliveries of this event.' })
+  return found.toSorted((one, other) => (one.id < other.id ? 1 : -1))
+}
+
+const passes = ({ id, endpointId, eventType, createdAt }: Delivery, filter: DeliveryFilter): boolean =>
+  endpointId === filter.endpointId &&
+  (filter.eventType === null || eventType === filter.eventType) &&
+  (filter.from === null || createdAt >= filter.from) &&
+  (filter.to === null || createdAt < filter.to) &&
+  id >= filter.ids.gte &&
+  id < filter.ids.lt
 
 /** Asked for in an order, PostgreSQL would read the whole list in that order to find them. */
 const inOrder = async (ctx: Ctx, ids: readonly Id[]): Promise<Delivery[]> =>
@@ -81,9 +149,14 @@ export async function findDelivery(ctx: Ctx, id: Id): Promise<Delivery | null> {
 
 const loadDelivery = rowPerRequest<Delivery>((ctx, where) => ctx.app.prisma.delivery.findMany({ where }))
 
-/** The same within a transaction, which may have just written it; null if there is none. */
-export const findDeliveryIn = ({ prisma }: TxSql, tenantId: Id, endpointId: Id, id: Id): Promise<Delivery | null> =>
-  prisma.delivery.findUnique({ where: { tenantId_id: { tenantId, id }, endpointId } })
+/** Some of an endpoint, oldest first, within a transaction, which may have just written them. */
+export const findDeliveriesIn = (
+  { prisma }: TxSql,
+  tenantId: Id,
+  endpointId: Id,
+  ids: readonly Id[],
+): Promise<Delivery[]> =>
+  prisma.delivery.findMany({ where: { tenantId, endpointId, id: { in: [...ids] } }, orderBy: { id: 'asc' } })
 
 /**
  * The attempts of a delivery, first ones first. One statement serves all deliveries of a request.

@@ -2,7 +2,9 @@ import { encodeEvent, type EventType } from '../../core/events.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
 import { type Comment, NULLS } from '../comments/comment.ts'
-import type { Discussion } from '../discussions/discussions.ts'
+import { VIEWERS_FIELDS } from '../comments/fields.ts'
+import { type Discussion, withNulls } from '../discussions/fields.ts'
+import { NO_CLAIMS } from '../readers/fields.ts'
 
 /** An invented event in the shape of real ones: its ids refer to nothing, and its `seq` is 0. */
 export interface ExampleEvent {
@@ -15,7 +17,7 @@ export interface ExampleEvent {
 export function exampleEvent(type: EventType): ExampleEvent {
   const [eventId, discussionId, commentId, readerId] = [newId(), newId(), newId(), newId()]
   const now = new Date()
-  const reader = { id: readerId, externalId: 'reader-1', name: 'Ann Example', avatarUrl: null, profileUrl: null }
+  const reader = { id: readerId, externalId: 'reader-1', ...NO_CLAIMS, name: 'Ann Example', badges: [] }
   const byReader = JSON.stringify({ kind: 'reader', readerId, externalId: reader.externalId })
   const at = now.toISOString()
   const encode = (actor: string, data: object): string =>
@@ -36,18 +38,19 @@ export function exampleEvent(type: EventType): ExampleEvent {
 
 const MODERATOR = JSON.stringify({ kind: 'moderator' })
 
-const discussion = (type: EventType, id: Id, at: string): Discussion => ({
-  id,
-  externalId: 'example-page',
-  title: 'An example',
-  url: 'https://www.example.com/example-page',
-  state: type === 'discussion_locked' ? 'locked' : type === 'discussion_archived' ? 'archived' : 'open',
-  commentCount: 1,
-  lastEventId: '0',
-  createdAt: at,
-  updatedAt: at,
-  lastCommentedAt: at,
-})
+const discussion = (type: EventType, id: Id, at: string): Discussion =>
+  withNulls({
+    id,
+    externalId: 'example-page',
+    title: 'An example',
+    url: 'https://www.example.com/example-page',
+    state: type === 'discussion_locked' ? 'locked' : type === 'discussion_archived' ? 'archived' : 'open',
+    commentCount: 1,
+    lastEventId: '0',
+    createdAt: at,
+    updatedAt: at,
+    lastCommentedAt: at,
+  })
 
 const comment = (type: EventType, at: string): Omit<Comment, 'id' | 'discussionId' | 'author'> => ({
   ...NULLS,
@@ -61,7 +64,7 @@ const comment = (type: EventType, at: string): Omit<Comment, 'id' | 'discussionI
   revision: type === 'comment_edited' ? 2 : 1,
   replyCount: 0,
   reactionCounts: {},
-  viewerReaction: null,
+  ...VIEWERS_FIELDS,
   createdAt: at,
   // Deleted and rejected comments have no text.
   ...(type === 'comment_deleted' || type === 'comment_rejected' ? NO_TEXT : {}),

@@ -1,7 +1,14 @@
 import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { revokeWebhookSecret, rotateWebhookSecret } from './rotation.ts'
-import { redeliverDelivery, replayWebhookEvents, testWebhookEndpoint } from './sending/sending.ts'
+import {
+  redeliverDeliveries,
+  redeliverDelivery,
+  redeliverInput,
+  replayWebhookEvents,
+  testWebhookEndpoint,
+} from './sending/sending.ts'
 import { DeliveryRef, WebhookEndpointRef } from './graphql-types.ts'
 import { pauseWebhookEndpoint, resumeWebhookEndpoint } from './pause.ts'
 import { enableWebhookEndpoint, verifyWebhookEndpoint } from './verification.ts'
@@ -175,6 +182,30 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({ delivery: t.expose('delivery', { type: DeliveryRef, description: 'The new delivery.' }) }),
+  },
+)
+
+builder.relayMutationField(
+  'redeliverDeliveries',
+  {
+    extensions: shapedBy(redeliverInput),
+    inputFields: (t) => ({
+      id: t.id({ required: true, description: ENDPOINT_ID }),
+      deliveryIds: t.idList({ required: true, description: 'The ids of the deliveries to repeat, 1 to 100.' }),
+    }),
+  },
+  {
+    access: 'manage_webhooks',
+    throws: ['invalid_transition'],
+    description:
+      'Delivers the events of several deliveries to an endpoint again, each once: all of them, or none. ' +
+      'They keep their idempotency keys, and have no texts that were withdrawn since.',
+    resolve: async (_root, { input }, ctx) => ({ deliveries: await redeliverDeliveries(ctx, input) }),
+  },
+  {
+    outputFields: (t) => ({
+      deliveries: t.expose('deliveries', { type: [DeliveryRef], description: 'The new deliveries, oldest first.' }),
+    }),
   },
 )
 

@@ -9,8 +9,11 @@ import { inputFields, outputFields } from '../../graphql/checked.ts'
 import { MEASURED } from '../../graphql/plan.ts'
 import { secretType } from '../../graphql/secret-type.ts'
 import { shapedBy } from '../../graphql/shape.ts'
+import { findDiscussion } from '../discussions/discussions.ts'
+import { DiscussionRef } from '../discussions/graphql.ts'
 import { attemptsOf, countHeldDeliveries, deliveryHeaders, getBody, HELD_LIMIT, nextAttemptOf } from './deliveries.ts'
 import { circuitOf, lastVerificationOf, HEADERS, pausedUntilOf, validSecrets } from './endpoint.ts'
+import { findWebhookEndpoint } from './webhooks.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './sending/policy.ts'
 
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
@@ -41,6 +44,17 @@ export const DeliveryStatusEnum = builder.enumType('DeliveryStatus', {
     delivered: { description: 'The receiver answered 2xx.' },
     failed: { description: 'No attempt is left.' },
     held: { description: 'Its endpoint is disabled.' },
+  },
+})
+
+export const DeliveryAnswerEnum = builder.enumType('DeliveryAnswer', {
+  description: "What the last attempt of a delivery got: the class of the answer's HTTP status.",
+  values: {
+    http_2xx: { value: 2, description: 'A status from 200 to 299.' },
+    http_3xx: { value: 3, description: 'A status from 300 to 399.' },
+    http_4xx: { value: 4, description: 'A status from 400 to 499.' },
+    http_5xx: { value: 5, description: 'A status from 500 on.' },
+    none: { value: 0, description: 'There was no answer.' },
   },
 })
 
@@ -200,8 +214,25 @@ export const DeliveryRef = builder.prismaObject('Delivery', {
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the delivery, the same at each attempt.' }),
     endpointId: t.exposeID('endpointId', { description: 'The id of the endpoint.' }),
+    endpoint: t.field({
+      type: WebhookEndpointRef,
+      nullable: true,
+      description: 'The endpoint. Null for a moment after its deletion.',
+      extensions: ONLY_WHERE_NAMED,
+      resolve: ({ endpointId }, _args, ctx) => findWebhookEndpoint(ctx, endpointId),
+    }),
     eventId: t.exposeID('eventId', { description: 'The id of the event.' }),
     eventType: t.exposeString('eventType', { description: 'The type of the event.' }),
+    discussionId: t.exposeID('discussionId', {
+      description: 'The id of the discussion that the event happened in; of a test, an invented one.',
+    }),
+    discussion: t.field({
+      type: DiscussionRef,
+      nullable: true,
+      description: 'That discussion. Null for a test.',
+      extensions: ONLY_WHERE_NAMED,
+      resolve: ({ discussionId }, _args, ctx) => findDiscussion(ctx, discussionId),
+    }),
     status: t.expose('status', { type: DeliveryStatusEnum, description: 'The status of the delivery.' }),
     attempts: t.field({
       type: [AttemptRef],

@@ -3,7 +3,14 @@ import { shapedBy } from '../../graphql/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import * as deliveries from './deliveries.ts'
 import { documentedFields } from './input.ts'
-import { DeliveryRef, DeliveryStatusEnum, HeaderInput, PolicyInput, WebhookEndpointRef } from './graphql-types.ts'
+import {
+  DeliveryAnswerEnum,
+  DeliveryRef,
+  DeliveryStatusEnum,
+  HeaderInput,
+  PolicyInput,
+  WebhookEndpointRef,
+} from './graphql-types.ts'
 import * as webhooks from './webhooks.ts'
 
 const ENDPOINT_ID = 'The id of the endpoint.'
@@ -38,10 +45,26 @@ builder.queryField('webhookDeliveries', (t) =>
       id: t.arg.id({ required: true, description: ENDPOINT_ID }),
       status: t.arg({ type: DeliveryStatusEnum, description: 'Only deliveries with this status.' }),
       eventType: t.arg.string({ description: 'Only deliveries of this event type.' }),
+      eventId: t.arg.id({ description: 'Only deliveries of this event, redeliveries included.' }),
+      commentId: t.arg.id({ description: 'Only deliveries of events about this comment.' }),
+      answer: t.arg({ type: DeliveryAnswerEnum, description: 'Only deliveries whose last attempt got this.' }),
       from: t.arg({ type: 'DateTime', description: 'Only deliveries created from this instant on.' }),
       to: t.arg({ type: 'DateTime', description: 'Only deliveries created before this instant.' }),
     },
     resolve: (_root, args, ctx) => deliveries.listDeliveries(ctx, args),
+  }),
+)
+
+builder.queryField('deliveries', (t) =>
+  t.connection({
+    type: DeliveryRef,
+    access: 'manage_webhooks',
+    description: 'Returns the deliveries to all endpoints, newest first.',
+    args: {
+      eventId: t.arg.id({ description: 'Only deliveries of this event, redeliveries included.' }),
+      commentId: t.arg.id({ description: 'Only deliveries of events about this comment.' }),
+    },
+    resolve: (_root, args, ctx) => deliveries.listAllDeliveries(ctx, args),
   }),
 )
 

@@ -35,6 +35,13 @@ export const routes: readonly RouteDefinition[] = [
     status: 204,
   },
   {
+    method: 'GET',
+    path: '/webhooks/:id/health',
+    summary: "Retrieve a webhook endpoint's health",
+    field: 'webhookEndpointHealth',
+    status: 200,
+  },
+  {
     method: 'POST',
     path: '/webhooks/:id/verify',
     summary: 'Verify a webhook endpoint',
@@ -101,6 +108,13 @@ export const routes: readonly RouteDefinition[] = [
   },
   {
     method: 'GET',
+    path: '/deliveries',
+    summary: 'List webhook deliveries to all endpoints',
+    field: 'deliveries',
+    status: 200,
+  },
+  {
+    method: 'GET',
     path: '/webhooks/:id/deliveries/:deliveryId',
     summary: 'Retrieve a webhook delivery',
     field: 'webhookDelivery',
@@ -112,6 +126,13 @@ export const routes: readonly RouteDefinition[] = [
     path: '/webhooks/:id/deliveries/:deliveryId/redeliver',
     summary: 'Redeliver a webhook delivery',
     field: 'redeliverDelivery',
+    status: 202,
+  },
+  {
+    method: 'POST',
+    path: '/webhooks/:id/redeliver',
+    summary: 'Redeliver several webhook deliveries',
+    field: 'redeliverDeliveries',
     status: 202,
   },
 ]

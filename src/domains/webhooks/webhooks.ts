@@ -62,7 +62,7 @@ export async function createWebhookEndpoint(ctx: Ctx, input: WebhookInput) {
 async function requireDiscussions(sql: TxSql, tenantId: Id, ids: readonly Id[] | null | undefined): Promise<void> {
   const known = new Set(ids)
   if (known.size === 0) return
-  const found = await sql.prisma.discussion.count({ where: { tenantId, id: { in: [...known] } } })
+  const found = await sql.prisma.discussion.count({ where: { tenantId, id: { in: [...known] }, deletedAt: null } })
   if (found < known.size)
     throw new ServiceError('not_found', { detail: 'A discussion of discussionIds does not exist.' })
 }

@@ -92,3 +92,19 @@ export class Broadcast {
     return visible === frames ? this.#whole : new Batch(visible)
   }
 }
+
+/** A replay is sent in pieces of about this size, each of which waits for room on the socket. */
+const PIECE_BYTES = 64 * 1024
+
+/** Splits frames into pieces of about 64 KiB; a single longer one is a piece by itself. */
+export function* piecesOf(frames: readonly Frame[]): Generator<Batch> {
+  let from = 0
+  let bytes = 0
+  for (let at = 0; at < frames.length; at++) {
+    bytes += frames[at]?.bytes.length ?? 0
+    if (bytes < PIECE_BYTES && at < frames.length - 1) continue
+    yield new Batch(frames.slice(from, at + 1))
+    from = at + 1
+    bytes = 0
+  }
+}

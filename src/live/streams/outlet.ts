@@ -102,6 +102,16 @@ function endWith(response: ServerResponse): void {
 }
 
 /**
+ * For an answer that may break off: its head does not say `Connection: close`, also in a process
+ * that stops, unless the client asked for it.
+ */
+export function mayBreakOff(response: ServerResponse): void {
+  const { httpVersion, headers } = response.req
+  // HTTP/1.0 has no chunks: there the end of the connection is the end of the answer.
+  if (httpVersion === '1.1' && !/close/i.test(headers.connection ?? '')) response.shouldKeepAlive = true
+}
+
+/**
  * Throws `unavailable` if the answer waits behind another one on its connection (HTTP/1.1
  * pipelining): that one may be a stream of minutes, and meanwhile the end of the connection would
  * go unnoticed.
@@ -168,6 +178,7 @@ export abstract class Outlet {
     this.#isOpen = true
     const coding = this.isGzip ? GZIP_HEADERS : {}
     if (isWhole) endWith(this.#response)
+    else mayBreakOff(this.#response)
     this.#response.writeHead(200, { ...headers, ...STREAM_HEADERS, ...coding })
     // The head waits for the first bytes, so that both go out together.
     this.#response.cork()

@@ -1,8 +1,10 @@
+import { columnsOf } from '../../core/fields.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { anyId, type Sql, statement } from '../../core/sql.ts'
-import type { DiscussionState } from '../../generated/prisma/enums.ts'
-import { columnsOf } from '../../domains/comments/comment.ts'
-import { EXPORTED, type ExportedColumn, type Stored } from '../../domains/comments/fields.ts'
+import * as comments from '../../domains/comments/fields.ts'
+import * as discussions from '../../domains/discussions/fields.ts'
+import { IS_HERE } from '../../domains/discussions/row.ts'
+import * as readers from '../../domains/readers/fields.ts'
 import { IS_OF_IMPORT } from '../import/own-sql.ts'
 
 const ANY_TIME = statement('tenant_export_patience', 'SET LOCAL idle_in_transaction_session_timeout = 0')
@@ -57,19 +59,7 @@ const ENDPOINTS = statement(
 export const selectEndpoints = (sql: Sql, page: KeysetPage): Promise<TenantExportEndpoint[]> =>
   sql<TenantExportEndpoint>(ENDPOINTS, paramsOf(page))
 
-export interface TenantExportReader {
-  id: Id
-  externalId: string
-  name: string | null
-  avatarUrl: string | null
-  profileUrl: string | null
-  profileIssuedAt: Date
-  bannedAt: Date | null
-  bannedUntil: Date | null
-  banReason: string | null
-  shadowBanned: boolean
-  createdAt: Date
-}
+export type TenantExportReader = Pick<readers.Stored, readers.ExportedColumn>
 
 /**
  * SQL: whether a row of `readers` is a present reader: neither being erased nor left by a merge.
@@ -80,9 +70,7 @@ const isHere = (reader: string): string =>
 
 const READERS = statement(
   'tenant_export_readers',
-  `SELECT id, external_id AS "externalId", name, avatar_url AS "avatarUrl", profile_url AS "profileUrl",
-     profile_issued_at AS "profileIssuedAt", banned_at AS "bannedAt", banned_until AS "bannedUntil",
-     ban_reason AS "banReason", shadow_banned AS "shadowBanned", created_at AS "createdAt"
+  `SELECT ${columnsOf(readers.FIELDS, readers.EXPORTED)}
    FROM readers r WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} AND ${isHere('r')} ORDER BY id LIMIT $3`,
 )
 
@@ -111,41 +99,30 @@ const FORMER = statement(
 export const selectFormer = (sql: Sql, tenantId: Id, readerIds: readonly Id[]): Promise<TenantExportFormerReader[]> =>
   sql<TenantExportFormerReader>(FORMER, [tenantId, readerIds])
 
-export interface TenantExportDiscussion {
-  id: Id
-  externalId: string
-  title: string | null
-  url: string | null
-  state: DiscussionState
-  seq: number
-  createdAt: Date
-  updatedAt: Date
-  lastCommentedAt: Date | null
-  activeAt: Date
-  autoClosedAt: Date | null
-}
+export type TenantExportDiscussion = Pick<discussions.Stored, discussions.ExportedColumn>
 
 const DISCUSSIONS = statement(
   'tenant_export_discussions',
-  `SELECT id, external_id AS "externalId", title, url, state::text, seq, created_at AS "createdAt",
-     updated_at AS "updatedAt", last_commented_at AS "lastCommentedAt", active_at AS "activeAt",
-     auto_closed_at AS "autoClosedAt"
-   FROM discussions WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} ORDER BY id LIMIT $3`,
+  `SELECT ${columnsOf(discussions.FIELDS, discussions.EXPORTED)}
+   FROM discussions WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} AND ${IS_HERE} ORDER BY id LIMIT $3`,
 )
 
 export const selectDiscussions = (sql: Sql, page: KeysetPage): Promise<TenantExportDiscussion[]> =>
   sql<TenantExportDiscussion>(DISCUSSIONS, paramsOf(page))
 
-export interface TenantExportComment extends Pick<Stored, ExportedColumn> {
+export interface TenantExportComment extends Pick<comments.Stored, comments.ExportedColumn> {
   /** Whether its author is being erased: then it is exported as blank. */
   isErased: boolean
 }
 
+// Comments that a worker has yet to remove with their discussion are left out.
 const COMMENTS = statement(
   'tenant_export_comments',
-  `SELECT ${columnsOf(EXPORTED)}, r.id IS NOT NULL AND NOT ${isHere('r')} AS "isErased"
+  `SELECT ${columnsOf(comments.FIELDS, comments.EXPORTED, 'c')}, r.id IS NOT NULL AND NOT ${isHere('r')} AS "isErased"
    FROM comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
-   WHERE c.tenant_id = $1 AND c.id > $2 AND ${anyId('c.tenant_id', 'c.id')} ORDER BY c.id LIMIT $3`,
+   WHERE c.tenant_id = $1 AND c.id > $2 AND ${anyId('c.tenant_id', 'c.id')} AND c.discussion_id <> ALL(ARRAY(
+     SELECT id FROM discussions WHERE tenant_id = $1 AND removal_due_at > '-infinity'))
+   ORDER BY c.id LIMIT $3`,
 )
 
 export const selectComments = (sql: Sql, page: KeysetPage): Promise<TenantExportComment[]> =>
@@ -165,6 +142,34 @@ const REVISIONS = statement(
 
 export const selectRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<TenantExportRevision[]> =>
   sql<TenantExportRevision>(REVISIONS, [tenantId, commentIds])
+
+export interface TenantExportNote {
+  /** The reader or the comment. */
+  onId: Id
+  id: Id
+  text: string
+  actorKind: string
+  actorId: Id | null
+  createdAt: Date
+}
+
+const notesOn = <Column extends 'reader_id' | 'comment_id'>(column: Column) =>
+  statement(
+    `tenant_export_notes_by_${column}`,
+    `SELECT k.id AS "onId", n.id, n.text, n.actor_kind AS "actorKind", n.actor_id AS "actorId", n.created_at AS "createdAt"
+     FROM unnest($2::uuid[]) AS k (id)
+     CROSS JOIN LATERAL (SELECT * FROM notes WHERE tenant_id = $1 AND ${column} = k.id ORDER BY id OFFSET 0) n`,
+  )
+
+const NOTES = { reader: notesOn('reader_id'), comment: notesOn('comment_id') } as const
+
+/** The moderators' notes on readers or comments, oldest first. */
+export const selectNotes = (
+  sql: Sql,
+  kind: keyof typeof NOTES,
+  tenantId: Id,
+  ids: readonly Id[],
+): Promise<TenantExportNote[]> => sql<TenantExportNote>(NOTES[kind], [tenantId, ids])
 
 /** What belongs to a range of comments, after a given comment and reader. */
 export interface Hanging {

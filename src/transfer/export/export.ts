@@ -1,18 +1,23 @@
 import { setImmediate } from 'node:timers/promises'
 
 import type { App } from '../../core/context.ts'
+import { inJson } from '../../core/fields.ts'
 import { grouped } from '../../core/grouped.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { readOneInstant, type Sql } from '../../core/sql.ts'
 import { EXPORTED, type ExportedColumn } from '../../domains/comments/fields.ts'
+import * as discussions from '../../domains/discussions/fields.ts'
+import * as readers from '../../domains/readers/fields.ts'
 import * as rows from './export-sql.ts'
 import {
   type CommentItem,
   type DiscussionItem,
+  discussionItem,
   FORM_VERSION,
   type Item,
   type ReactionItem,
   type ReaderItem,
+  readerItem,
 } from '../item.ts'
 import { addCounts, type TransferCounts } from '../../domains/imports/report.ts'
 
@@ -77,7 +82,7 @@ async function* readItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
   if (Object.keys(settings).length > 0) yield [{ kind: 'settings', settings }]
   for await (const page of pagesOf(sql, tenantId, rows.selectEndpoints)) yield page.map(endpointItem)
   for await (const page of pagesOf(sql, tenantId, rows.selectReaders)) yield await withFormer(sql, tenantId, page)
-  for await (const page of pagesOf(sql, tenantId, rows.selectDiscussions)) yield page.map(discussionItem)
+  for await (const page of pagesOf(sql, tenantId, rows.selectDiscussions)) yield page.map(discussionItemOf)
   for await (const page of pagesOf(sql, tenantId, rows.selectComments)) {
     yield await withRevisions(sql, tenantId, page)
     for await (const hung of hangingOn(sql, tenantId, page, rows.selectReactions)) yield hung.map(reactionItem)
@@ -133,12 +138,13 @@ async function* hangingOn<Row extends { commentId: Id; readerId: Id }>(
 ): AsyncGenerator<Row[]> {
   const [first] = comments
   const last = comments.at(-1)
+  const ids = new Set(comments.map(({ id }) => id))
   if (first === undefined || last === undefined) return
   // The start: no row of the first comment can precede it.
   let after: [Id, Id] = [first.id, FIRST_ID]
   for (;;) {
     const page = await select(sql, { tenantId, after, last: last.id, limit: PAGE })
-    yield page
+    yield page.filter(({ commentId }) => ids.has(commentId))
     const end = page.at(-1)
     if (end === undefined || page.length < PAGE) return
     after = [end.commentId, end.readerId]
@@ -147,7 +153,29 @@ async function* hangingOn<Row extends { commentId: Id; readerId: Id }>(
 
 // Nulls and defaults are left out. The order of fields is fixed.
 
-const textOf = (date: Date | null): string | undefined => date?.toISOString()
+/** The stored fields of an item. Nulls are left out, but for those that an import must see. */
+function storedIn<Name extends string>(
+  row: { readonly [Each in Name]: unknown },
+  names: readonly Name[],
+  withNull: ReadonlySet<Name> = new Set(),
+): Partial<Record<Name, unknown>> {
+  const stored: Partial<Record<Name, unknown>> = {}
+  for (const name of names) {
+    const value = row[name]
+    const isLeftOut = value === false || (value === null && !withNull.has(name))
+    if (!isLeftOut) stored[name] = inJson(value)
+  }
+  return stored
+}
+
+/** The names of stored fields that an item has as well, in the order of the item. */
+const namesIn = <Name extends string>({ shape }: { shape: object }, names: readonly Name[]): Name[] =>
+  Object.keys(shape).flatMap((field) => names.find((name) => name === field) ?? [])
+
+/** Of a reader, left out where they are the default. */
+const NOT_ALWAYS: ReadonlySet<string> = new Set(['trust', 'assignedBadges', 'claimedBadges'])
+const READER = namesIn(readerItem, readers.EXPORTED).filter((name) => !NOT_ALWAYS.has(name))
+const DISCUSSION = namesIn(discussionItem, discussions.EXPORTED)
 
 const endpointItem = ({ description, discussionIds, policy, createdAt, ...row }: rows.TenantExportEndpoint): Item => ({
   kind: 'endpoint',
@@ -162,20 +190,37 @@ async function withFormer(sql: Sql, tenantId: Id, page: readonly rows.TenantExpo
   const ids = page.map(({ id }) => id)
   const found = ids.length === 0 ? [] : await rows.selectFormer(sql, tenantId, ids)
   const former = grouped(found, ({ readerId }) => readerId)
-  return page.map((row) => readerItem(row, former.get(row.id) ?? []))
+  const notes = await notesOn(sql, 'reader', tenantId, ids)
+  return page.map((row) => ({ ...readerItemOf(row, former.get(row.id) ?? []), ...notes(row.id) }))
 }
 
-function readerItem(row: rows.TenantExportReader, former: readonly rows.TenantExportFormerReader[]): ReaderItem {
-  const { id, externalId, name, avatarUrl, profileUrl, bannedAt, bannedUntil, banReason, shadowBanned } = row
+/** The notes on readers or comments, as a part of the item of each. */
+async function notesOn(
+  sql: Sql,
+  kind: 'reader' | 'comment',
+  tenantId: Id,
+  ids: readonly Id[],
+): Promise<(id: Id) => Pick<ReaderItem, 'notes'>> {
+  const notes = grouped(await rows.selectNotes(sql, kind, tenantId, ids), ({ onId }) => onId)
+  return (id) => {
+    const found = notes.get(id)
+    return found === undefined ? {} : { notes: found.map(noteOf) }
+  }
+}
+
+const noteOf = ({ id, text, actorKind, actorId, createdAt }: rows.TenantExportNote) => ({
+  id,
+  text,
+  actorKind: actorKind as NonNullable<ReaderItem['notes']>[number]['actorKind'],
+  ...(actorId !== null && { actorId }),
+  createdAt: createdAt.toISOString(),
+})
+
+function readerItemOf(row: rows.TenantExportReader, former: readonly rows.TenantExportFormerReader[]): ReaderItem {
+  const { bannedAt, bannedUntil, banReason, shadowBanned, trust, assignedBadges, claimedBadges } = row
   return {
     kind: 'reader',
-    id,
-    externalId,
-    ...(name !== null && { name }),
-    ...(avatarUrl !== null && { avatarUrl }),
-    ...(profileUrl !== null && { profileUrl }),
-    profileIssuedAt: row.profileIssuedAt.toISOString(),
-    createdAt: row.createdAt.toISOString(),
+    ...(storedIn(row, READER) as Omit<ReaderItem, 'kind' | 'ban' | 'formerly'>),
     ...(bannedAt !== null && {
       ban: {
         at: bannedAt.toISOString(),
@@ -184,6 +229,9 @@ function readerItem(row: rows.TenantExportReader, former: readonly rows.TenantEx
         ...(shadowBanned && { shadow: true }),
       },
     }),
+    ...(trust !== 'normal' && { trust }),
+    ...(assignedBadges.length > 0 && { assignedBadges }),
+    ...(claimedBadges.length > 0 && { claimedBadges }),
     ...(former.length > 0 && {
       formerly: former.map((each) => ({
         id: each.id,
@@ -194,23 +242,10 @@ function readerItem(row: rows.TenantExportReader, former: readonly rows.TenantEx
   }
 }
 
-function discussionItem(row: rows.TenantExportDiscussion): DiscussionItem {
-  const { id, externalId, url, title, state, seq } = row
-  return {
-    kind: 'discussion',
-    id,
-    externalId,
-    ...(url !== null && { url }),
-    ...(title !== null && { title }),
-    state,
-    seq,
-    createdAt: textOf(row.createdAt),
-    updatedAt: textOf(row.updatedAt),
-    lastCommentedAt: textOf(row.lastCommentedAt),
-    activeAt: textOf(row.activeAt),
-    autoClosedAt: textOf(row.autoClosedAt),
-  }
-}
+const discussionItemOf = (row: rows.TenantExportDiscussion): DiscussionItem => ({
+  kind: 'discussion',
+  ...(storedIn(row, DISCUSSION) as Omit<DiscussionItem, 'kind'>),
+})
 
 async function withRevisions(
   sql: Sql,
@@ -220,7 +255,9 @@ async function withRevisions(
   const edited = page.filter(({ revision, isErased }) => revision > 1 && !isErased).map(({ id }) => id)
   const found = edited.length === 0 ? [] : await rows.selectRevisions(sql, tenantId, edited)
   const revisions = grouped(found, ({ commentId }) => commentId)
-  return page.map((row) => commentItem(row, revisions.get(row.id) ?? []))
+  const kept = page.filter(({ isErased }) => !isErased).map(({ id }) => id)
+  const notes = await notesOn(sql, 'comment', tenantId, kept)
+  return page.map((row) => ({ ...commentItem(row, revisions.get(row.id) ?? []), ...notes(row.id) }))
 }
 
 /** An import would take a default in place of these. */
@@ -229,12 +266,6 @@ const WITH_NULL: ReadonlySet<ExportedColumn> = new Set(['body', 'editedAt', 'fir
 function commentItem(row: rows.TenantExportComment, revisions: readonly rows.TenantExportRevision[]): CommentItem {
   const erased = { authorId: null, body: null, status: 'deleted' as const }
   const comment = row.isErased ? { ...row, ...erased } : row
-  const stored: Partial<Record<ExportedColumn, unknown>> = {}
-  for (const name of EXPORTED) {
-    const value = comment[name]
-    const isLeftOut = value === false || (value === null && !WITH_NULL.has(name))
-    if (!isLeftOut) stored[name] = value instanceof Date ? value.toISOString() : value
-  }
   const createdAt = row.createdAt.toISOString()
   const replaced = revisions.map(({ body, replacedAt }, index) => ({
     body,
@@ -243,7 +274,7 @@ function commentItem(row: rows.TenantExportComment, revisions: readonly rows.Ten
   }))
   return {
     kind: 'comment',
-    ...(stored as Omit<CommentItem, 'kind' | 'revisions'>),
+    ...(storedIn(comment, EXPORTED, WITH_NULL) as Omit<CommentItem, 'kind' | 'revisions'>),
     ...(replaced.length > 0 && { revisions: replaced }),
   }
 }

@@ -1,3 +1,4 @@
+import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
@@ -63,27 +64,6 @@ export const completeExport = async (
   keptHours: number,
 ): Promise<void> => void (await sql(COMPLETE, [tenantId, id, bytes, keptHours]))
 
-const FAIL = statement(
-  'fail_export',
-  `UPDATE tenant_exports SET error = $3, expires_at = now() + make_interval(hours => $4)
-   WHERE tenant_id = $1 AND id = $2 AND expires_at IS NULL`,
-)
-
-export const failExport = async (
-  sql: Sql,
-  { tenantId, id }: WaitingExport,
-  error: string,
-  keptHours: number,
-): Promise<void> => void (await sql(FAIL, [tenantId, id, error, keptHours]))
-
-const DELETE_EXPIRED = statement(
-  'delete_expired_exports',
-  `WITH expired AS (
-     SELECT tenant_id, id FROM tenant_exports WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED
-   )
-   DELETE FROM tenant_exports e USING expired x WHERE e.tenant_id = x.tenant_id AND e.id = x.id RETURNING 1 AS n`,
-)
-
-/** Deletes expired exports, up to `limit`. Returns how many. */
-export const deleteExpiredExports = async (sql: Sql, limit: number): Promise<number> =>
-  (await sql<{ n: number }>(DELETE_EXPIRED, [limit])).length
+/** Deletes expired exports. Returns how many. */
+export const deleteExpiredExports = async ({ prisma }: App): Promise<number> =>
+  (await prisma.tenantExport.deleteMany({ where: { expiresAt: { lt: new Date() } } })).count

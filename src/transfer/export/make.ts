@@ -43,7 +43,14 @@ async function makeExport(app: App, waiting: sql.WaitingExport, signal: AbortSig
     if (signal.aborted || (error instanceof Error && codeOf(error) === LOST_RACE)) return true
     if (troubleOf(error) !== null) throw error
     app.log.error({ err: error, exportId: waiting.id }, 'an export could not be made')
-    await sql.failExport(app.db.query, waiting, 'It could not be made. The log of the worker says why.', KEPT_HOURS)
+    const { tenantId, id } = waiting
+    await app.prisma.tenantExport.updateMany({
+      where: { tenantId, id, expiresAt: null },
+      data: {
+        error: 'It could not be made. The log of the worker says why.',
+        expiresAt: new Date(Date.now() + KEPT_HOURS * 3_600_000),
+      },
+    })
     return true
   }
 }

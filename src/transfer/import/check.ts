@@ -1,19 +1,13 @@
-import type { FieldError } from '../../core/errors.ts'
-import { firstIdAt, isId } from '../../core/ids.ts'
-import { type TenantSettings, reactionType } from '../../core/settings/tenant.ts'
-import {
-  charactersIn,
-  externalIdSchema,
-  hasAtMost,
-  readerIdSchema,
-  shownOrNull,
-  trimMarkdown,
-  webUrl,
-} from '../../core/input/texts.ts'
+import { isId } from '../../core/ids.ts'
+import { reactionType } from '../../core/settings/tenant.ts'
+import { charactersIn, hasAtMost, readerIdSchema, shownOrNull, trimMarkdown } from '../../core/input/texts.ts'
 import { check } from '../../core/input/validate.ts'
 import { carriedOf, MAX_BODY_LENGTH } from '../../domains/comments/fields.ts'
+import { shownBadges } from '../../domains/readers/badges/known.ts'
+import { claimedAs, MAX_NAME_LENGTH } from '../../domains/readers/fields.ts'
 import { isBlank, renderMarkdown } from '../../domains/comments/text/markdown.ts'
-import { digestOf, normalizeText } from '../../domains/comments/text/normalize.ts'
+import { writtenMentions } from '../../domains/comments/text/mentions.ts'
+import { digestOf, normalizeBody } from '../../domains/comments/text/normalize.ts'
 import { REPORT_REASONS } from '../../domains/moderation/reports.ts'
 import {
   type CommentItem,
@@ -26,12 +20,31 @@ import {
   type ReportItem,
   unknownIn,
 } from '../item.ts'
-import { idAt, type Key, keyOf } from '../../domains/imports/keys.ts'
-import { identifyPage, type PageRules } from './pages.ts'
+import { idAt, keyOf } from '../../domains/imports/keys.ts'
+import { identifyPage } from './pages.ts'
+import {
+  begin,
+  type Checking,
+  createdAtOf,
+  dateOf,
+  externalIdOf,
+  inWords,
+  keyOrNull,
+  liesAhead,
+  ofExport,
+  pastAt,
+  type PastField,
+  pastOf,
+  Refused,
+  type Rules,
+  shortOf,
+  urlOf,
+} from './checking.ts'
 import type {
   ImportedComment,
   ImportedDiscussion,
   ImportedFormerReader,
+  ImportedNote,
   ImportedItem,
   ImportedReaction,
   ImportedReader,
@@ -40,27 +53,8 @@ import type {
   OwnItem,
 } from './imported.ts'
 
-/** The rules for the items of one import. */
-export interface Rules extends PageRules {
-  /** The scope in which ids are unique. */
-  source: string
-  /** Whether it is an export of this service, whose ids are kept. */
-  keepsIds: boolean
-  settings: Pick<TenantSettings, 'reactionTypes'>
-  /** The tenant's own ids of readers, by lower-case e-mail address or by id at the source. */
-  authors: ReadonlyMap<string, string>
-  /** The latest time of any item. */
-  now: Date
-}
-
 /** An item to store, with the changes that were made to it; or why it is refused. */
 export type Checked = { row: ImportedItem | OwnItem | HeaderItem; changes: string[] } | { refused: string }
-
-class Refused extends Error {}
-
-/** The first error, with its field: `body must have at most 9 characters`. */
-const inWords = ([{ pointer, message }]: [FieldError, ...FieldError[]], field = pointer.slice(1)): string =>
-  `${field.replaceAll('/', '.') || 'it'} ${message}`
 
 /** Checks an item of a source, of which only the kind is known. */
 export function checkItem(given: { kind: string }, place: string, rules: Rules): Checked {
@@ -78,11 +72,6 @@ export function checkItem(given: { kind: string }, place: string, rules: Rules):
     if (error instanceof Refused) return refuse(error.message)
     throw error
   }
-}
-
-interface Checking extends Rules {
-  place: string
-  changes: string[]
 }
 
 function importedOf(item: Item, checking: Checking): ImportedItem | OwnItem | HeaderItem {
@@ -106,11 +95,11 @@ function importedOf(item: Item, checking: Checking): ImportedItem | OwnItem | He
   }
 }
 
-// The same limit as in assertions and in the API.
-const MAX_NAME_LENGTH = 80
+// The same limits as in the API.
 const MAX_TITLE_LENGTH = 500
 const MAX_REASON_LENGTH = 500
 const MAX_NOTE_LENGTH = 1000
+const MODERATORS_NOTE_LENGTH = 2000
 
 function readerOf(item: ReaderItem, checking: Checking): ImportedReader {
   const { source, authors } = checking
@@ -121,17 +110,25 @@ function readerOf(item: ReaderItem, checking: Checking): ImportedReader {
     ...begin(item, keyOf(source, 'reader', item.id), checking),
     kind: 'reader',
     externalId: externalIdOf(own ?? item.externalId ?? `${source}:${item.id}`, readerIdSchema),
-    name: shownOrNull(shortOf(item.name, MAX_NAME_LENGTH, 'name', checking)),
-    avatarUrl: urlOf(item.avatarUrl),
-    profileUrl: urlOf(item.profileUrl),
+    ...claimedAs(({ name, claim }) =>
+      claim === 'name' ? shownOrNull(shortOf(item[name], MAX_NAME_LENGTH, name, checking)) : urlOf(item[name]),
+    ),
     profileIssuedAt: ofExport('profileIssuedAt', pastOf('profileIssuedAt', item.profileIssuedAt, checking), checking),
     bannedAt: ban == null ? null : (pastOf('ban', ban.at, checking) ?? createdAt ?? checking.now),
     bannedUntil: dateOf(ban?.until),
     banReason: shortOf(ban?.reason, MAX_REASON_LENGTH, 'reason of the ban', checking) || null,
     shadowBanned: ban?.shadow ?? false,
+    trust: item.trust ?? 'normal',
+    ...badgesOf(item),
     formerly: formerlyOf(item, checking),
+    notes: notesOf(item, checking),
     createdAt,
   }
+}
+
+function badgesOf(item: ReaderItem): Pick<ImportedReader, 'badges' | 'assignedBadges' | 'claimedBadges'> {
+  const [assignedBadges, claimedBadges] = [[...new Set(item.assignedBadges)], [...new Set(item.claimedBadges)]]
+  return { badges: shownBadges(assignedBadges, claimedBadges), assignedBadges, claimedBadges }
 }
 
 function formerlyOf({ formerly }: ReaderItem, checking: Checking): ImportedFormerReader[] {
@@ -143,6 +140,18 @@ function formerlyOf({ formerly }: ReaderItem, checking: Checking): ImportedForme
       externalId: externalIdOf(externalId),
       mergedAt: pastAt('formerly', new Date(mergedAt), checking),
     }
+  })
+}
+
+function notesOf({ notes }: Pick<CommentItem, 'notes'>, checking: Checking): ImportedNote[] {
+  // Most items have none.
+  if (notes === undefined) return []
+  return (ofExport('notes', notes, checking) ?? []).map(({ id, text, actorKind, actorId, createdAt }) => {
+    if (!isId(id) || (actorId != null && !isId(actorId))) throw new Refused('notes: id: is not a UUID')
+    const shown = shortOf(text.trim(), MODERATORS_NOTE_LENGTH, 'note of a moderator', checking)
+    if (!shown) throw new Refused('notes: has no text')
+    const at = pastAt('notes', new Date(createdAt), checking)
+    return { id, text: shown, actorKind, actorId: actorId ?? null, createdAt: at }
   })
 }
 
@@ -164,6 +173,9 @@ function discussionOf(item: DiscussionItem, checking: Checking): ImportedDiscuss
     updatedAt: past('updatedAt'),
     lastCommentedAt: ofExport('lastCommentedAt', past('lastCommentedAt'), checking),
     activeAt: ofExport('activeAt', past('activeAt'), checking),
+    moderationMode: item.moderationMode ?? null,
+    closesAt: dateOf(item.closesAt),
+    slowModeSeconds: item.slowModeSeconds ?? null,
     autoClosedAt: past('autoClosedAt'),
   }
 }
@@ -202,9 +214,13 @@ function commentOf(item: CommentItem, checking: Checking): ImportedComment {
     firstApprovedAt: item.firstApprovedAt === undefined && status === 'approved' ? createdAt : past('firstApprovedAt'),
     holdReason: item.holdReason ?? null,
     flagged: item.flagged ?? false,
+    decision: item.decision ?? null,
+    holdDetails: item.holdDetails ?? null,
+    reviewedAt: past('reviewedAt'),
     revision:
       revision > revisions.length + 1 ? (ofExport('revision', revision, checking) ?? revisions.length + 1) : revision,
     revisions,
+    notes: notesOf(item, checking),
     createdAt,
   }
 }
@@ -218,9 +234,10 @@ function textOf(given: string | null | undefined, isDeleted: boolean): Text {
     if (!isDeleted) throw new Refused('has no text')
     return { body: null, bodyHtml: null, textDigest: null }
   }
-  const bodyHtml = renderMarkdown(body)
+  // A reader whom the tenant does not have is shown without a name.
+  const bodyHtml = renderMarkdown(body, new Set(writtenMentions(body)))
   if (!isDeleted && isBlank(bodyHtml)) throw new Refused('has no text that can be seen')
-  return { body, bodyHtml, textDigest: digestOf(normalizeText(body)) }
+  return { body, bodyHtml, textDigest: digestOf(normalizeBody(body)) }
 }
 
 function bodyOf(given: string): string {
@@ -281,78 +298,4 @@ function onComment(
     readerKey: keyOf(source, 'reader', item.readerId),
     createdAt: createdAtOf(item, checking),
   }
-}
-
-function begin(item: Item & { id: string }, key: Key, checking: Checking) {
-  const { place, keepsIds, changes } = checking
-  const isKept = keepsIds && isId(item.id)
-  const isAhead = isKept && liesAhead(item.id, checking)
-  if (isAhead) changes.push('id: lies in the future, and becomes another one')
-  return { key, place, keptId: isKept && !isAhead ? item.id : null, item }
-}
-
-/** Lists are sorted by the time in ids: an id in the future would stay at the top. */
-const liesAhead = (id: string, { now }: Checking): boolean => id >= firstIdAt(new Date(now.getTime() + DAY_MS))
-
-const keyOrNull = (source: string, kind: 'comment' | 'reader', id: string | null | undefined): Key | null =>
-  id == null ? null : keyOf(source, kind, id)
-
-const dateOf = (text: string | null | undefined): Date | null => (text == null ? null : new Date(text))
-
-const DAY_MS = 86_400_000
-
-/**
- * When an item was made. A time at most a day ahead is taken for a wrong clock or time zone, and
- * replaced by now: lists are sorted by it, and the item would stay at the top.
- */
-function createdAtOf({ createdAt }: { createdAt?: string | null | undefined }, checking: Checking): Date | null {
-  const date = dateOf(createdAt)
-  if (date === null) return null
-  if (date.getTime() > checking.now.getTime() + DAY_MS) throw new Refused('createdAt: lies in the future')
-  return pastAt('createdAt', date, checking)
-}
-
-/** Fields with an optional time. */
-type PastField<Given> = keyof {
-  [Field in keyof Given as Given[Field] extends string | null | undefined ? Field : never]: Field
-}
-
-/** The time of a past event. */
-function pastOf(field: string, text: string | null | undefined, checking: Checking): Date | null {
-  const date = dateOf(text)
-  return date === null ? null : pastAt(field, date, checking)
-}
-
-function pastAt(field: string, date: Date, { now, changes }: Checking): Date {
-  if (date <= now) return date
-  changes.push(`${field}: lies in the future and is taken as now`)
-  return now
-}
-
-/**
- * A value that only an export of this service can know. In other files it is ignored or computed.
- */
-function ofExport<Value>(field: string, value: Value | null, { keepsIds, changes }: Checking): Value | null {
-  if (keepsIds || value === null) return value
-  changes.push(`${field}: is only taken from an export of this service, which begins with a header`)
-  return null
-}
-
-/** A text beside comments, which may be shortened. */
-function shortOf(text: string | null | undefined, max: number, name: string, { changes }: Checking): string | null {
-  if (text == null) return null
-  if (hasAtMost(text, max)) return text
-  changes.push(`has a ${name} of more than ${max} characters: its end is left out`)
-  return Array.from(text).slice(0, max).join('')
-}
-
-function externalIdOf(text: string, schema = externalIdSchema): string {
-  const parsed = check(schema, text)
-  if ('errors' in parsed) throw new Refused(inWords(parsed.errors, 'externalId'))
-  return parsed.data
-}
-
-const urlOf = (text: string | null | undefined): string | null => {
-  const url = webUrl.nullish().safeParse(text)
-  return url.success ? (url.data ?? null) : null
 }

@@ -1,16 +1,14 @@
-import { basename } from 'node:path'
-
 import { recordAuditOfImport } from '../../core/audit.ts'
 import type { App } from '../../core/context.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { Pace } from '../../core/queues/pace.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
+import type { PageRule, SourceName } from '../../domains/imports/options.ts'
 import { foldTenant } from '../../domains/analytics/fold.ts'
 import { loadTenant } from '../../domains/tenants/tenants.ts'
 import type { Pairs } from '../csv.ts'
 import * as sql from './imports-sql.ts'
-import { SourceError } from '../item.ts'
-import type { PageRule } from './pages.ts'
+import { SourceError, type SourceFile } from '../item.ts'
 import { patiently } from './retry.ts'
 import { type ReadBatch, readBatches } from './read-batches.ts'
 import {
@@ -21,7 +19,8 @@ import {
   type TransferCounts,
 } from '../../domains/imports/report.ts'
 import { ImportStopped, note, type Run, storeOwnItems, storeRows, type Watching } from './run.ts'
-import { readSource, type SourceName } from '../sources.ts'
+import { readSource } from '../sources.ts'
+import { nameOf } from '../sources/files.ts'
 import { takeWaiting } from './waiting.ts'
 
 /** Another process is importing into the same tenant, or undoing an import. */
@@ -31,7 +30,7 @@ export class ImportRunning extends Error {
 
 export interface ImportFile {
   source: SourceName
-  path: string
+  path: SourceFile
   /** The scope in which the file's ids are unique; default: the source. */
   as?: string | undefined
   page?: PageRule | undefined
@@ -70,17 +69,23 @@ export async function importFile(
   file: ImportFile,
   watching: Watching = {},
 ): Promise<ImportReport> {
-  return holdingImports(app, tenantId, async (signal) => {
-    const stopped = AbortSignal.any([signal, ...(watching.signal === undefined ? [] : [watching.signal])])
-    const unfinished = await sql.findUnfinished(app.prisma, tenantId, file.as ?? file.source, basename(file.path))
-    const run = await beginRun(ofTenant(app, tenantId), tenantId, file, { ...watching, signal: stopped }, unfinished)
-    await run.pace
-      .keep(() => readAll(run))
-      .catch((error: unknown) => {
-        throw withWhatStays(error, run)
-      })
-    return finish(run)
+  return holdingImports(app, tenantId, (lost) => {
+    const signal = AbortSignal.any([lost, ...(watching.signal === undefined ? [] : [watching.signal])])
+    return importHeld(app, tenantId, file, { ...watching, signal })
   })
+}
+
+/** The same for a caller who holds the tenant's imports. */
+export async function importHeld(app: App, tenantId: Id, file: ImportFile, watching: Watching): Promise<ImportReport> {
+  const unfinished = await sql.findUnfinished(app.prisma, tenantId, file.as ?? file.source, nameOf(file.path))
+  const run = await beginRun(ofTenant(app, tenantId), tenantId, file, watching, unfinished)
+  await watching.onBegin?.(run.importId)
+  await run.pace
+    .keep(() => readAll(run))
+    .catch((error: unknown) => {
+      throw withWhatStays(error, run)
+    })
+  return finish(run)
 }
 
 /** A reader of the error might think that nothing was taken, so it says what was. */
@@ -222,7 +227,7 @@ const fold = ({ app, tenantId, signal }: Run): Promise<void> => patiently(signal
 
 async function addImport(run: Reading): Promise<void> {
   const { app, tenantId, importId, startedAt, file, rules } = run
-  const row = { id: importId, source: rules.source, fileName: basename(file.path), startedAt }
+  const row = { id: importId, source: rules.source, fileName: nameOf(file.path), startedAt }
   await patiently(run.signal, () => sql.insertImport(app.db.query, tenantId, row))
   run.isNew = false
 }
@@ -251,7 +256,7 @@ async function finish(run: Reading): Promise<ImportReport> {
   const now = new Date()
   // A finished run has read the whole file, so it has used all that earlier runs did.
   const tables = tableUsesOf(file)
-  const report = { source: rules.source, file: basename(file.path), counts, already, refused, changed, tables }
+  const report = { source: rules.source, file: nameOf(file.path), counts, already, refused, changed, tables }
   const isKept = await patiently(run.signal, () =>
     app.db.transaction(async (tx) => {
       if (Object.keys(counts).length === 0 && (await sql.removeImport(tx, tenantId, importId))) return false

@@ -1,6 +1,7 @@
 import type { Id } from '../../core/ids.ts'
-import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import type { Column, Stored } from '../../domains/comments/fields.ts'
+import type * as discussions from '../../domains/discussions/fields.ts'
+import type * as readers from '../../domains/readers/fields.ts'
 import type { HoldReason } from '../../domains/comments/rules.ts'
 import type { ReportReason } from '../../domains/moderation/reports.ts'
 import type { AuditItem, EndpointItem, Item, SettingsItem } from '../item.ts'
@@ -28,37 +29,35 @@ export interface ImportedFormerReader {
   mergedAt: Date
 }
 
-export interface ImportedReader extends Imported {
+/** Null where the source does not know: then it is when the item was made. */
+type Unknown<Row, Name extends keyof Row> = Omit<Row, 'id' | Name> & { [Each in Name]: Row[Each] | null }
+
+// An item of which the source does not say when it was made is as old as the first comment that
+// comes with it.
+
+export interface ImportedReader
+  extends Imported, Unknown<Pick<readers.Stored, readers.ExportedColumn>, 'profileIssuedAt' | 'createdAt'> {
   kind: 'reader'
-  externalId: string
-  name: string | null
-  avatarUrl: string | null
-  profileUrl: string | null
-  profileIssuedAt: Date | null
-  bannedAt: Date | null
-  bannedUntil: Date | null
-  banReason: string | null
-  shadowBanned: boolean
   formerly: ImportedFormerReader[]
-  /** Null if the source does not know: then the time of the first comment that comes with it. */
-  createdAt: Date | null
+  notes: ImportedNote[]
 }
 
-export interface ImportedDiscussion extends Imported {
+export interface ImportedDiscussion
+  extends
+    Imported,
+    Unknown<Pick<discussions.Stored, discussions.ExportedColumn>, 'createdAt' | 'updatedAt' | 'activeAt'> {
   kind: 'discussion'
-  externalId: string
-  title: string | null
-  url: string | null
   /** Whether it has no address from which its external id could be made. */
   lacksAddress: boolean
-  state: DiscussionState
-  seq: number
-  /** As for a reader. */
-  createdAt: Date | null
-  updatedAt: Date | null
-  lastCommentedAt: Date | null
-  activeAt: Date | null
-  autoClosedAt: Date | null
+}
+
+/** What a moderator has noted on a reader or a comment. */
+export interface ImportedNote {
+  id: Id
+  text: string
+  actorKind: string
+  actorId: Id | null
+  createdAt: Date
 }
 
 export interface ImportedRevision {
@@ -80,6 +79,7 @@ export interface ImportedComment extends Imported, Omit<Stored, PlaceColumn> {
   authorKey: Key | null
   holdReason: HoldReason | null
   revisions: ImportedRevision[]
+  notes: ImportedNote[]
 }
 
 interface OnComment extends Imported {

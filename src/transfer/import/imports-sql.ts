@@ -1,5 +1,5 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { type Prisma, type Sql, statement } from '../../core/sql.ts'
+import { type Prisma, type Sql, statement, type TxSql } from '../../core/sql.ts'
 import type { ReadItem } from './imported.ts'
 import { type Key, nameKey } from '../../domains/imports/keys.ts'
 import type { ImportFindings, TableUses, TransferCounts } from '../../domains/imports/report.ts'
@@ -63,11 +63,6 @@ const BEGIN = statement(
 export const insertImport = (sql: Sql, tenantId: Id, row: Omit<ImportRow, 'counts' | 'changed'>): Promise<unknown> =>
   sql(BEGIN, [tenantId, row.id, row.source, row.fileName, row.startedAt])
 
-const NOTE = statement(
-  'note_import_progress',
-  'UPDATE imports SET counts = $3::jsonb, changed = $4::jsonb WHERE tenant_id = $1 AND id = $2',
-)
-
 export interface ImportProgress {
   counts: TransferCounts
   changed: ImportFindings
@@ -75,11 +70,15 @@ export interface ImportProgress {
 
 /** Stores an import's progress, in the transaction that makes it. */
 export const noteProgress = (
-  sql: Sql,
+  { prisma }: TxSql,
   tenantId: Id,
-  importId: Id,
+  id: Id,
   { counts, changed }: ImportProgress,
-): Promise<unknown> => sql(NOTE, [tenantId, importId, JSON.stringify(counts), JSON.stringify(changed)])
+): Promise<unknown> =>
+  prisma.import.updateMany({
+    where: { tenantId, id },
+    data: { counts: { ...counts }, changed: { ...changed, first: changed.first.map((finding) => ({ ...finding })) } },
+  })
 
 // A transaction whose answer was lost may still be committing: the lock waits for it.
 const PROGRESS = statement(

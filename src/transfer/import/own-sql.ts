@@ -1,6 +1,6 @@
 import { insertAuditEntries } from '../../core/audit.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Prisma, type Sql, statement } from '../../core/sql.ts'
 import type { AuditItem } from '../item.ts'
 
 /** SQL: whether an audit entry is about an import's own changes. */
@@ -23,14 +23,15 @@ interface OfImport {
   importId: Id
 }
 
-const KNOWN_AUDIT = statement(
-  'import_known_audit_entries',
-  'SELECT id FROM audit_log WHERE tenant_id = $1 AND id = ANY($2::uuid[])',
-)
-
 /** Those of these entries that exist. */
-export const findAuditEntries = async (sql: Sql, tenantId: Id, ids: readonly string[]): Promise<Set<string>> =>
-  new Set((await sql<{ id: Id }>(KNOWN_AUDIT, [tenantId, ids])).map(({ id }) => id))
+export async function findAuditEntries(
+  { auditEntry }: Prisma,
+  tenantId: Id,
+  ids: readonly string[],
+): Promise<Set<string>> {
+  const found = await auditEntry.findMany({ where: { tenantId, id: { in: [...ids] } }, select: { id: true } })
+  return new Set(found.map(({ id }) => id))
+}
 
 const AUDIT_ENTRIES = statement(
   'import_audit_entries',

@@ -116,7 +116,7 @@ async function leaveOut(
   stored: Stored,
 ): Promise<void> {
   const ids = entries.map(({ row }) => row.id)
-  const there = await findAuditEntries(app.db.query, tenantId, ids)
+  const there = await findAuditEntries(app.prisma, tenantId, ids)
   const [first, ...others] = entries.filter(({ row }) => !there.has(row.id))
   stored.already += there.size
   if (first === undefined) return

@@ -1,10 +1,8 @@
 import { webUrl } from '../../core/input/texts.ts'
+import type { PageRule } from '../../domains/imports/options.ts'
 import type { DiscussionItem } from '../item.ts'
 
 /** The part of a source's page that becomes its external id at the tenant. */
-export const PAGE_RULES = ['url', 'path', 'id', 'slug'] as const
-
-export type PageRule = (typeof PAGE_RULES)[number]
 
 /** The new addresses of pages, by `keyOfAddress` of the old ones: whole addresses, or paths. */
 export type AddressMap = ReadonlyMap<string, string>

@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 
 import { grouped } from '../../core/grouped.ts'
 import type { Pace } from '../../core/queues/pace.ts'
-import { checkItem, type Rules } from './check.ts'
+import { checkItem } from './check.ts'
+import type { Rules } from './checking.ts'
 import { WITHOUT_FORMER } from '../export/former.ts'
 import type { ImportedDiscussion, ImportedItem, ImportedReader, PlacedOwn } from './imported.ts'
 import type { Found } from '../item.ts'
@@ -10,7 +11,7 @@ import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from '../../domains/imports/keys.ts'
 import type { ImportFinding } from '../../domains/imports/report.ts'
 import { parentsFirst } from './sort-out.ts'
-import type { SourceName } from '../sources.ts'
+import type { SourceName } from '../../domains/imports/options.ts'
 
 /** The most items that are stored together. */
 export const BATCH_ITEMS = 4000

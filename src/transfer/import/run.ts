@@ -1,6 +1,7 @@
+import type { Id } from '../../core/ids.ts'
 import { codeOf } from '../../core/outage.ts'
 import type { Pace } from '../../core/queues/pace.ts'
-import type { Rules } from './check.ts'
+import type { Rules } from './checking.ts'
 import { deleteWaiting } from './imports-sql.ts'
 import type { PlacedOwn } from './imported.ts'
 import type { Key } from '../../domains/imports/keys.ts'
@@ -32,6 +33,8 @@ export interface Progress {
 }
 
 export interface Watching {
+  /** Called before anything is stored. */
+  onBegin?: (importId: Id) => Promise<void>
   onProgress?: (progress: Progress) => void
   onFinding?: (kind: 'refused' | 'changed', finding: ImportFinding) => void
   signal?: AbortSignal

@@ -3,7 +3,7 @@ import type { Key } from '../../domains/imports/keys.ts'
 import type { ImportFinding } from '../../domains/imports/report.ts'
 import type { ImportedComment, ImportedItem, ImportedReaction, ImportedReport } from './imported.ts'
 
-/** The rows of items: an id, or null for a reader who was erased. */
+/** The rows of items: an id, or null for a reader who was erased, or a page that was deleted. */
 export type Known = ReadonlyMap<Key, Id | null>
 
 /** Comments, and their reactions and reports. */
@@ -21,6 +21,7 @@ export interface Sorted {
 type Fate = 'taken' | 'waits' | 'refused'
 
 export const OF_ERASED_READER = 'is of a reader who was erased'
+export const OF_DELETED_PAGE = 'is of a page whose discussion was deleted'
 export const OF_MISSING_PAGE = 'is of a page that was not taken'
 export const OF_MISSING_READER = 'is of a reader who was not taken'
 export const ON_MISSING_COMMENT = 'is on a comment that was not taken'
@@ -57,6 +58,7 @@ export function sortOut(rows: readonly ImportedItem[], known: Known, isLast: boo
 
 function refusalOf({ authorKey, discussionKey }: ImportedComment, known: Known, isLast: boolean): string | null {
   if (authorKey !== null && known.get(authorKey) === null) return OF_ERASED_READER
+  if (known.get(discussionKey) === null) return OF_DELETED_PAGE
   return isLast && !known.has(discussionKey) ? OF_MISSING_PAGE : null
 }
 

@@ -71,7 +71,7 @@ async function findKnown(
   }
   for (const kind of ['reader', 'discussion'] as const) {
     const byId = keysById(kind)
-    const named = await findNamed(query, tenantId, kind, [], [...byId.keys()])
+    const named = await findNamed(app, tenantId, kind, [], [...byId.keys()])
     for (const { id, externalId } of named) for (const key of byId.get(id) ?? []) survey.addName(key, kind, externalId)
   }
   const byId = keysById('comment')
@@ -105,7 +105,7 @@ async function lookAtFormer(run: Rehearsing, rows: readonly ImportedReader[]): P
   const former = rows.flatMap(({ formerly }) => formerly)
   if (former.length === 0) return
   const [names, ids] = [former.map(({ externalId }) => externalId), former.map(({ id }) => id)]
-  const there = await findNamed(app.db.query, tenantId, 'reader', names, ids)
+  const there = await findNamed(app, tenantId, 'reader', names, ids)
   const known = await findItems(app.db.query, tenantId, keysOf(former))
   const taken = new Set([...there.flatMap(({ id, externalId }) => [id, externalId]), ...known.map(({ key }) => key)])
   for (const { place, formerly } of rows) {
@@ -127,7 +127,7 @@ async function lookAtNamed<Row extends ImportedReader | ImportedDiscussion>(
 ): Promise<Row[]> {
   const names = rows.map(({ externalId }) => externalId)
   const ids = rows.flatMap(({ keptId }) => keptId ?? [])
-  const there = await findNamed(app.db.query, tenantId, kind, names, ids)
+  const there = await findNamed(app, tenantId, kind, names, ids)
   const taken = new Set([...there.map(({ externalId }) => externalId), ...there.map(({ id }) => id)])
   return rows.filter(({ key, externalId, keptId }) => {
     survey.setFate(key, FATES.there)

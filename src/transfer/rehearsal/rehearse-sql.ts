@@ -1,26 +1,21 @@
+import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { PairKind } from '../import/imported.ts'
 import { findDiscussions, type FoundByName } from '../store/named-sql.ts'
 
-const READERS = statement(
-  'rehearse_readers',
-  `SELECT id, external_id AS "externalId" FROM readers
-   WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))`,
-)
-
 /** The readers or discussions with one of these external ids or ids. Locks nothing. */
 export async function findNamed(
-  sql: Sql,
+  { db, prisma }: Pick<App, 'db' | 'prisma'>,
   tenantId: Id,
   kind: 'reader' | 'discussion',
   names: readonly string[],
   ids: readonly Id[],
 ): Promise<FoundByName[]> {
   if (names.length + ids.length === 0) return []
-  return kind === 'discussion'
-    ? findDiscussions(sql, tenantId, names, ids)
-    : sql<FoundByName>(READERS, [tenantId, names, ids])
+  if (kind === 'discussion') return findDiscussions(db.query, tenantId, names, ids)
+  const where = { tenantId, OR: [{ externalId: { in: [...names] } }, { id: { in: [...ids] } }] }
+  return prisma.reader.findMany({ where, select: { id: true, externalId: true } })
 }
 
 export interface Standing {

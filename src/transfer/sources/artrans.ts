@@ -41,10 +41,10 @@ type Artran = z.output<typeof artran>
 
 export const artrans: Source = {
   about: 'Artrans, the export of Artalk',
-  async *read(path, onRead?: OnRead, salt?: string) {
+  async *read(file, onRead?: OnRead, salt?: string) {
     const damage = new Damage()
     const reading: Reading = { people: new People(salt), pages: new Seen(), tally: new Tally() }
-    for await (const { index, value } of readJson(path, ['$'], damage, onRead)) {
+    for await (const { index, value } of readJson(file, ['$'], damage, onRead)) {
       yield* commentOf(value, `comment ${index + 1} of the list`, reading)
     }
     yield* reading.tally.found()

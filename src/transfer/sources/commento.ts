@@ -46,10 +46,10 @@ const ANONYMOUS = 'anonymous'
 
 export const commento: Source = {
   about: 'the JSON export of Commento and Commento++',
-  async *read(path, onRead?: OnRead) {
+  async *read(file, onRead?: OnRead) {
     const damage = new Damage()
     const reading: Reading = { people: new People(), pages: new Seen(), tally: new Tally() }
-    for await (const { list, index, value } of readJson(path, ['$.commenters', '$.comments'], damage, onRead)) {
+    for await (const { list, index, value } of readJson(file, ['$.commenters', '$.comments'], damage, onRead)) {
       const place = `${list}[${index}]`
       yield* list === 'commenters' ? commenterOf(value, place, reading) : commentOf(value, place, reading)
     }

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 
 import { z } from 'zod'
 
-import { type Found, type OnRead, type ReaderItem, type Source, SourceError } from '../item.ts'
-import { sourceErrorOf } from './files.ts'
+import { type Found, type OnRead, type ReaderItem, type Source, SourceError, type SourceFile } from '../item.ts'
+import { filesInArchive } from './archive.ts'
+import { nameOf, sourceErrorOf } from './files.ts'
 import { htmlToMarkdown } from './html.ts'
 import { flag, parseLine, text } from './rows.ts'
 import { Tally } from './tally.ts'
@@ -89,21 +90,22 @@ const REASONS: Readonly<Record<string, string>> = {
 
 export const coral: Source = {
   about: 'a folder with what mongoexport writes of the collections of Coral',
-  async *read(path, onRead?: OnRead) {
+  async *read(folder, onRead?: OnRead) {
     const reading: Reading = { tally: new Tally(), now: new Date().toISOString() }
     let done = 0
-    for (const { collection, file } of await filesIn(path)) {
+    for (const { collection, file } of await filesIn(folder)) {
       const damage = new Damage()
       let bytes = 0
-      const lines = readTextLines(join(path, file), damage, (read) => onRead?.(done + (bytes = read)))
+      const name = nameOf(file)
+      const lines = readTextLines(file, damage, (read) => onRead?.(done + (bytes = read)))
       for await (const { line, text: content } of lines) {
         if (line === 1 && content?.startsWith('[') === true) {
-          throw new SourceError(`${file} is one list: leave out --jsonArray, so that each document is a line`)
+          throw new SourceError(`${name} is one list: leave out --jsonArray, so that each document is a line`)
         }
-        yield* COLLECTIONS[collection](content, `${file} line ${line}`, reading)
+        yield* COLLECTIONS[collection](content, `${name} line ${line}`, reading)
       }
       done += bytes
-      for (const found of damage.found()) yield { ...found, place: `${file} ${found.place}` }
+      for (const found of damage.found()) yield { ...found, place: `${name} ${found.place}` }
     }
     yield* reading.tally.found()
   },
@@ -130,19 +132,26 @@ const COLLECTION_FILE = /^(\w+)\.(?:json|jsonl|ndjson)(?:\.gz)?$/
 
 const REQUIRED: readonly Collection[] = ['users', 'stories', 'comments']
 
-async function filesIn(path: string): Promise<{ collection: Collection; file: string }[]> {
-  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOTDIR') throw sourceErrorOf(path, error)
-    throw new SourceError('Coral is read from a folder, with a file for each collection', { cause: error })
-  })
+async function filesIn(folder: SourceFile): Promise<{ collection: Collection; file: SourceFile }[]> {
+  const files = await (typeof folder === 'string' ? filesOnDisk(folder) : filesInArchive(folder))
+  if (files === null) throw new SourceError('Coral is read from an archive of tar, with a file for each collection')
   const found = (Object.keys(COLLECTIONS) as Collection[]).flatMap((collection) => {
-    const file = names.find((name) => COLLECTION_FILE.exec(name)?.[1] === collection)
+    const file = files.find((each) => COLLECTION_FILE.exec(nameOf(each))?.[1] === collection)
     return file === undefined ? [] : [{ collection, file }]
   })
   const missing = REQUIRED.filter((name) => !found.some(({ collection }) => collection === name))
   if (missing.length > 0) throw new SourceError(`the folder has no ${missing.map((name) => `${name}.json`).join(', ')}`)
   return found
 }
+
+const filesOnDisk = async (path: string): Promise<string[]> =>
+  readdir(path).then(
+    (names) => names.map((name) => join(path, name)),
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOTDIR') throw sourceErrorOf(path, error)
+      throw new SourceError('Coral is read from a folder, with a file for each collection', { cause: error })
+    },
+  )
 
 /** Reads MongoDB's notation for types that JSON lacks: times become RFC 3339. */
 function fromExtendedJson(_: string, value: unknown): unknown {

@@ -30,10 +30,10 @@ const FORM: XmlForm = {
 
 export const disqus: Source = {
   about: 'the XML export of Disqus',
-  async *read(path, onRead?: OnRead, salt?: string) {
+  async *read(file, onRead?: OnRead, salt?: string) {
     const damage = new Damage()
     const reading: Reading = { people: new People(salt), deleted: new Map() }
-    for await (const record of readXml(path, FORM, damage, onRead)) {
+    for await (const record of readXml(file, FORM, damage, onRead)) {
       if (record.name === 'thread') yield* threadOf(record, reading)
       else {
         yield* deletedThreads(reading)

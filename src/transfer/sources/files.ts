@@ -1,9 +1,10 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 
-import { type OnRead, SourceError } from '../item.ts'
+import { type OnRead, SourceError, type SourceFile } from '../item.ts'
 
 const GZIP = Buffer.from([0x1f, 0x8b])
 
@@ -11,26 +12,43 @@ const GZIP = Buffer.from([0x1f, 0x8b])
  * A file's bytes, unpacked if they are gzip, whatever the file's name. Throws SourceError if the
  * file cannot be read or is damaged.
  */
-export async function* readBytes(path: string, onRead?: OnRead): AsyncGenerator<Buffer> {
+export async function* readBytes(file: SourceFile, onRead?: OnRead): AsyncGenerator<Buffer> {
   try {
-    const isPacked = (await beginningOf(path, GZIP.length)).equals(GZIP)
-    const bytes = counted(path, onRead)
+    const isPacked = (await beginningOf(file, GZIP.length)).equals(GZIP)
+    const bytes = counted(file, onRead)
     // Errors also reach the iteration below.
     yield* isPacked ? pipeline(bytes, createGunzip(), () => undefined) : bytes
   } catch (error) {
-    throw sourceErrorOf(path, error)
+    throw sourceErrorOf(file, error)
   }
 }
 
-async function* counted(path: string, onRead?: OnRead): AsyncGenerator<Buffer> {
+/** Its bytes as they lie there. */
+export const rawBytes = (file: SourceFile): AsyncIterable<Buffer> =>
+  typeof file === 'string' ? createReadStream(file, { highWaterMark: 256 * 1024 }) : file.read(0)
+
+async function* counted(file: SourceFile, onRead?: OnRead): AsyncGenerator<Buffer> {
   let bytes = 0
-  for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
+  for await (const chunk of rawBytes(file)) {
     onRead?.((bytes += chunk.length))
     yield chunk
   }
 }
 
-export async function beginningOf(path: string, length: number): Promise<Buffer> {
+/** The bytes from `from` on; fewer than `length` at the end of the file. */
+export async function beginningOf(file: SourceFile, length: number, from = 0): Promise<Buffer> {
+  if (typeof file === 'string') return beginningOnDisk(file, length)
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of file.read(from)) {
+    parts.push(chunk)
+    bytes += chunk.length
+    if (bytes >= length) break
+  }
+  return Buffer.concat(parts).subarray(0, length)
+}
+
+async function beginningOnDisk(path: string, length: number): Promise<Buffer> {
   const file = await open(path)
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0)
@@ -40,11 +58,17 @@ export async function beginningOf(path: string, length: number): Promise<Buffer>
   }
 }
 
-export function sourceErrorOf(path: string, error: unknown): unknown {
+/** The name of a file, without its folder. */
+export const nameOf = (file: SourceFile): string => (typeof file === 'string' ? basename(file) : file.name)
+
+export function sourceErrorOf(file: SourceFile, error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === undefined) return error
-  const reason = code.startsWith('Z_') ? `the file is damaged: ${message}` : troubleOfFile(error)
-  return new SourceError(`${path}: ${reason}`, { cause: error })
+  const isDamaged = code.startsWith('Z_')
+  // Where a stored file cannot be read, that says nothing of the file.
+  if (!isDamaged && typeof file !== 'string') return error
+  const reason = isDamaged ? `the file is damaged: ${message}` : troubleOfFile(error)
+  return new SourceError(`${typeof file === 'string' ? file : file.name}: ${reason}`, { cause: error })
 }
 
 const TROUBLES: Readonly<Record<string, string>> = {
@@ -67,7 +91,7 @@ const MAX_LINE_BYTES = 4 * 1024 * 1024
 const LINE_BREAK = 10
 
 /** The lines of a file; null for one of more than 4 MiB, which is dropped. */
-export async function* readLines(path: string, onRead?: OnRead): AsyncGenerator<string | null> {
+export async function* readLines(file: SourceFile, onRead?: OnRead): AsyncGenerator<string | null> {
   let parts: Buffer[] = []
   let bytes = 0
   const take = (part: Buffer): void => {
@@ -81,7 +105,7 @@ export async function* readLines(path: string, onRead?: OnRead): AsyncGenerator<
     bytes = 0
     return text
   }
-  for await (const chunk of readBytes(path, onRead)) {
+  for await (const chunk of readBytes(file, onRead)) {
     let from = 0
     for (let end; (end = chunk.indexOf(LINE_BREAK, from)) >= 0; from = end + 1) {
       if (bytes === 0) yield chunk.toString('utf8', from, end)

@@ -17,6 +17,8 @@ import {
 } from './text-runs.ts'
 import { isPlain, writeMarkdown } from './write-markdown.ts'
 
+// Longer than other files, because a conversion is one pass over the HTML with one state.
+
 /**
  * Converts HTML to Markdown that our renderer (`src/domains/comments/text/markdown.ts`) shows like
  * the HTML. Text that looks like Markdown is escaped. Elements that the renderer cannot show are

@@ -1,6 +1,6 @@
 import { JSONParser } from '@streamparser/json'
 
-import { type OnRead, SourceError } from '../item.ts'
+import { type OnRead, SourceError, type SourceFile } from '../item.ts'
 import { type Damage, readText } from './text.ts'
 
 /** Longer than any value that a comment system writes. */
@@ -19,7 +19,7 @@ export interface JsonValue {
  * in memory at a time.
  */
 export async function* readJson(
-  path: string,
+  file: SourceFile,
   paths: readonly string[],
   damage: Damage,
   onRead?: OnRead,
@@ -33,7 +33,7 @@ export async function* readJson(
   }
   parser.onEnd = () => void (isWhole = true)
   let sinceLast = 0
-  for await (const text of readText(path, damage, onRead)) {
+  for await (const text of readText(file, damage, onRead)) {
     write(parser, text)
     sinceLast = values.length > 0 ? 0 : sinceLast + text.length
     if (sinceLast > MAX_VALUE) throw new SourceError('a value in it is longer than any comment')

@@ -7,10 +7,10 @@ import { readLines } from './files.ts'
  */
 export const jsonl: Source = {
   about: 'the JSON Lines of an export of this service, packed with gzip or not',
-  read: async function* (path, onRead): AsyncGenerator<Found> {
+  read: async function* (file, onRead): AsyncGenerator<Found> {
     let n = 0
     let hasBegun = false
-    for await (const read of readLines(path, onRead)) {
+    for await (const read of readLines(file, onRead)) {
       n++
       const line = n === 1 && read !== null ? read.replace(/^\uFEFF/, '') : read
       if (line?.trim() === '') continue

@@ -36,10 +36,10 @@ type Ban = NonNullable<ReaderItem['ban']>
 
 export const remark42: Source = {
   about: 'a backup of Remark42',
-  async *read(path, onRead?: OnRead) {
+  async *read(file, onRead?: OnRead) {
     const damage = new Damage()
     const reading = new Reading()
-    for await (const { line, text: content } of readTextLines(path, damage, onRead)) {
+    for await (const { line, text: content } of readTextLines(file, damage, onRead)) {
       // Concatenated backups repeat the line.
       if (line === 1 || content?.startsWith('{"version"') === true) reading.begin(content, `line ${line}`)
       else yield* reading.comment(content, `line ${line}`)

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 
-import { type Found, type OnRead, SourceError } from '../item.ts'
+import { type Found, type OnRead, SourceError, type SourceFile } from '../item.ts'
 import { readBytes } from './files.ts'
 
 /** Longer than any line that a comment system writes. */
@@ -29,11 +29,11 @@ export class Damage {
  * A file as text, in pieces: in UTF-8, or in the encoding of its byte order mark or XML
  * declaration. Undecodable bytes become U+FFFD.
  */
-export async function* readText(path: string, damage: Damage, onRead?: OnRead): AsyncGenerator<string> {
+export async function* readText(file: SourceFile, damage: Damage, onRead?: OnRead): AsyncGenerator<string> {
   let decoder: TextDecoder | null = null
   let rest: Buffer = Buffer.alloc(0)
   let position = 0
-  for await (const chunk of readBytes(path, onRead)) {
+  for await (const chunk of readBytes(file, onRead)) {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
     const encoding = position === 0 ? encodingOf(bytes) : null
     if (encoding !== null) decoder = decoderOf(encoding)
@@ -87,14 +87,14 @@ function decoderOf(encoding: string): TextDecoder {
 
 /** The non-empty lines of a file, each with its number; null for one that is too long. */
 export async function* readTextLines(
-  path: string,
+  file: SourceFile,
   damage: Damage,
   onRead?: OnRead,
 ): AsyncGenerator<{ line: number; text: string | null }> {
   let rest = ''
   let isTooLong = false
   let line = 1
-  for await (const chunk of readText(path, damage, onRead)) {
+  for await (const chunk of readText(file, damage, onRead)) {
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
     for (const text of lines) {

@@ -52,7 +52,7 @@ const STATUSES: Readonly<Record<string, NonNullable<CommentItem['status']>>> = {
 
 export const wordpress: Source = {
   about: 'the export of WordPress (WXR)',
-  async *read(path, onRead?: OnRead, salt?: string) {
+  async *read(file, onRead?: OnRead, salt?: string) {
     const damage = new Damage()
     const reading: Reading = {
       people: new People(salt),
@@ -62,7 +62,7 @@ export const wordpress: Source = {
       waiting: [],
       mostWaiting: MAX_WAITING,
     }
-    for await (const record of readXml(path, FORM, damage, onRead)) {
+    for await (const record of readXml(file, FORM, damage, onRead)) {
       if (record.name === 'wp:author') yield* authorOf(record, reading)
       else if (record.name === 'wp:comment') yield* commentOf(record, reading)
       else noteOffsetOfPost(reading, record)

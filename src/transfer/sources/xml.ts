@@ -1,6 +1,6 @@
 import sax, { type SAXParser } from 'sax'
 
-import { type OnRead, SourceError } from '../item.ts'
+import { type OnRead, SourceError, type SourceFile } from '../item.ts'
 import { type Damage, readText } from './text.ts'
 
 /** The most text of an element that is kept: more than any comment has. */
@@ -39,13 +39,13 @@ interface Open extends XmlRecord {
  * entities are XML's five, and numbers.
  */
 export async function* readXml(
-  path: string,
+  file: SourceFile,
   form: XmlForm,
   damage: Damage,
   onRead?: OnRead,
 ): AsyncGenerator<XmlRecord> {
   const reader = new XmlReader(form)
-  for await (const text of readText(path, damage, onRead)) yield* reader.write(text)
+  for await (const text of readText(file, damage, onRead)) yield* reader.write(text)
   reader.end()
 }
 

@@ -1,8 +1,11 @@
+import { typesOf } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, statement, type TxSql } from '../../core/sql.ts'
+import * as discussions from '../../domains/discussions/fields.ts'
+import * as readers from '../../domains/readers/fields.ts'
 import { aliasesOf, aliasOf } from '../../domains/discussions/aliases.ts'
-import { arraysOf, namesOf, rowsOf } from '../export/columns-sql.ts'
-import type { ImportedDiscussion, ImportedReader } from '../import/imported.ts'
+import { IS_HERE } from '../../domains/discussions/row.ts'
+import { arraysOf, cellsOf, namesOf, rowsOf } from '../export/columns-sql.ts'
 
 // Readers and discussions. Those with the same external id are the same.
 
@@ -11,28 +14,13 @@ export interface FoundByName {
   externalId: string
 }
 
-export type NewReader = Omit<
-  ImportedReader,
-  'kind' | 'key' | 'place' | 'keptId' | 'item' | 'formerly' | 'createdAt' | 'profileIssuedAt'
-> & { id: Id; profileIssuedAt: Date; createdAt: Date }
+export type NewReader = Pick<readers.Stored, readers.ExportedColumn>
 
-const READER = {
-  id: 'uuid',
-  externalId: 'text',
-  name: 'text',
-  avatarUrl: 'text',
-  profileUrl: 'text',
-  profileIssuedAt: 'timestamptz',
-  bannedAt: 'timestamptz',
-  bannedUntil: 'timestamptz',
-  banReason: 'text',
-  shadowBanned: 'bool',
-  createdAt: 'timestamptz',
-} as const satisfies Record<keyof NewReader, string>
+const READER = typesOf(readers.FIELDS, readers.EXPORTED)
 
 const INSERT_READERS = statement(
   'import_readers',
-  `INSERT INTO readers (tenant_id, ${namesOf(READER)}) SELECT $1, ${namesOf(READER)} FROM ${rowsOf(READER, 2)}
+  `INSERT INTO readers (tenant_id, ${namesOf(READER)}) SELECT $1, ${cellsOf(READER)} FROM ${rowsOf(READER, 2)}
    ORDER BY external_id ON CONFLICT DO NOTHING RETURNING id`,
 )
 
@@ -114,34 +102,14 @@ export const findReaders = (
   ids: readonly Id[],
 ): Promise<FoundByName[]> => sql<FoundByName>(READERS_BY_NAME, [tenantId, externalIds, ids])
 
-const REMOVE_INSERTED = statement(
-  'remove_inserted_readers',
-  'DELETE FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[])',
-)
-
 /** Deletes readers that the same transaction has inserted. */
-export const removeInserted = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> => {
-  if (ids.length > 0) await sql(REMOVE_INSERTED, [tenantId, ids])
+export const removeInserted = async ({ prisma }: TxSql, tenantId: Id, ids: readonly Id[]): Promise<void> => {
+  if (ids.length > 0) await prisma.reader.deleteMany({ where: { tenantId, id: { in: [...ids] } } })
 }
 
-export type NewDiscussion = Omit<
-  ImportedDiscussion,
-  'kind' | 'key' | 'place' | 'keptId' | 'item' | 'lacksAddress' | 'createdAt' | 'updatedAt' | 'activeAt'
-> & { id: Id; createdAt: Date; updatedAt: Date; activeAt: Date }
+export type NewDiscussion = Pick<discussions.Stored, discussions.ExportedColumn>
 
-const DISCUSSION = {
-  id: 'uuid',
-  externalId: 'text',
-  title: 'text',
-  url: 'text',
-  state: 'discussion_state',
-  seq: 'bigint',
-  createdAt: 'timestamptz',
-  updatedAt: 'timestamptz',
-  lastCommentedAt: 'timestamptz',
-  activeAt: 'timestamptz',
-  autoClosedAt: 'timestamptz',
-} as const satisfies Record<keyof NewDiscussion, string>
+const DISCUSSION = typesOf(discussions.FIELDS, discussions.EXPORTED)
 
 const INSERT_DISCUSSIONS = statement(
   'import_discussions',
@@ -158,7 +126,7 @@ export const insertDiscussions = (sql: Sql, tenantId: Id, rows: readonly NewDisc
 const DISCUSSIONS_BY_NAME = statement(
   'import_discussions_by_name',
   `SELECT id, external_id AS "externalId" FROM discussions
-   WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))
+   WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[])) AND ${IS_HERE}
    UNION ALL
    SELECT discussion_id, external_id FROM ${aliasesOf('$1', '$2')} a`,
 )
@@ -169,3 +137,34 @@ export const findDiscussions = (
   externalIds: readonly string[],
   ids: readonly Id[],
 ): Promise<FoundByName[]> => sql<FoundByName>(DISCUSSIONS_BY_NAME, [tenantId, externalIds, ids])
+
+/**
+ * Brings back deleted discussions under their own ids, where nothing of them is left to remove and
+ * no other one has their external ids. Returns those.
+ */
+export async function reviveDiscussions(sql: TxSql, tenantId: Id, rows: readonly NewDiscussion[]): Promise<Set<Id>> {
+  const where = { tenantId, deletedAt: { not: null }, removalDueAt: null }
+  const ids = rows.map(({ id }) => id)
+  const deleted = await sql.prisma.discussion.findMany({
+    where: { ...where, id: { in: ids } },
+    select: { id: true, seq: true },
+  })
+  const seqs = new Map(deleted.map(({ id, seq }) => [id, seq]))
+  const mine = rows.filter(({ id }) => seqs.has(id))
+  if (mine.length === 0) return new Set()
+  const names = mine.map(({ externalId }) => externalId)
+  const taken = new Set((await findDiscussions(sql, tenantId, names, [])).map(({ externalId }) => externalId))
+  const free = mine.filter(({ externalId }) => !taken.has(externalId))
+  const revived = new Set<Id>()
+  // In the order in which all writers lock.
+  for (const row of free.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
+    const stored = Object.fromEntries(discussions.EXPORTED.map((name) => [name, row[name]]))
+    // A client may know a later position than the file does.
+    const seq = Math.max(row.seq, Number(seqs.get(row.id)))
+    const activeAt = new Date(Math.floor(row.activeAt.getTime() / 60_000) * 60_000)
+    const data = { ...stored, seq, activeAt, deletedAt: null }
+    if ((await sql.prisma.discussion.updateMany({ where: { ...where, id: row.id }, data })).count > 0)
+      revived.add(row.id)
+  }
+  return revived
+}

@@ -7,7 +7,7 @@ import { idAt, keyOf } from '../../domains/imports/keys.ts'
 import { OF_ERASED_READER } from '../import/sort-out.ts'
 import { advance, findKnown, freshOf, type ItemBatch, latestOf, type Stored, type Work } from './store.ts'
 import * as sql from './named-sql.ts'
-import { insertItems, type NewItem } from './sql.ts'
+import { insertItems, insertNotes, type NewItem } from './sql.ts'
 
 type NamedItem = ImportedReader | ImportedDiscussion
 
@@ -29,10 +29,12 @@ export async function storeNamed(work: Work, batch: ItemBatch): Promise<Stored> 
     const discussions = await storeDiscussions(tx, work, chosen.filter(isOfDiscussion))
     await insertItems(tx, work.tenantId, work.importId, [...readers, ...discussions])
     const made = new Set(readers.flatMap(({ key, made: isMade }) => (isMade ? [key] : [])))
-    const notes = await storeFormer(
+    const madeReaders = chosen.filter(isOfReader).filter(({ row }) => made.has(row.key))
+    const notes = await storeFormer(tx, work, madeReaders)
+    await insertNotes(
       tx,
-      work,
-      chosen.filter(isOfReader).filter(({ row }) => made.has(row.key)),
+      work.tenantId,
+      madeReaders.flatMap(({ row, id }) => row.notes.map((note) => ({ ...note, readerId: id, commentId: null }))),
     )
     const erased = new Set(readers.filter(({ itemId }) => itemId === null).map(({ key }) => key))
     for (const { key, place } of fresh) if (erased.has(key)) stored.refused.push({ place, reason: OF_ERASED_READER })
@@ -106,12 +108,16 @@ async function storeDiscussions(
   if (chosen.length === 0) return []
   const rows = byName(chosen).map(({ row, id, createdAt }) => newDiscussion(row, id, createdAt))
   const inserted = new Set((await sql.insertDiscussions(tx, tenantId, rows)).map(({ id }) => id))
+  const others = rows.filter(({ id }) => !inserted.has(id))
+  if (others.length > 0) for (const id of await sql.reviveDiscussions(tx, tenantId, others)) inserted.add(id)
   const newOnes = rows.filter(({ id }) => inserted.has(id))
   const find = await finder(sql.findDiscussions, tx, tenantId, chosen, newOnes)
-  return chosen.map((each) => {
+  return chosen.flatMap((each) => {
     const { row, id } = each
     const itemId = find(each)
-    return { key: row.key, kind: row.kind, itemId, made: itemId === id && inserted.has(id), latestAt: null }
+    // It was deleted, and is still being removed: a later import may bring it back.
+    if (itemId === null) return []
+    return [{ key: row.key, kind: row.kind, itemId, made: itemId === id && inserted.has(id), latestAt: null }]
   })
 }
 

@@ -2,6 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { arraysOf, namesOf, rowsOf } from '../export/columns-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'
+import type { ImportedNote } from '../import/imported.ts'
 
 export interface KnownItem {
   key: Key
@@ -40,6 +41,32 @@ const LOCK_READERS = statement(
  */
 export const lockReadersOfItems = (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<{ key: Key; itemId: Id }[]> =>
   sql<{ key: Key; itemId: Id }>(LOCK_READERS, [tenantId, keys])
+
+/** A note on a reader or a comment, one of which is set. */
+export interface NewNote extends ImportedNote {
+  readerId: Id | null
+  commentId: Id | null
+}
+
+const NOTE = {
+  id: 'uuid',
+  readerId: 'uuid',
+  commentId: 'uuid',
+  text: 'text',
+  actorKind: 'text',
+  actorId: 'uuid',
+  createdAt: 'timestamptz',
+} as const satisfies Record<keyof NewNote, string>
+
+const INSERT_NOTES = statement(
+  'import_notes',
+  `INSERT INTO notes (tenant_id, ${namesOf(NOTE)}) SELECT $1, ${namesOf(NOTE)} FROM ${rowsOf(NOTE, 2)} ON CONFLICT DO NOTHING`,
+)
+
+/** Inserts notes on new readers and comments. */
+export const insertNotes = async (sql: Sql, tenantId: Id, notes: readonly NewNote[]): Promise<void> => {
+  if (notes.length > 0) await sql(INSERT_NOTES, [tenantId, ...arraysOf(NOTE, notes)])
+}
 
 export interface NewItem {
   key: Key

@@ -1,7 +1,9 @@
+import { typesOf } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, statement, type Value } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
-import { COLUMNS, FIELDS, type Stored } from '../../domains/comments/fields.ts'
+import { type Column, COLUMNS, FIELDS, type Stored } from '../../domains/comments/fields.ts'
+import { IS_HERE } from '../../domains/discussions/row.ts'
 import { arraysOf, type Columns, namesOf, rowsOf } from '../export/columns-sql.ts'
 import { type ImportedComment, isOfPlace, type PlaceColumn } from '../import/imported.ts'
 
@@ -28,12 +30,13 @@ export const selectFacts = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise
 const LOCK_DISCUSSIONS = statement(
   'lock_import_discussions',
   `SELECT d.id FROM (SELECT id FROM unnest($2::uuid[]) AS t (id) ORDER BY id) k CROSS JOIN LATERAL (
-     SELECT id FROM discussions WHERE tenant_id = (SELECT $1::uuid) AND id = k.id LIMIT 1 FOR NO KEY UPDATE) d`,
+     SELECT id FROM discussions
+     WHERE tenant_id = (SELECT $1::uuid) AND id = k.id AND ${IS_HERE} LIMIT 1 FOR NO KEY UPDATE) d`,
 )
 
-/** Locks discussions, in the order that all writers use. */
-export const lockDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
-  sql(LOCK_DISCUSSIONS, [tenantId, ids])
+/** Locks discussions, in the order that all writers use. Returns those that are not deleted. */
+export const lockDiscussions = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<Set<Id>> =>
+  new Set((await sql<{ id: Id }>(LOCK_DISCUSSIONS, [tenantId, ids])).map(({ id }) => id))
 
 // Comments, reactions and reports, whose discussions are locked.
 
@@ -44,7 +47,7 @@ export interface NewComment extends Pick<Stored, Exclude<PlaceColumn, 'reactionC
   reactionCounts: string
 }
 
-const COMMENT = Object.fromEntries(COLUMNS.map((name) => [name, FIELDS[name].type]))
+const COMMENT = typesOf(FIELDS, COLUMNS)
 
 const INSERT_COMMENTS = statement(
   'import_comments',
@@ -52,10 +55,12 @@ const INSERT_COMMENTS = statement(
 )
 
 export const insertImportedComments = (sql: Sql, tenantId: Id, comments: readonly NewComment[]): Promise<unknown> =>
-  sql(INSERT_COMMENTS, [
-    tenantId,
-    ...COLUMNS.map((name) => comments.map((comment) => (isOfPlace(name) ? comment[name] : comment.row[name]))),
-  ])
+  sql(INSERT_COMMENTS, [tenantId, ...COLUMNS.map((name) => comments.map((comment) => valueOf(comment, name)))])
+
+function valueOf(comment: NewComment, name: Column): Value {
+  const value = isOfPlace(name) ? comment[name] : comment.row[name]
+  return value instanceof Date || typeof value !== 'object' || value === null ? value : JSON.stringify(value)
+}
 
 export interface NewRevision {
   commentId: Id

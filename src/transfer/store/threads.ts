@@ -6,7 +6,7 @@ import type { Key } from '../../domains/imports/keys.ts'
 import type { ImportFinding } from '../../domains/imports/report.ts'
 import { type Known, sortOut, type ThreadItem } from '../import/sort-out.ts'
 import { advance, findKnown, freshOf, type ItemBatch, latestOf, type Stored, type Work } from './store.ts'
-import { findItems, insertItems, lockReadersOfItems, noteHung } from './sql.ts'
+import { findItems, insertItems, insertNotes, lockReadersOfItems, noteHung } from './sql.ts'
 import * as sql from './threads-sql.ts'
 import {
   countReplies,
@@ -86,11 +86,15 @@ async function lockKnown(
   const parents = idsOf(ofComments.map(({ parentKey }) => parentKey))
   const involved = new Set([...hungOn, ...parents, ...ofComments.map(({ id }) => id)])
   // Sent concurrently. The facts belong to pages, which are locked first.
-  const [, , found] = await Promise.all([
+  const [locked, , found] = await Promise.all([
     sql.lockDiscussions(tx, tenantId, [...discussionIds]),
     lockReaders(tx, tenantId, rows, known),
     sql.selectFacts(tx, tenantId, [...involved]),
   ])
+  for (const { discussionKey } of ofComments) {
+    const id = known.get(discussionKey)
+    if (id != null && !locked.has(id)) known.set(discussionKey, null)
+  }
   const facts = new Map(found.map((each) => [each.id, each]))
   return { known, facts }
 }
@@ -251,6 +255,11 @@ async function storeComments(
     comments.length === 0 ? null : sql.insertImportedComments(tx, tenantId, comments),
     revisions.length === 0 ? null : sql.insertRevisions(tx, tenantId, revisions),
     placed.length === 0 ? null : sql.addComments(tx, tenantId, changesOf(placed)),
+    insertNotes(
+      tx,
+      tenantId,
+      placed.flatMap(({ row, id }) => row.notes.map((note) => ({ ...note, readerId: null, commentId: id }))),
+    ),
   ])
 }
 

@@ -162,23 +162,13 @@ export async function removeReaders(
   return sql<RemovedReader>(REMOVE_READERS, [tenantId, keys, since])
 }
 
-const FORGET_COMMENTS = statement(
-  'forget_imported_comments',
-  'DELETE FROM import_items WHERE tenant_id = $1 AND key = ANY($2::uuid[])',
-)
-
 /** Forgets comments, so that the file can bring them again. */
-export const forgetComments = (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<unknown> =>
-  sql(FORGET_COMMENTS, [tenantId, keys])
-
-const FORGET_READERS = statement(
-  'forget_imported_readers',
-  `DELETE FROM import_items WHERE tenant_id = $1 AND kind = 'reader' AND item_id = ANY($2::uuid[])`,
-)
+export const forgetComments = ({ prisma }: TxSql, tenantId: Id, keys: readonly Key[]): Promise<unknown> =>
+  prisma.importItem.deleteMany({ where: { tenantId, key: { in: [...keys] } } })
 
 /** The same for readers, under every id by which a source knows them. */
-export const forgetReaders = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
-  sql(FORGET_READERS, [tenantId, ids])
+export const forgetReaders = ({ prisma }: TxSql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
+  prisma.importItem.deleteMany({ where: { tenantId, kind: 'reader', itemId: { in: [...ids] } } })
 
 const FORGET_NAMES = statement(
   'forget_import_names',

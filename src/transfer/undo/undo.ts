@@ -35,7 +35,7 @@ const BATCH = 500
 /**
  * Removes the comments and readers that an import has made, except those that were touched since by
  * a reply, a reaction, a report, an edit, a moderator's decision, or another import. Pages stay,
- * because a page keeps its discussion for good; settings, endpoints and the audit log stay too.
+ * because others may have named them since; settings, endpoints and the audit log stay too.
  * After an interruption another call continues it; a later call removes what nothing keeps any
  * longer. Null if there is no such import. Throws ImportRunning.
  */

@@ -25,6 +25,7 @@ const LEASE_HANDSHAKES = statement(
      SELECT q.tenant_id, q.id,
        coalesce(b.count, 0) + row_number() OVER (PARTITION BY q.tenant_id ORDER BY q.verification_due_at) AS turn
      FROM (SELECT DISTINCT tenant_id FROM webhook_endpoints WHERE ${DUE}) t
+     JOIN tenants ON tenants.id = t.tenant_id AND tenants.suspended_at IS NULL
      LEFT JOIN mine b ON b.tenant_id = t.tenant_id
      CROSS JOIN LATERAL (
        SELECT tenant_id, id, verification_due_at FROM webhook_endpoints

@@ -66,9 +66,10 @@ const LIVE_SECONDS = 10
 // as replays do.
 const IS_LATE = `l.attempt_count > 0 OR l.is_replay OR l.is_redelivery OR e.occurred_at < now() - interval '${LIVE_SECONDS} seconds'`
 
-// `e` is an endpoint.
+// `e` is an endpoint, `t` its tenant.
 const TAKES_DELIVERIES = `e.state = 'verified' AND (e.circuit_open_until IS NULL OR e.circuit_open_until <= now())
-         AND (e.paused_until IS NULL OR e.paused_until <= now()) AND e.paused_at IS NULL`
+         AND (e.paused_until IS NULL OR e.paused_until <= now()) AND e.paused_at IS NULL
+         AND t.suspended_at IS NULL`
 
 // Deliveries of one endpoint that wait for a free slot, in the order in which they are due. `r` is
 // the endpoint.

@@ -53,6 +53,18 @@ const DELETE_TOKENS = statement(
 export const deleteOldClientTokens = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(DELETE_TOKENS, [limit]))[0]?.count ?? 0
 
+const DELETE_TEXTS = statement(
+  'delete_old_posted_texts',
+  `WITH deleted AS (
+     ${deletion('posted_texts', 'expires_at < now()', 'expires_at')}
+   )
+   SELECT count(*)::int AS count FROM deleted`,
+)
+
+/** Deletes up to `limit` counts of texts that were last posted a day ago. Returns how many. */
+export const deleteOldPostedTexts = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ count: number }>(DELETE_TEXTS, [limit]))[0]?.count ?? 0
+
 const before = (days: number | string): string =>
   `at >= '-infinity' AND at < date_trunc('day', now(), 'UTC') - ${days} * interval '1 day'`
 
@@ -71,13 +83,18 @@ const DELETE_ANALYTICS = statement(
    ),
    pages AS (
      ${deletion('analytics_discussions', `${before(ANALYTICS_DAYS)} AND ${anyId('discussion_id')}`, 'at', NO_IMPORT)}
+   ),
+   decisions AS (
+     ${deletion('comment_decisions', before(ANALYTICS_DAYS), 'at')}
    )
-   SELECT greatest((SELECT count(*) FROM hours), (SELECT count(*) FROM days), (SELECT count(*) FROM pages))::int AS count`,
+   SELECT greatest((SELECT count(*) FROM hours), (SELECT count(*) FROM days), (SELECT count(*) FROM pages),
+     (SELECT count(*) FROM decisions))::int AS count`,
 )
 
 /**
- * Deletes up to `limit` rows of each kind from which readers of an hour or a day are counted, once
- * they are too old. The counts themselves stay. Returns the largest number of a kind.
+ * Deletes up to `limit` rows of each kind from which readers of an hour or a day and the decisions
+ * of the team are counted, once they are too old. The counts of readers stay. Returns the largest
+ * number of a kind.
  */
 export const deleteOldAnalytics = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(DELETE_ANALYTICS, [limit]))[0]?.count ?? 0

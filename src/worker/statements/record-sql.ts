@@ -63,6 +63,7 @@ const RECORD = statement(
      UPDATE deliveries d SET
        status = CASE WHEN o.error IS NULL THEN 'delivered' WHEN o.retry_in_ms IS NULL THEN 'failed' ELSE 'pending' END::delivery_status,
        attempt_count = d.attempt_count + 1,
+       last_answer = least(coalesce(o.status_code, 0) / 100, 5),
        lease_id = NULL,
        next_attempt_at = now() + o.retry_in_ms * interval '1 millisecond',
        delivered_at = CASE WHEN o.error IS NULL THEN now() END

@@ -12,12 +12,12 @@ export interface BacklogSurvey {
 }
 
 const READY =
-  "e.state = 'verified' AND e.circuit_open_until IS NULL AND (e.paused_until IS NULL OR e.paused_until <= now()) AND e.paused_at IS NULL"
+  "e.state = 'verified' AND e.circuit_open_until IS NULL AND (e.paused_until IS NULL OR e.paused_until <= now()) AND e.paused_at IS NULL AND e.tenant_id NOT IN (SELECT id FROM tenants WHERE suspended_at IS NOT NULL)"
 const counted = (rows: string): string => `(SELECT count(*)::int FROM (${rows} LIMIT ${BACKLOG_LIMIT}) counted)`
 
 // The age costs one index look-up per verified endpoint, however long its backlog. Endpoints whose
-// circuit is not closed, or which are paused, are left out: their deliveries wait on purpose. So
-// are replays: they wait for all other deliveries.
+// circuit is not closed, or which are paused, and those of suspended tenants are left out: their
+// deliveries wait on purpose. So are replays: they wait for all other deliveries.
 const SURVEY = statement(
   'survey_backlogs',
   `SELECT
@@ -33,7 +33,7 @@ const SURVEY = statement(
        WHERE tenant_id = e.tenant_id AND endpoint_id = e.id AND status IN ('pending', 'delivering') AND next_attempt_at <= now()
        LIMIT ${BACKLOG_LIMIT}) d
        WHERE ${READY}`)} AS "deliveriesDue",
-     ${counted('SELECT 1 FROM classifier_requests WHERE due_at <= now()')} AS "classifierRequestsDue",
+     ${counted('SELECT 1 FROM classifier_requests r JOIN tenants t ON t.id = r.tenant_id WHERE due_at <= now() AND t.suspended_at IS NULL')} AS "classifierRequestsDue",
      ${counted('SELECT 1 FROM analytics_deltas')} AS "analyticsDeltas"`,
 )
 

@@ -4,8 +4,10 @@ import { print } from 'graphql'
 import { anonymous, type Ctx, hasCapability, requireCaller } from '../../../core/context.ts'
 import { hasOwnHeld } from '../../../domains/comments/comments.ts'
 import { findPageVersion } from '../../../domains/comments/history/version.ts'
+import { decisionsForViewer, mayHaveDecisionFor } from '../../../domains/comments/viewers-decision.ts'
 import { viewerReactions } from '../../../domains/reactions/read.ts'
-import { viewerInShadow } from '../../../domains/readers/readers.ts'
+import { mutedByViewer } from '../../../domains/readers/mutes/mutes.ts'
+import { requireReader, viewerInShadow } from '../../../domains/readers/readers.ts'
 import type { CompiledRoute, Variables } from '../../rest/handler.ts'
 import type { Route } from '../../../graphql/route.ts'
 import { JSON_TYPE, restRequest } from '../body.ts'
@@ -21,8 +23,8 @@ export const PAGE_RULE = 'tombstones of all comments with replies, but for their
 
 /**
  * Answers pages of a discussion's comments. The cache has the page without an identity; the
- * reader's own reactions are inserted. A page that shows a held comment of the reader is made for
- * them alone.
+ * reader's own reactions are inserted, and whom they have muted. A page that shows a held comment
+ * of the reader, or a decision on one, is made for them alone.
  */
 export function servePages(route: Route, { read, run }: CompiledRoute): RouteHandlerMethod {
   const form = digest(`${PAGE_RULE} ${print(route.document)}`)
@@ -45,20 +47,34 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
       type: JSON_TYPE,
       make: async () => encodePage((await run(anonymous(ctx), variables)).body),
       personal: async (page) =>
-        (await showsOwnHeld(ctx, page)) ? Buffer.from(await ownText()) : withReactions(ctx, page),
+        (await showsMoreToAuthor(ctx, page)) ? Buffer.from(await ownText()) : withOwn(ctx, page),
     })
   }
 }
 
 const idsOf = (slots: EncodedPage['slots']): string[] => slots.map(({ commentId }) => commentId)
 
-const showsOwnHeld = (ctx: Ctx, { slots }: EncodedPage): Promise<boolean> =>
-  hasOwnHeld(ctx, idsOf(slots.filter(({ isWithheld }) => isWithheld)))
-
-async function withReactions(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
-  const reacted = idsOf(page.slots.filter(({ hasReactions }) => hasReactions))
-  return reacted.length === 0 ? page.bytes : personalPage(page, await viewerReactions(ctx, reacted))
+/** Whether the reader sees more of a comment of theirs than others: a held text, or a decision. */
+async function showsMoreToAuthor(ctx: Ctx, { slots }: EncodedPage): Promise<boolean> {
+  const withheld = idsOf(slots.filter(({ status }) => status === 'withheld'))
+  if (withheld.length > 0 && (await hasOwnHeld(ctx, withheld))) return true
+  const { id: readerId } = await requireReader(ctx)
+  const own = idsOf(slots.filter((slot) => mayHaveDecisionFor(readerId, slot)))
+  return own.length > 0 && (await decisionsForViewer(ctx, own)).size > 0
 }
+
+async function withOwn(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
+  const reacted = idsOf(page.slots.filter(({ hasReactions }) => hasReactions))
+  const held = reacted.length === 0 ? NONE : await viewerReactions(ctx, reacted)
+  const muted = await mutedByViewer(ctx)
+  return personalPage(page, ({ commentId, authorId }) => {
+    const type = held.get(commentId)
+    const isMuted = authorId !== null && muted.has(authorId)
+    return { ...(type !== undefined && { viewerReaction: type }), ...(isMuted && { authorMuted: true }) }
+  })
+}
+
+const NONE: ReadonlyMap<string, string> = new Map()
 
 /** Pages below a comment out of view exist only for moderators, and are cached for them. */
 function scopeOf(ctx: Ctx, { parentId }: Variables): string {

@@ -10,7 +10,21 @@ import { takesGzip } from '../pages/encoding.ts'
 
 /** The files that Vite builds from `src/clients/widget`. */
 const FOLDER = join(ROOT, 'dist/widget')
-const FILES = ['widget.js', 'widget.stream.js', 'widget.ar.js', 'widget.resume.js', 'widget.warnings.js']
+const FILES = [
+  'widget.js',
+  'widget.stream.js',
+  'widget.ar.js',
+  'widget.first-by-parts.js',
+  'widget.reveal.js',
+  'widget.take-over.js',
+  'widget.writing.js',
+  'widget.inbox.js',
+  'widget.names.js',
+  'widget.warnings.js',
+  'lists.js',
+  'lists.ar.js',
+  'lists.warnings.js',
+]
 
 const HEADERS = {
   // Pages of every site load it as a module, with CORS. It contains nothing private.
@@ -23,8 +37,8 @@ const HEADERS = {
 }
 
 /**
- * `GET /widget.js`, with its further files. It needs no credentials, and does not count at
- * the address, which many readers may share.
+ * `GET /widget.js` and `GET /lists.js`, with their further files. It needs no credentials, and
+ * does not count at the address, which many readers may share.
  */
 export function registerWidget(server: FastifyInstance): void {
   for (const file of FILES) {

@@ -25,8 +25,8 @@ interface Connection {
 export interface Connections {
   /**
    * From now on each answer ends its connection, so that proxies and clients open the next one
-   * elsewhere. HTTP/2 connections take no further requests (GOAWAY), and end after the ones that
-   * they have.
+   * elsewhere. Those that may break off do not say so. HTTP/2 connections take no further requests
+   * (GOAWAY), and end after the ones that they have.
    */
   retire(): void
   /**

@@ -35,7 +35,7 @@ function settingsPage(schema: GraphQLSchema): string {
         .map((field) => [code(field.path), code(field.default), valuesOf(field), field.meaning]),
     )
   return page('Tenant settings', '`src/core/settings/tenant.ts`', [
-    'The settings of a tenant: `GET` and `PATCH /api/v1/settings`, in GraphQL `settings` and `updateSettings`, and the console. They need `manage_settings`. `GET /api/v1/settings/public` gives any key the settings that a page for readers needs: `reactionTypes`, `editWindowSeconds` and `maxDepth`. The settings of a process are in [environment](environment.md).',
+    'The settings of a tenant: `GET` and `PATCH /api/v1/settings`, in GraphQL `settings` and `updateSettings`, and the console. They need `manage_settings`. `GET /api/v1/settings/public` gives any key the settings that a page for readers needs: `reactionTypes`, `editWindowSeconds`, `maxDepth` and `badges`. The settings of a process are in [environment](environment.md).',
     of(null),
     ...groups.flatMap(({ name, description, isNullable }) => [
       `## ${code(name)}`,
@@ -45,10 +45,13 @@ function settingsPage(schema: GraphQLSchema): string {
   ])
 }
 
-function valuesOf({ type, isNullable, values, bounds, itemBounds, unit }: SettingField): string {
+function valuesOf({ type, isNullable, values, bounds, itemBounds, items, unit }: SettingField): string {
   const parts = [
     values?.map((each) => `${code(each.value)}: ${each.description}`).join(' ') ?? range(bounds, unit),
-    type === 'texts' ? range({ minimum: bounds.minItems, maximum: bounds.maxItems }, 'entries') : '',
+    itemBounds === null && items === null
+      ? ''
+      : range({ minimum: bounds.minItems, maximum: bounds.maxItems }, 'entries'),
+    ...(items ?? []).map((item) => `${code(item.path)}: ${item.meaning} ${valuesOf(item)}`),
     itemBounds === null ? '' : textBounds(itemBounds),
     type === 'text' ? textBounds(bounds) : '',
     type === 'switch' ? '`true`, `false`' : '',

@@ -20,9 +20,9 @@ import { boundsOf, type Schema, withoutNull } from '../json-schema.ts'
 export interface SettingField {
   /** The path in `PATCH /settings`: `editWindowSeconds`, `stream.replayHours`. */
   path: string
-  /** The enclosing setting, one of `groups`; null for a top-level one. */
+  /** The path of the enclosing setting, one of `groups`; null for a top-level one. */
   group: string | null
-  type: 'integer' | 'switch' | 'text' | 'choice' | 'texts'
+  type: 'integer' | 'switch' | 'text' | 'choice' | 'texts' | 'objects' | 'choices by name'
   /** Whether null is allowed. */
   isNullable: boolean
   /**
@@ -44,6 +44,8 @@ export interface SettingField {
   bounds: Schema
   /** The same for each text of a list; null for other types. */
   itemBounds: Schema | null
+  /** The fields of each of the `objects` of a list; null for other types. */
+  items: SettingField[] | null
 }
 
 /** Settings that belong together. */
@@ -72,18 +74,35 @@ export function settingsTable(schema: GraphQLSchema): SettingsTable {
   const table: SettingsTable = { groups: [], fields: [] }
   for (const [field, shape] of fieldsOf(input, shapes)) {
     const type = getNamedType(field.type)
-    if (!isInputObjectType(type)) {
+    if (!isInputObjectType(type) || isList(field)) {
       table.fields.push(settingOf(field, null, shape, defaults[field.name]))
       continue
     }
-    const { shape: inner, hasNull } = withoutNull(shape)
-    table.groups.push({ name: field.name, description: textOf(field), isNullable: hasNull })
-    const values = (defaults[field.name] ?? {}) as Record<string, unknown>
-    for (const [each, its] of fieldsOf(type, inner)) {
-      table.fields.push(settingOf(each, field.name, its, values[each.name] ?? its.default ?? null))
-    }
+    addGroup(table, field, type, shape, { path: field.name, values: defaults[field.name] })
   }
   return table
+}
+
+/** Adds a group, and those inside of it after its own fields. */
+function addGroup(
+  table: SettingsTable,
+  field: GraphQLInputField,
+  type: GraphQLInputObjectType,
+  given: Schema,
+  { path, values }: { path: string; values: unknown },
+): void {
+  const { shape, hasNull } = withoutNull(given)
+  table.groups.push({ name: path, description: textOf(field), isNullable: hasNull })
+  const defaults = (values ?? {}) as Record<string, unknown>
+  const inner: (() => void)[] = []
+  for (const [each, its] of fieldsOf(type, shape)) {
+    const value = defaults[each.name] ?? its.default ?? null
+    const own = getNamedType(each.type)
+    if (isInputObjectType(own))
+      inner.push(() => addGroup(table, each, own, its, { path: `${path}.${each.name}`, values: value }))
+    else table.fields.push(settingOf(each, path, its, value))
+  }
+  for (const add of inner) add()
 }
 
 /**
@@ -118,15 +137,24 @@ function settingOf(field: GraphQLInputField, group: string | null, given: Schema
     values,
     bounds: boundsOf(shape),
     itemBounds: type === 'texts' ? boundsOf((shape.items ?? {}) as Schema) : null,
+    items: isInputObjectType(named) ? itemsOf(named, (shape.items ?? {}) as Schema) : null,
   }
 }
 
-function typeOf({ name, type }: GraphQLInputField): SettingField['type'] {
+const itemsOf = (type: GraphQLInputObjectType, shape: Schema): SettingField[] =>
+  fieldsOf(type, shape).map(([field, its]) => settingOf(field, null, its, its.default ?? null))
+
+const isList = ({ type }: GraphQLInputField): boolean => isListType(getNullableType(type))
+
+function typeOf(field: GraphQLInputField): SettingField['type'] {
+  const { name, type } = field
   const named = getNamedType(type)
+  if (isInputObjectType(named) && isList(field)) return 'objects'
   if (isEnumType(named)) return 'choice'
   if (named.name === 'Int') return 'integer'
   if (named.name === 'Boolean') return 'switch'
-  if (named.name === 'String') return isListType(getNullableType(type)) ? 'texts' : 'text'
+  if (named.name === 'JSON') return 'choices by name'
+  if (named.name === 'String') return isList(field) ? 'texts' : 'text'
   throw new Error(`src/api/reference/pages/settings.ts does not know how a form shows a ${named.name} (${name})`)
 }
 

@@ -1,6 +1,6 @@
 import { html, nothing } from 'lit/html.js'
 
-import { openPanel, react, toggleReplies } from '../actions.ts'
+import { openPanel, toggleReplies, write } from '../actions.ts'
 import type { PageComment } from '../backend.ts'
 import { button, named, nameOf } from './parts.ts'
 import type { Thread, Panel } from '../thread.ts'
@@ -40,11 +40,11 @@ const opener = (thread: Thread, { id }: PageComment, kind: Panel['kind'], label?
   })
 
 function toolsView(thread: Thread, comment: PageComment): unknown {
-  const { me, state, settings, words } = thread
-  const { author, depth, createdAt } = comment
+  const { state, settings, words } = thread
+  const { depth, createdAt } = comment
   const isOpen = thread.access === 'open'
   const isApproved = comment.status === 'approved'
-  const isOwn = me !== null && author?.externalId === me.id
+  const isOwn = thread.isOwn(comment)
   const canStill = state.state !== 'archived'
   const isFresh = Date.now() - Date.parse(createdAt) < settings.editWindowSeconds * 1000
   const opens = (isShown: boolean, kind: Panel['kind'], label?: string): unknown =>
@@ -66,7 +66,9 @@ export function faceView(thread: Thread, comment: PageComment, type: string): un
   const { words, state } = thread
   const n = Object.hasOwn(comment.reactionCounts, type) ? comment.reactionCounts[type] : undefined
   const count = n === undefined ? '' : ` ${words.number(n)}`
-  return button((FACES.get(type) ?? named(thread, type)) + count, () => react(thread, comment, type), {
+  const wish = { kind: 'react', id: comment.id }
+  const react = (): Promise<void> => write(thread, wish, (writing) => writing.react(thread, comment, type))
+  return button((FACES.get(type) ?? named(thread, type)) + count, react, {
     kind: 'chip',
     label: named(thread, type) + count,
     isPressed: comment.viewerReaction === type,

@@ -3,7 +3,6 @@ import { html, nothing } from 'lit/html.js'
 import { loadMore } from '../actions.ts'
 import { actionsView } from './actions-view.ts'
 import type { PageComment } from '../backend.ts'
-import { panelView } from './panel-view.ts'
 import { button, errorView, nameOf, notice } from './parts.ts'
 import type { Thread } from '../thread.ts'
 
@@ -23,21 +22,29 @@ export function commentView(thread: Thread, id: string): unknown {
 const goneView = (thread: Thread, comment: PageComment): unknown =>
   html`<article part="comment gone" class="gone" id="c-${comment.id}" tabindex="-1">
     <p class="quiet">${thread.words.text(comment.status === 'deleted' ? 'deleted' : 'withheld')}</p>
-    ${actionsView(thread, comment, true)}
+    ${thread.writing?.decisionView(thread, comment)} ${actionsView(thread, comment, true)}
   </article>`
 
 function standingView(thread: Thread, comment: PageComment): unknown {
-  const { words, errors, panel } = thread
+  const { words, errors, panel, state, writing, unmuted } = thread
   const { id, status } = comment
   const kind = panel?.id === id ? panel.kind : undefined
   const isEdited = kind === 'edit'
-  return html`<article part="comment" id="c-${id}" tabindex="-1" aria-labelledby="a-${id}">
+  const isMuted = state.muted.has(comment.author?.id ?? '') && !unmuted.has(id)
+  const muted = isMuted ? writing?.mutedView(thread, comment) : undefined
+  return html`<article
+    part="comment"
+    class=${thread.linked === id ? 'linked' : nothing}
+    id="c-${id}"
+    tabindex="-1"
+    aria-labelledby="a-${id}"
+  >
     ${avatarView(nameOf(thread, comment), comment.author?.avatarUrl)}
     <div>
-      ${headView(thread, comment)} ${isEdited ? nothing : bodyView(thread, comment)}
+      ${headView(thread, comment)} ${isEdited ? nothing : (muted ?? bodyView(thread, comment))}
       ${status === 'approved' ? nothing : notice(words.text(status === 'pending' ? 'awaiting' : 'unpublished'))}
-      ${isEdited ? nothing : actionsView(thread, comment, false)} ${panelView(thread, comment)}
-      ${kind === 'reply' ? nothing : errorView(errors.get(id))}
+      ${writing?.decisionView(thread, comment)} ${isEdited ? nothing : actionsView(thread, comment, false)}
+      ${thread.writing?.panelView(thread, comment)} ${kind === 'reply' ? nothing : errorView(errors.get(id))}
     </div>
   </article>`
 }
@@ -56,18 +63,22 @@ function avatarView(name: string, url: string | null | undefined): unknown {
 }
 
 function headView(thread: Thread, comment: PageComment): unknown {
-  const { words, me } = thread
+  const { words } = thread
   const { id, author, createdAt, editedAt, pinnedAt } = comment
   const name = html`<bdi>${nameOf(thread, comment)}</bdi>`
-  const badge = (key: 'you' | 'pinned'): unknown => html`<span part="badge" class="badge">${words.text(key)}</span>`
+  const badge = (label: string, look = '', part = ''): unknown =>
+    html`<span part="badge ${part}" class="badge ${look}" dir="auto">${label}</span>`
+  const badges = thread.settings.badges?.filter((each) => author?.badges?.includes(each.id)) ?? []
   const url = author?.profileUrl
   return html`<p class="head">
     <span part="author" class="author" id="a-${id}"
       >${url ? html`<a href=${url} rel="ugc noopener">${name}</a>` : name}</span
     >
-    ${author && author.externalId === me?.id ? badge('you') : nothing} ${pinnedAt ? badge('pinned') : nothing}
+    ${badges.map((each) => badge(each.label, each.tone, `badge-${each.id}`))}
+    ${thread.isOwn(comment) ? badge(words.text('you')) : nothing} ${pinnedAt ? badge(words.text('pinned')) : nothing}
     <span class="quiet" title=${words.full(editedAt ?? createdAt)}>
-      <time datetime=${createdAt}>${words.ago(createdAt)}</time>${editedAt ? ` · ${words.text('edited')}` : nothing}
+      <a href="${thread.address}#comment-${id}"><time datetime=${createdAt}>${words.ago(createdAt)}</time></a
+      >${editedAt ? ` · ${words.text('edited')}` : nothing}
     </span>
   </p>`
 }

@@ -1,5 +1,4 @@
-const TAGS = /^(a|blockquote|br|code|em|h[1-6]|hr|li|ol|p|pre|s|strong|ul)$/
-const LINKS = /^(https?|mailto):/i
+import { LINKS, TAGS } from './tags.ts'
 
 declare global {
   interface Window {

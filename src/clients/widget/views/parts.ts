@@ -43,6 +43,7 @@ export const errorView = (reason: unknown): unknown =>
  * The text of this name if there is one, else the name itself, such as a tenant's own type of
  * reaction.
  */
-export const named = ({ words }: Thread, name: string): string => (words.has(name) ? words.text(name) : name)
+export const named = ({ words }: Pick<Thread, 'words'>, name: string): string =>
+  words.has(name) ? words.text(name) : name
 
 export const nameOf = ({ words }: Thread, { author }: PageComment): string => author?.name ?? words.text('anonymous')

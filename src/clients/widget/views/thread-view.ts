@@ -1,9 +1,8 @@
 import { html, nothing } from 'lit/html.js'
 
-import { isSignedIn, loadMore, NEW, post, showNew } from '../actions.ts'
+import { loadMore, NEW, showNew, write } from '../actions.ts'
 import { SORTS } from '../backend.ts'
 import { commentView } from './comment-view.ts'
-import { formView } from './form-view.ts'
 import { button, errorView, notice } from './parts.ts'
 import { TOP } from '../state.ts'
 import type { Thread } from '../thread.ts'
@@ -19,7 +18,7 @@ export function threadView(thread: Thread): unknown {
       <h2 part="title" id="title" tabindex="-1">
         ${text('title')} <span part="count" class="quiet">${words.number(state.count)}</span>
       </h2>
-      ${state.count > 1 ? sortView(thread) : nothing}
+      ${state.count > 1 ? sortView(thread) : nothing} ${thread.writing?.bellView(thread)}
     </div>
     <p class="unseen" role="status">${status}</p>
     ${thread.access === 'open' ? writeView(thread) : notice(text(thread.access))} ${listView(thread)}
@@ -57,10 +56,12 @@ function sortView(thread: Thread): unknown {
 }
 
 function writeView(thread: Thread): unknown {
-  const { me, words, errors } = thread
-  if (me) return formView(thread, { place: NEW, label: words.text('write'), send: () => void post(thread, null) })
+  const { me, words, errors, writing } = thread
+  if (me && writing) return writing.newView(thread)
+  const wish = { kind: 'post', id: '' }
+  const begin = (): unknown => write(thread, wish, (loaded) => loaded.resume(thread, wish))
   return html`<div class="write">
-    ${button(words.text('signIn'), () => isSignedIn(thread, 'post'), { kind: 'primary' })} ${errorView(errors.get(NEW))}
+    ${button(words.text(me ? 'write' : 'signIn'), begin, { kind: 'primary' })} ${errorView(errors.get(NEW))}
   </div>`
 }
 
@@ -74,5 +75,6 @@ function listView(thread: Thread): unknown {
     ${ids.length === 0 ? quiet(words.text('empty')) : nothing}
     ${nodes.list(TOP, 'list', ids, (id) => commentView(thread, id))}
     ${hasMore ? button(words.text('more'), () => loadMore(thread, TOP), { kind: 'more' }) : nothing}
+    <div class="end"></div>
     ${errorView(errors.get(`more-${TOP}`))}`
 }

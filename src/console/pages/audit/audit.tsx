@@ -10,14 +10,21 @@ import { Actor } from './actor.tsx'
 import { Difference } from './difference.tsx'
 import { AuditFilters, useAuditFilters } from './filters.tsx'
 import { Target } from './target.tsx'
+import { type NamedTarget, useTargets } from './targets.ts'
 
 type AuditEntry = AuditLogQuery['auditLog']['nodes'][number]
 
 const TO_THE_SECOND = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' })
 
+const PAGE = 50
+
+/** Names of targets are asked for page by page: a further page asks only for its own. */
+const stretchesOf = (entries: readonly AuditEntry[]): (readonly AuditEntry[])[] =>
+  Array.from({ length: Math.ceil(entries.length / PAGE) }, (_, n) => entries.slice(n * PAGE, (n + 1) * PAGE))
+
 export function Page() {
   const { filters, variables, isFiltered } = useAuditFilters()
-  const list = useList(AuditLogDocument, { first: 50, ...variables }, ({ auditLog }) => auditLog)
+  const list = useList(AuditLogDocument, { first: PAGE, ...variables }, ({ auditLog }) => auditLog)
   return (
     <PageFrame
       title="Audit log"
@@ -37,8 +44,8 @@ export function Page() {
       >
         {(entries) => (
           <DataTable label="Audit log" head={['When', 'Who', 'What', 'To', 'Change']} minWidth={860}>
-            {entries.map((entry) => (
-              <Entry key={entry.id} entry={entry} onActor={filters.actor.set} />
+            {stretchesOf(entries).map((stretch) => (
+              <Entries key={stretch[0]?.id} entries={stretch} onActor={filters.actor.set} />
             ))}
           </DataTable>
         )}
@@ -47,7 +54,18 @@ export function Page() {
   )
 }
 
-function Entry({ entry, onActor }: { entry: AuditEntry; onActor: (actor: string) => void }) {
+interface OnActor {
+  onActor: (actor: string) => void
+}
+
+function Entries({ entries, onActor }: OnActor & { entries: readonly AuditEntry[] }) {
+  const targets = useTargets(entries.map(({ targetId }) => targetId))
+  return entries.map((entry) => (
+    <Entry key={entry.id} entry={entry} target={targets.get(entry.targetId ?? '')} onActor={onActor} />
+  ))
+}
+
+function Entry({ entry, target, onActor }: OnActor & { entry: AuditEntry; target: NamedTarget | undefined }) {
   return (
     <Table.Tr style={{ verticalAlign: 'top' }}>
       <Table.Td miw={120}>
@@ -70,7 +88,7 @@ function Entry({ entry, onActor }: { entry: AuditEntry; onActor: (actor: string)
         )}
       </Table.Td>
       <Table.Td maw={240}>
-        <Target type={entry.targetType} id={entry.targetId} />
+        <Target type={entry.targetType} id={entry.targetId} target={target} />
       </Table.Td>
       <Table.Td miw={260}>
         <Difference before={entry.before} after={entry.after} />

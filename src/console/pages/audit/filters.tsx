@@ -1,7 +1,8 @@
-import { Button, Group, Select, TextInput } from '@mantine/core'
+import { Button, Group, Select } from '@mantine/core'
 import { useSearchParams } from 'react-router'
 
 import ACTIONS from '../../../generated/audit-actions.json' with { type: 'json' }
+import { Day, midnight } from '../../ui/inputs/day.tsx'
 import { useFilter } from '../../ui/inputs/filters.ts'
 
 const GROUPS = Object.entries(ACTIONS).map(([group, verbs]) => ({
@@ -46,16 +47,6 @@ function useNamed(name: Name): Filter {
   return { value, set }
 }
 
-/**
- * The start of a day such as 2026-11-21, or of the day `later` days after it; null for an invalid
- * day.
- */
-function midnight(day: string | null, later: number): string | null {
-  const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day ?? '') ?? []
-  if (year === undefined) return null
-  return new Date(Number(year), Number(month) - 1, Number(date) + later).toISOString()
-}
-
 export function AuditFilters({ filters: { action, actor, from, to } }: { filters: Record<Name, Filter> }) {
   const [, setParams] = useSearchParams()
   const actors = ACTORS.some(({ value }) => value === actor.value) || actor.value === null ? [] : [actor.value]
@@ -96,7 +87,3 @@ const picked = ({ value, set }: Filter) => ({
   onChange: set,
   clearButtonProps: { 'aria-label': 'Clear' },
 })
-
-const Day = ({ label, filter: { value, set } }: { label: string; filter: Filter }) => (
-  <TextInput type="date" label={label} value={value ?? ''} onChange={({ currentTarget }) => set(currentTarget.value)} />
-)

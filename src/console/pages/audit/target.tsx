@@ -2,8 +2,9 @@ import { Anchor, Text } from '@mantine/core'
 import { Link } from 'react-router'
 
 import { WRITTEN } from '../../ui/written.ts'
+import type { NamedTarget } from './targets.ts'
 
-/** The page for each kind of target. A comment is only reachable through its discussion. */
+/** The page for each kind of target. */
 const PAGES: Readonly<Record<string, (id: string) => string>> = {
   api_key: () => '/keys',
   classifier_secret: () => '/settings#classifier',
@@ -14,9 +15,11 @@ const PAGES: Readonly<Record<string, (id: string) => string>> = {
   webhook_endpoint: (id) => `/webhooks/${id}`,
 }
 
-/** The target of an action, linked to its page if there is one. */
-export function Target({ type, id }: { type: string; id: string | null }) {
-  const page = id === null ? undefined : PAGES[type]?.(id)
+/** The target of an action, by its name of today and its id, linked to its page if there is one. */
+export function Target({ type, id, target }: { type: string; id: string | null; target: NamedTarget | undefined }) {
+  // A comment is reached through its discussion.
+  const discussion = target?.discussionId == null ? undefined : PAGES.discussion?.(target.discussionId)
+  const page = id === null ? undefined : (PAGES[type]?.(id) ?? discussion)
   return (
     <>
       {page === undefined ? (
@@ -25,6 +28,11 @@ export function Target({ type, id }: { type: string; id: string | null }) {
         <Anchor component={Link} to={page} size="sm">
           {type}
         </Anchor>
+      )}
+      {target?.name != null && (
+        <Text size="sm" lineClamp={2} {...WRITTEN}>
+          {target.name}
+        </Text>
       )}
       {/* A tenant has only one set of settings. */}
       {id !== null && type !== 'settings' && (

@@ -4,8 +4,10 @@ import { useState } from 'react'
 import { Link } from 'react-router'
 
 import type { HoldReason, ThreadCommentFragment } from '../../../generated/console.ts'
+import { AuthorBadges } from '../../ui/author-badges.tsx'
 import { Problem } from '../../ui/states.tsx'
-import { CommentStatusBadge, HOLD_REASONS } from '../../ui/comment-status.tsx'
+import { CommentStatusBadge } from '../../ui/comment-status.tsx'
+import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { CommentMenu } from './comment-menu.tsx'
@@ -41,6 +43,7 @@ export function CommentCard({
               {name}
             </Anchor>
           )}
+          <AuthorBadges ids={author?.badges} />
           <Time at={createdAt} c="dimmed" />
           {editedAt != null && (
             <Text size="sm" c="dimmed">

@@ -1,5 +1,14 @@
 import { ActionIcon, Menu } from '@mantine/core'
-import { IconCheck, IconDots, IconPinned, IconPinnedOff, IconTrash, IconUser, IconX } from '../../ui/icons.tsx'
+import {
+  IconCheck,
+  IconDots,
+  IconPinned,
+  IconPinnedOff,
+  IconTrash,
+  IconUser,
+  IconWebhook,
+  IconX,
+} from '../../ui/icons.tsx'
 import { useState } from 'react'
 import { Link } from 'react-router'
 
@@ -16,6 +25,7 @@ import {
   WithheldCommentDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
+import { may } from '../../api/session.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 
 const OUTDATED = [ThreadDocument, MarkedDocument, DiscussionDocument, WithheldCommentDocument]
@@ -58,7 +68,7 @@ export function CommentMenu({
   const verb = isPinned ? unpin : pin
   return (
     <>
-      <Menu position="bottom-end" disabled={isFinal && author == null}>
+      <Menu position="bottom-end" disabled={isFinal && author == null && !may('manage_webhooks')}>
         <Menu.Target>
           <ActionIcon
             variant="subtle"
@@ -98,6 +108,15 @@ export function CommentMenu({
           {author != null && (
             <Menu.Item leftSection={<IconUser size={16} />} component={Link} to={`/readers/${author.id}`}>
               Its author
+            </Menu.Item>
+          )}
+          {may('manage_webhooks') && (
+            <Menu.Item
+              leftSection={<IconWebhook size={16} />}
+              component={Link}
+              to={`/webhooks/deliveries?commentId=${id}`}
+            >
+              Its webhook deliveries
             </Menu.Item>
           )}
         </Menu.Dropdown>

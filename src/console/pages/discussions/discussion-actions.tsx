@@ -11,13 +11,15 @@ import {
   UnlockDiscussionDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
+import { may } from '../../api/session.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Problem } from '../../ui/states.tsx'
+import { DiscussionRules } from './discussion-rules.tsx'
 import { EditDiscussion } from './edit-discussion.tsx'
 
 const OUTDATED = [DiscussionDocument, DiscussionsDocument]
 
-/** Buttons to edit, lock, unlock and archive. */
+/** Buttons to edit, rule, lock, unlock and archive. */
 export function DiscussionActions({ discussion }: { discussion: NonNullable<DiscussionQuery['discussion']> }) {
   const { id, externalId, state } = discussion
   const lock = useWrite(LockDiscussionDocument, OUTDATED)
@@ -25,14 +27,20 @@ export function DiscussionActions({ discussion }: { discussion: NonNullable<Disc
   const archive = useWrite(ArchiveDiscussionDocument, OUTDATED)
   const [isArchiving, setArchiving] = useState(false)
   const [isEditing, setEditing] = useState(false)
+  const [isRuling, setRuling] = useState(false)
   const input = { input: { discussionId: id } }
   // A refused action may have been done by another moderator meanwhile: the state shows that.
   const error = (state === 'open' ? lock : unlock).error
   if (state === 'archived') return null
   return (
     <>
-      <Button variant="default" leftSection={<IconPencil size={16} aria-hidden />} onClick={() => setEditing(true)}>
-        Edit
+      {may('manage_settings') && (
+        <Button variant="default" leftSection={<IconPencil size={16} aria-hidden />} onClick={() => setEditing(true)}>
+          Edit
+        </Button>
+      )}
+      <Button variant="default" onClick={() => setRuling(true)}>
+        Rules
       </Button>
       {state === 'open' ? (
         <Button
@@ -62,6 +70,7 @@ export function DiscussionActions({ discussion }: { discussion: NonNullable<Disc
         </Stack>
       )}
       {isEditing && <EditDiscussion discussion={discussion} onClose={() => setEditing(false)} />}
+      {isRuling && <DiscussionRules discussion={discussion} onClose={() => setRuling(false)} />}
       {isArchiving && (
         <Confirm
           title="Archive this discussion?"

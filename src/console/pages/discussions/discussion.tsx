@@ -1,8 +1,10 @@
 import { Group, Select, SegmentedControl, Stack, Text } from '@mantine/core'
-import { useParams } from 'react-router'
+import { useState } from 'react'
+import { useNavigate, useParams } from 'react-router'
 
 import { type CommentSort, DiscussionDocument, type DiscussionQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
+import { may } from '../../api/session.ts'
 import { useFilter } from '../../ui/inputs/filters.ts'
 import { formatNumber } from '../../ui/numbers.ts'
 import { PageFrame } from '../../ui/page.tsx'
@@ -10,7 +12,9 @@ import { Answered, Empty, Found } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WebLink } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
+import { DeleteDiscussion } from './delete-discussion.tsx'
 import { DiscussionActions } from './discussion-actions.tsx'
+import { slowWords } from './discussion-rules.tsx'
 import { useLiveThread } from './live-thread.ts'
 import { type Mark, MARKS, type Marks, useMarks } from './marks.ts'
 import { DiscussionStateBadge } from './state-badge.tsx'
@@ -19,7 +23,13 @@ import { MarkedOnly, Thread } from './thread.tsx'
 export function Page() {
   const { id = '' } = useParams()
   // The number of followers has no event, and an event that was missed shows in the position.
-  const query = useApi(DiscussionDocument, { id }, { everyMs: 5_000 })
+  const [isGone, setGone] = useState(false)
+  const query = useApi(DiscussionDocument, { id }, { everyMs: 5_000, enabled: !isGone })
+  const navigate = useNavigate()
+  const leave = (): void => {
+    setGone(true)
+    void navigate('/discussions')
+  }
   return (
     <Found
       query={query}
@@ -27,14 +37,14 @@ export function Page() {
       of="discussion"
       list={{ to: '/discussions', label: 'All discussions' }}
     >
-      {(discussion) => <Discussion {...discussion} />}
+      {(discussion) => <Discussion {...discussion} onGone={leave} />}
     </Found>
   )
 }
 
 type Discussion = NonNullable<DiscussionQuery['discussion']>
 
-function Discussion(discussion: Discussion) {
+function Discussion({ onGone, ...discussion }: Discussion & { onGone: () => void }) {
   const { id, externalId, title, state, lastEventId } = discussion
   useLiveThread(id, lastEventId)
   const marks = useMarks(id)
@@ -42,7 +52,12 @@ function Discussion(discussion: Discussion) {
     <PageFrame
       title={title ?? externalId}
       about={<About {...discussion} />}
-      actions={<DiscussionActions discussion={discussion} />}
+      actions={
+        <>
+          <DiscussionActions discussion={discussion} />
+          {may('manage_settings') && <DeleteDiscussion discussion={discussion} onGone={onGone} />}
+        </>
+      }
     >
       <Answered query={marks} of="the comments that wait for a moderator">
         {(marked) => <Comments id={id} isFinal={state === 'archived'} marks={marked} />}
@@ -51,7 +66,9 @@ function Discussion(discussion: Discussion) {
   )
 }
 
-function About({ externalId, url, state, commentCount, presence, createdAt, lastCommentedAt }: Discussion) {
+function About(discussion: Discussion) {
+  const { externalId, url, state, commentCount, presence, createdAt, lastCommentedAt, closesAt } = discussion
+  const { moderationMode, slowModeSeconds } = discussion
   return (
     <Stack gap={4} component="span">
       <span {...WRITTEN}>{externalId}</span>
@@ -59,7 +76,7 @@ function About({ externalId, url, state, commentCount, presence, createdAt, last
       <Group gap="sm" component="span">
         <DiscussionStateBadge state={state} />
         <span>
-          {formatNumber(commentCount)} {commentCount === 1 ? 'comment' : 'comments'}
+          {formatNumber(commentCount)} approved {commentCount === 1 ? 'comment' : 'comments'}
         </span>
         <span>
           {presence.streams} {presence.streams === 1 ? 'stream' : 'streams'} open
@@ -67,6 +84,13 @@ function About({ externalId, url, state, commentCount, presence, createdAt, last
         <span>
           created <Time at={createdAt} />
         </span>
+        {moderationMode === 'pre' && <span>each comment waits for a moderator</span>}
+        {slowModeSeconds !== null && <span>{slowWords(slowModeSeconds).toLowerCase()}</span>}
+        {closesAt !== null && state === 'open' && (
+          <span>
+            locks itself <Time at={closesAt} />
+          </span>
+        )}
         {lastCommentedAt != null && (
           <span>
             last comment <Time at={lastCommentedAt} />

@@ -16,6 +16,14 @@ const CAPABILITIES: Readonly<Record<Capability, string>> = {
   view_analytics: 'Read the analytics',
 }
 
+/** What keys are made for most often. */
+const PRESETS: readonly { label: string; capabilities: readonly Capability[] }[] = [
+  { label: 'Website', capabilities: [] },
+  { label: 'Moderation tool', capabilities: ['moderate_content', 'view_analytics'] },
+  { label: 'Webhook set-up', capabilities: ['manage_webhooks'] },
+  { label: 'Administration', capabilities: Object.keys(CAPABILITIES) as Capability[] },
+]
+
 const LABELS = { label: 'Label', capabilities: 'Capabilities', expiresAt: 'Expires' }
 
 /** Lifetimes in days. */
@@ -47,6 +55,18 @@ export function CreateKey({ onCreated, onClose }: { onCreated: (key: string | nu
           data-autofocus
           {...form.getInputProps('label')}
         />
+        <Group gap="xs">
+          {PRESETS.map(({ label, capabilities }) => (
+            <Button
+              key={label}
+              variant="default"
+              size="xs"
+              onClick={() => form.setFieldValue('capabilities', [...capabilities])}
+            >
+              {label}
+            </Button>
+          ))}
+        </Group>
         <Checkbox.Group
           label={LABELS.capabilities}
           description="Without capabilities, a key can read, post and react"

@@ -3,8 +3,11 @@ import { IconPlus } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
 import { ApiKeysDocument, type ApiKeysQuery, RevokeApiKeyDocument } from '../../../generated/console.ts'
-import { useList, useWrite } from '../../api/queries.ts'
+import { useWholeList, useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
+import { useFilter } from '../../ui/inputs/filters.ts'
+import { matches } from '../../ui/inputs/matches.ts'
+import { Search } from '../../ui/inputs/search.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
@@ -16,7 +19,13 @@ import { CreateKey } from './create-key.tsx'
 type ApiKey = ApiKeysQuery['apiKeys']['nodes'][number]
 
 export function Page() {
-  const list = useList(ApiKeysDocument, { first: 50 }, ({ apiKeys }) => apiKeys, { everyMs: 5_000 })
+  const [search, setSearch] = useFilter('search')
+  const list = useWholeList(ApiKeysDocument, { first: 100 }, ({ apiKeys }) => apiKeys, {
+    everyMs: 5_000,
+    // Revoked keys stay in the list, so that it may be long.
+    isWhole: search !== null,
+    arrange: (keys) => keys.filter(({ label, prefix }) => matches(search, label, prefix)),
+  })
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<string | null>(null)
   const [toRevoke, setToRevoke] = useState<ApiKey | null>(null)
@@ -32,7 +41,18 @@ export function Page() {
       about="The keys that your backend calls the service with. Never put a key into a browser."
       actions={createButton}
     >
-      <List list={list} of="API keys" empty={<Empty title="There is no key yet">Create one for your backend.</Empty>}>
+      <Search label="Label or beginning of the key" value={search} onChange={setSearch} />
+      <List
+        list={list}
+        of="API keys"
+        empty={
+          search === null ? (
+            <Empty title="There is no key yet">Create one for your backend.</Empty>
+          ) : (
+            <Empty title="No key was found">Its label must have all the words. Try fewer.</Empty>
+          )
+        }
+      >
         {(keys) => (
           <DataTable
             label="API keys"

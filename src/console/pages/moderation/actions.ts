@@ -1,110 +1,171 @@
-import { useRef } from 'react'
+import { notifications } from '@mantine/notifications'
+import { useEffect, useRef } from 'react'
 
 import {
-  ModerateCommentsDocument,
+  type CommentStatus,
   ModerationQueueDocument,
   type ModerationQueueStatus,
+  QueueCountsDocument,
 } from '../../../generated/console.ts'
 import { wordsOf } from '../../api/errors.ts'
-import { useWrite } from '../../api/queries.ts'
-import { type Entry, isWaiting } from './queue.ts'
-import { type Before, DONE, inverseOf, type Step, type Verb } from './undo.ts'
+import { sendAll, sendLater, sendNow, takeBack } from '../../api/outbox.ts'
+import { useRefresh } from '../../api/queries.ts'
+import { type Entry, isWaiting } from './view/entries.ts'
+import { type Decision, deliver, type Outcome, type Target } from './deliver.ts'
+import { type CountedOut, countOut } from './view/counts.ts'
+import { DONE, inverseOf, type Step, type Verb } from './undo.ts'
 
-/** Reports the result of an action, and whether it can be undone. */
-type Tell = (words: string, canUndo: boolean) => void
-
-/** Undoes one action, and returns a message about the result. */
-type Undo = () => Promise<string>
-
-interface Done {
-  undo: Undo
-  /** False if `undo` can only explain why it is impossible. */
-  canUndo: boolean
-  /** The comments that were changed. */
-  ids: readonly string[]
+/** An action on comments that may wait to be sent. */
+interface Judged {
+  verb: Verb
+  /** The comments as they were before. */
+  entries: readonly Entry[]
+  /** How many comments it is about, with those that are not in view. */
+  count: number
+  send: () => Promise<void>
+  /** Lets those that are not in view come into it again. */
+  release: () => void
+  /** Null for what stays in its queue, or is in none. */
+  counted: CountedOut | null
+  /** What the service has answered, once it was asked. */
+  outcome: Promise<Outcome> | null
 }
 
-interface Applied {
-  changed: Before[]
-  failure: string | null
+/** Another action, such as a ban. `undo` returns a message about the result. */
+interface Other {
+  undo: () => Promise<string>
 }
 
 interface Queue {
-  status: ModerationQueueStatus
+  status: ModerationQueueStatus | null
   change: (id: string, news: Partial<Entry>) => void
+  take: (ids: ReadonlySet<string>, verb: Verb) => void
+  bring: (entries: readonly Entry[]) => void
+  forget: (ids: ReadonlySet<string>) => void
+  stay: (ids: ReadonlySet<string>) => void
 }
 
-/** The service's bound for one request. */
-const MOST_AT_ONCE = 100
+const idOf = ({ item }: Entry): string => item.comment.id
 
-const beforeOf = ({ item, status, pinnedAt }: Entry): Before => ({
-  id: item.comment.id,
-  revision: item.comment.revision,
-  status,
-  isPinned: pinnedAt !== null,
-})
+const targetOf = ({ item: { comment } }: Entry): Target => ({ id: comment.id, revision: comment.revision })
 
-/** The actions on the comments in view, one or many. `tell` gets the result of each. */
-export function useActions({ status: queue, change }: Queue, tell: Tell) {
-  const { mutateAsync } = useWrite(ModerateCommentsDocument, [ModerationQueueDocument])
-  const all = useRef<Done[]>([])
-  const say = (words: string): void => tell(words, all.current.at(-1)?.canUndo ?? false)
+/** How long a judgement can be taken back before it is sent. */
+export const GRACE_MS = 5_000
 
-  /**
-   * Applies an action, and marks the result at each comment. Returns the comments that were
-   * changed, and why a request failed.
-   */
-  const apply = async (verb: Verb, comments: readonly Before[]): Promise<Applied> => {
-    let failure: string | null = null
-    for (const { id } of comments) change(id, { isBusy: true, refusal: null })
-    const done = new Set<string>()
-    for (let from = 0; from < comments.length; from += MOST_AT_ONCE) {
-      const some = comments.slice(from, from + MOST_AT_ONCE)
-      const ids = some.map(({ id }) => id)
-      // Only the text that was read here may come into view, not a later edit of its author.
-      const revisions = verb === 'approve' ? some.map(({ revision }) => revision) : null
-      try {
-        const { moderateComments } = await mutateAsync({ input: { ids, action: verb, revisions } })
-        for (const { commentId: id, ok, status, detail } of moderateComments.outcomes) {
-          if (ok) done.add(id)
-          change(id, ok && status != null ? judged(verb, status, queue) : { isBusy: false, refusal: detail ?? null })
-        }
-      } catch (error) {
-        // No comment was refused: the service was not reached, or does not take the whole request.
-        failure = wordsOf(error)
-        for (const id of ids) change(id, { isBusy: false, refusal: failure })
-      }
+const isPin = (verb: Verb): boolean => verb === 'pin' || verb === 'unpin'
+
+const OF_QUEUES = [ModerationQueueDocument, QueueCountsDocument]
+
+/**
+ * The actions on the comments in view, one or many. Each shows at once, and is sent after
+ * `graceMs`. `tell` gets the result of each, and whether there is something to undo.
+ */
+export function useActions(
+  { status: queue, change, take, bring, forget, stay }: Queue,
+  graceMs: number,
+  tell: (words: string, canUndo: boolean) => void,
+) {
+  const refresh = useRefresh(OF_QUEUES)
+  const all = useRef<(Judged | Other)[]>([])
+  const isHere = useRef(true)
+  useEffect(() => {
+    isHere.current = true
+    return () => {
+      isHere.current = false
+      void sendAll()
     }
-    return { changed: comments.filter(({ id }) => done.has(id)), failure }
+  }, [])
+  const say = (words: string): void => {
+    if (isHere.current) tell(words, all.current.length > 0)
+    else notifications.show({ color: 'red', message: words })
   }
 
-  const takeBack = async (step: Step): Promise<string> => {
-    const { steps, because } = inverseOf(step)
-    let count = 0
-    for (const { verb, comments } of steps) {
-      const { changed, failure } = await apply(verb, comments)
-      count = Math.max(count, changed.length)
-      if (count === 0) throw new Error(failure ?? 'It could not be undone.')
+  /** Tells the service, and brings back what it has not taken. */
+  const send = async (judged: Judged, outcome: Promise<Outcome>): Promise<void> => {
+    const { verb, entries, count, release } = judged
+    judged.counted?.send()
+    const { done, refused, failure } = await outcome
+    judged.counted?.end(done)
+    if (!isPin(verb)) forget(new Set(done.keys()))
+    if (done.size === count) return
+    release()
+    bring(
+      entries
+        .filter((entry) => !done.has(idOf(entry)))
+        .map((entry) => ({ ...entry, refusal: refused.get(idOf(entry)) ?? failure })),
+    )
+    say(failure === null ? wordsFor(verb, done.size, refused.size) : failureOf(verb, done.size, failure))
+    await refresh()
+  }
+
+  /** `others` are further comments, which are not in view. */
+  const judge = (
+    verb: Verb,
+    entries: readonly Entry[],
+    { decision = null, others = [] }: { decision?: Decision | null; others?: readonly string[] } = {},
+  ): void => {
+    const ids = new Set(entries.map(idOf))
+    const targets = [...entries.map(targetOf), ...others.map((id) => ({ id, revision: null }))]
+    // Lines have left the queue, and others that are not in view are pending.
+    const leaving = new Set([
+      ...entries.filter(({ dealtBy }) => dealtBy === null).map(idOf),
+      ...(queue === 'pending' ? others : []),
+    ])
+    // The service must get two actions on one comment in their order.
+    for (const each of all.current) {
+      if ('send' in each && each.entries.some((entry) => ids.has(idOf(entry)))) void sendNow(each.send)
     }
-    const words = count === 0 ? [] : [`Undone: no longer ${DONE[step.verb].toLowerCase()}.`]
+    const judged: Judged = {
+      verb,
+      entries,
+      count: targets.length,
+      release: () => stay(new Set(others)),
+      counted: queue === null || isPin(verb) ? null : countOut(queue, leaving),
+      outcome: null,
+      send: () => {
+        judged.outcome = deliver(verb, targets, decision)
+        return send(judged, judged.outcome)
+      },
+    }
+    all.current.push(judged)
+    if (isPin(verb)) {
+      const pinnedAt = verb === 'pin' ? new Date().toISOString() : null
+      for (const id of ids) change(id, { pinnedAt, refusal: null })
+    } else {
+      take(new Set(targets.map(({ id }) => id)), verb)
+    }
+    say(wordsFor(verb, targets.length, 0))
+    // What is deleted is gone: that can always be taken back.
+    const waitMs = verb === 'delete' ? Math.max(graceMs, GRACE_MS) : graceMs
+    sendLater(judged.send, waitMs)
+    if (waitMs === 0) void sendNow(judged.send)
+  }
+
+  /** Reverses a judgement that the service has taken, as far as that is possible. */
+  const reverse = async ({ verb, entries }: Judged, { done }: Outcome): Promise<string> => {
+    const taken = entries.filter((entry) => done.has(idOf(entry)))
+    const comments = taken.map((entry) => ({
+      id: idOf(entry),
+      revision: entry.item.comment.revision,
+      status: entry.status,
+      isPinned: entry.pinnedAt !== null,
+    }))
+    const { steps, because } = inverseOf({ verb, comments })
+    const states = new Map<string, CommentStatus>(done)
+    for (const step of steps) await repeat(step, taken, states)
+    bring(
+      taken.map((entry) => {
+        const status = states.get(idOf(entry)) ?? entry.status
+        const dealtBy = isPin(verb) || isWaiting(status, queue) ? entry.dealtBy : 'me'
+        return { ...entry, status, dealtBy, refusal: null }
+      }),
+    )
+    void refresh()
+    const words = steps.length === 0 ? [] : [`Undone: no longer ${DONE[verb].toLowerCase()}.`]
     return [...words, ...(because === null ? [] : [because])].join(' ')
   }
 
-  const judge = async (verb: Verb, entries: readonly Entry[]): Promise<void> => {
-    const { changed: comments, failure } = await apply(verb, entries.map(beforeOf))
-    const step = { verb, comments }
-    if (comments.length > 0) {
-      const ids = comments.map(({ id }) => id)
-      all.current.push({ undo: () => takeBack(step), canUndo: inverseOf(step).steps.length > 0, ids })
-    }
-    say(
-      failure === null
-        ? wordsFor(verb, comments.length, entries.length - comments.length)
-        : failureOf(verb, comments.length, failure),
-    )
-  }
-
-  /** Undoes the last action. Where that is impossible, returns a comment that it has changed. */
+  /** Undoes the last action. Returns a comment that it has brought back. */
   const undo = async (): Promise<string | undefined> => {
     const last = all.current.pop()
     if (last === undefined) {
@@ -112,27 +173,52 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
       return undefined
     }
     try {
-      say(await last.undo())
+      if (!('send' in last)) {
+        say(await last.undo())
+        return undefined
+      }
+      if (takeBack(last.send)) {
+        bring(last.entries)
+        last.release()
+        last.counted?.end(new Set())
+        say(`Undone: not ${DONE[last.verb].toLowerCase()}.`)
+      } else {
+        const outcome = await last.outcome
+        // All of it was refused, and is in view again.
+        if (outcome === null || outcome.done.size === 0) return await undo()
+        say(await reverse(last, outcome))
+      }
+      return last.entries[0] && idOf(last.entries[0])
     } catch (error) {
       all.current.push(last)
       say(wordsOf(error))
+      return undefined
     }
-    return last.canUndo ? undefined : last.ids[0]
   }
 
-  /** Notes the last action, which `last` undoes. */
-  const remember = (words: string, last: Undo): void => {
-    all.current.push({ undo: last, canUndo: true, ids: [] })
+  /** Notes the last action, which `undoLast` undoes. */
+  const remember = (words: string, undoLast: () => Promise<string>): void => {
+    all.current.push({ undo: undoLast })
     say(words)
   }
 
   return { judge, undo, remember, say }
 }
 
-function judged(verb: Verb, status: Entry['status'], queue: ModerationQueueStatus): Partial<Entry> {
-  const news = { status, isBusy: false, refusal: null, pinnedAt: verb === 'pin' ? new Date().toISOString() : null }
-  // A pin is no judgement: a comment that waited for one still does.
-  return verb === 'pin' || verb === 'unpin' ? news : { ...news, dealtBy: isWaiting(status, queue) ? null : 'me' }
+/** Applies one step of an undo, and notes the new states. Throws if none was taken. */
+async function repeat(
+  { verb, comments }: Step,
+  entries: readonly Entry[],
+  states: Map<string, CommentStatus>,
+): Promise<void> {
+  const ids = new Set(comments.map(({ id }) => id))
+  const { done, refused, failure } = await deliver(
+    verb,
+    entries.filter((entry) => ids.has(idOf(entry))).map(targetOf),
+    null,
+  )
+  if (done.size === 0) throw new Error(failure ?? [...refused.values()][0] ?? 'It could not be undone.')
+  for (const [id, status] of done) states.set(id, status)
 }
 
 const failureOf = (verb: Verb, done: number, failure: string): string =>

@@ -19,6 +19,8 @@ interface Banned {
   words: string
   /** Restores the reader's earlier ban or lack of one, and returns a message. */
   undo: () => Promise<string>
+  /** Whether their pending comments are to be rejected, too. */
+  isRejecting: boolean
 }
 
 /** Bans the author of a comment, or ends the ban; returns how to undo that. */
@@ -57,7 +59,7 @@ export function BanDialog({
   const end = async (): Promise<void> => {
     try {
       await unban.mutateAsync({ input: { readerId: id } })
-      onDone({ words: `Not banned any more: ${name}.`, undo })
+      onDone({ words: `Not banned any more: ${name}.`, undo, isRejecting: false })
     } catch (refusal) {
       setError(refusal)
     }
@@ -69,7 +71,8 @@ export function BanDialog({
       readerId={id}
       name={name}
       ban={shown}
-      onBanned={() => onDone({ words: `Banned: ${name}.`, undo })}
+      canRejectPending
+      onBanned={(isRejecting) => onDone({ words: `Banned: ${name}.`, undo, isRejecting })}
       onClose={onClose}
     >
       {error !== null && <Problem error={error} />}

@@ -2,12 +2,14 @@ import { Anchor, Badge, Group, Stack, Text } from '@mantine/core'
 import { Link } from 'react-router'
 
 import type { ReportReason } from '../../../generated/console.ts'
-import { HOLD_REASONS } from '../../ui/comment-status.tsx'
+import { CommentStatusBadge } from '../../ui/comment-status.tsx'
+import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
 import { Time } from '../../ui/time.tsx'
-import { webAddress } from '../../ui/web-link.tsx'
+import { commentAddress } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import type { QueueItem } from './queue.ts'
+import type { QueueItem } from './view/entries.ts'
 import { nameOf } from './reader.tsx'
+import { AllOfPage, AllOfReader } from './view/all-of.tsx'
 
 const REPORTED: Readonly<Record<ReportReason, string>> = {
   abuse: 'Abuse',
@@ -17,9 +19,18 @@ const REPORTED: Readonly<Record<ReportReason, string>> = {
 }
 
 /** Why the comment is in the queue, in a few words. */
-export function Reasons({ item: { reason, openReportCount, reportCount, comment } }: { item: QueueItem }) {
+export function Reasons({
+  item: { reason, openReportCount, reportCount, comment },
+  inQueue,
+}: {
+  item: QueueItem
+  /** Whether the list tells the state. */
+  inQueue: boolean
+}) {
   return (
     <Group gap={4}>
+      {!inQueue && <CommentStatusBadge status={comment.status} />}
+      {comment.pinnedAt != null && !inQueue && <Badge>pinned</Badge>}
       {reason != null && <Badge>{HOLD_REASONS[reason]}</Badge>}
       {openReportCount > 0 && <Badge>{openReportCount === 1 ? 'one report' : `${openReportCount} reports`}</Badge>}
       {reportCount > openReportCount && <Badge>{`${reportCount - openReportCount} answered`}</Badge>}
@@ -29,12 +40,10 @@ export function Reasons({ item: { reason, openReportCount, reportCount, comment 
 }
 
 /** Where it was written: the discussion here, and the publisher's page. */
-export function Where({
-  discussion: { id, title, externalId, url, state },
-}: {
-  discussion: QueueItem['comment']['discussion']
-}) {
-  const address = webAddress(url)
+export function Where({ comment }: Pick<QueueItem, 'comment'>) {
+  const { author, discussion } = comment
+  const { id, title, externalId, url, state } = discussion
+  const address = commentAddress(url, comment)
   return (
     <Text size="sm" c="dimmed" component="div">
       on{' '}
@@ -56,6 +65,8 @@ export function Where({
           </Anchor>
         </>
       )}
+      <AllOfPage id={id} name={title ?? externalId} />
+      {author != null && <AllOfReader id={author.id} name={nameOf(author)} />}
     </Text>
   )
 }

@@ -1,11 +1,13 @@
-/** The id of the comment that contains an element. */
+/** The id of the comment that contains an element, or that the pane around it is about. */
 export const commentAt = (element: Element | null): string | undefined =>
-  element?.closest<HTMLElement>('[data-comment]')?.dataset.comment
+  commentOf(element?.closest<HTMLElement>('[data-comment], [data-about]')?.dataset)
+
+const commentOf = (dataset: DOMStringMap | undefined): string | undefined => dataset?.comment ?? dataset?.about
 
 /**
  * Moves the focus from the present comment to the next (or previous) one, or to the first. With
- * `isWaiting` it skips comments that are judged or in `without`, and goes back to the nearest
- * earlier one if none follows. Returns whether there was one.
+ * `isWaiting` it skips comments that are judged, a colleague's or in `without`, and goes back to
+ * the nearest earlier one if none follows. Returns whether there was one.
  */
 export function focusComment(
   by: 1 | -1,
@@ -14,8 +16,8 @@ export function focusComment(
   const comments = [...document.querySelectorAll<HTMLElement>('[data-comment]')]
   const here = from ?? commentAt(document.activeElement)
   const index = comments.findIndex(({ dataset }) => dataset.comment === here)
-  const isOpen = ({ dataset: { comment = '', dealt } }: HTMLElement): boolean =>
-    comment !== here && !(isWaiting && dealt !== undefined) && without?.has(comment) !== true
+  const isOpen = ({ dataset: { comment = '', dealt, held } }: HTMLElement): boolean =>
+    comment !== here && !(isWaiting && (dealt ?? held) !== undefined) && without?.has(comment) !== true
   const after = comments.slice(index + 1).filter(isOpen)
   const before = comments.slice(0, Math.max(index, 0)).filter(isOpen).toReversed()
   const target = by === 1 ? (after[0] ?? (isWaiting ? before[0] : undefined)) : before[0]
@@ -29,23 +31,27 @@ let isAtEnd = false
 
 /**
  * Moves the focus to the next waiting comment, now or as soon as there is one. Until then it is on
- * `from` itself: the pressed button inside would lose it.
+ * the list: the judged comment leaves.
  */
 export function goOn(where: { from?: string; without?: ReadonlySet<string> }): void {
   isAtEnd = !focusComment(1, { isWaiting: true, ...where })
-  if (isAtEnd) focusOn(where.from)
+  if (isAtEnd) document.querySelector<HTMLElement>('[role=feed]')?.focus({ preventScroll: true })
 }
 
 /**
  * Moves the focus to a comment that has arrived, unless the moderator has gone elsewhere meanwhile.
  */
-export function resumeAtEnd(isElsewhere: boolean, without: ReadonlySet<string>): void {
-  if (isAtEnd) isAtEnd = !isElsewhere && !focusComment(1, { isWaiting: true, without })
+export function resumeAtEnd(): void {
+  const at = document.activeElement
+  const isElsewhere = at !== document.body && at?.role !== 'feed'
+  if (isAtEnd) isAtEnd = !isElsewhere && !focusComment(1, { isWaiting: true })
 }
 
 /** Focuses the comment itself: a button inside that is disabled or removed would lose the focus. */
-export const focusOn = (id: string | undefined): void =>
-  [...document.querySelectorAll<HTMLElement>('[data-comment]')].find(({ dataset }) => dataset.comment === id)?.focus()
+export const focusOn = (id: string | undefined, options?: FocusOptions): void =>
+  [...document.querySelectorAll<HTMLElement>('[data-comment]')]
+    .find(({ dataset }) => dataset.comment === id)
+    ?.focus(options)
 
 /**
  * Runs an action that removes the pressed button, and focuses a comment so that the focus is not

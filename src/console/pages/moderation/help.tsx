@@ -1,10 +1,32 @@
-import { Group, Kbd, Switch, Table } from '@mantine/core'
+import { Button, Group, Kbd, Switch, Table } from '@mantine/core'
+import { useState } from 'react'
 
+import { IconKeyboard } from '../../ui/icons.tsx'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { useShortcutsSetting } from '../../ui/inputs/keys.ts'
 import { SHORTCUTS } from './shortcuts.ts'
 
+/** Whether the keys are on, a button that shows them, and the dialog with them. */
+export function useHelp() {
+  const [hasShortcuts, setOn] = useShortcutsSetting()
+  const [isHelping, setHelping] = useState(false)
+  const onHelp = (): void => setHelping(true)
+  const button = (
+    <Button
+      variant="default"
+      leftSection={<IconKeyboard size={16} aria-hidden />}
+      aria-keyshortcuts="?"
+      onClick={onHelp}
+    >
+      {hasShortcuts ? 'Shortcuts' : 'Shortcuts are off'}
+    </Button>
+  )
+  const dialog = isHelping && <ShortcutsHelp isOn={hasShortcuts} onSwitch={setOn} onClose={() => setHelping(false)} />
+  return { hasShortcuts, onHelp, button, dialog }
+}
+
 /** The list of shortcuts, and the switch that turns them off. */
-export function ShortcutsHelp({
+function ShortcutsHelp({
   isOn,
   onSwitch,
   onClose,

@@ -2,15 +2,20 @@ import { Alert, Button, Checkbox, Group, Paper, Stack, Text } from '@mantine/cor
 import { useInViewport } from '@mantine/hooks'
 import { useState } from 'react'
 
+import { AuthorBadges } from '../../ui/author-badges.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Parent, Reasons, Reports, Where } from './context.tsx'
 import { Actions, Dealt, type JudgeProps } from './judging.tsx'
+import { type Mark, partsOf } from './marks.ts'
 import { nameOf, ReaderLink, ReaderSummary } from './reader.tsx'
 
 interface ItemProps extends JudgeProps {
   isSelected: boolean
   onSelect: (isSelected: boolean) => void
+  /** Whether it is left to the colleague who works on it. */
+  isHeld: boolean
+  onDecideAnyway: () => void
   /** Its position in the list, from 1, and the length of the list. */
   place: number
   count: number
@@ -21,7 +26,7 @@ interface ItemProps extends JudgeProps {
  * says so.
  */
 export function Item(props: ItemProps) {
-  const { entry, place, count } = props
+  const { entry, place, count, isHeld } = props
   const { comment } = entry.item
   const { ref, inViewport } = useInViewport()
   return (
@@ -35,10 +40,11 @@ export function Item(props: ItemProps) {
       tabIndex={0}
       data-comment={comment.id}
       data-dealt={entry.dealtBy === null ? undefined : ''}
+      data-held={isHeld ? '' : undefined}
       aria-label={`Comment of ${nameOf(comment.author)}`}
+      aria-description={isHeld ? `${entry.colleague} works on this comment.` : undefined}
       aria-posinset={place}
       aria-setsize={count}
-      aria-busy={entry.isBusy}
       style={{ scrollMarginTop: 130 }}
     >
       {entry.dealtBy === null ? <Waiting {...props} isInView={inViewport} /> : <Dealt {...props} />}
@@ -51,9 +57,17 @@ export function Item(props: ItemProps) {
   )
 }
 
-function Waiting({ entry, isSelected, onSelect, isInView, ...actions }: ItemProps & { isInView: boolean }) {
+function Waiting({
+  entry,
+  isSelected,
+  onSelect,
+  isHeld,
+  onDecideAnyway,
+  isInView,
+  ...actions
+}: ItemProps & { isInView: boolean }) {
   const { item } = entry
-  const { author, discussion, parent, reports, body, createdAt } = item.comment
+  const { author, parent, reports, body, createdAt } = item.comment
   return (
     <Stack gap="xs">
       <Group justify="space-between" align="flex-start" wrap="nowrap" gap="sm">
@@ -61,35 +75,53 @@ function Waiting({ entry, isSelected, onSelect, isInView, ...actions }: ItemProp
           <Checkbox
             aria-label={`Select the comment of ${nameOf(author)}`}
             checked={isSelected}
+            disabled={isHeld}
             onChange={({ currentTarget }) => onSelect(currentTarget.checked)}
           />
           <Stack gap={2} miw={0}>
             <Group gap={6} align="baseline">
               <ReaderLink reader={author} />
-              <Where discussion={discussion} />
+              <AuthorBadges ids={author?.badges} />
+              <Where comment={item.comment} />
             </Group>
             {author != null && <ReaderSummary id={author.id} isWanted={isInView} />}
           </Stack>
         </Group>
         <Time at={createdAt} c="dimmed" style={{ whiteSpace: 'nowrap' }} />
       </Group>
-      <Reasons item={item} />
+      <Reasons item={item} inQueue={actions.inQueue} />
       {parent != null && <Parent parent={parent} />}
-      <Body body={body ?? 'Its text is gone.'} />
+      <Body body={body ?? 'Its text is gone.'} marks={body == null ? [] : item.holdDetails} />
       <Reports reports={reports} count={item.reportCount} />
-      <Actions entry={entry} {...actions} />
+      {isHeld ? (
+        <Group gap="xs">
+          <Text size="sm">
+            <bdi>{entry.colleague}</bdi> works on this comment.
+          </Text>
+          <Button size="compact-sm" variant="default" onClick={onDecideAnyway}>
+            Decide anyway
+          </Button>
+          <Button size="compact-sm" variant="default" aria-keyshortcuts="c" onClick={actions.onContext}>
+            Context
+          </Button>
+        </Group>
+      ) : (
+        <Actions entry={entry} {...actions} />
+      )}
     </Stack>
   )
 }
 
 /** The comment's text; only the beginning of a very long one, until the moderator expands it. */
-function Body({ body }: { body: string }) {
+function Body({ body, marks }: { body: string; marks: readonly Mark[] }) {
   const [isWhole, setWhole] = useState(false)
   const isLong = body.length > 900 || body.split('\n').length > 12
   return (
     <Stack gap={4} align="flex-start">
       <Text {...WRITTEN} {...(isLong && !isWhole ? { lineClamp: 8 } : {})}>
-        {body}
+        {partsOf(body, marks).map(({ text, isMarked }, index) =>
+          isMarked ? <mark key={index}>{text}</mark> : <span key={index}>{text}</span>,
+        )}
       </Text>
       {isLong && (
         <Button size="compact-xs" variant="subtle" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>

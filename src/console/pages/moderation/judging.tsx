@@ -2,31 +2,39 @@ import { Badge, Button, Group, Text } from '@mantine/core'
 
 import { WRITTEN } from '../../ui/written.ts'
 import { ApproveIcon, RejectIcon } from './icons.tsx'
-import type { Entry } from './queue.ts'
+import type { Entry } from './view/entries.ts'
 import { nameOf } from './reader.tsx'
 import type { Verb } from './undo.ts'
 
 export interface JudgeProps {
   entry: Entry
+  /** What says that the comment is fine. */
+  good: 'approve' | 'review'
+  /** Whether the list is a queue, not any comments. */
+  inQueue: boolean
   onJudge: (verb: Verb) => void
   onBan: () => void
+  /** Rejects with a reason. */
+  onExplain: () => void
+  onContext: () => void
 }
 
 /** The actions on a waiting comment. */
-export function Actions({ entry, onJudge, onBan }: JudgeProps) {
-  const { status, pinnedAt, isBusy, item } = entry
+export function Actions({ entry, good, inQueue, onJudge, onBan, onExplain, onContext }: JudgeProps) {
+  const { status, pinnedAt, item } = entry
+  if (status === 'deleted') return null
+  const isReview = good === 'review' && status === 'approved'
   // One in view is kept: that answers its reports.
-  const approve = status === 'approved' ? 'Keep' : 'Approve'
+  const approve = isReview ? 'Mark as reviewed' : status === 'approved' ? 'Keep' : 'Approve'
   return (
     <Group gap="xs">
-      {(status !== 'approved' || item.openReportCount > 0 || item.reason != null) && (
+      {(isReview || status !== 'approved' || item.openReportCount > 0 || item.reason != null) && (
         <Button
           size="compact-sm"
           variant="default"
           leftSection={<ApproveIcon />}
-          loading={isBusy}
           aria-keyshortcuts="a"
-          onClick={() => onJudge('approve')}
+          onClick={() => onJudge(isReview ? 'review' : 'approve')}
         >
           {approve}
         </Button>
@@ -36,22 +44,30 @@ export function Actions({ entry, onJudge, onBan }: JudgeProps) {
           size="compact-sm"
           variant="default"
           leftSection={<RejectIcon />}
-          loading={isBusy}
           aria-keyshortcuts="r"
           onClick={() => onJudge('reject')}
         >
           Reject
         </Button>
       )}
+      {status !== 'rejected' && (
+        <Button size="compact-sm" variant="default" aria-keyshortcuts="m" onClick={onExplain}>
+          Reject, and say why
+        </Button>
+      )}
       {status === 'approved' && (
         <Button
           size="compact-sm"
           variant="default"
-          loading={isBusy}
           aria-keyshortcuts="p"
           onClick={() => onJudge(pinnedAt === null ? 'pin' : 'unpin')}
         >
           {pinnedAt === null ? 'Pin' : 'Unpin'}
+        </Button>
+      )}
+      {!inQueue && (
+        <Button size="compact-sm" variant="default" onClick={() => onJudge('delete')}>
+          Delete
         </Button>
       )}
       {item.comment.author != null && (
@@ -59,6 +75,9 @@ export function Actions({ entry, onJudge, onBan }: JudgeProps) {
           Ban
         </Button>
       )}
+      <Button size="compact-sm" variant="default" aria-keyshortcuts="c" onClick={onContext}>
+        Context
+      </Button>
     </Group>
   )
 }
@@ -80,7 +99,7 @@ function actionsAfter({ status, pinnedAt }: Entry): readonly [verb: Verb, label:
 
 /** A judged comment in one line, with the actions that change the judgement. */
 export function Dealt({ entry, onJudge }: JudgeProps) {
-  const { item, status, pinnedAt, dealtBy, isBusy } = entry
+  const { item, status, pinnedAt, dealtBy } = entry
   const again = actionsAfter(entry)
   const { author, body } = item.comment
   return (
@@ -97,14 +116,7 @@ export function Dealt({ entry, onJudge }: JudgeProps) {
       </Group>
       <Group gap={4} wrap="nowrap">
         {again.map(([verb, label]) => (
-          <Button
-            key={verb}
-            size="compact-sm"
-            variant="subtle"
-            miw="fit-content"
-            loading={isBusy}
-            onClick={() => onJudge(verb)}
-          >
+          <Button key={verb} size="compact-sm" variant="subtle" miw="fit-content" onClick={() => onJudge(verb)}>
             {label}
           </Button>
         ))}

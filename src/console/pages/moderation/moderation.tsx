@@ -1,81 +1,62 @@
-import { Badge, Button, Group, SegmentedControl } from '@mantine/core'
-import { IconKeyboard } from '../../ui/icons.tsx'
+import { Box, Button, Group, Switch } from '@mantine/core'
 import { useState } from 'react'
 
-import { ModerationQueueDocument, type ModerationQueueStatus, QueueCountsDocument } from '../../../generated/console.ts'
+import { ModerationQueueDocument, QueueCountsDocument } from '../../../generated/console.ts'
 import { useQueueChanges } from '../../api/live.ts'
-import { useApi } from '../../api/queries.ts'
-import { useFilter } from '../../ui/inputs/filters.ts'
-import { formatCount } from '../../ui/numbers.ts'
 import { PageFrame } from '../../ui/page.tsx'
-import { ShortcutsHelp } from './help.tsx'
-import { Queue } from './queue-list.tsx'
-import { useShortcutsSetting } from './shortcuts.ts'
-
-const QUEUES: Readonly<Record<ModerationQueueStatus, string>> = {
-  pending: 'Pending',
-  reported: 'Reported',
-  rejected: 'Rejected',
-}
-
-const isQueue = (name: string | null): name is ModerationQueueStatus => name !== null && Object.hasOwn(QUEUES, name)
+import { GRACE_MS } from './actions.ts'
+import { useHelp } from './help.tsx'
+import { useSendAtOnce } from './shortcuts.ts'
+import { useQueueCounts } from './view/counts.ts'
+import { chosenIn, Filters } from './view/filters.tsx'
+import { Queue } from './view/queue.tsx'
+import { Queues } from './view/queues.tsx'
+import { useQueueView } from './view/view.ts'
 
 const OF_QUEUES = [ModerationQueueDocument, QueueCountsDocument]
 
 export function Page() {
   useQueueChanges(OF_QUEUES)
-  const [wanted, setWanted] = useFilter('status')
-  const status = isQueue(wanted) ? wanted : 'pending'
-  const [isOn, setOn] = useShortcutsSetting()
-  const [isHelping, setHelping] = useState(false)
+  const { view, change } = useQueueView()
+  const { hasShortcuts, onHelp, button, dialog } = useHelp()
+  const [isAtOnce, setAtOnce] = useSendAtOnce()
+  const counts = useQueueCounts()
+  const count = counts[view.status === 'reported' ? 'reported' : 'pending'] ?? 0
+  const chosen = chosenIn(view)
+  // On a phone they would leave no room for the queue.
+  const [isOpen = chosen > 0 && matchMedia('(min-width: 48em)').matches, setOpen] = useState<boolean>()
   return (
     <PageFrame
       title="Moderation"
-      about="Comments that wait for a moderator or were reported by readers."
-      actions={
-        <Button
-          variant="default"
-          leftSection={<IconKeyboard size={16} aria-hidden />}
-          aria-keyshortcuts="?"
-          onClick={() => setHelping(true)}
-        >
-          {isOn ? 'Shortcuts' : 'Shortcuts are off'}
-        </Button>
+      count={count}
+      // On a phone the queue would begin below half of the screen.
+      about={
+        <Box component="span" visibleFrom="sm">
+          Comments that wait for a moderator, were reported by readers, or were seen by no moderator yet.
+        </Box>
       }
+      actions={button}
     >
       <Group>
-        <Queues status={status} onChange={setWanted} />
+        <Queues status={view.status} onChange={(status) => change({ status })} />
+        <Button variant="default" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          Filter and sort{chosen > 0 && ` (${chosen})`}
+        </Button>
+        <Switch
+          label="Send judgements at once"
+          checked={isAtOnce}
+          onChange={({ currentTarget }) => setAtOnce(currentTarget.checked)}
+        />
       </Group>
-      <Queue key={status} status={status} hasShortcuts={isOn} onHelp={() => setHelping(true)} />
-      {isHelping && <ShortcutsHelp isOn={isOn} onSwitch={setOn} onClose={() => setHelping(false)} />}
+      {isOpen && <Filters view={view} onChange={change} />}
+      <Queue
+        key={JSON.stringify(view)}
+        view={view}
+        hasShortcuts={hasShortcuts}
+        graceMs={isAtOnce ? 0 : GRACE_MS}
+        onHelp={onHelp}
+      />
+      {dialog}
     </PageFrame>
   )
-}
-
-/** The queues, with their lengths. */
-function Queues({ status, onChange }: { status: ModerationQueueStatus; onChange: (status: string) => void }) {
-  const { data } = useApi(QueueCountsDocument, {}, { everyMs: 30_000 })
-  const counts: Partial<Record<ModerationQueueStatus, number | null>> = { ...data?.overview }
-  return (
-    <SegmentedControl
-      aria-label="Queue"
-      value={status}
-      onChange={onChange}
-      data={Object.entries(QUEUES).map(([value, label]) => ({
-        value,
-        label: (
-          <Group gap={6} wrap="nowrap" justify="center">
-            {label}
-            <Count of={isQueue(value) ? counts[value] : null} />
-          </Group>
-        ),
-      }))}
-    />
-  )
-}
-
-function Count({ of }: { of: number | null | undefined }) {
-  if (of == null || of === 0) return null
-  // Counted up to 1 000.
-  return <Badge size="sm">{formatCount(of, 1000)}</Badge>
 }

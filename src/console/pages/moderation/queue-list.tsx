@@ -1,88 +1,156 @@
-import { Anchor, Button, Center, Stack } from '@mantine/core'
-import { type ReactNode, useEffect, useState } from 'react'
-import { Link, useNavigate } from 'react-router'
+import { Button, Center, Group, Stack } from '@mantine/core'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { useNavigate } from 'react-router'
 
-import type { ModerationQueueStatus } from '../../../generated/console.ts'
-import { Empty, Loading, Problem } from '../../ui/states.tsx'
+import { useShortcuts } from '../../ui/inputs/keys.ts'
+import { Confirm } from '../../ui/inputs/confirm.tsx'
+import { Loading, Problem } from '../../ui/states.tsx'
 import { useActions } from './actions.ts'
+import { wordsOf } from '../../api/errors.ts'
 import { BanDialog } from './ban.tsx'
+import { useClaims } from './claims.ts'
+import type { Decision } from './deliver.ts'
 import { commentAt, focusComment, focusOn, goOn, resumeAtEnd, thenFocus } from './focus.ts'
 import { Item } from './item.tsx'
-import { type Entry, useQueue } from './queue.ts'
 import { nameOf } from './reader.tsx'
-import { useShortcuts } from './shortcuts.ts'
+import { Beside, type Opened } from './pane/beside.tsx'
+import { pendingOf, RejectDialog } from './reject.tsx'
 import { Toolbar } from './toolbar.tsx'
 import type { Verb } from './undo.ts'
+import { type Part, useAsLeft, useLeave } from './view/as-left.ts'
+import type { Entries, Entry } from './view/entries.ts'
 
-const IS_EMPTY: Readonly<Record<ModerationQueueStatus, [title: string, words: ReactNode]>> = {
-  pending: [
-    'Nothing is waiting',
-    <>
-      Comments that a rule holds appear here. The rules are in the{' '}
-      <Anchor component={Link} to="/settings" inherit underline="always">
-        settings
-      </Anchor>
-      .
-    </>,
-  ],
-  reported: ['Nothing is reported', 'Comments that readers report appear here.'],
-  rejected: ['Nothing is rejected', 'Rejected comments stay here. You can still approve them.'],
+/** More comments than this are judged together only after a question. */
+const MOST_UNASKED = 10
+
+const VERBS: Readonly<Record<Verb, string>> = {
+  approve: 'Approve',
+  reject: 'Reject',
+  pin: 'Pin',
+  unpin: 'Unpin',
+  review: 'Mark as reviewed:',
+  delete: 'Delete',
 }
 
 const idOf = ({ item }: Entry): string => item.comment.id
+const claimOf = (entry: Entry): string => `${idOf(entry)} ${entry.colleague}`
 
-/** One queue, for work by keyboard or mouse. */
-export function Queue({
-  status,
-  hasShortcuts,
-  onHelp,
-}: {
-  status: ModerationQueueStatus
+const readerOf = ({ item: { comment } }: Entry): { id: string; name: string } | null =>
+  comment.author == null ? null : { id: comment.author.id, name: nameOf(comment.author) }
+
+/** The comment that had the focus, and what was in view. */
+interface Place {
+  at: string | undefined
+  scrollY: number
+  pane: Opened | null
+}
+
+const PLACE: Part<Place> = { name: 'place' }
+
+export interface Work {
   hasShortcuts: boolean
+  /** How long a judgement can be taken back before it is sent. */
+  graceMs: number
   onHelp: () => void
+}
+
+/** A list of comments, for work by keyboard or mouse. */
+export function JudgedList({
+  queue,
+  of,
+  hasShortcuts,
+  graceMs,
+  onHelp,
+  children,
+}: Work & {
+  queue: Entries
+  /** What the list is, for a screen reader. */
+  of: string
+  /** Shown while no comment is in view. */
+  children: ReactNode
 }) {
-  const queue = useQueue(status)
-  const { list, entries } = queue
+  const { status, list, entries } = queue
+  const { claims, queue: claimed } = useClaims(queue, graceMs)
   const [said, setSaid] = useState({ words: '', canUndo: false, n: 0 })
-  const { judge, undo, remember, say } = useActions({ status, change: queue.change }, (words, canUndo) =>
+  const { judge, undo, remember, say } = useActions(claimed, graceMs, (words, canUndo) =>
     setSaid(({ n }) => ({ words, canUndo, n: n + 1 })),
   )
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
+  /** The comments, and the colleagues who work on them, that are decided on all the same. */
+  const [anyway, setAnyway] = useState<ReadonlySet<string>>(new Set())
   const [toBan, setToBan] = useState<Entry | null>(null)
+  const [toExplain, setToExplain] = useState<Entry | null>(null)
+  const [asked, setAsked] = useState<Verb | null>(null)
+  const [toFocus, setToFocus] = useState<{ id: string } | null>(null)
+  const at = useRef<string>(undefined)
+  const asLeft = useAsLeft(PLACE)
+  const [pane, setPane] = useState(asLeft?.pane ?? null)
+  useLeave(PLACE, () => ({ at: at.current, scrollY, pane }))
   const navigate = useNavigate()
 
+  const good = status === 'unreviewed' ? 'review' : 'approve'
   const all = entries ?? []
   const waiting = all.filter(({ dealtBy }) => dealtBy === null)
-  const busy = new Set(all.filter(({ isBusy }) => isBusy).map(idOf))
-  const selected = waiting.filter((entry) => !entry.isBusy && picked.has(idOf(entry)))
+  const isHeld = (entry: Entry): boolean => entry.colleague !== null && !anyway.has(claimOf(entry))
+  const free = waiting.filter((entry) => !isHeld(entry))
+  const selected = free.filter((entry) => picked.has(idOf(entry)))
   const pick = (id: string, isPicked: boolean): void =>
     setPicked((before) => new Set(isPicked ? [...before, id] : [...before].filter((each) => each !== id)))
   const move = (by: 1 | -1): void => void focusComment(by)
 
   useEffect(() => {
-    const here = all.find((entry) => idOf(entry) === commentAt(document.activeElement))
-    const isElsewhere =
-      here === undefined ? document.activeElement !== document.body : here.dealtBy === null && !here.isBusy
-    if (waiting.some(({ isBusy }) => !isBusy)) resumeAtEnd(isElsewhere, busy)
+    if (waiting.length > 0) resumeAtEnd()
   })
+  useEffect(() => focusOn(toFocus?.id), [toFocus])
+  // Its buttons change when a colleague takes it or gives it back: the one with the focus is gone.
+  const held = all.filter(isHeld).map(idOf).join()
+  const heldBefore = useRef(held)
+  useEffect(() => {
+    if (heldBefore.current === held) return
+    heldBefore.current = held
+    if (document.activeElement === document.body) focusOn(at.current, { preventScroll: true })
+  }, [held])
+  useEffect(() => {
+    if (asLeft === null) return
+    focusOn(asLeft.at)
+    scrollTo(0, asLeft.scrollY)
+  }, [asLeft])
 
   const judgeOne = (verb: Verb, entry: Entry): void => {
-    if (entry.isBusy) return
     if ((verb === 'pin' || verb === 'unpin') && entry.status !== 'approved')
       return say('Only an approved comment can be pinned. Approve it first.')
-    // The moderator goes on at once; a refusal is shown at the comment, and announced.
+    // The moderator goes on at once; a refusal brings the comment back, and is announced.
     if (verb === 'pin' || verb === 'unpin') focusOn(idOf(entry))
-    else goOn({ from: idOf(entry), without: busy })
-    void judge(verb, [entry])
+    else goOn({ from: idOf(entry) })
+    judge(verb, [entry])
+  }
+  const judgeTogether = (verb: Verb): void => {
+    goOn({ without: new Set(selected.map(idOf)) })
+    setPicked(new Set())
+    judge(verb, selected)
   }
   const judgeSelected = (verb: Verb): void => {
     if (selected.length === 0) return say('Nothing is selected. Press x to select.')
-    goOn({ without: new Set([...busy, ...selected.map(idOf)]) })
-    setPicked(new Set())
-    void judge(verb, selected)
+    if (selected.length > MOST_UNASKED) setAsked(verb)
+    else judgeTogether(verb)
   }
-  // The moderator has gone on meanwhile: further keys would act on another comment.
-  const undoLast = (): void => void undo().then(focusOn)
+  /** Rejects a comment with a reason, and other pending ones of its author. */
+  const explain = (entry: Entry, decision: Decision, pending: readonly string[]): void => {
+    const ids = new Set([...pending, idOf(entry)])
+    const shown = waiting.filter((each) => ids.has(idOf(each)))
+    const seen = new Set(shown.map(idOf))
+    goOn({ from: idOf(entry), without: ids })
+    judge('reject', shown, { decision, others: pending.filter((id) => !seen.has(id)) })
+  }
+  const rejectAllOf = async (readerId: string): Promise<void> => {
+    const pending = await pendingOf(readerId)
+    const shown = waiting.filter((each) => pending.includes(idOf(each)))
+    const seen = new Set(shown.map(idOf))
+    goOn({ without: new Set(pending) })
+    if (pending.length > 0) judge('reject', shown, { others: pending.filter((id) => !seen.has(id)) })
+  }
+  // What comes back gets the focus: the moderator has gone on meanwhile.
+  const undoLast = (): void => void undo().then((id) => id !== undefined && setToFocus({ id }))
   const current = (): Entry | undefined => all.find((entry) => idOf(entry) === commentAt(document.activeElement))
   const on = (act: (entry: Entry) => void) => (): void => {
     const entry = current()
@@ -91,82 +159,129 @@ export function Queue({
   }
   // An extra key press must not reverse a judgement. The buttons of a judged comment can.
   const onWaiting = (act: (entry: Entry) => void) =>
-    on((entry) =>
-      entry.dealtBy === null
-        ? act(entry)
-        : say('You have decided on this comment. Its buttons change that; press j for the next one.'),
-    )
+    on((entry) => {
+      if (entry.dealtBy !== null)
+        say('You have decided on this comment. Its buttons change that; press j for the next one.')
+      else if (isHeld(entry)) say(`${entry.colleague} works on this comment. Press s for the next one.`)
+      else act(entry)
+    })
   useShortcuts(hasShortcuts, {
     j: () => move(1),
     k: () => move(-1),
-    a: onWaiting((entry) => judgeOne('approve', entry)),
+    a: onWaiting((entry) => judgeOne(entry.status === 'approved' ? good : 'approve', entry)),
     r: onWaiting((entry) => judgeOne('reject', entry)),
+    m: onWaiting((entry) => entry.status !== 'rejected' && setToExplain(entry)),
+    s: () => focusComment(1, { isWaiting: true }) || say('No other comment waits for you.'),
     p: onWaiting((entry) => judgeOne(entry.pinnedAt === null ? 'pin' : 'unpin', entry)),
     b: on((entry) => entry.item.comment.author != null && setToBan(entry)),
     x: onWaiting((entry) => pick(idOf(entry), !picked.has(idOf(entry)))),
-    'shift+a': () => judgeSelected('approve'),
+    'shift+a': () => judgeSelected(good),
     'shift+r': () => judgeSelected('reject'),
+    escape: () => setPicked(new Set()),
     u: undoLast,
+    c: () => setPane(pane === null ? { hasFocus: false } : null),
+    enter: () => setPane({ hasFocus: true }),
     o: on(({ item }) => void navigate(`/discussions/${item.comment.discussion.id}`)),
     '?': onHelp,
   })
 
   if (entries === null) {
-    return list.error == null ? (
-      <Loading of="the queue" />
-    ) : (
-      <Problem error={list.error} onRetry={() => void list.refetch()} />
-    )
+    return list.error == null ? <Loading of={of} /> : <Problem error={list.error} onRetry={() => void list.refetch()} />
   }
-  const [emptyTitle, emptyWords] = IS_EMPTY[status]
   return (
-    <Stack>
-      {list.error != null && <Problem error={list.error} onRetry={() => void list.refetch()} />}
-      <Toolbar
-        said={said}
-        waiting={waiting.length}
-        selected={selected.length}
-        dealt={all.length - waiting.length}
-        fresh={queue.fresh.length}
-        isBacklog={queue.isBacklog}
-        onSelectAll={(isAll) => setPicked(new Set(isAll ? waiting.map(idOf) : []))}
-        onJudge={judgeSelected}
-        onUndo={undoLast}
-        onShowFresh={() => thenFocus(queue.showFresh, queue.fresh[0])}
-        onClear={() => thenFocus(queue.clearDealt, waiting[0] && idOf(waiting[0]))}
-      />
-      {all.length === 0 && <Empty title={emptyTitle}>{emptyWords}</Empty>}
-      <Stack role="feed" aria-label="Comments" aria-busy={list.isFetchingNextPage} gap="sm">
-        {all.map((entry, index) => (
-          <Item
-            key={idOf(entry)}
-            entry={entry}
-            place={index + 1}
-            count={all.length}
-            isSelected={picked.has(idOf(entry))}
-            onSelect={(isPicked) => pick(idOf(entry), isPicked)}
-            onJudge={(verb) => judgeOne(verb, entry)}
-            onBan={() => setToBan(entry)}
-          />
-        ))}
-      </Stack>
-      {list.hasNextPage && (
-        <Center>
-          <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void queue.loadMore()}>
-            More
-          </Button>
-        </Center>
-      )}
-      {toBan?.item.comment.author != null && (
-        <BanDialog
-          reader={{ id: toBan.item.comment.author.id, name: nameOf(toBan.item.comment.author) }}
-          onDone={({ words, undo: takeBack }) => {
-            setToBan(null)
-            remember(words, takeBack)
-          }}
-          onClose={() => setToBan(null)}
+    <Group align="flex-start" wrap="nowrap">
+      <Stack flex={1} miw={0}>
+        {list.error != null && <Problem error={list.error} onRetry={() => void list.refetch()} />}
+        <Toolbar
+          said={said}
+          waiting={free.length}
+          selected={selected.length}
+          dealt={all.length - waiting.length}
+          fresh={queue.fresh.length}
+          isBacklog={queue.isBacklog}
+          good={good}
+          onSelectAll={(isAll) => setPicked(new Set(isAll ? free.map(idOf) : []))}
+          onJudge={judgeSelected}
+          onUndo={undoLast}
+          onShowFresh={() => thenFocus(queue.showFresh, queue.fresh[0])}
+          onClear={() => thenFocus(queue.clearDealt, waiting[0] && idOf(waiting[0]))}
         />
-      )}
-    </Stack>
+        {all.length === 0 && (queue.isLoadingAhead ? <Loading of={of} /> : children)}
+        <Stack
+          role="feed"
+          aria-label="Comments"
+          aria-busy={list.isFetchingNextPage}
+          gap="sm"
+          tabIndex={-1}
+          onFocus={({ target }) => {
+            at.current = commentAt(target)
+            claims.moveTo(at.current)
+          }}
+        >
+          {all.map((entry, index) => (
+            <Item
+              key={idOf(entry)}
+              entry={entry}
+              good={good}
+              inQueue={status !== null}
+              place={index + 1}
+              count={all.length}
+              isSelected={picked.has(idOf(entry)) && !isHeld(entry)}
+              onSelect={(isPicked) => pick(idOf(entry), isPicked)}
+              isHeld={isHeld(entry)}
+              onDecideAnyway={() => {
+                setAnyway((before) => new Set([...before, claimOf(entry)]))
+                focusOn(idOf(entry))
+              }}
+              onJudge={(verb) => judgeOne(verb, entry)}
+              onBan={() => setToBan(entry)}
+              onExplain={() => setToExplain(entry)}
+              onContext={() => {
+                focusOn(idOf(entry))
+                setPane({ hasFocus: false })
+              }}
+            />
+          ))}
+        </Stack>
+        {list.hasNextPage && (
+          <Center>
+            <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void queue.loadMore()}>
+              More
+            </Button>
+          </Center>
+        )}
+        {asked !== null && (
+          <Confirm
+            title={`${VERBS[asked]} ${selected.length} comments?`}
+            action={VERBS[asked]}
+            color={asked === 'reject' ? 'red.9' : 'teal.9'}
+            onConfirm={async () => judgeTogether(asked)}
+            onClose={() => setAsked(null)}
+          >
+            You can take it back until it is sent.
+          </Confirm>
+        )}
+        {toExplain !== null && (
+          <RejectDialog
+            reader={readerOf(toExplain)}
+            onReject={(decision, pending) => explain(toExplain, decision, pending)}
+            onClose={() => setToExplain(null)}
+          />
+        )}
+        {toBan?.item.comment.author != null && (
+          <BanDialog
+            reader={{ id: toBan.item.comment.author.id, name: nameOf(toBan.item.comment.author) }}
+            onDone={({ words, undo: takeBack, isRejecting }) => {
+              const reader = readerOf(toBan)
+              setToBan(null)
+              remember(words, takeBack)
+              if (isRejecting && reader !== null) rejectAllOf(reader.id).catch((error: unknown) => say(wordsOf(error)))
+            }}
+            onClose={() => setToBan(null)}
+          />
+        )}
+      </Stack>
+      {pane !== null && <Beside entries={all} opened={pane} onClose={() => setPane(null)} />}
+    </Group>
   )
 }

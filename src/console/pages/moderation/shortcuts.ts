@@ -1,67 +1,27 @@
 import { useLocalStorage } from '@mantine/hooks'
-import { useEffect, useRef } from 'react'
 
 /** The meaning of each key, as the help shows it. */
 export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: string])[] = [
   [['j', '↓'], 'Next comment'],
   [['k', '↑'], 'Previous comment'],
-  [['a'], 'Approve, and go on to the next comment'],
+  [['a'], 'Approve, or mark an unreviewed one as reviewed, and go on to the next comment'],
   [['r'], 'Reject, and go on to the next comment'],
+  [['m'], 'Reject with a reason or a message; also all pending of the reader'],
+  [['s'], 'Skip: leave it, and go on to the next comment that waits'],
   [['p'], 'Pin, or unpin; approved comments only'],
   [['b'], 'Ban the reader'],
   [['x'], 'Select, for several at once'],
-  [['Shift', 'A'], 'Approve all that are selected'],
+  [['Shift', 'A'], 'Approve all that are selected, or mark them as reviewed'],
   [['Shift', 'R'], 'Reject all that are selected'],
-  [['u'], 'Undo the last action, if possible'],
-  [['o'], 'Open the discussion'],
+  [['Escape'], 'Clear the selection'],
+  [['u'], 'Undo the last action, then the one before'],
+  [['c'], 'Show the context of the comment, or hide it'],
+  [['Enter'], 'Go into the context; Escape leads back'],
+  [['o'], 'Open the discussion; the browser’s Back leads to the same place'],
+  [['/'], 'Search all comments'],
   [['?'], 'Show these keys'],
 ]
 
-const UNTYPED = new Set(['checkbox', 'radio', 'button', 'submit', 'reset'])
-
-/** Whether keys pressed there are text, or belong to a control. */
-function isTaken(target: EventTarget | null): boolean {
-  if (!(target instanceof HTMLElement)) return false
-  if (target instanceof HTMLInputElement) return !UNTYPED.has(target.type)
-  if (target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement)
-    return true
-  return target.closest('[role=dialog], [role=menu], [role=listbox]') !== null
-}
-
-const ARROWS: Readonly<Record<string, string>> = { ArrowDown: 'j', ArrowUp: 'k' }
-
-/** The name of the pressed key. Arrows belong to the list only while the focus is on a comment. */
-function keyOf(event: KeyboardEvent): string {
-  const arrow = ARROWS[event.key]
-  const isOnComment = event.target instanceof HTMLElement && event.target.dataset.comment !== undefined
-  if (arrow !== undefined && isOnComment && !event.shiftKey) return arrow
-  const isLetter = event.shiftKey && /^[a-z]$/i.test(event.key)
-  return isLetter ? `shift+${event.key.toLowerCase()}` : event.key.toLowerCase()
-}
-
-/**
- * Runs a key's action while `isOn`, but never while the person types, or while a dialog is open.
- */
-export function useShortcuts(isOn: boolean, actions: Readonly<Record<string, () => void>>): void {
-  const current = useRef(actions)
-  useEffect(() => {
-    current.current = actions
-  })
-  useEffect(() => {
-    if (!isOn) return
-    const onKey = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTaken(event.target)) return
-      if (document.querySelector('[role=dialog]') !== null) return
-      const run = current.current[keyOf(event)]
-      if (run === undefined) return
-      event.preventDefault()
-      run()
-    }
-    document.addEventListener('keydown', onKey)
-    return () => document.removeEventListener('keydown', onKey)
-  }, [isOn])
-}
-
-/** Whether single-key shortcuts are on, as chosen in this browser (WCAG 2.1.4). */
-export const useShortcutsSetting = () =>
-  useLocalStorage({ key: 'engagement-console-shortcuts', defaultValue: true, getInitialValueInEffect: false })
+/** Whether judgements are sent at once, as chosen in this browser. */
+export const useSendAtOnce = () =>
+  useLocalStorage({ key: 'engagement-console-send-at-once', defaultValue: false, getInitialValueInEffect: false })

@@ -13,6 +13,7 @@ export function Toolbar({
   dealt,
   fresh,
   isBacklog,
+  good,
   onSelectAll,
   onJudge,
   onUndo,
@@ -25,6 +26,8 @@ export function Toolbar({
   dealt: number
   fresh: number
   isBacklog: boolean
+  /** What says that comments are fine. */
+  good: 'approve' | 'review'
   onSelectAll: (isAll: boolean) => void
   onJudge: (verb: Verb) => void
   onUndo: () => void
@@ -59,9 +62,9 @@ export function Toolbar({
               variant="default"
               leftSection={<ApproveIcon />}
               aria-keyshortcuts="Shift+A"
-              onClick={() => onJudge('approve')}
+              onClick={() => onJudge(good)}
             >
-              Approve {selected}
+              {good === 'review' ? `Mark ${selected} as reviewed` : `Approve ${selected}`}
             </Button>
             <Button
               size="compact-sm"

@@ -1,12 +1,24 @@
 import type { CommentStatus, ModerationAction } from '../../../generated/console.ts'
 
-export type Verb = Exclude<ModerationAction, 'delete'>
+export type Verb = ModerationAction
 
 export const DONE: Readonly<Record<Verb, string>> = {
   approve: 'Approved',
   reject: 'Rejected',
   pin: 'Pinned',
   unpin: 'Unpinned',
+  review: 'Reviewed',
+  delete: 'Deleted',
+}
+
+/** The state of a comment after an action. Only an approved one is pinned or reviewed. */
+export const DONE_STATES: Readonly<Record<Verb, CommentStatus>> = {
+  approve: 'approved',
+  reject: 'rejected',
+  pin: 'approved',
+  unpin: 'approved',
+  review: 'approved',
+  delete: 'deleted',
 }
 
 /** A comment before an action. */
@@ -42,6 +54,8 @@ export function inverseOf({ verb, comments }: Step): Inverse {
     const steps: Step[] = comments.length === 0 ? [] : [{ verb: verb === 'pin' ? 'unpin' : 'pin', comments }]
     return { steps, because: null }
   }
+  if (verb === 'delete') return { steps: [], because: 'What was deleted is gone for good.' }
+  if (verb === 'review') return { steps: [], because: 'What was reviewed stays reviewed.' }
   const back = comments.filter(({ status }) => status === (verb === 'approve' ? 'rejected' : 'approved'))
   const steps: Step[] = [
     { verb: verb === 'approve' ? 'reject' : 'approve', comments: back },

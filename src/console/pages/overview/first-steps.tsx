@@ -1,54 +1,158 @@
-import { Anchor, Code, List, Stack, Text, ThemeIcon, Title, VisuallyHidden } from '@mantine/core'
-import { IconCheck } from '../../ui/icons.tsx'
+import { Anchor, Button, Code, Group, List, Stack, Text, ThemeIcon, Title, VisuallyHidden } from '@mantine/core'
+import { useLocalStorage } from '@mantine/hooks'
 import type { ReactNode } from 'react'
 import { Link } from 'react-router'
 
-import type { FirstStepsQuery } from '../../../generated/console.ts'
+import { FirstDeliveredDocument, type FirstStepsQuery } from '../../../generated/console.ts'
+import { useApi } from '../../api/queries.ts'
+import { IconCheck } from '../../ui/icons.tsx'
 import { isPast } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
 const SNIPPET = `<script type="module" src="${new URL('../widget.js', document.baseURI).href}"></script>
 <engagement-thread discussion="article-123" backend="/engagement"></engagement-thread>`
 
-/** A tenant's steps before anything can be counted, and its progress. */
-export function FirstSteps({ apiKeys, readers }: Pick<FirstStepsQuery, 'apiKeys' | 'readers'>) {
-  // The key of the first start has all capabilities, so it is not meant for a page's backend.
-  const hasKey = apiKeys.nodes.some(
-    ({ capabilities, revokedAt, expiresAt }) =>
-      capabilities.length === 0 && revokedAt === null && (expiresAt === null || !isPast(expiresAt)),
-  )
+interface StepProps {
+  isDone: boolean
+  /** The page of docs/guides about it. */
+  guide: string
+  children: ReactNode
+}
+
+/**
+ * A tenant's first steps, each with what the service itself has seen of it, until all are done.
+ * Steps that the member may not look at are left out.
+ */
+export function FirstSteps({ steps }: { steps: FirstStepsQuery }) {
+  const [isHidden, setHidden] = useLocalStorage({
+    key: 'engagement-console-first-steps-hidden',
+    defaultValue: false,
+    getInitialValueInEffect: false,
+  })
+  const hasDelivered = useHasDelivered(steps)
+  const hasComments = steps.discussions.nodes.length > 0
+  const list = [keyStep, identityStep, widgetStep, originStep].flatMap((step) => step(steps) ?? [])
+  if (steps.webhookEndpoints != null) list.push(webhookStep(steps.webhookEndpoints.nodes, hasDelivered))
+  // Until it is known, nothing may appear that disappears at once.
+  if (hasDelivered === null || list.every(({ isDone }) => isDone) || (isHidden && hasComments)) return null
   return (
     <Stack component="section" maw={640} aria-label="First steps">
-      <Title order={2} size="h4">
-        First steps
-      </Title>
-      <Text size="sm">There are no comments yet. The figures begin with the first one.</Text>
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          First steps
+        </Title>
+        {hasComments && (
+          <Button variant="default" size="compact-sm" onClick={() => setHidden(true)}>
+            Hide
+          </Button>
+        )}
+      </Group>
+      {!hasComments && <Text size="sm">There are no comments yet. The figures begin with the first one.</Text>}
       <List type="ordered" spacing="md">
-        <Step number={1} isDone={hasKey}>
-          <Anchor component={Link} to="/keys" underline="always">
-            Create a key
-          </Anchor>{' '}
-          without capabilities for the backend of your pages: it can do what readers do, and no more. Put it where that
-          backend reads its secrets.
-        </Step>
-        <Step number={2} isDone={readers.nodes.length > 0}>
-          <Anchor component={Link} to="/identity" underline="always">
-            Sign an identity
-          </Anchor>{' '}
-          for the reader who is signed in on your site: the page has a snippet for your backend’s language.
-        </Step>
-        <Step number={3} isDone={false}>
-          Put the widget on a page:
-          <Code block mt="xs" {...WRITTEN}>
-            {SNIPPET}
-          </Code>
-        </Step>
+        {list.map((step, index) => (
+          <Step key={step.guide} number={index + 1} {...step} />
+        ))}
       </List>
     </Stack>
   )
 }
 
-function Step({ number, isDone, children }: { number: number; isDone: boolean; children: ReactNode }) {
+/** Whether the oldest verified endpoint has answered 2xx; null until it is known. */
+function useHasDelivered({ webhookEndpoints }: FirstStepsQuery): boolean | null {
+  const id = webhookEndpoints?.nodes.findLast(({ state }) => state === 'verified')?.id
+  const { data, isPending } = useApi(
+    FirstDeliveredDocument,
+    { id: id ?? '' },
+    { enabled: id !== undefined, everyMs: 30_000 },
+  )
+  if (id === undefined) return false
+  return isPending ? null : (data?.webhookDeliveries?.nodes.length ?? 0) > 0
+}
+
+function keyStep({ apiKeys }: FirstStepsQuery): StepProps | null {
+  if (apiKeys == null) return null
+  const live = apiKeys.nodes.filter(
+    ({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || !isPast(expiresAt)),
+  )
+  // The key of the first start has all capabilities, so it is not meant for a page's backend.
+  const ofPages = live.filter(({ capabilities }) => capabilities.length === 0)
+  return {
+    isDone: ofPages.some(({ lastUsedAt }) => lastUsedAt !== null),
+    guide: 'backend',
+    children: (
+      <>
+        <PageLink to="/keys">Create a key</PageLink> without capabilities for the backend of your pages: it can do what
+        readers do, and no more. Put it where that backend reads its secrets.
+        {ofPages.length > 0 && ' You have one, and it was not used yet.'}
+      </>
+    ),
+  }
+}
+
+function identityStep({ readers }: FirstStepsQuery): StepProps | null {
+  if (readers == null) return null
+  return {
+    isDone: readers.nodes.length > 0,
+    guide: 'rest',
+    children: (
+      <>
+        <PageLink to="/identity">Sign an identity</PageLink> for the reader who is signed in on your site: the page has
+        a snippet for your backend’s language.
+      </>
+    ),
+  }
+}
+
+const widgetStep = ({ discussions }: FirstStepsQuery): StepProps => ({
+  isDone: discussions.nodes.length > 0,
+  guide: 'widget',
+  children: (
+    <>
+      Put the widget on a page. Its first comment makes the discussion:
+      <Code block mt="xs" {...WRITTEN}>
+        {SNIPPET}
+      </Code>
+    </>
+  ),
+})
+
+function originStep({ settings }: FirstStepsQuery): StepProps | null {
+  if (settings == null) return null
+  return {
+    isDone: settings.allowedOrigins.length > 0,
+    guide: 'stream',
+    children: (
+      <>
+        <PageLink to="/settings">Allow the origin</PageLink> of your pages, such as https://news.example.com: then their
+        browsers get new comments at once.
+      </>
+    ),
+  }
+}
+
+function webhookStep(endpoints: readonly { state: string }[], hasDelivered: boolean | null): StepProps {
+  const isVerified = endpoints.some(({ state }) => state === 'verified')
+  return {
+    isDone: isVerified && hasDelivered === true,
+    guide: 'webhooks',
+    children: (
+      <>
+        <PageLink to="/webhooks">Register an endpoint</PageLink> that gets your events.
+        {isVerified
+          ? ' It is verified: send it a test event, which it should answer with 2xx.'
+          : endpoints.length > 0 && ' It is not verified yet.'}
+      </>
+    ),
+  }
+}
+
+const PageLink = ({ to, children }: { to: string; children: ReactNode }) => (
+  <Anchor component={Link} to={to} underline="always">
+    {children}
+  </Anchor>
+)
+
+function Step({ number, isDone, guide, children }: StepProps & { number: number }) {
   return (
     <List.Item
       icon={
@@ -58,7 +162,10 @@ function Step({ number, isDone, children }: { number: number; isDone: boolean; c
       }
     >
       {isDone && <VisuallyHidden>Done: </VisuallyHidden>}
-      {children}
+      {children}{' '}
+      <Anchor href={new URL(`../docs/guides/${guide}`, document.baseURI).href} size="sm" underline="always">
+        Guide: {guide}
+      </Anchor>
     </List.Item>
   )
 }

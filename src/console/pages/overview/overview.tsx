@@ -4,6 +4,7 @@ import { useState } from 'react'
 
 import { FiguresDocument, FirstStepsDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
+import { may } from '../../api/session.ts'
 import { useFilter } from '../../ui/inputs/filters.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Answered } from '../../ui/states.tsx'
@@ -15,14 +16,21 @@ import { Top } from './top.tsx'
 import { Waiting } from './waiting.tsx'
 
 export function Page() {
-  const query = useApi(FirstStepsDocument, {}, { everyMs: 30_000 })
+  const rights = {
+    readers: may('moderate_content'),
+    keys: may('manage_api_keys'),
+    settings: may('manage_settings'),
+    webhooks: may('manage_webhooks'),
+  }
+  const query = useApi(FirstStepsDocument, rights, { everyMs: 30_000 })
   return (
     <PageFrame title="Overview" about="Recent activity, and work that waits for you.">
       <Answered query={query} of="the overview">
         {(steps) => (
           <>
             <Waiting />
-            {steps.discussions.nodes.length === 0 ? <FirstSteps {...steps} /> : <Figures />}
+            {steps.discussions.nodes.length > 0 && <Figures />}
+            <FirstSteps steps={steps} />
           </>
         )}
       </Answered>

@@ -6,6 +6,7 @@ import {
   BanReaderDocument,
   QueuedReaderDocument,
   type BanFieldsFragment,
+  type BanComments,
   ReaderDocument,
   ReadersDocument,
 } from '../../../generated/console.ts'
@@ -20,7 +21,30 @@ const UNITS = [
   { value: 'good', label: 'For good' },
 ]
 
-const LABELS = { until: 'Term', reason: 'Reason', shadow: 'In shadow' }
+/** The usual terms in days. */
+const PRESETS = [
+  { label: '1 day', until: 1 },
+  { label: '1 week', until: 7 },
+]
+
+const LABELS = { until: 'Term', reason: 'Reason', shadow: 'In shadow', comments: 'Their comments' }
+
+/** What becomes of them. The queue rejects pending ones itself, which can be taken back. */
+type Treatment = BanComments | 'reject_pending'
+
+const COMMENTS: { value: Treatment; label: string }[] = [
+  { value: 'keep', label: 'Keep' },
+  { value: 'reject_pending', label: 'Reject pending' },
+  { value: 'withhold', label: 'Withhold' },
+  { value: 'reject', label: 'Reject all' },
+]
+
+const EFFECTS: Record<Treatment, string> = {
+  keep: 'What they have written stays as it is',
+  reject_pending: 'Pending comments are rejected; you can take that back until it is sent',
+  withhold: 'Approved comments leave the site and wait in the queue, until a moderator approves them',
+  reject: 'Approved and pending comments are rejected',
+}
 
 const LONGEST = 36_500
 
@@ -31,6 +55,7 @@ type Values = {
   until: number | string
   reason: string
   shadow: boolean
+  comments: Treatment
 }
 
 /** RFC 3339; null: for good. */
@@ -42,6 +67,7 @@ export function BanReader({
   name,
   ban: before,
   children,
+  canRejectPending = false,
   onBanned,
   onClose,
 }: {
@@ -51,7 +77,9 @@ export function BanReader({
   ban: BanFieldsFragment | null
   /** Information to show first. */
   children?: ReactNode
-  onBanned?: () => void
+  /** Whether `onBanned` can reject pending comments. */
+  canRejectPending?: boolean
+  onBanned?: (isRejecting: boolean) => void
   onClose: () => void
 }) {
   const ban = useWrite(BanReaderDocument, [ReaderDocument, ReadersDocument, QueuedReaderDocument])
@@ -61,6 +89,7 @@ export function BanReader({
       until: 7,
       reason: before?.reason ?? '',
       shadow: before?.shadow ?? false,
+      comments: 'keep',
     },
     validate: {
       until: (count, { unit }) => {
@@ -69,17 +98,37 @@ export function BanReader({
       },
     },
   })
+  // A shadow ban is noticed by what becomes of approved ones.
+  const choices = COMMENTS.filter(
+    ({ value }) =>
+      (value !== 'reject_pending' || canRejectPending) &&
+      (!form.values.shadow || value === 'keep' || value === 'reject_pending'),
+  )
+  const treatment = choices.find(({ value }) => value === form.values.comments)?.value ?? 'keep'
   const send = async ({ unit, until, reason, shadow }: Values): Promise<void> => {
     const why = reason.trim()
-    const input = { readerId, until: endOf(unit, Number(until)), reason: why === '' ? null : why, shadow }
-    await ban.mutateAsync({ input })
-    onBanned?.()
+    const term = { readerId, until: endOf(unit, Number(until)), reason: why === '' ? null : why }
+    const comments = treatment === 'reject_pending' ? 'keep' : treatment
+    await ban.mutateAsync({ input: { ...term, shadow, comments } })
+    onBanned?.(treatment === 'reject_pending')
     onClose()
   }
   return (
     <Dialog onClose={onClose} title={`Ban ${name}`}>
       <Form form={form} labels={LABELS} send={send}>
         {children}
+        <Group gap="xs">
+          {PRESETS.map(({ label, until }) => (
+            <Button
+              key={label}
+              size="compact-sm"
+              variant="default"
+              onClick={() => form.setValues({ unit: 'days', until })}
+            >
+              {label}
+            </Button>
+          ))}
+        </Group>
         <Group align="flex-start">
           <Input.Wrapper label={LABELS.until} labelElement="div">
             <SegmentedControl
@@ -115,6 +164,18 @@ export function BanReader({
           description="They can write as before and do not notice the ban. Each comment waits for a moderator"
           {...form.getInputProps('shadow', { type: 'checkbox' })}
         />
+        {choices.length > 1 && (
+          <Input.Wrapper label={LABELS.comments} labelElement="div" description={EFFECTS[treatment]}>
+            <SegmentedControl
+              display="flex"
+              mt="xs"
+              aria-label={LABELS.comments}
+              data={choices}
+              value={treatment}
+              onChange={(comments) => form.setFieldValue('comments', comments)}
+            />
+          </Input.Wrapper>
+        )}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel

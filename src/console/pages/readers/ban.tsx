@@ -9,8 +9,20 @@ export const BanBadge = ({ shadow }: Pick<BanFieldsFragment, 'shadow'>) => (
   <Badge leftSection={<IconBan size={12} aria-hidden />}>{shadow ? 'banned in shadow' : 'banned'}</Badge>
 )
 
+/** How far the work on their comments is. */
+function Sweep({ action, total, done, completedAt }: NonNullable<BanFieldsFragment['comments']>) {
+  const verb = action === 'reject' ? 'rejected' : 'withheld'
+  return (
+    <Text size="sm">
+      {completedAt == null
+        ? `${done} of ${total ?? 'their'} comments are ${verb} so far.`
+        : `${done} of their comments were ${verb}.`}
+    </Text>
+  )
+}
+
 /** The ban in force: its effect, its start, its end and its reason. */
-export function BanState({ ban: { shadow, bannedAt, until, reason } }: { ban: BanFieldsFragment }) {
+export function BanState({ ban: { shadow, bannedAt, until, reason, comments } }: { ban: BanFieldsFragment }) {
   return (
     <Alert variant="default" icon={<IconBan aria-hidden />} title={shadow ? 'Shadow ban' : 'Banned'}>
       <Text size="sm">
@@ -29,6 +41,7 @@ export function BanState({ ban: { shadow, bannedAt, until, reason } }: { ban: Ba
         )}
         .
       </Text>
+      {comments != null && <Sweep {...comments} />}
       {reason != null && (
         <Text size="sm" {...WRITTEN}>
           {reason}

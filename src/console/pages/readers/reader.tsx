@@ -1,4 +1,4 @@
-import { Anchor, Avatar, Button, Group, Stack, Text } from '@mantine/core'
+import { Anchor, Avatar, Button, Group, Stack, Tabs, Text } from '@mantine/core'
 import { IconBan, IconGitMerge, IconTrash } from '../../ui/icons.tsx'
 import { useState } from 'react'
 import { Link, useNavigate, useParams } from 'react-router'
@@ -13,17 +13,22 @@ import {
 } from '../../../generated/console.ts'
 import { isNotFound } from '../../api/errors.ts'
 import { useApi, useWrite } from '../../api/queries.ts'
+import { may } from '../../api/session.ts'
+import { useFilter } from '../../ui/inputs/filters.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Found, Problem } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WebLink } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
+import { Badges } from './badges.tsx'
 import { BanState } from './ban.tsx'
 import { BanReader } from './ban-reader.tsx'
 import { EraseReader } from './erase-reader.tsx'
 import { ExportReader } from './export-reader.tsx'
 import { MergeReader } from './merge-reader.tsx'
 import { ReaderHistory } from './reader-history.tsx'
+import { ReaderTimeline } from './reader-timeline.tsx'
+import { Trust } from './trust.tsx'
 
 export function Page() {
   const { id = '' } = useParams()
@@ -90,23 +95,33 @@ function Reader({ onGone, ...reader }: Reader & { onGone: (to: string) => void }
           <Button variant="default" leftSection={<IconBan size={16} aria-hidden />} onClick={() => setOpen('ban')}>
             {ban == null ? 'Ban' : 'Change the ban'}
           </Button>
-          <ExportReader readerId={id} externalId={externalId} />
-          <Button
-            variant="default"
-            leftSection={<IconGitMerge size={16} aria-hidden />}
-            onClick={() => setOpen('merge')}
-          >
-            Merge
-          </Button>
-          <Button variant="default" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setOpen('erase')}>
-            Erase
-          </Button>
+          {may('manage_settings') && (
+            <>
+              <ExportReader readerId={id} externalId={externalId} />
+              <Button
+                variant="default"
+                leftSection={<IconGitMerge size={16} aria-hidden />}
+                onClick={() => setOpen('merge')}
+              >
+                Merge
+              </Button>
+              <Button
+                variant="default"
+                leftSection={<IconTrash size={16} aria-hidden />}
+                onClick={() => setOpen('erase')}
+              >
+                Erase
+              </Button>
+            </>
+          )}
         </>
       }
     >
       {unban.error !== null && <Problem error={unban.error} />}
       {ban != null && <BanState ban={ban} />}
-      {reader.commentCounts != null && <ReaderHistory readerId={id} counts={reader.commentCounts} />}
+      {reader.trust != null && <Trust readerId={id} trust={reader.trust} />}
+      {reader.assignedBadges != null && may('moderate_content') && <Badges {...reader} />}
+      {reader.commentCounts != null && <History readerId={id} counts={reader.commentCounts} />}
       {open === 'ban' && <BanReader readerId={id} name={name} ban={ban ?? null} onClose={close} />}
       {open === 'merge' && (
         <MergeReader
@@ -120,6 +135,25 @@ function Reader({ onGone, ...reader }: Reader & { onGone: (to: string) => void }
         <EraseReader readerId={id} externalId={externalId} onErased={() => onGone('/readers')} onClose={close} />
       )}
     </PageFrame>
+  )
+}
+
+function History(history: { readerId: string; counts: NonNullable<Reader['commentCounts']> }) {
+  const [tab, setTab] = useFilter('tab')
+  if (!may('moderate_content')) return <ReaderHistory {...history} />
+  return (
+    <Tabs value={tab === 'timeline' ? tab : 'comments'} onChange={setTab} keepMounted={false}>
+      <Tabs.List aria-label="What the reader did">
+        <Tabs.Tab value="comments">Comments</Tabs.Tab>
+        <Tabs.Tab value="timeline">Timeline</Tabs.Tab>
+      </Tabs.List>
+      <Tabs.Panel value="comments" pt="sm">
+        <ReaderHistory {...history} />
+      </Tabs.Panel>
+      <Tabs.Panel value="timeline" pt="sm">
+        <ReaderTimeline readerId={history.readerId} />
+      </Tabs.Panel>
+    </Tabs>
   )
 }
 

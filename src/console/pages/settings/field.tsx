@@ -4,7 +4,8 @@ import { formatNumber } from '../../ui/numbers.ts'
 import { WRITTEN } from '../../ui/written.ts'
 import { isSame } from './draft.ts'
 import { Input } from './input.tsx'
-import { type Field, labelOf, type Value } from './table.ts'
+import { nameOf } from './objects.tsx'
+import { entriesIn, type Field, labelOf, textIn, textsIn, type Value } from './table.ts'
 import { WordList } from './word-list.tsx'
 
 const WORD_LISTS: readonly string[] = ['bannedWords', 'suspectWords']
@@ -24,9 +25,9 @@ interface FieldProps {
 /** A value in words. */
 export function shown(value: Value, unit: string | null = null): string {
   if (value === null || value === '') return 'none'
-  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(', ')
+  if (Array.isArray(value)) return [...textsIn(value), ...entriesIn(value).map(nameOf)].join(', ') || 'none'
   if (typeof value === 'boolean') return value ? 'on' : 'off'
-  const words = typeof value === 'number' ? formatNumber(value) : String(value)
+  const words = typeof value === 'number' ? formatNumber(value) : textIn(value)
   return unit === null ? words : `${words} ${unit}`
 }
 
@@ -52,7 +53,7 @@ export function SettingField(props: FieldProps) {
         )}
         {isChanged && <Badge>not saved</Badge>}
       </Group>
-      {WORD_LISTS.includes(field.path) && Array.isArray(value) && <WordList label={labelOf(field)} words={value} />}
+      {WORD_LISTS.includes(field.path) && <WordList label={labelOf(field)} words={textsIn(value)} />}
       {theirs !== null && (
         <Alert
           color="yellow"
@@ -75,7 +76,7 @@ export function SettingField(props: FieldProps) {
 
 /** Why a value cannot be sent; null if it can. The service reports further errors. */
 export function mistakeIn({ type, bounds, isNullable }: Field, value: Value): string | null {
-  if (type === 'texts' && Array.isArray(value) && value.length > (bounds.maxItems ?? Infinity)) {
+  if (Array.isArray(value) && value.length > (bounds.maxItems ?? Infinity)) {
     return `There are ${formatNumber(value.length)} entries, and at most ${formatNumber(bounds.maxItems ?? 0)} are allowed.`
   }
   if (type !== 'integer' || (isNullable && value === null)) return null

@@ -1,7 +1,8 @@
 import { NumberInput, Radio, Stack, Switch, TagsInput, TextInput } from '@mantine/core'
 
 import { THOUSANDS } from '../../ui/numbers.ts'
-import { type Field, labelOf, type Value } from './table.ts'
+import { Objects } from './objects.tsx'
+import { type Field, labelOf, textIn, textsIn, type Value } from './table.ts'
 
 interface InputProps {
   field: Field
@@ -16,7 +17,7 @@ export function Input({ field, value, error, onChange }: InputProps) {
   switch (field.type) {
     case 'choice':
       return (
-        <Radio.Group {...common} value={String(value)} onChange={onChange}>
+        <Radio.Group {...common} value={textIn(value)} onChange={onChange}>
           <Stack gap="xs" mt="xs">
             {field.values?.map((each) => (
               <Radio key={each.value} value={each.value} label={each.value} description={each.description} />
@@ -28,7 +29,7 @@ export function Input({ field, value, error, onChange }: InputProps) {
       return (
         <TagsInput
           {...common}
-          value={Array.isArray(value) ? [...value] : []}
+          value={[...textsIn(value)]}
           onChange={onChange}
           placeholder="Type one, or paste a list"
           // A pasted list may have a comma, a tab or a line break between its entries.
@@ -37,6 +38,8 @@ export function Input({ field, value, error, onChange }: InputProps) {
           clearButtonProps={{ 'aria-label': `Clear ${labelOf(field)}` }}
         />
       )
+    case 'objects':
+      return <Objects {...{ field, value, error, onChange }} />
     case 'text':
       return (
         <TextInput

@@ -3,8 +3,10 @@ import type { SettingsQuery } from '../../../generated/console.ts'
 type Settings = NonNullable<SettingsQuery['settings']>
 type IsGroup<Value> = NonNullable<Value> extends readonly unknown[] | string | number ? false : true
 
-/** Every setting: `maxLinks`, `stream.replayHours`. */
-type SettingPath = {
+/** Every setting of the form: `maxLinks`, `stream.replayHours`. */
+type SettingPath = Exclude<AnyPath, 'staff.oidc'>
+
+type AnyPath = {
   [Name in keyof Settings]: IsGroup<Settings[Name]> extends true
     ? `${Name}.${keyof NonNullable<Settings[Name]> & string}`
     : Name
@@ -16,6 +18,7 @@ export const SECTION_TITLES = {
   moderation: 'Moderation',
   comments: 'Comments',
   privacy: 'Privacy',
+  staff: 'Members',
   limits: 'Keys and limits',
   streams: 'Streams and tickets',
   webhooks: 'Webhooks',
@@ -32,14 +35,20 @@ const PLACES = {
   suspectWords: ['moderation', 'Suspect words'],
   maxLinks: ['moderation', 'Links that a comment may have'],
   holdFirstComments: ['moderation', 'First comments that are held'],
+  holdRepeatedText: ['moderation', 'Same text by any reader until it is held'],
+  holdAfterRejections: ['moderation', 'Rejections in a row until a reader is held'],
   reportThreshold: ['moderation', 'Reports until a moderator is asked'],
   editWindowSeconds: ['comments', 'Time to edit a comment'],
   maxDepth: ['comments', 'Depth of replies'],
+  slowModeSeconds: ['comments', 'Time between two comments of a reader'],
   autoCloseDays: ['comments', 'Lock old discussions'],
   reactionTypes: ['comments', 'Reactions'],
+  badges: ['comments', 'Badges of readers'],
   erasureMode: ['privacy', 'Comments of an erased reader'],
   allowedOrigins: ['website', 'Allowed origins'],
   'graphql.documents': ['website', 'GraphQL documents that browsers may run'],
+  'staff.signInHours': ['staff', 'Length of a sign-in'],
+  'staff.requireTwoFactor': ['staff', 'Members need a second factor'],
   activeKeyBudget: ['limits', 'Active API keys'],
   'rateLimit.perSecond': ['limits', 'Requests a second with one key'],
   'rateLimit.burst': ['limits', 'Requests at once with one key'],

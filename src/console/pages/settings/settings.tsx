@@ -4,6 +4,7 @@ import { Link, useLocation } from 'react-router'
 
 import { SettingsDocument, type SettingsQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
+import { may } from '../../api/session.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Answered, Problem } from '../../ui/states.tsx'
 import { ClassifierSecret } from './classifier-secret.tsx'
@@ -13,6 +14,7 @@ import { SettingField } from './field.tsx'
 import { useSettingsForm } from './form.ts'
 import { Imports } from './imports.tsx'
 import { LeaveUnsaved } from './leave.tsx'
+import { SingleSignOn } from './single-sign-on.tsx'
 import { NULLABLE_GROUPS, SECTIONS } from './table.ts'
 
 const POLL_MS = 5_000
@@ -27,13 +29,34 @@ export function Page() {
   return (
     <PageFrame title="Settings" about="Changes take effect everywhere within seconds.">
       <Answered query={query} of="the settings">
-        {({ settings }) => settings != null && <Form settings={settings} reload={reload} />}
+        {({ settings }) =>
+          settings != null && (
+            <>
+              <Form settings={settings} reload={reload} />
+              {may('owner') && <SingleSignOn oidc={settings.staff.oidc} />}
+            </>
+          )
+        }
       </Answered>
-      <Exports />
-      <Imports />
+      {may('admin') && (
+        <>
+          <Exports />
+          <Imports />
+        </>
+      )}
     </PageFrame>
   )
 }
+
+const OF_OWNERS = [{ id: 'single-sign-on', title: 'Single sign-on' }]
+
+const MOVING = [
+  { id: 'export', title: 'Export' },
+  { id: 'import', title: 'Import' },
+]
+
+/** Only an owner changes the settings of the members. */
+const shownSections = () => SECTIONS.filter(({ id }) => id !== 'staff' || may('owner'))
 
 type Settings = NonNullable<SettingsQuery['settings']>
 
@@ -51,13 +74,15 @@ function Form({ settings, reload }: { settings: Settings; reload: () => Promise<
     >
       <Stack>
         <Group gap="md" component="nav" aria-label="Sections">
-          {[...SECTIONS, { id: 'export', title: 'Export' }, { id: 'import', title: 'Import' }].map(({ id, title }) => (
-            <Anchor key={id} component={Link} to={{ hash: id }} size="sm">
-              {title}
-            </Anchor>
-          ))}
+          {[...shownSections(), ...(may('owner') ? OF_OWNERS : []), ...(may('admin') ? MOVING : [])].map(
+            ({ id, title }) => (
+              <Anchor key={id} component={Link} to={{ hash: id }} size="sm">
+                {title}
+              </Anchor>
+            ),
+          )}
         </Group>
-        {SECTIONS.map((section) => (
+        {shownSections().map((section) => (
           <Section key={section.id} section={section} form={form} values={values} />
         ))}
         <SaveBar form={form} />

@@ -2,14 +2,28 @@ import table from '../../../generated/settings.json' with { type: 'json' }
 import { LABELS, SECTION_TITLES, sectionOf, textOf } from './labels.ts'
 
 /** The value of a setting; for a group that can be null, whether it is set. */
-export type Value = string | number | boolean | null | readonly string[]
+export type Value = string | number | boolean | null | readonly string[] | readonly Entry[]
+
+/** One of a list of objects, by its fields. */
+export type Entry = Readonly<Record<string, string>>
+
+export const entriesIn = (value: Value): readonly Entry[] =>
+  Array.isArray(value) ? value.filter((each): each is Entry => typeof each !== 'string') : []
+
+/** A value that is no list, as text. */
+export const textIn = (value: Value): string => (typeof value === 'object' ? '' : String(value))
+
+export const textsIn = (value: Value): readonly string[] =>
+  Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+
+const TYPES = ['integer', 'switch', 'text', 'choice', 'texts', 'objects'] as const
 
 /** A setting as `settings.json` describes it (src/api/reference/pages/settings.ts). */
 export interface Field {
   /** `editWindowSeconds`, `stream.replayHours`. */
   path: string
   group: string | null
-  type: 'integer' | 'switch' | 'text' | 'choice' | 'texts'
+  type: (typeof TYPES)[number]
   isNullable: boolean
   default: Value
   unit: string | null
@@ -17,6 +31,8 @@ export interface Field {
   values: readonly { value: string; description: string }[] | null
   bounds: Bounds
   itemBounds: Bounds | null
+  /** The fields of each of the `objects` of a list. */
+  items: readonly RawField[] | null
 }
 
 interface Bounds {
@@ -27,15 +43,20 @@ interface Bounds {
   maxItems?: number
 }
 
-const isType = (type: string): type is Field['type'] => ['integer', 'switch', 'text', 'choice', 'texts'].includes(type)
+export type RawField = Omit<Field, 'type'> & { type: string }
 
-export const FIELDS: readonly Field[] = table.fields.map((field) => {
+const isOfForm = ({ group }: { group: string | null }): boolean => group?.includes('.') !== true
+
+const isType = (type: string): type is Field['type'] => TYPES.some((each) => each === type)
+
+// Those of a group inside another have a form of their own.
+export const FIELDS: readonly Field[] = (table.fields as RawField[]).filter(isOfForm).map((field) => {
   if (!isType(field.type)) throw new Error(`a form cannot show ${field.path}: it is ${field.type}`)
   return { ...field, type: field.type, description: textOf(field.path, field.description) }
 })
 
 export const NULLABLE_GROUPS: readonly string[] = table.groups
-  .filter(({ isNullable }) => isNullable)
+  .filter(({ name, isNullable }) => isNullable && isOfForm({ group: name }))
   .map(({ name }) => name)
 
 const GROUP_TEXTS = new Map(table.groups.map(({ name, description }) => [name, textOf(name, description)]))

@@ -1,36 +1,64 @@
-import { Anchor, Group, Select, Stack, Table, Text } from '@mantine/core'
-import { Link } from 'react-router'
+import { Checkbox, Group, Select, Stack, Table } from '@mantine/core'
+import { useState } from 'react'
 
-import { WebhookDeliveriesDocument, type WebhookDeliveriesQuery } from '../../../generated/console.ts'
+import {
+  type DeliveryAnswer,
+  type ListedDeliveryFragment,
+  WebhookDeliveriesDocument,
+} from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
-import { Countdown } from '../../ui/countdown.tsx'
+import { Day, midnight } from '../../ui/inputs/day.tsx'
 import { useFilter } from '../../ui/inputs/filters.ts'
+import { Search } from '../../ui/inputs/search.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { Empty } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
-import { WRITTEN } from '../../ui/written.ts'
+import { DELIVERY_HEAD, DeliveryCells } from './delivery-cells.tsx'
 import { EVENT_TYPES } from './endpoint/event-types.tsx'
-import { DeliveryStatusBadge, STATUSES } from './state.tsx'
+import { Redeliver } from './redeliver.tsx'
+import { STATUSES } from './state.tsx'
+import { wholeId } from './whole-id.ts'
 
-type Delivery = WebhookDeliveriesQuery['webhookDeliveries']['nodes'][number]
+const ANSWERS: { value: DeliveryAnswer; label: string }[] = [
+  { value: 'http_2xx', label: '2xx' },
+  { value: 'http_3xx', label: '3xx' },
+  { value: 'http_4xx', label: '4xx' },
+  { value: 'http_5xx', label: '5xx' },
+  { value: 'none', label: 'no answer' },
+]
 
 /** The deliveries to an endpoint, sent, under way or waiting, newest first, kept up to date. */
 export function Deliveries({ endpointId }: { endpointId: string }) {
   const [givenStatus, setStatus] = useFilter('status')
   const [givenType, setEventType] = useFilter('event')
+  const [givenAnswer, setAnswer] = useFilter('answer')
+  const [eventId, setEventId] = useFilter('eventId')
+  const [commentId, setCommentId] = useFilter('commentId')
+  const [from, setFrom] = useFilter('from')
+  const [to, setTo] = useFilter('to')
   // The value may come from a typed URL.
   const status = STATUSES.find((each) => each === givenStatus) ?? null
   const eventType = EVENT_TYPES.find((each) => each === givenType) ?? null
+  const answer = ANSWERS.find(({ value }) => value === givenAnswer)?.value ?? null
   const list = useList(
     WebhookDeliveriesDocument,
-    { id: endpointId, status, eventType, first: 25 },
+    {
+      id: endpointId,
+      status,
+      eventType,
+      answer,
+      eventId: wholeId(eventId),
+      commentId: wholeId(commentId),
+      from: midnight(from, 0),
+      to: midnight(to, 1),
+      first: 25,
+    },
     ({ webhookDeliveries }) => webhookDeliveries,
     { everyMs: 3_000 },
   )
-  const isFiltered = status !== null || eventType !== null
+  const isFiltered = [status, eventType, answer, eventId, commentId, from, to].some((value) => value !== null)
   return (
     <Stack gap="sm">
-      <Group gap="sm">
+      <Group gap="sm" align="flex-end">
         <Select
           label="Status"
           placeholder="All"
@@ -51,56 +79,73 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
           searchable
           w={220}
         />
+        <Select
+          label="Last answer"
+          placeholder="All"
+          data={ANSWERS}
+          value={answer}
+          onChange={setAnswer}
+          clearable
+          w={140}
+        />
+        <Day label="From" filter={{ value: from, set: setFrom }} />
+        <Day label="Until" filter={{ value: to, set: setTo }} />
+        <Search label="Event id" value={eventId} onChange={setEventId} />
+        <Search label="Comment id" value={commentId} onChange={setCommentId} />
       </Group>
       <List
         list={list}
         of="deliveries"
         empty={
           isFiltered ? (
-            <Empty title="No such delivery">Choose another status, or another event.</Empty>
+            <Empty title="No such delivery">Remove a filter, or choose a longer time.</Empty>
           ) : (
             <Empty title="Nothing has been sent yet">An event that the endpoint wants is sent as it happens.</Empty>
           )
         }
       >
-        {(deliveries) => (
-          <DataTable label="Deliveries" head={['Event', 'Status', 'Attempts', 'Happened', 'Next attempt']}>
-            {deliveries.map((delivery) => (
-              <DeliveryRow key={delivery.id} delivery={delivery} />
-            ))}
-          </DataTable>
-        )}
+        {(deliveries) => <Rows endpointId={endpointId} deliveries={deliveries} />}
       </List>
     </Stack>
   )
 }
 
-function DeliveryRow({ delivery }: { delivery: Delivery }) {
-  const { id, eventType, status, attempts, createdAt, nextAttemptAt } = delivery
-  const last = attempts.at(-1)
+function Rows({ endpointId, deliveries }: { endpointId: string; deliveries: readonly ListedDeliveryFragment[] }) {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const shown = deliveries.map(({ id }) => id)
+  const ids = shown.filter((id) => chosen.has(id))
+  const choose = (id: string, isChosen: boolean): void =>
+    setChosen(new Set(isChosen ? [...ids, id] : ids.filter((each) => each !== id)))
   return (
-    <Table.Tr>
-      <Table.Td>
-        <Anchor component={Link} to={`deliveries/${id}`} size="sm">
-          {eventType}
-        </Anchor>
-      </Table.Td>
-      <Table.Td>
-        <DeliveryStatusBadge status={status} />
-      </Table.Td>
-      <Table.Td maw={320}>
-        {attempts.length}
-        {last !== undefined && (
-          <Text span size="sm" c="dimmed" {...WRITTEN}>
-            {' '}
-            · {last.error ?? last.statusCode}
-          </Text>
-        )}
-      </Table.Td>
-      <Table.Td>
-        <Time at={createdAt} />
-      </Table.Td>
-      <Table.Td>{nextAttemptAt === null ? '–' : <Countdown until={nextAttemptAt} />}</Table.Td>
-    </Table.Tr>
+    <Stack gap="xs">
+      <Redeliver endpointId={endpointId} ids={ids} onSent={() => setChosen(new Set())} />
+      <DataTable
+        label="Deliveries"
+        head={[
+          <Checkbox
+            key="all"
+            aria-label="Choose all that are shown"
+            checked={ids.length === shown.length}
+            indeterminate={ids.length > 0 && ids.length < shown.length}
+            onChange={({ currentTarget }) => setChosen(new Set(currentTarget.checked ? shown : []))}
+          />,
+          ...DELIVERY_HEAD,
+        ]}
+        minWidth={1000}
+      >
+        {deliveries.map((delivery) => (
+          <Table.Tr key={delivery.id}>
+            <Table.Td>
+              <Checkbox
+                aria-label={`Choose the delivery ${delivery.id}`}
+                checked={chosen.has(delivery.id)}
+                onChange={({ currentTarget }) => choose(delivery.id, currentTarget.checked)}
+              />
+            </Table.Td>
+            <DeliveryCells delivery={delivery} />
+          </Table.Tr>
+        ))}
+      </DataTable>
+    </Stack>
   )
 }

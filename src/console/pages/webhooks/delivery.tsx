@@ -1,8 +1,9 @@
-import { Anchor, Button, Code, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core'
+import { Anchor, Button, Code, Group, SimpleGrid, Stack, Table, Text, Tooltip } from '@mantine/core'
 import { type ReactNode } from 'react'
 import { Link, useNavigate, useParams } from 'react-router'
 
 import {
+  AllDeliveriesDocument,
   type DeliveryStatus,
   RedeliverDeliveryDocument,
   WebhookDeliveriesDocument,
@@ -18,6 +19,8 @@ import { Found, Problem } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Attempts } from './attempts.tsx'
+import { curlOf } from './curl.ts'
+import { PageOf } from './delivery-cells.tsx'
 import { DeliveryStatusBadge } from './state.tsx'
 
 type DeliveryDetail = NonNullable<WebhookDeliveryQuery['webhookDelivery']>
@@ -31,7 +34,7 @@ export function Page() {
     { id, deliveryId },
     { everyMs: (last) => (isUnderWay(last?.webhookDelivery?.status) ? 1_000 : 5_000) },
   )
-  const redeliver = useWrite(RedeliverDeliveryDocument, [WebhookDeliveriesDocument])
+  const redeliver = useWrite(RedeliverDeliveryDocument, [WebhookDeliveriesDocument, AllDeliveriesDocument])
   const again = (): void =>
     redeliver.mutate(
       { input: { id, deliveryId } },
@@ -52,9 +55,12 @@ export function Page() {
             </Anchor>
           }
           actions={
-            <Button loading={redeliver.isPending} onClick={again}>
-              Redeliver
-            </Button>
+            <>
+              <CopyCurl delivery={delivery} endpoint={query.data?.webhookEndpoint ?? null} />
+              <Button loading={redeliver.isPending} onClick={again}>
+                Redeliver
+              </Button>
+            </>
           }
         >
           {redeliver.error !== null && <Problem error={redeliver.error} />}
@@ -62,6 +68,27 @@ export function Page() {
         </PageFrame>
       )}
     </Found>
+  )
+}
+
+/** Copies a command that sends the delivery again from a shell, without its secret. */
+function CopyCurl({
+  delivery,
+  endpoint,
+}: {
+  delivery: DeliveryDetail
+  endpoint: WebhookDeliveryQuery['webhookEndpoint'] | null
+}) {
+  const { id, body } = delivery
+  const kid = endpoint?.secrets[0]?.kid
+  if (endpoint === null || kid === undefined || body === null) return null
+  const headers = Object.fromEntries(headerRows(delivery.headers))
+  return (
+    <Tooltip label="A shell command that sends this body, signed now by $SECRET." multiline w={260}>
+      <div>
+        <Copy value={curlOf({ url: endpoint.url, deliveryId: id, kid, headers, body })} label="Copy as curl" />
+      </div>
+    </Tooltip>
   )
 }
 
@@ -81,12 +108,18 @@ function Delivery({ delivery }: { delivery: DeliveryDetail }) {
         <Fact name="Delivered">{deliveredAt === null ? 'not yet' : <Time at={deliveredAt} />}</Fact>
         <Fact name="Next attempt">{nextAttemptAt === null ? 'none' : <Countdown until={nextAttemptAt} />}</Fact>
       </SimpleGrid>
-      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="sm">
+      <SimpleGrid cols={{ base: 1, md: 3 }} spacing="sm">
+        <Fact name="Page">
+          <PageOf discussion={delivery.discussion} />
+        </Fact>
         <Fact name="Delivery">
           <Code {...WRITTEN}>{id}</Code>
         </Fact>
         <Fact name="Event">
-          <Code {...WRITTEN}>{eventId}</Code>
+          <Code {...WRITTEN}>{eventId}</Code>{' '}
+          <Anchor component={Link} to={`/webhooks/deliveries?eventId=${eventId}`} size="sm" underline="always">
+            Its deliveries to all endpoints
+          </Anchor>
         </Fact>
       </SimpleGrid>
       <Section gap="xs" title="Attempts">
@@ -119,21 +152,25 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   )
 }
 
+const headerRows = (headers: unknown): [name: string, value: string][] =>
+  typeof headers === 'object' && headers !== null
+    ? Object.entries(headers).map(([name, value]) => [name, String(value)])
+    : []
+
 /**
  * The headers that all attempts share. Timestamp and signature differ each time, and are not
  * stored.
  */
 function Headers({ headers }: { headers: unknown }) {
-  const rows = typeof headers === 'object' && headers !== null ? Object.entries(headers) : []
   return (
     <Table aria-label="Headers" layout="fixed" withRowBorders={false} verticalSpacing={2}>
       <Table.Tbody>
-        {rows.map(([name, value]) => (
+        {headerRows(headers).map(([name, value]) => (
           <Table.Tr key={name}>
             <Table.Th {...WRITTEN} scope="row" fw={400} c="dimmed">
               {name}
             </Table.Th>
-            <Table.Td {...WRITTEN}>{String(value)}</Table.Td>
+            <Table.Td {...WRITTEN}>{value}</Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>

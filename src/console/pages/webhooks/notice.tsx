@@ -10,6 +10,7 @@ import {
   WebhookEndpointDocument,
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
+import { may } from '../../api/session.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
 import { Problem } from '../../ui/states.tsx'
@@ -130,9 +131,13 @@ function Disabled({ endpoint: { id, disabledReason, deliveriesHeld } }: { endpoi
           : `${held} held ${deliveries} ${deliveriesHeld === 1 ? 'waits' : 'wait'} for it`}
         . Mend the receiver first, then enable it.
       </Text>
-      <Button mt="sm" size="compact-sm" variant="default" onClick={() => setAsking(true)}>
-        Enable
-      </Button>
+      {may('admin') ? (
+        <Button mt="sm" size="compact-sm" variant="default" onClick={() => setAsking(true)}>
+          Enable
+        </Button>
+      ) : (
+        <Text size="sm">An owner or admin can enable it.</Text>
+      )}
       {isAsking && (
         <Confirm
           title="Enable the endpoint?"

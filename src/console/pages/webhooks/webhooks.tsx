@@ -8,8 +8,11 @@ import {
   type EndpointFragment,
   WebhookEndpointsDocument,
 } from '../../../generated/console.ts'
-import { useList, useWrite } from '../../api/queries.ts'
+import { useWholeList, useWrite } from '../../api/queries.ts'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { useFilter } from '../../ui/inputs/filters.ts'
+import { matches } from '../../ui/inputs/matches.ts'
+import { Search } from '../../ui/inputs/search.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
@@ -20,9 +23,21 @@ import { EndpointForm } from './endpoint/form.tsx'
 import { ALL, EVENT_TYPES } from './endpoint/event-types.tsx'
 import { Circuit, EndpointStateBadge, heldWords } from './state.tsx'
 
+/** Endpoints that get nothing come first. */
+function urgency({ state, circuit }: EndpointFragment): number {
+  if (state === 'disabled') return 1
+  if (state === 'unverified') return 2
+  return circuit === 'closed' ? 3 : 0
+}
+
 export function Page() {
-  const list = useList(WebhookEndpointsDocument, { first: 50 }, ({ webhookEndpoints }) => webhookEndpoints, {
+  const [search, setSearch] = useFilter('search')
+  const list = useWholeList(WebhookEndpointsDocument, { first: 100 }, ({ webhookEndpoints }) => webhookEndpoints, {
     everyMs: 4_000,
+    arrange: (endpoints) =>
+      endpoints
+        .filter(({ url, description }) => matches(search, url, description))
+        .toSorted((one, other) => urgency(one) - urgency(other)),
   })
   const [isRegistering, setRegistering] = useState(false)
   return (
@@ -30,15 +45,27 @@ export function Page() {
       title="Webhooks"
       about="Your addresses that receive signed events as they happen."
       actions={
-        <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setRegistering(true)}>
-          Register an endpoint
-        </Button>
+        <>
+          <Button variant="default" component={Link} to="deliveries">
+            All deliveries
+          </Button>
+          <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setRegistering(true)}>
+            Register an endpoint
+          </Button>
+        </>
       }
     >
+      <Search label="Address or description" value={search} onChange={setSearch} />
       <List
         list={list}
         of="webhook endpoints"
-        empty={<Empty title="There is no endpoint yet">Register one to receive every event from then on.</Empty>}
+        empty={
+          search === null ? (
+            <Empty title="There is no endpoint yet">Register one to receive every event from then on.</Empty>
+          ) : (
+            <Empty title="No endpoint was found">Its address or description must have all the words. Try fewer.</Empty>
+          )
+        }
       >
         {(endpoints) => (
           <DataTable

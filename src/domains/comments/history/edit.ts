@@ -1,22 +1,31 @@
 import { z } from 'zod'
 
-import { recordAudit } from '../../../core/audit.ts'
+import { doerOf, recordAuditOf } from '../../../core/audit.ts'
 import { type Ctx, hasCapability, requireCaller, type Tenant } from '../../../core/context.ts'
-import { ServiceError } from '../../../core/errors.ts'
+import { invalid, ServiceError } from '../../../core/errors.ts'
 import type { EventActor } from '../../../core/events.ts'
 import { type Id, isId } from '../../../core/ids.ts'
 import type { Sql } from '../../../core/sql.ts'
 import { validate } from '../../../core/input/validate.ts'
-import { type Reader, requireReader } from '../../readers/readers.ts'
+import { notifyOfMentions } from '../../notifications/mentions.ts'
+import { notifyOfDecision } from '../../notifications/notify.ts'
+import type { Reader } from '../../readers/fields.ts'
+import { requireReader } from '../../readers/readers.ts'
 import { audienceOf, changeComment, type ChangeEvent, changeView, tellClassifiers } from '../change.ts'
 import { reviseComment, tombstoneComment, askClassifier, forgetClassifierRequest } from '../change-sql.ts'
 import { type Comment, type CommentRow, type CommentText, toComment } from '../comment.ts'
+import { recordDecision } from '../decided.ts'
+import { decisionBy, type Explanation, explanationSchema, givenIn, keptFor } from '../decision.ts'
 import { bodySchema } from '../fields.ts'
 import { selectHistory } from './history-sql.ts'
+import { findMentioned } from '../mentioned.ts'
+import { mentionsIn } from '../text/mentions.ts'
 import { isInShadow, type LockedComment, peekComment } from '../locked.ts'
 import { authorsComment, isTombstoneInShadow } from '../shadow.ts'
-import { type Decision, decide, holdPolicy, type Judgement, holdReasonOf } from '../rules.ts'
-import { checkText } from '../text/text.ts'
+import { decide, holdPolicy, type Judgement, holdReasonOf, type Ruling, underMode, underTrust } from '../rules.ts'
+import { digestOf, normalizeBody } from '../text/normalize.ts'
+import { type CheckedText, checkText } from '../text/text.ts'
+import { countingText } from './posted-texts.ts'
 
 const editSchema = z.object({ body: bodySchema })
 
@@ -39,21 +48,41 @@ export async function updateComment(
   if (found === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
   requireEditable(found, reader, tenant, now)
   if (found.body === body) return authorsComment(ctx, found)
-  const { bodyHtml, judgement } = checkText(ctx, body)
+  const present = await findMentioned(ctx, body, found.discussionId)
+  const checked = checkText(ctx, body, new Set([...present, ...mentionsIn(found.bodyHtml)]))
+  const write = (judgement: Judgement) => writeEdit(ctx, found, reader, { ...checked, judgement })
+  const isNewText = checked.judgement.textDigest !== digestOf(normalizeBody(found.body ?? ''))
+  return isNewText ? countingText(ctx, checked.judgement, write) : write(checked.judgement)
+}
+
+async function writeEdit(
+  ctx: Ctx,
+  found: LockedComment,
+  reader: Reader,
+  { body, bodyHtml, judgement }: CheckedText,
+): Promise<Comment> {
+  const { tenant } = requireCaller(ctx)
   let asks = false
   let edited: CommentRow = found
-  await changeComment(ctx, commentId, async (sql, comment, at) => {
+  await changeComment(ctx, found.id, async (sql, comment, at) => {
     requireEditable(comment, reader, tenant, at)
     edited = comment
     if (comment.body === body) return { comment, events: [] }
     const decision = await decideOnEdit(sql, tenant, comment, judgement, at)
     asks = decision.asks
-    const { textDigest } = judgement
+    const { textDigest, reason } = judgement
+    const details = decision.holdReason === reason ? judgement.details : null
     const texts: CommentText = { body, bodyHtml }
-    await reviseComment(sql, tenant.id, comment.id, { ...decision, ...texts, textDigest, now: at })
+    await reviseComment(sql, tenant.id, comment.id, { ...decision, ...texts, textDigest, details, now: at })
     const revision = comment.revision + 1
     if (asks) await askClassifier(sql, tenant.id, comment.id, revision)
     else if (comment.isAsked) await forgetClassifierRequest(sql, tenant.id, comment.id)
+    if (decision.status === 'approved') {
+      const told = new Set(mentionsIn(comment.bodyHtml))
+      const readerIds = mentionsIn(bodyHtml).filter((id) => !told.has(id))
+      const { id: commentId, authorId } = comment
+      await notifyOfMentions(sql, { tenantId: tenant.id, readerIds, commentId, authorId, now: at })
+    }
     const pinnedAt = decision.status === 'pending' ? null : comment.pinnedAt
     const inShadow = isInShadow(decision)
     const after = { ...comment, ...decision, ...texts, editedAt: at, revision, pinnedAt, inShadow }
@@ -86,15 +115,17 @@ async function decideOnEdit(
   comment: LockedComment,
   judgement: Judgement,
   now: Date,
-): Promise<Decision> {
+): Promise<Ruling> {
   const author = { tenantId, authorId: comment.authorId ?? comment.id, commentId: comment.id }
-  const reason = holdReasonOf(judgement, await selectHistory(sql, author, judgement, now))
+  const inMode = underMode(comment.moderationMode, { ...judgement, ...holdPolicy(settings) })
+  const policy = underTrust(comment.authorTrust, inMode)
+  const reason = holdReasonOf(policy, await selectHistory(sql, author, policy, now))
   if (comment.status === 'pending' && !comment.isAsked) {
-    const isPublicToAuthor = comment.inShadow && holdPolicy(settings).flags
+    const isPublicToAuthor = comment.inShadow && policy.flags
     const holdReason = isPublicToAuthor ? comment.holdReason : (reason ?? comment.holdReason)
     return { status: 'pending', holdReason, flagged: comment.flagged, asks: false }
   }
-  const decision = decide(reason, comment.authorBan === 'shadow', holdPolicy(settings))
+  const decision = decide(reason, comment.authorBan === 'shadow', policy)
   // The classifier was switched off meanwhile: a comment that was never in view then needs a
   // moderator.
   if (comment.status === 'pending' && decision.status === 'approved') {
@@ -108,23 +139,26 @@ interface DeleteComment {
   commentId: Id
   /** Whether the asserted reader must be the author, even if the caller could moderate. */
   asAuthor?: boolean | null | undefined
+  reason?: Explanation['reason']
+  message?: Explanation['message']
 }
 
 /**
  * Deletes a comment: as its author if the asserted reader wrote it, else as a moderator, with
  * `moderate_content`. It stays as a tombstone while it has replies in view. Deleting it again
- * changes nothing. Throws `not_found`, `not_author`, `missing_capability`, `identity_required`,
- * `discussion_archived`.
+ * changes nothing. Only a moderator gives the author a reason. Throws `validation_failed`,
+ * `not_found`, `not_author`, `missing_capability`, `identity_required`, `discussion_archived`.
  */
-export async function deleteComment(ctx: Ctx, { commentId, asAuthor }: DeleteComment): Promise<Comment> {
+export async function deleteComment(ctx: Ctx, { commentId, asAuthor, ...input }: DeleteComment): Promise<Comment> {
+  const explanation = validate(explanationSchema, input)
   const { identity, actor } = requireCaller(ctx)
   const mayModerate = asAuthor !== true && hasCapability(actor, 'moderate_content')
-  if (identity === null && mayModerate) return removeComment(ctx, commentId, { reader: null, mayModerate })
+  if (identity === null && mayModerate) return removeComment(ctx, commentId, { reader: null, mayModerate }, explanation)
   if (identity === null && asAuthor !== true) {
     const detail = 'This needs the capability moderate_content, or the identity of the author.'
     throw new ServiceError('missing_capability', { detail })
   }
-  return removeComment(ctx, commentId, { reader: await requireReader(ctx), mayModerate })
+  return removeComment(ctx, commentId, { reader: await requireReader(ctx), mayModerate }, explanation)
 }
 
 /**
@@ -134,22 +168,35 @@ export async function deleteComment(ctx: Ctx, { commentId, asAuthor }: DeleteCom
 type Remover = { reader: Reader; mayModerate: boolean } | { reader: null; mayModerate: true }
 
 /** Deletes a comment. See `deleteComment`. */
-export async function removeComment(ctx: Ctx, commentId: Id, { reader, mayModerate }: Remover): Promise<Comment> {
+export async function removeComment(
+  ctx: Ctx,
+  commentId: Id,
+  { reader, mayModerate }: Remover,
+  explanation: Explanation,
+): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
   return changeComment(ctx, commentId, async (sql, comment, now) => {
     if (reader !== null && !mayModerate) requireAuthor(comment, reader)
     const author = reader?.id === comment.authorId ? reader : null
     if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
+    if (author !== null) refuseExplanation(explanation)
     if (comment.status === 'deleted') return { comment, events: [] }
-    await tombstoneComment(sql, tenant.id, comment.id, now)
+    const actor: EventActor = author === null ? { kind: 'moderator' } : readerActor(author)
+    const decision = author === null ? keptFor(decisionBy(actor, 'delete', explanation, now), comment) : null
+    await tombstoneComment(sql, tenant.id, comment.id, { now, decision })
+    if (decision !== null) {
+      await notifyOfDecision(sql, { tenantId: tenant.id, readerId: comment.authorId, commentId: comment.id, now })
+    }
     const deleted = { ...comment, status: 'deleted' as const, deletedAt: now, pinnedAt: null }
     const tombstones = await changeView(sql, tenant.id, comment, deleted)
     if (author === null) {
       const target = { action: 'comment.delete', targetType: 'comment', targetId: comment.id } as const
-      await recordAudit(sql, ctx, { ...target, before: toComment(comment), after: toComment(deleted) })
+      const after = { ...toComment(deleted), ...givenIn(explanation) }
+      const doer = doerOf(ctx)
+      await recordAuditOf(sql, doer, { ...target, before: toComment(comment), after })
+      await recordDecision(sql, doer, comment, { action: 'delete', now })
     }
     const audience = audienceOf(comment, deleted)
-    const actor: EventActor = author === null ? { kind: 'moderator' } : readerActor(author)
     const event = { type: 'comment_deleted', audience, actor } as const
     const own = await ownTombstone(sql, tenant.id, comment, event)
     return { comment: deleted, events: [event, ...own], tombstones }
@@ -170,6 +217,12 @@ async function ownTombstone(
   if (event.audience !== 'tenant' || authorId === null || authorBan !== 'shadow' || isInShadow(comment)) return []
   const isSeen = await isTombstoneInShadow(sql, tenantId, authorId, comment)
   return isSeen ? [{ ...event, audience: 'own', recipientId: authorId }] : []
+}
+
+/** Nobody else would get it. */
+function refuseExplanation(explanation: Explanation): void {
+  const [name] = Object.keys(givenIn(explanation))
+  if (name !== undefined) throw invalid(`/${name}`, 'not_allowed', 'is only taken of a moderator')
 }
 
 function requireAuthor(comment: LockedComment, reader: Reader): void {

@@ -38,9 +38,24 @@ export const approvedComments = (tenant: string, author: string, limit: string):
     WHERE latest.status = 'approved' LIMIT ${limit}
   ) approved)`
 
+/** How many of an author's latest comments are searched for what moderators have judged. */
+const JUDGED_AMONG = 100
+
+/** SQL: whether an author's latest judged comments, `count` of them, were all rejected. */
+export const onlyRejections = (tenant: string, author: string, count: string): string => `
+  (SELECT count(*) FILTER (WHERE judged.status = 'rejected') FROM (
+    SELECT latest.status FROM (
+      SELECT c.status, c.reviewed_at FROM comments c
+      WHERE c.tenant_id = ${tenant} AND c.author_id = ${author} AND ${anyId('c.author_id')}
+      ORDER BY c.id DESC LIMIT ${JUDGED_AMONG}
+    ) latest
+    WHERE latest.reviewed_at IS NOT NULL AND latest.status IN ('approved', 'rejected') LIMIT ${count}
+  ) judged) = ${count}`
+
 const HISTORY = statement(
   'author_history',
   `SELECT CASE WHEN $5 THEN ${repeatsText('$1', '$2', '$4::bigint', '$6::uuid', '$3')} ELSE false END AS repeats,
+     CASE WHEN $8::int > 0 THEN ${onlyRejections('$1', '$2', '$8::int')} ELSE false END AS "isRejected",
      CASE WHEN $7::int > 0 THEN ${approvedComments('$1', '$2', '$7::int')} ELSE 0 END AS "approvedCount"`,
 )
 
@@ -51,10 +66,10 @@ const HISTORY = statement(
 export async function selectHistory(
   sql: Sql,
   { tenantId, authorId, commentId }: { tenantId: Id; authorId: Id; commentId: Id },
-  { repeats, approvedBelow, textDigest }: Judgement,
+  { repeats, rejections, approvedBelow, textDigest }: Judgement,
   now: Date,
 ): Promise<AuthorHistory> {
   const isAsked = repeats && textDigest !== null
-  const params = [tenantId, authorId, commentId, textDigest, isAsked, repetitionsSince(now), approvedBelow]
-  return (await sql<AuthorHistory>(HISTORY, params))[0] ?? { repeats: false, approvedCount: 0 }
+  const params = [tenantId, authorId, commentId, textDigest, isAsked, repetitionsSince(now), approvedBelow, rejections]
+  return (await sql<AuthorHistory>(HISTORY, params))[0] ?? { repeats: false, isRejected: false, approvedCount: 0 }
 }

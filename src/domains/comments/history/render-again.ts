@@ -2,6 +2,7 @@ import { z } from 'zod'
 
 import type { Sql } from '../../../core/sql.ts'
 import { renderMarkdown } from '../text/markdown.ts'
+import { mentionsIn } from '../text/mentions.ts'
 import { readStoredTexts, replaceRendered } from './render-again-sql.ts'
 
 /** Rendering this takes some 5 ms, and 30 ms at worst. The process does nothing else meanwhile. */
@@ -28,7 +29,8 @@ export async function renderAgain(
   if (last === undefined) return { last: null, changed: 0 }
   const differing = texts.flatMap((text) => {
     if (text.body === null) return []
-    const bodyHtml = renderMarkdown(text.body)
+    // Whom it names was decided when it was written.
+    const bodyHtml = renderMarkdown(text.body, new Set(mentionsIn(text.bodyHtml)))
     return bodyHtml === text.bodyHtml ? [] : [{ ...text, bodyHtml }]
   })
   const changed = differing.length === 0 ? 0 : await replaceRendered(sql, differing)

@@ -6,6 +6,7 @@ import type { Span } from '../../../core/telemetry/span.ts'
 import { tracedFor } from '../../../core/telemetry/trace.ts'
 import { externalIdSchema } from '../../../core/input/texts.ts'
 import { type DiscussionName, findDiscussionId } from '../../discussions/discussions.ts'
+import { IS_HERE } from '../../discussions/row.ts'
 
 /** The state of a discussion that a page of comments shows. */
 export interface PageVersion {
@@ -62,7 +63,7 @@ const VERSIONS = statement(
   `SELECT d.tenant_id AS "tenantId", d.id AS "discussionId", d.seq, t.profile_version AS "profileVersion"
    FROM unnest($1::uuid[], $2::uuid[]) AS k (tenant_id, id)
    CROSS JOIN LATERAL (
-     SELECT tenant_id, id, seq FROM discussions WHERE tenant_id = k.tenant_id AND id = k.id LIMIT 1) d
+     SELECT tenant_id, id, seq FROM discussions WHERE tenant_id = k.tenant_id AND id = k.id AND ${IS_HERE} LIMIT 1) d
    JOIN tenants t ON t.id = k.tenant_id`,
 )
 

@@ -50,10 +50,13 @@ export class Automaton {
   }
 
   /**
-   * Calls `found` with the entries of each pattern in the text, the same array each time, and
-   * returns true as soon as that does.
+   * Calls `found` with the entries of each pattern in the text, the same array each time, and where
+   * it begins and ends. Returns true as soon as that does.
    */
-  scan({ text, isBoundary }: WordStream, found: (entries: readonly number[]) => boolean): boolean {
+  scan(
+    { text, isBoundary }: WordStream,
+    found: (entries: readonly number[], from: number, to: number) => boolean,
+  ): boolean {
     let node = 0
     for (let at = 0; at < text.length; at++) {
       const unit = this.#units.get(text.charAt(at))
@@ -62,7 +65,8 @@ export class Automaton {
       const isEnd = last !== 0 && isBoundary(at + 1)
       for (let end = last; end !== 0; end = this.#report[this.#fail[end] ?? 0] ?? 0) {
         for (const { entries, length, opens, closes } of this.#outputs.get(end) ?? []) {
-          if ((closes || isEnd) && (opens || isBoundary(at + 1 - length)) && found(entries)) return true
+          const from = at + 1 - length
+          if ((closes || isEnd) && (opens || isBoundary(from)) && found(entries, from, at + 1)) return true
         }
       }
     }

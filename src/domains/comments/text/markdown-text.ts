@@ -25,6 +25,10 @@ export function linkText(html: string): string {
   return [...found].map((text) => readAddress(withoutEntities(text))).join('\n')
 }
 
+/** Where the links of a rendered comment lead, in their order. */
+export const addressesIn = (html: string): string[] =>
+  Array.from(html.matchAll(/<a href="([^"]*)"/g), ([, href = '']) => withoutEntities(href))
+
 // Unlike `decodeURIComponent`, it leaves bytes that are no text and goes on.
 const { decode } = new MarkdownIt().utils.lib.mdurl
 

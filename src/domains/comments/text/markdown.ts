@@ -1,9 +1,11 @@
 import MarkdownIt from 'markdown-it'
 import cjkFriendly from 'markdown-it-cjk-friendly'
 
+import type { Id } from '../../../core/ids.ts'
 import { UNSEEN } from '../../../core/input/texts.ts'
 import { boundWork, TooMuchWork } from './markdown-bounds.ts'
 import { linkAddresses } from './markdown-links.ts'
+import { MENTION_TAGS, type RenderEnv, renderMentions } from './mentions.ts'
 
 const LINK_REL = 'nofollow ugc noopener'
 
@@ -38,6 +40,7 @@ markdown.block.ruler.before('paragraph', 'quote_end', (_state, _line, _end, sile
 markdown.validateLink = (url) => /^(?:https?|mailto):/i.test(url)
 const spend = boundWork(markdown)
 linkAddresses(markdown)
+renderMentions(markdown)
 
 /** The cost of parsing and encoding an address. Most addresses need neither. */
 const NORMALIZE_WORK = 60
@@ -79,7 +82,7 @@ function openLink(href: string, title: string | null): string {
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
-const escapeText = (text: string): string => text.replace(/[&<>]/g, (sign) => ESCAPES[sign] ?? sign)
+export const escapeText = (text: string): string => text.replace(/[&<>]/g, (sign) => ESCAPES[sign] ?? sign)
 
 // A second line of defence: only tags that the renderer can legitimately make may leave here.
 const TAG = new RegExp(
@@ -89,6 +92,7 @@ const TAG = new RegExp(
     'ol start="\\d{1,9}"',
     'code class="language-[\\w+#.-]{1,50}"',
     `a href="(?:[Hh][Tt]{2}[Pp][Ss]?|[Mm][Aa][Ii][Ll][Tt][Oo]):[^"<>\\s]*"(?: title="[^"<>]*")? rel="${LINK_REL}"`,
+    ...MENTION_TAGS,
     '/a)>',
   ].join('|'),
   'g',
@@ -101,12 +105,15 @@ const PLAIN = /^(?!\d+[.)]|[-+=# ])[\p{L}\p{N} ,.;?!'’()-]+$/u
 const LINKISH = /\bwww|\.\p{L}/iu
 const isPlain = (body: string): boolean => PLAIN.test(body) && !LINKISH.test(body)
 
+const NOBODY: ReadonlySet<Id> = new Set()
+
 /**
  * Renders CommonMark with strikethrough and autolinks as HTML that is safe to insert. Raw HTML is
  * shown as text. A text whose HTML would be too large (`MAX_GROWTH`) or too much work is shown as
- * it was written.
+ * it was written. `[@](reader:<id>)` names one of `mentioned`, and is text otherwise.
  */
-export const renderMarkdown = (body: string): string => (isPlain(body) ? `<p>${body}</p>\n` : renderThoroughly(body))
+export const renderMarkdown = (body: string, mentioned = NOBODY): string =>
+  isPlain(body) ? `<p>${body}</p>\n` : renderThoroughly(body, mentioned)
 
 /** Any text up to this length is rendered in less time than one database query takes. */
 const SHORT_LENGTH = 500
@@ -115,8 +122,8 @@ const SHORT_LENGTH = 500
 export const isCheapToRender = (body: string): boolean => body.length <= SHORT_LENGTH || isPlain(body)
 
 /** Renders any text through the parser, plain ones too. */
-export function renderThoroughly(body: string): string {
-  const html = tryRender(body)
+export function renderThoroughly(body: string, mentioned = NOBODY): string {
+  const html = tryRender(body, { mentioned })
   return html !== null && Buffer.byteLength(html) <= maxBytesOf(body) && isSafe(html) ? html : renderAsText(body)
 }
 
@@ -124,9 +131,9 @@ export function renderThoroughly(body: string): string {
 export const maxBytesOf = (body: string): number =>
   Math.min(MAX_HTML_BYTES, Math.max(FLOOR_BYTES, MAX_GROWTH * Buffer.byteLength(body)))
 
-function tryRender(body: string): string | null {
+function tryRender(body: string, env: RenderEnv): string | null {
   try {
-    return markdown.render(body)
+    return markdown.render(body, env)
   } catch (error) {
     if (error instanceof TooMuchWork) return null
     throw error

@@ -1,4 +1,5 @@
 import { sha256 } from '../../../core/secrets/crypto.ts'
+import { withoutMentions } from './mentions.ts'
 
 // Built at run time, because the compiler's target lacks the `v` flag.
 const set = (text: string): RegExp => new RegExp(text, 'gv')
@@ -94,6 +95,9 @@ function foldCase(text: string, dotless: boolean): string {
     .join('ı')
     .replace(/[æœςךםןףץ]/g, (letter) => FORMS[letter] ?? letter)
 }
+
+/** The same of a comment's body, without the ids of those whom it names. */
+export const normalizeBody = (body: string): string => normalizeText(withoutMentions(body))
 
 /** The least length for which a repetition counts: many readers write "Thank you!". */
 const MIN_DIGESTED = 20

@@ -1,5 +1,6 @@
 import { type Ctx, ofRequest, requireCaller } from '../../../core/context.ts'
 import { invalid } from '../../../core/errors.ts'
+import type { Id } from '../../../core/ids.ts'
 import { charactersIn } from '../../../core/input/texts.ts'
 import { MAX_BODY_LENGTH } from '../fields.ts'
 import { isBlank, renderMarkdown } from './markdown.ts'
@@ -13,13 +14,13 @@ export interface CheckedText {
 }
 
 /**
- * Renders and judges a text. Call it after all cheaper checks: it is the most work of a request.
- * Throws `validation_failed` with `blank`, `banned_word` or, if a document's mutations have too
- * much text together, `too_long`.
+ * Renders and judges a text that may name the readers `mentioned`. Call it after all cheaper
+ * checks: it is the most work of a request. Throws `validation_failed` with `blank`, `banned_word`
+ * or, if a document's mutations have too much text together, `too_long`.
  */
-export function checkText(ctx: Ctx, body: string): CheckedText {
+export function checkText(ctx: Ctx, body: string, mentioned: ReadonlySet<Id>): CheckedText {
   spendCharacters(ctx, charactersIn(body))
-  const bodyHtml = renderMarkdown(body)
+  const bodyHtml = renderMarkdown(body, mentioned)
   if (isBlank(bodyHtml)) throw invalid('/body', 'blank', 'must contain visible text')
   return { body, bodyHtml, judgement: judgeText(body, bodyHtml, requireCaller(ctx).tenant.settings) }
 }

@@ -38,6 +38,16 @@ export interface WordFilter {
   matches(text: SearchedText): boolean
   /** The indices of the entries that are in the text. */
   entriesIn(text: SearchedText): ReadonlySet<number>
+  /** Where they are in a source, at most `most` of them. */
+  placesIn(source: string, most: number): WordPlace[]
+}
+
+/** A place in the stream of a text in this form. */
+export interface WordPlace {
+  entry: number
+  form: StreamForm
+  from: number
+  to: number
 }
 
 /**
@@ -75,6 +85,22 @@ export function compileWords(entries: readonly string[]): WordFilter {
         return false
       })
       return new Set([...found].flat())
+    },
+    placesIn: (source, most) => {
+      const text = new SearchedText([source])
+      const places: WordPlace[] = []
+      for (const { form: plain, automaton } of searches) {
+        const isTurkish = automaton.knows('ı') && text.hasCapitalI()
+        for (const form of isTurkish ? [plain, { ...plain, dotless: true }] : [plain]) {
+          for (const stream of text.in(form)) {
+            automaton.scan(stream, ([entry = 0], from, to) => {
+              places.push({ entry, form, from, to })
+              return places.length >= most
+            })
+          }
+        }
+      }
+      return places.slice(0, most)
     },
   }
 }

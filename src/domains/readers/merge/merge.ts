@@ -4,14 +4,21 @@ import { invalid, ServiceError } from '../../../core/errors.ts'
 import { type Id, isId, newId } from '../../../core/ids.ts'
 import { ofTenant } from '../../../core/queues/patience.ts'
 import { announceChange } from '../../../core/read-cache.ts'
-import type { Reader as ReaderRecord } from '../../../generated/prisma/client.ts'
+import type { Reader as ReaderRecord, ReaderTrust } from '../../../generated/prisma/client.ts'
 import { announceEnd, endTokensOfReader } from '../../client-tokens/ended.ts'
 import { hasRows } from '../../erasure/erase-batches.ts'
+import { endSweep } from '../ban-sweeps.ts'
 import { isBanned } from '../bans.ts'
 import { banOf } from '../records.ts'
 import { moveReader as moveInImports } from '../../imports/imports.ts'
+import { moveNotes } from '../../notes/notes.ts'
+import { moveNotifications } from '../../notifications/notifications.ts'
+import { shownBadges } from '../badges/known.ts'
+import { moveMutes } from '../mutes/mutes.ts'
 import { beginMoving, type Merging, STEPS, TargetChanged } from './move.ts'
 import * as sql from './sql.ts'
+import type { StoredBan } from '../fields.ts'
+import { touchPages } from '../../tenants/tenants.ts'
 
 interface MergeReader {
   readerId: Id
@@ -108,19 +115,30 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
     const now = new Date()
     await sql.beginMerge(tx, tenantId, readerId, intoId, now)
     const ban = strongerBan(from, into, now)
-    if (ban !== into) await sql.setBan(tx, tenantId, intoId, ban)
+    const trust = stricterTrust(from.trust, into.trust)
+    const assignedBadges = shownBadges(into.assignedBadges, from.assignedBadges)
+    const hasMore = assignedBadges.length > into.assignedBadges.length
+    if (ban !== into || trust !== into.trust || hasMore) {
+      const badges = shownBadges(assignedBadges, into.claimedBadges)
+      await sql.setStanding(tx, tenantId, intoId, { ...ban, trust, assignedBadges, badges })
+    }
     await moveInImports(tx, tenantId, readerId, intoId)
+    await moveNotes(tx, tenantId, readerId, intoId)
+    await moveMutes(tx, tenantId, readerId, intoId)
+    await moveNotifications(tx, tenantId, readerId, intoId)
+    await endSweep(tx, tenantId, readerId)
     const after = await tx.prisma.reader.findUniqueOrThrow({ where })
     await recordAuditOf(tx, doer, {
       action: 'reader.merge',
       targetType: 'reader',
       targetId: readerId,
       before: { externalId: from.externalId },
-      after: { into: intoId, ban: banOf(after) },
+      after: { into: intoId, ban: banOf(after), trust, ...(hasMore && { badges: assignedBadges }) },
     })
     const tokens = await endTokensOfReader(tx, tenantId, readerId)
     // The one who stays may be banned from now on.
     if (ban !== into && !ban.shadowBanned) tokens.push(...(await endTokensOfReader(tx, tenantId, intoId)))
+    if (hasMore) await touchPages(tx, tenantId)
     return { stays: after, names: [from.externalId, into.externalId], ended: tokens }
   })
   announceEnd(app, ended)
@@ -152,7 +170,7 @@ function isHere(reader: sql.LockedReader | undefined): reader is sql.LockedReade
  * The stronger of two bans in force: the one that ends later; if they end together, an open one
  * over one in shadow, else the target's own.
  */
-function strongerBan<Ban extends sql.StoredBan>(from: Ban, into: Ban, now: Date): Ban {
+function strongerBan<Ban extends StoredBan>(from: Ban, into: Ban, now: Date): Ban {
   if (!isBanned(from, now)) return into
   if (!isBanned(into, now)) return from
   const [ofFrom, ofInto] = [endOf(from), endOf(into)]
@@ -160,7 +178,13 @@ function strongerBan<Ban extends sql.StoredBan>(from: Ban, into: Ban, now: Date)
   return into.shadowBanned && !from.shadowBanned ? from : into
 }
 
-const endOf = ({ bannedUntil }: sql.StoredBan): number => bannedUntil?.getTime() ?? Infinity
+/** The strictest first: a reader who is held stays so under another name. */
+const TRUSTS: readonly ReaderTrust[] = ['hold', 'normal', 'never_hold']
+
+const stricterTrust = (one: ReaderTrust, other: ReaderTrust): ReaderTrust =>
+  TRUSTS.indexOf(one) < TRUSTS.indexOf(other) ? one : other
+
+const endOf = ({ bannedUntil }: StoredBan): number => bannedUntil?.getTime() ?? Infinity
 
 async function continueMerge(app: App, tenantId: Id, readerId: Id, signal?: AbortSignal): Promise<void> {
   try {
@@ -193,6 +217,8 @@ async function moveAll(merging: Merging, intoId: Id): Promise<boolean> {
     if (await hasRows(tx, tenantId, readerId)) return null
     // Again: an import under way may have found the reader just before the merge began.
     await moveInImports(tx, tenantId, readerId, intoId)
+    // Again: others may have replied while the comments moved.
+    await moveNotifications(tx, tenantId, readerId, intoId)
     await sql.endMerge(tx, tenantId, from, newId())
     return from.externalId
   })

@@ -53,6 +53,25 @@ export async function getReaderMerge(ctx: Ctx, readerId: Id): Promise<ReaderMerg
   return { into: merge.into, isUnderWay: merge.mergingAt !== null }
 }
 
+/** The present readers of these ids: of a merged one the reader who stays. Others are left out. */
+export async function followReaders(
+  { reader, readerMerge }: Prisma,
+  tenantId: Id,
+  ids: readonly Id[],
+): Promise<Map<Id, Reader>> {
+  const merged = { tenantId, readerId: { in: [...ids] } }
+  const merges = await readerMerge.findMany({ where: merged, select: { readerId: true, intoId: true } })
+  const into = new Map(merges.map(({ readerId, intoId }) => [readerId, intoId]))
+  const present = { tenantId, id: { in: [...new Set(ids.map((id) => into.get(id) ?? id))] }, erasingAt: null }
+  const byId = new Map((await reader.findMany({ where: present })).map((row) => [row.id, row]))
+  return new Map(
+    ids.flatMap((id) => {
+      const found = byId.get(into.get(id) ?? id)
+      return found === undefined ? [] : [[id, found] as const]
+    }),
+  )
+}
+
 const DISSOLVE = statement(
   'dissolve_reader_merges',
   `WITH gone AS (

@@ -3,7 +3,7 @@ import type { Id } from '../../../core/ids.ts'
 import { eachOf, statement } from '../../../core/sql.ts'
 import { takeReactionsBack, takeReportsBack } from '../../erasure/erase-reactions-and-reports.ts'
 import { beginWork, type ReaderWork, workThrough } from '../../erasure/erase-batches.ts'
-import type { Reader } from '../readers.ts'
+import type { Reader } from '../fields.ts'
 import { touchPages } from '../../tenants/tenants.ts'
 import { rewriteEvent } from './rewrite.ts'
 import { lockTarget, touchMerge } from './sql.ts'
@@ -48,7 +48,7 @@ export function beginMoving(app: App, tenantId: Id, readerId: Id, signal: AbortS
       // From here on, pages show another author.
       await touchPages(sql, tenantId)
     },
-    touch: (now) => touchMerge(app.db.query, tenantId, readerId, now),
+    touch: (now) => touchMerge(app.prisma, tenantId, readerId, now),
   })
   return { work, target }
 }

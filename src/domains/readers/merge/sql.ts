@@ -1,27 +1,23 @@
+import { columnsOf } from '../../../core/fields.ts'
 import { type Id, isId, newId } from '../../../core/ids.ts'
 import { type Prisma, type Sql, statement, type TxSql } from '../../../core/sql.ts'
-import type { ReaderMerge } from '../../../generated/prisma/client.ts'
-import type { Reader } from '../readers.ts'
+import type { ReaderMerge, ReaderTrust } from '../../../generated/prisma/client.ts'
+import { BAN, FIELDS, profileIn, type Reader, type StoredBan } from '../fields.ts'
 import { deleteReader } from '../records.ts'
 
 export interface LockedReader extends StoredBan {
   id: Id
   externalId: string
+  trust: ReaderTrust
+  assignedBadges: string[]
+  claimedBadges: string[]
   /** Null for a present reader. False: hidden by a merge. */
   isErasing: boolean | null
 }
 
-export interface StoredBan {
-  bannedAt: Date | null
-  bannedUntil: Date | null
-  banReason: string | null
-  shadowBanned: boolean
-}
-
 const LOCK = statement(
   'lock_readers_to_merge',
-  `SELECT id, external_id AS "externalId", isfinite(erasing_at) AS "isErasing", banned_at AS "bannedAt",
-     banned_until AS "bannedUntil", ban_reason AS "banReason", shadow_banned AS "shadowBanned"
+  `SELECT ${columnsOf(FIELDS, ['id', 'externalId', 'trust', 'assignedBadges', 'claimedBadges', ...BAN])}, isfinite(erasing_at) AS "isErasing"
    FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY id FOR UPDATE`,
 )
 
@@ -72,16 +68,19 @@ const BEGIN = statement(
 export const beginMerge = async (sql: Sql, tenantId: Id, readerId: Id, intoId: Id, now: Date): Promise<void> =>
   void (await sql(BEGIN, [tenantId, readerId, intoId, now]))
 
-export const setBan = async ({ prisma }: TxSql, tenantId: Id, readerId: Id, ban: StoredBan): Promise<void> => {
-  const { bannedAt, bannedUntil, banReason, shadowBanned } = ban
-  const data = { bannedAt, bannedUntil, banReason, shadowBanned }
+/** What moderators have decided on a reader. */
+type Standing = StoredBan & Pick<LockedReader, 'trust' | 'assignedBadges'> & Pick<Reader, 'badges'>
+
+export const setStanding = async ({ prisma }: TxSql, tenantId: Id, readerId: Id, standing: Standing): Promise<void> => {
+  const { bannedAt, bannedUntil, banReason, shadowBanned, trust, assignedBadges, badges } = standing
+  const data = { bannedAt, bannedUntil, banReason, shadowBanned, trust, assignedBadges, badges }
   await prisma.reader.updateMany({ where: { tenantId, id: readerId }, data })
 }
 
 // KEY SHARE: no erasure or further merge of the target can begin before this transaction ends.
 const TARGET = statement(
   'lock_merge_target',
-  `SELECT r.id, r.external_id AS "externalId", r.name, r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl"
+  `SELECT ${profileIn('r')}
    FROM reader_merges m JOIN readers r ON r.tenant_id = m.tenant_id AND r.id = m.into_id
    WHERE m.tenant_id = $1 AND m.reader_id = $2 AND m.merging_at IS NOT NULL AND r.erasing_at IS NULL
    FOR KEY SHARE OF r`,
@@ -91,14 +90,12 @@ const TARGET = statement(
 export const lockTarget = async (sql: Sql, tenantId: Id, readerId: Id): Promise<Reader | undefined> =>
   (await sql<Reader>(TARGET, [tenantId, readerId]))[0]
 
-const TOUCH = statement(
-  'touch_reader_merge',
-  'UPDATE reader_merges SET merging_at = $3 WHERE tenant_id = $1 AND reader_id = $2 AND merging_at IS NOT NULL',
-)
-
 /** Renews the heartbeat, so that no other process takes the merge over. */
-export const touchMerge = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
-  void (await sql(TOUCH, [tenantId, readerId, now]))
+export const touchMerge = async ({ readerMerge }: Prisma, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
+  void (await readerMerge.updateMany({
+    where: { tenantId, readerId, mergingAt: { not: null } },
+    data: { mergingAt: now },
+  }))
 
 const TAKE_UP = statement(
   'take_up_reader_merge',

@@ -1,14 +1,9 @@
 import type { EventType } from '../../../core/events.ts'
 import type { Id } from '../../../core/ids.ts'
 import { type Sql, statement, type TxSql } from '../../../core/sql.ts'
+import { commentIdIn } from '../../../core/withdrawal.ts'
 import type { WebhookEndpoint } from '../../../generated/prisma/client.ts'
 import { endpointWhere } from '../endpoint.ts'
-
-const INSERT_TEST = statement(
-  'insert_test_delivery',
-  `INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, body)
-   VALUES ($1, $2, $3, $4, $5, $6, 0, $7)`,
-)
 
 export interface TestDelivery {
   id: Id
@@ -20,21 +15,27 @@ export interface TestDelivery {
 }
 
 /** Queues a delivery with its own body, which is in no log and on no stream. */
-export const insertTestDelivery = (sql: Sql, tenantId: Id, delivery: TestDelivery): Promise<unknown> => {
-  const { id, endpointId, eventId, eventType, discussionId, body } = delivery
-  return sql(INSERT_TEST, [tenantId, id, endpointId, eventId, eventType, discussionId, body])
-}
+export const insertTestDelivery = ({ prisma }: TxSql, tenantId: Id, delivery: TestDelivery): Promise<unknown> =>
+  prisma.delivery.createMany({ data: { tenantId, ...delivery, seq: 0 } })
 
 const COPY = statement(
-  'copy_delivery',
-  `INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, body, is_redelivery)
-   SELECT tenant_id, $4, endpoint_id, event_id, event_type, discussion_id, seq, body, true
-   FROM deliveries WHERE tenant_id = $1 AND endpoint_id = $2 AND id = $3`,
+  'copy_deliveries',
+  `INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, comment_id, body, is_redelivery)
+   SELECT d.tenant_id, c.copy_id, d.endpoint_id, d.event_id, d.event_type, d.discussion_id, d.seq, d.comment_id, d.body, true
+   FROM unnest($3::uuid[], $4::uuid[]) AS c (id, copy_id)
+   CROSS JOIN LATERAL (
+     SELECT * FROM deliveries WHERE tenant_id = $1 AND endpoint_id = $2 AND id = c.id LIMIT 1
+   ) d`,
 )
 
-/** Queues a copy of a delivery. */
-export const copyDelivery = (sql: Sql, tenantId: Id, endpointId: Id, id: Id, copyId: Id): Promise<unknown> =>
-  sql(COPY, [tenantId, endpointId, id, copyId])
+/** Queues a copy of each of these deliveries, under the id at its place in `copyIds`. */
+export const copyDeliveries = (
+  sql: Sql,
+  tenantId: Id,
+  endpointId: Id,
+  ids: readonly Id[],
+  copyIds: readonly Id[],
+): Promise<unknown> => sql(COPY, [tenantId, endpointId, ids, copyIds])
 
 type Replayed = Pick<WebhookEndpoint, 'state' | 'eventTypes' | 'discussionIds'>
 
@@ -70,10 +71,14 @@ const REPLAY = {
    ), chosen AS (
      SELECT *, row_number() OVER (ORDER BY id) - 1 AS place FROM missing ORDER BY id LIMIT $6
    ), queued AS (
-     INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, is_replay, next_attempt_at)
-     SELECT $1, new_id(), $2, id, type, discussion_id, seq, true,
+     INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, comment_id, is_replay, next_attempt_at)
+     SELECT $1, new_id(), $2, c.id, c.type, c.discussion_id, c.seq, v.comment_id, true,
        now() + place * $7::float8 * interval '1 millisecond'
-     FROM chosen ORDER BY place
+     FROM chosen c LEFT JOIN LATERAL (
+       SELECT ${commentIdIn('data')} AS comment_id FROM events
+       WHERE tenant_id = $1 AND discussion_id = c.discussion_id AND seq = c.seq LIMIT 1
+     ) v ON true
+     ORDER BY place
      RETURNING 1
    )
    SELECT count(*)::int AS count FROM queued`,

@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 import { type AuditAction, recordAudit } from '../../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../../core/context.ts'
 import { invalid, ServiceError } from '../../../core/errors.ts'
@@ -7,7 +9,7 @@ import type { TxSql } from '../../../core/sql.ts'
 import { validate } from '../../../core/input/validate.ts'
 import type { Delivery } from '../../../generated/prisma/client.ts'
 import { lock, requireVerified, TARGET, tellWorkers } from '../change.ts'
-import { findDeliveryIn, readBodies, requireEventType } from '../deliveries.ts'
+import { findDeliveriesIn, readBodies, requireEventType } from '../deliveries.ts'
 import { exampleEvent } from '../example.ts'
 import { eventTypesSchema } from '../input.ts'
 import * as queue from './sending-sql.ts'
@@ -38,17 +40,49 @@ export async function redeliverDelivery(
   ctx: Ctx,
   { id: endpointId, deliveryId }: { id: Id; deliveryId: Id },
 ): Promise<Delivery> {
-  const { tenant } = requireCaller(ctx)
   const id = newId()
-  return queued(ctx, endpointId, id, { action: 'webhook.redeliver', after: { deliveryId } }, async (sql) => {
-    const original = isId(deliveryId) ? await findDeliveryIn(sql, tenant.id, endpointId, deliveryId) : null
-    if (original === null) throw new ServiceError('not_found')
-    const [body] = await readBodies(sql, tenant.id, [original])
-    if (body == null) {
-      throw new ServiceError('invalid_transition', { detail: 'The event is no longer stored.' })
-    }
-    await queue.copyDelivery(sql, tenant.id, endpointId, deliveryId, id)
+  return queued(ctx, endpointId, id, { action: 'webhook.redeliver', after: { deliveryId } }, (sql) =>
+    copy(sql, ctx, endpointId, [deliveryId], [id]),
+  )
+}
+
+export const redeliverInput = z.object({ deliveryIds: z.array(z.string()).min(1).max(100) })
+
+/**
+ * The same for up to 100 deliveries of an endpoint, each once: all of them, or none. Returns the
+ * new deliveries in the order of the originals.
+ */
+export async function redeliverDeliveries(
+  ctx: Ctx,
+  { id: endpointId, ...input }: { id: Id; deliveryIds: readonly string[] },
+): Promise<Delivery[]> {
+  const { tenant } = requireCaller(ctx)
+  // The oldest first: ids are in the order of time.
+  const deliveryIds = [...new Set(validate(redeliverInput, input).deliveryIds)].toSorted()
+  const copies = deliveryIds.map(() => newId())
+  const deliveries = await ctx.app.db.transaction(async (sql) => {
+    const endpoint = await lock(sql, tenant, endpointId)
+    await copy(sql, ctx, endpointId, deliveryIds, copies)
+    requireVerified(endpoint)
+    const after = { deliveryIds, queued: copies }
+    await recordAudit(sql, ctx, { ...TARGET, action: 'webhook.redeliver', targetId: endpointId, after })
+    return findDeliveriesIn(sql, tenant.id, endpointId, copies)
   })
+  tellWorkers(ctx.app)
+  return deliveries
+}
+
+/** Copies deliveries. Throws `not_found`, and `invalid_transition` if an event is not stored. */
+async function copy(sql: TxSql, ctx: Ctx, endpointId: Id, ids: readonly string[], copyIds: readonly Id[]) {
+  const { tenant } = requireCaller(ctx)
+  const originals = ids.every(isId) ? await findDeliveriesIn(sql, tenant.id, endpointId, ids) : []
+  if (originals.length < ids.length) throw new ServiceError('not_found')
+  const gone = (await readBodies(sql, tenant.id, originals)).indexOf(null)
+  if (gone >= 0) {
+    const detail = `The event of delivery ${originals[gone]?.id} is no longer stored.`
+    throw new ServiceError('invalid_transition', { detail })
+  }
+  await queue.copyDeliveries(sql, tenant.id, endpointId, ids, copyIds)
 }
 
 /** Queues one delivery to a verified endpoint, with an audit entry. */
@@ -68,9 +102,9 @@ async function queued(
     requireVerified(endpoint)
     const { action, after } = audit
     await recordAudit(sql, ctx, { ...TARGET, action, targetId: endpointId, after: { ...after, queued: id } })
-    return findDeliveryIn(sql, tenant.id, endpointId, id)
+    return (await findDeliveriesIn(sql, tenant.id, endpointId, [id]))[0]
   })
-  if (delivery === null) throw new Error('a delivery is gone that was just written')
+  if (delivery === undefined) throw new Error('a delivery is gone that was just written')
   tellWorkers(ctx.app)
   return delivery
 }

@@ -14,8 +14,8 @@ const audience = "{tenant}"
 const kid = "{kid}"
 
 // Sign vouches for the reader who is signed in with you, for ten minutes: the value of the header X-Service-Identity.
-// id is their id with you; profile may have "name", "avatarUrl" and "profileUrl".
-func Sign(id string, profile map[string]string) (string, error) {
+// id is their id with you; profile may have "name", "avatarUrl", "profileUrl" and "badges".
+func Sign(id string, profile map[string]any) (string, error) {
 	secret := os.Getenv("ENGAGEMENT_IDENTITY_SECRET")
 	if secret == "" {
 		return "", errors.New("ENGAGEMENT_IDENTITY_SECRET is not set")

@@ -9,8 +9,8 @@ const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url
 
 /**
  * Vouches for the reader who is signed in with you, for ten minutes: the value of the header
- * X-Service-Identity. `id` is their id with you; `profile` may have `name`, `avatarUrl` and
- * `profileUrl`.
+ * X-Service-Identity. `id` is their id with you; `profile` may have `name`, `avatarUrl`,
+ * `profileUrl` and `badges`.
  */
 export function signIdentity(id, profile = {}) {
   const now = Math.floor(Date.now() / 1000)

@@ -5,7 +5,7 @@ const KID = '{kid}';
 
 /**
  * Vouches for the reader who is signed in with you, for ten minutes: the value of the header X-Service-Identity.
- * $id is their id with you; $profile may have 'name', 'avatarUrl' and 'profileUrl'. PHP 8.
+ * $id is their id with you; $profile may have 'name', 'avatarUrl', 'profileUrl' and 'badges'. PHP 8.
  */
 function sign_identity(string $id, array $profile = []): string
 {

@@ -20,7 +20,7 @@ def sign_identity(id, profile=None):
     """Vouches for the reader who is signed in with you, for ten minutes.
 
     Returns the value of the header X-Service-Identity. id: their id with you.
-    profile: may have "name", "avatarUrl" and "profileUrl".
+    profile: may have "name", "avatarUrl", "profileUrl" and "badges".
     """
     now = int(time.time())
     header = {"alg": "HS256", "typ": "JWT", "kid": KID}

@@ -9,8 +9,10 @@ import { Found } from '../../../ui/states.tsx'
 import { WRITTEN } from '../../../ui/written.ts'
 import { Actions } from '../actions.tsx'
 import { ALL } from './event-types.tsx'
+import { CheckRequest } from '../check-request.tsx'
 import { Deliveries } from '../deliveries.tsx'
 import { Health } from '../health.tsx'
+import { Hours } from '../hours.tsx'
 import { Notice } from '../notice.tsx'
 import { VerifySnippet } from '../verify-snippet.tsx'
 
@@ -61,6 +63,9 @@ function Endpoint({ endpoint }: { endpoint: EndpointFragment }) {
         <Notice endpoint={endpoint} />
       </Stack>
       <Health endpoint={endpoint} />
+      <Section title="Last 24 hours">
+        <Hours endpointId={endpoint.id} />
+      </Section>
       <Section title="Deliveries">
         <Deliveries endpointId={endpoint.id} />
       </Section>
@@ -70,6 +75,9 @@ function Endpoint({ endpoint }: { endpoint: EndpointFragment }) {
           refuses nothing.
         </Text>
         <VerifySnippet />
+      </Section>
+      <Section title="Check a request">
+        <CheckRequest />
       </Section>
     </Stack>
   )

@@ -3,6 +3,7 @@ import { IconChevronDown, IconChevronRight } from '../../../ui/icons.tsx'
 
 import { WebhookDefaultsDocument } from '../../../../generated/console.ts'
 import { useApi } from '../../../api/queries.ts'
+import { may } from '../../../api/session.ts'
 import { POLICY, POLICY_CHOICES, POLICY_NAMES, type PolicyName } from './policy.ts'
 
 const CHOICE_NAMES = ['schedule', 'ordered'] as const
@@ -21,7 +22,8 @@ export function PolicyFields({
   /** The form's properties of an input. */
   propsOf: (name: PolicyName | keyof typeof POLICY_CHOICES) => object
 }) {
-  const defaults = useApi(WebhookDefaultsDocument, {}).data?.settings?.webhookPolicy
+  const defaults = useApi(WebhookDefaultsDocument, {}, { enabled: may('manage_settings') }).data?.settings
+    ?.webhookPolicy
   return (
     <Stack gap="xs">
       <Button

@@ -1,0 +1,1 @@
+ALTER TABLE "comments" ADD COLUMN "hold_details" JSONB;

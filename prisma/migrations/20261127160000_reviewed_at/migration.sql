@@ -1,0 +1,1 @@
+ALTER TABLE "comments" ADD COLUMN "reviewed_at" TIMESTAMPTZ(3);

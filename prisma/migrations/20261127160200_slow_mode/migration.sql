@@ -1,0 +1,1 @@
+ALTER TABLE "discussions" ADD COLUMN "slow_mode_seconds" INTEGER;

@@ -1,0 +1,2 @@
+-- concurrently
+DROP INDEX CONCURRENTLY IF EXISTS "discussions_to_close";

@@ -1,0 +1,16 @@
+import type { CommentPage, First, Me, PublicSettings } from './backend.ts'
+import type { Discussion } from '../browser/stream.ts'
+
+type Ask = <T>(path: string, query?: Record<string, string>) => Promise<T>
+
+/** What a page shows first, from a backend that has no path for all of it. */
+export async function firstByParts(ask: Ask, query: Record<string, string>): Promise<First> {
+  const [{ reader }, settings, discussion] = await Promise.all([
+    ask<{ reader: Me | null }>('/me'),
+    ask<PublicSettings>('/settings'),
+    ask<Discussion | null>('/discussion', {}),
+  ])
+  // After the discussion, so that changes in between come again by the stream.
+  const comments = discussion && (await ask<CommentPage>('/comments', query))
+  return { settings, reader, discussion, comments, ticket: null }
+}

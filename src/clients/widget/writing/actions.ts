@@ -1,0 +1,109 @@
+import type { PageComment, RequestError } from '../backend.ts'
+import type { Storage } from '../storage.ts'
+import type { Panel, Thread } from '../thread.ts'
+import { kit } from './kit.ts'
+import { bodyOf, draftOf } from './mentions.ts'
+
+/** The key of the draft of an edit. That of a reply is the comment's id. */
+export const editOf = (id: string): string => `edit-${id}`
+
+export const post = (thread: Thread, parent: PageComment | null): Promise<void> => {
+  const place = parent?.id ?? kit.NEW
+  return kit.act(thread, place, 'post', async () => {
+    const { storage, pages, words } = thread
+    const draft = storage.draft(place)
+    const { text, key } = draft
+    if (text.trim() === '') return
+    const sent = pages.post({ body: bodyOf(draft), ...(parent && { parentId: parent.id }) }, key)
+    const comment = await sent.catch((error: RequestError) => {
+      // The service would repeat a refusal under this key for a day, so the draft gets a new key.
+      // Without an answer the write may have succeeded, so it keeps its key.
+      if (!kit.isPassing(error)) storage.setDraft(place, text)
+      throw error
+    })
+    storage.setDraft(place, '')
+    if (parent && !thread.state.list(parent.id).isLoaded && parent.replyCount > 0) {
+      await kit.loadMore(thread, parent.id)
+    }
+    show(thread, storage, comment)
+    thread.panel = null
+    thread.status = words.text(comment.status === 'pending' ? 'awaiting' : 'posted')
+    thread.emit('posted', { comment })
+    await thread.focusOn(`#c-${comment.id}`)
+  })
+}
+
+/**
+ * Shows what the reader has written, on the thread's present state, which may have been loaded
+ * again, unless it belongs to another reader now.
+ */
+function show(thread: Thread, storage: Storage, comment: PageComment): void {
+  if (thread.storage === storage) thread.state.add(comment)
+}
+
+export const saveEdit = (thread: Thread, { id, body }: PageComment): Promise<void> =>
+  kit.act(thread, editOf(id), 'edit', async () => {
+    const { storage, pages } = thread
+    const text = bodyOf(storage.draft(editOf(id)))
+    if (text.trim() !== '' && text !== body) show(thread, storage, await pages.edit(id, text))
+    storage.setDraft(editOf(id), '')
+    closePanel(thread)
+  })
+
+export const remove = (thread: Thread, comment: PageComment): Promise<void> =>
+  kit.act(thread, comment.id, 'delete', async () => {
+    await thread.pages.remove(comment.id)
+    thread.state.remove(comment.id)
+    thread.panel = null
+    thread.status = thread.words.text('deleted')
+    await thread.focusOn('#title')
+  })
+
+export const react = (thread: Thread, { id, viewerReaction }: PageComment, type: string): Promise<void> =>
+  kit.act(thread, id, 'react', async () => {
+    const answer = await thread.pages.react(id, viewerReaction === type ? null : type)
+    const { comments } = thread.state
+    const comment = comments.get(id)
+    if (comment) comments.set(id, { ...comment, reactionCounts: answer.reactionCounts, viewerReaction: answer.type })
+    if (thread.panel?.kind === 'react') closePanel(thread)
+  })
+
+export const report = (thread: Thread, { id }: PageComment, form: HTMLFormElement): Promise<void> =>
+  kit.act(thread, id, 'report', async () => {
+    await thread.pages.report(id, Object.fromEntries(new FormData(form)))
+    closePanel(thread)
+    thread.status = thread.words.text('reported')
+    thread.errors.set(id, kit.notice(thread.status))
+  })
+
+/** The signed-in reader sees no texts of this one, or sees them again. */
+export const mute = (thread: Thread, { id, author }: PageComment, isMuted: boolean): Promise<void> =>
+  kit.act(thread, id, 'mute', async () => {
+    if (!author) return
+    const { muted } = thread.state
+    await thread.pages.mute(author.id, isMuted)
+    if (isMuted) muted.add(author.id)
+    else muted.delete(author.id)
+    thread.panel = null
+    await thread.focusOn(`#c-${id}`)
+  })
+
+/** Opens or closes a panel below a comment. */
+export function openPanel(thread: Thread, id: string, kind: Panel['kind']): void {
+  const isOpen = thread.panel?.id === id && thread.panel.kind === kind
+  if (isOpen) return closePanel(thread)
+  thread.errors.delete(id)
+  thread.panel = { id, kind }
+  if (kind === 'edit' && thread.storage.draft(editOf(id)).text === '') {
+    const { text, mentioned } = draftOf(thread.state.comments.get(id))
+    thread.storage.setDraft(editOf(id), text, mentioned)
+  }
+  void thread.focusOn('.panel :is(textarea, select, button)')
+}
+
+/** The focus goes back to where it came from. */
+export function closePanel(thread: Thread): void {
+  const { panel } = thread
+  thread.panel = null
+  if (panel) void thread.focusOn(`#c-${panel.id} [data-opens=${panel.kind}]`)
+}

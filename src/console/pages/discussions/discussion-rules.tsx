@@ -1,0 +1,118 @@
+import { Button, Group, Select, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+
+import {
+  DiscussionDocument,
+  type DiscussionQuery,
+  DiscussionsDocument,
+  type ModerationMode,
+  TenantRulesDocument,
+  UpdateDiscussionDocument,
+} from '../../../generated/console.ts'
+import { useApi, useWrite } from '../../api/queries.ts'
+import { may } from '../../api/session.ts'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { Form } from '../../ui/inputs/form.tsx'
+
+const LABELS = { moderationMode: 'Moderation', slowModeSeconds: 'Slow mode', closesAt: 'Locks itself' }
+
+const MODES: Readonly<Record<ModerationMode, string>> = {
+  none: 'Only what a rule holds waits for a moderator',
+  post: 'All show at once, and what a rule objects to is looked at afterwards',
+  pre: 'Each comment waits for a moderator',
+}
+
+/** Usual values of slow mode, in seconds. */
+const SLOW = [0, 10, 30, 60, 300, 900, 3600]
+
+/** Slow mode in words. */
+export const slowWords = (seconds: number): string => {
+  if (seconds === 0) return 'Any number of comments'
+  const [count, unit] =
+    seconds % 3600 === 0
+      ? [seconds / 3600, 'hour']
+      : seconds % 60 === 0
+        ? [seconds / 60, 'minute']
+        : [seconds, 'second']
+  return `One comment in ${count === 1 ? `a${unit === 'hour' ? 'n' : ''} ${unit}` : `${count} ${unit}s`}`
+}
+
+type Discussion = Pick<NonNullable<DiscussionQuery['discussion']>, 'id' | keyof typeof LABELS>
+
+/** The same instant as a `datetime-local` field has it. */
+function localTime(instant: string | null): string {
+  if (instant === null) return ''
+  const at = new Date(instant)
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+/** Rules of one discussion, which stand over the tenant's. Only changed fields are sent. */
+export function DiscussionRules({ discussion, onClose }: { discussion: Discussion; onClose: () => void }) {
+  const { id, moderationMode, slowModeSeconds, closesAt } = discussion
+  const update = useWrite(UpdateDiscussionDocument, [DiscussionDocument, DiscussionsDocument])
+  const tenant = useApi(TenantRulesDocument, {}, { enabled: may('manage_settings') }).data?.settings
+  const form = useForm({
+    initialValues: {
+      moderationMode: moderationMode ?? '',
+      slowModeSeconds: slowModeSeconds === null ? '' : String(slowModeSeconds),
+      closesAt: localTime(closesAt),
+    },
+  })
+  const send = async (values: typeof form.values): Promise<void> => {
+    const { moderationMode: mode, slowModeSeconds: slow, closesAt: closes } = values
+    await update.mutateAsync({
+      input: {
+        id,
+        ...(form.isDirty('moderationMode') && { moderationMode: mode === '' ? null : (mode as ModerationMode) }),
+        ...(form.isDirty('slowModeSeconds') && { slowModeSeconds: slow === '' ? null : Number(slow) }),
+        ...(form.isDirty('closesAt') && { closesAt: closes === '' ? null : new Date(closes).toISOString() }),
+      },
+    })
+    onClose()
+  }
+  const ofTenant = (words: string | undefined) => ({
+    value: '',
+    label: `As the settings say${words === undefined ? '' : `: ${words.charAt(0).toLowerCase()}${words.slice(1)}`}`,
+  })
+  const slow = [...new Set([...SLOW, ...(slowModeSeconds === null ? [] : [slowModeSeconds])])]
+  return (
+    <Dialog title="Rules of this discussion" onClose={onClose}>
+      <Form form={form} labels={LABELS} send={send}>
+        <Select
+          label={LABELS.moderationMode}
+          data={[
+            ofTenant(tenant == null ? undefined : MODES[tenant.moderationMode]),
+            ...Object.entries(MODES).map(([value, label]) => ({ value, label })),
+          ]}
+          allowDeselect={false}
+          data-autofocus
+          {...form.getInputProps('moderationMode')}
+        />
+        <Select
+          label={LABELS.slowModeSeconds}
+          description="How often each reader may write here"
+          data={[
+            ofTenant(tenant == null ? undefined : slowWords(tenant.slowModeSeconds)),
+            ...slow.map((seconds) => ({ value: String(seconds), label: slowWords(seconds) })),
+          ]}
+          allowDeselect={false}
+          {...form.getInputProps('slowModeSeconds')}
+        />
+        <TextInput
+          type="datetime-local"
+          label={LABELS.closesAt}
+          description="Empty: as the settings say. A time in the past locks it at once"
+          {...form.getInputProps('closesAt')}
+        />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={update.isPending}>
+            Save
+          </Button>
+        </Group>
+      </Form>
+    </Dialog>
+  )
+}

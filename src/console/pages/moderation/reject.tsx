@@ -1,0 +1,101 @@
+import { Button, Checkbox, Group, Radio, Textarea } from '@mantine/core'
+import { useForm } from '@mantine/form'
+
+import { type DecisionReason, PendingOfReaderDocument, QueuedReaderDocument } from '../../../generated/console.ts'
+import { useApi } from '../../api/queries.ts'
+import { request } from '../../api/request.ts'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { Form } from '../../ui/inputs/form.tsx'
+import { formatCount } from '../../ui/numbers.ts'
+import type { Decision } from './deliver.ts'
+
+const REASONS: Readonly<Record<DecisionReason, string>> = {
+  spam: 'Spam',
+  abuse: 'Abuse',
+  off_topic: 'Off topic',
+  illegal: 'Against the law',
+  other: 'Other',
+}
+
+const LABELS = { reason: 'Reason', message: 'Message', isAll: 'All of this reader' }
+
+/** As many of a reader's comments are rejected together, at most. */
+const MOST = 1_000
+
+/** The pending comments of a reader. */
+export async function pendingOf(readerId: string): Promise<string[]> {
+  const ids: string[] = []
+  for (let after: string | null = null; ;) {
+    const { reader }: PendingOfReaderResult = await request(PendingOfReaderDocument, { id: readerId, after })
+    if (reader?.comments == null) return ids
+    ids.push(...reader.comments.nodes.map(({ id }) => id))
+    after = reader.comments.pageInfo.endCursor ?? null
+    if (!reader.comments.pageInfo.hasNextPage || after === null || ids.length >= MOST) return ids.slice(0, MOST)
+  }
+}
+
+type PendingOfReaderResult = Awaited<ReturnType<NonNullable<(typeof PendingOfReaderDocument)['__apiType']>>>
+
+// A type, not an interface: a form needs an index signature.
+type Values = { reason: string; message: string; isAll: boolean }
+
+/** Asks what the author of a comment is told, and whether all their pending comments are meant. */
+export function RejectDialog({
+  reader,
+  onReject,
+  onClose,
+}: {
+  /** The author; null if erased. */
+  reader: { id: string; name: string } | null
+  /** `pending`: all pending comments of the author, if these are meant. */
+  onReject: (decision: Decision, pending: readonly string[]) => void
+  onClose: () => void
+}) {
+  const { data } = useApi(QueuedReaderDocument, { id: reader?.id ?? '' }, { enabled: reader !== null })
+  const pending = data?.reader?.commentCounts?.pending ?? 0
+  const form = useForm<Values>({ initialValues: { reason: '', message: '', isAll: false } })
+  const send = async ({ reason, message, isAll }: Values): Promise<void> => {
+    const all = isAll && reader !== null ? await pendingOf(reader.id) : []
+    const text = message.trim()
+    onClose()
+    onReject({ reason: isReason(reason) ? reason : null, message: text === '' ? null : text }, all)
+  }
+  return (
+    <Dialog title={reader === null ? 'Reject the comment' : `Reject the comment of ${reader.name}`} onClose={onClose}>
+      <Form form={form} labels={LABELS} send={send}>
+        <Radio.Group label={LABELS.reason} {...form.getInputProps('reason')}>
+          <Group gap="sm" mt={4}>
+            {Object.entries(REASONS).map(([value, label], index) => (
+              <Radio key={value} value={value} label={label} data-autofocus={index === 0 || undefined} />
+            ))}
+          </Group>
+        </Radio.Group>
+        <Textarea
+          label={LABELS.message}
+          description="The author of the comment gets the reason and the message"
+          maxLength={500}
+          autosize
+          minRows={2}
+          {...form.getInputProps('message')}
+        />
+        {reader !== null && (
+          <Checkbox
+            label="Reject all their pending comments"
+            description={`Waiting now: ${formatCount(pending, MOST)}`}
+            {...form.getInputProps('isAll', { type: 'checkbox' })}
+          />
+        )}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button color="red.9" type="submit" loading={form.submitting}>
+            Reject
+          </Button>
+        </Group>
+      </Form>
+    </Dialog>
+  )
+}
+
+const isReason = (text: string): text is DecisionReason => Object.hasOwn(REASONS, text)

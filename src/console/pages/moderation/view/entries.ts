@@ -1,0 +1,292 @@
+import { useCallback, useEffect, useRef, useState } from 'react'
+
+import {
+  type CommentStatus,
+  ModerationQueueDocument,
+  type ModerationQueueQuery,
+  type ModerationQueueStatus,
+  QueuedCommentStateDocument,
+} from '../../../../generated/console.ts'
+import { patchPages } from '../../../api/queries.ts'
+import { request } from '../../../api/request.ts'
+import { whoIsHere } from '../../../api/session.ts'
+import { DONE_STATES, type Verb } from '../undo.ts'
+import { type Part, useAsLeft, useLeave } from './as-left.ts'
+import { type Order, type Places, placesAfter } from './order.ts'
+
+export type QueueItem = ModerationQueueQuery['moderationQueue']['nodes'][number]
+
+/** One comment in view. It stays in place until it is judged here. */
+export interface Entry {
+  item: QueueItem
+  /** The last known state. */
+  status: CommentStatus
+  pinnedAt: string | null
+  /**
+   * Who has judged it since it came into view; then it is shown as one line. One that was judged
+   * here has left the view, unless a judgement that was sent was undone.
+   */
+  dealtBy: 'me' | 'another' | null
+  /** The name of the colleague who works on it. */
+  colleague: string | null
+  /** Why the last action on it was refused. */
+  refusal: string | null
+}
+
+/** With fewer waiting comments than this, the next page is loaded. */
+const LOAD_AHEAD = 10
+/** An answer that was asked for before a judgement may still hold the comment for this long. */
+const STALE_MS = 30_000
+/**
+ * A request looks at 10 000 comments: after so many pages without any, the person is asked whether
+ * to look further.
+ */
+const MOST_EMPTY_PAGES = 5
+
+/**
+ * Which comments of an answer may enter the list: all new ones, or only those after its last
+ * comment.
+ */
+type Intake = 'all' | 'behind'
+
+const NONE: ReadonlySet<string> = new Set()
+
+const idOf = ({ comment }: QueueItem): string => comment.id
+
+const without =
+  (ids: ReadonlySet<string>) =>
+  ({ moderationQueue, ...rest }: ModerationQueueQuery): ModerationQueueQuery => ({
+    ...rest,
+    moderationQueue: { ...moderationQueue, nodes: moderationQueue.nodes.filter((item) => !ids.has(idOf(item))) },
+  })
+
+/** The name of the colleague who works on a comment; null for none. */
+export const colleagueOn = ({ claimedBy }: Pick<QueueItem, 'claimedBy'>): string | null =>
+  claimedBy == null || claimedBy.memberId === whoIsHere() ? null : (claimedBy.name ?? 'A colleague')
+
+const entryOf = (item: QueueItem): Entry => ({
+  item,
+  status: item.comment.status,
+  pinnedAt: item.comment.pinnedAt ?? null,
+  dealtBy: null,
+  colleague: colleagueOn(item),
+  refusal: null,
+})
+
+/** A list of the service, page by page. */
+interface Listed {
+  data: { pages: readonly object[] } | undefined
+  nodes: readonly QueueItem[] | undefined
+  error: unknown
+  refetch: () => unknown
+  hasNextPage: boolean
+  isFetching: boolean
+  isFetchingNextPage: boolean
+  isPlaceholderData: boolean
+  isFetchedAfterMount: boolean
+  fetchNextPage: () => Promise<unknown>
+}
+
+interface Left {
+  entries: readonly Entry[]
+  hadMore: boolean
+  away: ReadonlySet<string>
+  places: Places
+}
+
+const ENTRIES: Part<Left> = { name: 'entries' }
+
+export type Entries = ReturnType<typeof useEntries>
+
+interface Kind {
+  /** The queue; null for a list of any comments, in which judged ones stay as lines. */
+  status: ModerationQueueStatus | null
+  order: Order
+  emptyPages: number
+}
+
+/**
+ * A list for a working moderator: nothing in view moves or disappears. New comments wait in `fresh`
+ * until requested, and comments that others have judged are marked.
+ */
+export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
+  const { data, nodes, hasNextPage, isFetching, fetchNextPage, isPlaceholderData, isFetchedAfterMount } = list
+  const asLeft = useAsLeft(ENTRIES)
+  const [entries, setEntries] = useState<readonly Entry[] | null>(asLeft?.entries ?? null)
+  // What the next answer may add to the list: everything, only comments after its end, or nothing.
+  const [intake, setIntake] = useState<Intake | null>(asLeft === null ? 'all' : null)
+  const [hadMore, setHadMore] = useState(asLeft?.hadMore ?? false)
+  // Judged here: answers may hold them for a while.
+  const [away, setAway] = useState<ReadonlySet<string>>(asLeft?.away ?? NONE)
+  const [places, setPlaces] = useState<Places>(asLeft?.places ?? new Map())
+  useLeave(ENTRIES, () => (entries === null ? null : { entries, hadMore, away, places }))
+  const compare = order.compare(places)
+
+  const change = useCallback((id: string, news: Partial<Entry>) => {
+    setEntries((before) => before?.map((entry) => (idOf(entry.item) === id ? { ...entry, ...news } : entry)) ?? null)
+  }, [])
+  /** Lets comments come into the view again. */
+  const stay = useCallback((ids: ReadonlySet<string>) => {
+    setAway((before) => new Set([...before].filter((id) => !ids.has(id))))
+  }, [])
+  /** Takes judged comments out of the view, or makes them lines. */
+  const take = (ids: ReadonlySet<string>, verb: Verb): void => {
+    const isTaken = ({ item }: Entry): boolean => ids.has(idOf(item))
+    if (status === null) {
+      const judged = { status: DONE_STATES[verb], dealtBy: 'me', refusal: null } as const
+      setEntries((before) => before?.map((entry) => (isTaken(entry) ? { ...entry, ...judged } : entry)) ?? null)
+      return
+    }
+    setEntries((before) => before?.filter((entry) => !isTaken(entry)) ?? null)
+    setAway((before) => new Set([...before, ...ids]))
+  }
+  /** Puts comments into the view, or replaces them there. */
+  const bring = (brought: readonly Entry[]): void => {
+    const ids = new Set(brought.map(({ item }) => idOf(item)))
+    setEntries((before) =>
+      [...(before ?? []).filter(({ item }) => !ids.has(idOf(item))), ...brought].sort((a, b) =>
+        compare(idOf(a.item), idOf(b.item)),
+      ),
+    )
+    stay(ids)
+  }
+  /** Notes that the service has judged comments that were taken out of the view. */
+  const forget = useCallback(
+    (ids: ReadonlySet<string>) => {
+      patchPages(ModerationQueueDocument, without(ids), ({ moderationQueue }) => moderationQueue.nodes.length === 0)
+      setTimeout(() => stay(ids), STALE_MS)
+    },
+    [stay],
+  )
+
+  // Updated during rendering, not in an effect, so that the old list is never shown beside a new
+  // answer.
+  const [taken, setTaken] = useState<unknown>(null)
+  const isDue = taken !== data || (intake !== null && isFetchedAfterMount)
+  if (isDue && nodes !== undefined && !isPlaceholderData) {
+    const now = new Map(nodes.filter((item) => !away.has(idOf(item))).map((item) => [idOf(item), item]))
+    // The first answer replaces data cached from an earlier visit; after that nothing moves
+    // unrequested.
+    const takes = isFetchedAfterMount || asLeft !== null ? intake : 'all'
+    const kept = (entries ?? []).filter(
+      ({ item, dealtBy }) => takes !== 'all' || now.has(idOf(item)) || dealtBy !== null,
+    )
+    const known = placesAfter(places, nodes.map(idOf))
+    setTaken(data)
+    setPlaces(known)
+    setEntries(refreshed(kept, now, takes, order.compare(known)))
+    if (intake !== null && isFetchedAfterMount) {
+      setIntake(null)
+      setHadMore(hasNextPage)
+    }
+  }
+
+  // Comments that left the queue and were not judged here were judged by others: they are few, and
+  // are queried one by one.
+  const gone = nodes === undefined ? [] : missing(entries ?? [], new Set(nodes.map(idOf)))
+  const goneIds = gone.map(({ item }) => idOf(item)).join()
+  const isNoLonger = useRef((_id: string, _now: CommentStatus): boolean => false)
+  useEffect(() => {
+    const before = new Map(gone.map(({ item }) => [idOf(item), item.comment.status]))
+    const isOut = order.hasLeft((nodes ?? []).map(idOf), hasNextPage)
+    isNoLonger.current = (id, now) => (isOut(id) ? !isWaiting(now, status) : now !== before.get(id))
+  })
+  useEffect(() => {
+    const stop = new AbortController()
+    const isDealt = isNoLonger.current
+    for (const id of goneIds.split(',').filter((each) => each !== '')) {
+      request(QueuedCommentStateDocument, { id }, stop.signal)
+        .then(({ comment }) => {
+          const state = stateOf(comment)
+          if (isDealt(id, state.status)) change(id, { ...state, dealtBy: 'another' })
+        })
+        // It stays unchanged, and is queried again at the next change of the queue.
+        .catch(() => undefined)
+    }
+    return () => stop.abort()
+  }, [goneIds, change])
+
+  const shown = new Set((entries ?? []).map(({ item }) => idOf(item)))
+  const fresh = (nodes ?? []).map(idOf).filter((id) => !shown.has(id) && !away.has(id))
+
+  // Loads the next comments before the last one is judged. They are added at the end, so that
+  // nothing in view moves.
+  const waiting = entries?.filter(({ dealtBy }) => dealtBy === null).length
+  const isLow = waiting !== undefined && waiting < LOAD_AHEAD && hadMore && list.error == null
+  const isBehind = isLow && behind(entries ?? [], fresh, compare).length > 0
+  if (isBehind && intake === null) setIntake('behind')
+  const isSparse = emptyPages >= MOST_EMPTY_PAGES
+  const isToLoad = isLow && !isBehind && hasNextPage && !isFetching && !isSparse
+  useEffect(() => {
+    if (isToLoad) void fetchNextPage().then(() => setIntake('behind'))
+  }, [isToLoad, fetchNextPage])
+
+  return {
+    status,
+    list,
+    entries,
+    change,
+    take,
+    bring,
+    forget,
+    stay,
+    /**
+     * The ids of new comments that are not in view; `isBacklog`: they were there before, after the
+     * last page.
+     */
+    fresh,
+    isBacklog: hadMore,
+    /** Whether the next page is loaded, or is about to be. */
+    isLoadingAhead: isToLoad || list.isFetchingNextPage,
+    showFresh: () => setIntake('all'),
+    loadMore: async () => {
+      await fetchNextPage()
+      setIntake('all')
+    },
+    clearDealt: () => setEntries((before) => before?.filter(({ dealtBy }) => dealtBy === null) ?? null),
+  }
+}
+
+const stateOf = (comment: { status: CommentStatus; pinnedAt?: string | null } | null | undefined) =>
+  comment == null
+    ? { status: 'deleted' as const, pinnedAt: null }
+    : { status: comment.status, pinnedAt: comment.pinnedAt ?? null }
+
+const missing = (entries: readonly Entry[], now: ReadonlySet<string>): Entry[] =>
+  entries.filter(({ item, dealtBy }) => dealtBy === null && !now.has(idOf(item)))
+
+/**
+ * Whether a comment that was just judged, now in that state, still belongs in this queue. Any
+ * judgement answers the reports.
+ */
+export const isWaiting = (state: CommentStatus, queue: ModerationQueueStatus | null): boolean =>
+  queue === null || state === queue
+
+type Compare = (a: string, b: string) => number
+
+/** Those of `ids` that come after the last waiting entry. */
+function behind(entries: readonly Entry[], ids: readonly string[], compare: Compare): string[] {
+  const last = entries.findLast(({ dealtBy }) => dealtBy === null)
+  return ids.filter((id) => last === undefined || compare(id, idOf(last.item)) > 0)
+}
+
+/** Every entry in its place, with its present data; new ones that may enter, in their places. */
+function refreshed(
+  before: readonly Entry[],
+  now: ReadonlyMap<string, QueueItem>,
+  takes: Intake | null,
+  compare: Compare,
+): readonly Entry[] {
+  const known = new Set(before.map(({ item }) => idOf(item)))
+  const kept = before.map((entry) => {
+    const item = now.get(idOf(entry.item))
+    // What was done here is more recent than an answer that was under way.
+    if (item === undefined || entry.dealtBy === 'me') return entry
+    return { ...entryOf(item), refusal: entry.refusal }
+  })
+  if (takes === null) return kept
+  const unknown = [...now.keys()].filter((id) => !known.has(id))
+  const admitted = new Set(takes === 'all' ? unknown : behind(before, unknown, compare))
+  const fresh = [...now.values()].filter((item) => admitted.has(idOf(item))).map(entryOf)
+  return [...kept, ...fresh].sort((a, b) => compare(idOf(a.item), idOf(b.item)))
+}

@@ -1,0 +1,99 @@
+import { Anchor, Card, Group, Stack, Text } from '@mantine/core'
+import { Link } from 'react-router'
+
+import { ReaderTimelineDocument, type ReaderTimelineQuery } from '../../../generated/console.ts'
+import { useList } from '../../api/queries.ts'
+import { CommentStatusBadge } from '../../ui/comment-status.tsx'
+import { List } from '../../ui/list.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+
+type Entry = NonNullable<ReaderTimelineQuery['timeline']>['nodes'][number]
+
+const ACTIONS: Readonly<Record<string, string>> = {
+  'comment.approve': 'approved a comment of this reader',
+  'comment.reject': 'rejected a comment of this reader',
+  'comment.delete': 'deleted a comment of this reader',
+  'reader.ban': 'banned this reader',
+  'reader.unban': 'ended the ban',
+  'reader.set_trust': 'changed which comments of this reader wait',
+}
+
+/** What has happened around a reader, newest first. */
+export function ReaderTimeline({ readerId }: { readerId: string }) {
+  const list = useList(ReaderTimelineDocument, { readerId, first: 20 }, (page) => page.timeline, {
+    everyMs: 5_000,
+  })
+  return (
+    <List list={list} of="entries" empty={<Empty title="Nothing has happened yet" />}>
+      {(entries) => (
+        <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
+          {entries.map((entry, n) => (
+            // Entries have no id. New ones come at the beginning only.
+            <li key={`${entry.at} ${entry.kind} ${n}`}>
+              <EntryCard {...entry} />
+            </li>
+          ))}
+        </Stack>
+      )}
+    </List>
+  )
+}
+
+function EntryCard(entry: Entry) {
+  const { at, comment, report, note, auditEntry } = entry
+  const said = report?.note ?? note?.text ?? givenIn(auditEntry?.after)
+  return (
+    <Card withBorder padding="sm" component="article">
+      <Group gap="xs">
+        <Text size="sm" fw={600} {...WRITTEN}>
+          {headOf(entry)}
+        </Text>
+        <Time at={at} c="dimmed" />
+      </Group>
+      {said != null && said !== '' && (
+        <Text size="sm" {...WRITTEN}>
+          {said}
+        </Text>
+      )}
+      {comment != null && (
+        <Group gap="xs" mt={4} align="baseline">
+          <CommentStatusBadge status={comment.status} />
+          <Anchor component={Link} to={`/discussions/${comment.discussion.id}`} size="sm" {...WRITTEN} lineClamp={1}>
+            {comment.discussion.title ?? comment.discussion.externalId}
+          </Anchor>
+          <Text size="sm" c="dimmed" w="100%" lineClamp={3} {...WRITTEN}>
+            {comment.body ?? 'deleted'}
+          </Text>
+        </Group>
+      )}
+    </Card>
+  )
+}
+
+function headOf({ kind, report, note, auditEntry }: Entry): string {
+  if (kind === 'comment') return 'This reader wrote'
+  if (kind === 'note') return `${nameOf(note?.author)} noted`
+  if (kind === 'report_made') return `This reader reported a comment: ${reasonOf(report)}`
+  if (kind === 'report_received') {
+    const by = report?.reader.name ?? report?.reader.externalId ?? 'A reader'
+    return `${by} reported a comment of this reader: ${reasonOf(report)}${report?.counted === false ? ' (does not count)' : ''}`
+  }
+  return `${nameOf(auditEntry?.actor)} ${ACTIONS[auditEntry?.action ?? ''] ?? 'did something'}`
+}
+
+const reasonOf = (report: Entry['report']): string => (report?.reason ?? 'other').replace('_', ' ')
+
+const nameOf = (actor: NonNullable<Entry['note']>['author'] | undefined): string =>
+  actor?.email ?? actor?.label ?? (actor?.kind === 'system' ? 'The service' : 'Somebody')
+
+/** What a moderator gave as the reason and the message, of a decision or a ban. */
+function givenIn(after: unknown): string {
+  const given = partOf(after, 'ban') ?? after
+  const [reason, message] = [partOf(given, 'reason'), partOf(given, 'message')]
+  return [reason === 'off_topic' ? 'off topic' : reason, message].filter((text) => typeof text === 'string').join(': ')
+}
+
+const partOf = (of: unknown, name: string): unknown =>
+  typeof of === 'object' && of !== null ? (of as Record<string, unknown>)[name] : undefined

@@ -1,0 +1,21 @@
+import { TextInput } from '@mantine/core'
+
+/**
+ * The start of a day such as 2026-11-21, or of the day `later` days after it; null for an invalid
+ * day.
+ */
+export function midnight(day: string | null, later: number): string | null {
+  const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day ?? '') ?? []
+  if (year === undefined) return null
+  return new Date(Number(year), Number(month) - 1, Number(date) + later).toISOString()
+}
+
+interface Filter {
+  value: string | null
+  set: (value: string | null) => void
+}
+
+/** A day in the viewer's time zone. */
+export const Day = ({ label, filter: { value, set } }: { label: string; filter: Filter }) => (
+  <TextInput type="date" label={label} value={value ?? ''} onChange={({ currentTarget }) => set(currentTarget.value)} />
+)

@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest'
+
+import { describeInBrowser } from '../harness/browser.ts'
+import { enter, expectAccessible, NARROW, tabTo, WAIT } from '../harness/console.ts'
+import { openQueue, type Posted } from '../harness/moderation-queue.ts'
+
+describeInBrowser('The desk in the console', () => {
+  const { desk, post, postHeld, stateOf, expectState, item, expectFocus, expectSaid } = openQueue()
+
+  test('rejects with a reason and a message by keyboard, which the author reads', async () => {
+    const [first, second] = (await postHeld(2)) as [Posted, Posted]
+    const { page, complaints, close } = await desk.visit('/moderation', { view: NARROW })
+    await item(page, first).focus()
+    await page.keyboard.press('m')
+    const dialog = page.getByRole('dialog', { name: 'Reject the comment of Name of reader-1' })
+    await dialog.waitFor()
+    await expectAccessible(page, 'moderation-reject')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await expectFocus(page, first)
+    await page.keyboard.press('m')
+    await tabTo(dialog.getByRole('radio', { name: 'Spam' }))
+    await page.keyboard.press('Space')
+    await tabTo(dialog.getByRole('textbox', { name: 'Message' }))
+    // These are keys of the queue, too.
+    await page.keyboard.type('arrogant jabs')
+    await enter(dialog.getByRole('button', { name: 'Reject', exact: true }))
+    await dialog.waitFor({ state: 'detached' })
+    await expectFocus(page, second)
+    await expectState(first, 'rejected')
+    const seen = await desk.ok('GET', `/comments/${first.id}`, undefined, await desk.service.as('reader-1'))
+    expect(seen.decision).toMatchObject({ action: 'reject', reason: 'spam', message: 'arrogant jabs' })
+    expect(await stateOf(second.id)).toBe('pending')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('rejects all pending comments of a reader, also those that are not in view, and no others', async () => {
+    const rude: Posted[] = []
+    for (let n = 0; n < 27; n++) rude.push(await post('rude', `hold ${n}`))
+    const other = await post('ann', 'hold mine')
+    const { page, complaints, close } = await desk.visit('/moderation')
+    await item(page, rude[24]!).waitFor()
+    expect(await item(page, rude[26]!).count()).toBe(0)
+    await item(page, rude[0]!).focus()
+    const rejectAll = async (): Promise<void> => {
+      await page.keyboard.press('m')
+      await page.getByRole('dialog').getByText('Waiting now: 27').waitFor()
+      await tabTo(page.getByRole('checkbox', { name: 'Reject all their pending comments' }))
+      await page.keyboard.press('Space')
+      await enter(page.getByRole('dialog').getByRole('button', { name: 'Reject', exact: true }))
+      await expectSaid(page, 'Rejected: 27 comments.')
+    }
+    await rejectAll()
+    await item(page, other).waitFor()
+    await page.keyboard.press('u')
+    await expectFocus(page, rude[0]!)
+    expect(await stateOf(rude[0]!.id)).toBe('pending')
+    await rejectAll()
+    for (const comment of rude) await expectState(comment, 'rejected')
+    expect(await stateOf(other.id)).toBe('pending')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('bans for a day and rejects all pending comments of the reader; u takes back one after the other', async () => {
+    const [first, second] = [await post('lout', 'hold one'), await post('lout', 'hold two')]
+    const { page, close } = await desk.visit('/moderation')
+    const ban = async () => (await desk.ok('GET', `/readers/${first.author.id}`)).ban
+    await item(page, second).waitFor()
+    await item(page, first).focus()
+    await page.keyboard.press('b')
+    const dialog = page.getByRole('dialog')
+    await enter(dialog.getByRole('button', { name: '1 day' }))
+    await dialog.getByRole('radiogroup', { name: 'Their comments' }).getByText('Reject pending').click()
+    expect(await dialog.getByText('For good').count()).toBe(1)
+    await enter(dialog.getByRole('button', { name: 'Ban', exact: true }))
+    await expectSaid(page, 'Rejected: 2 comments.')
+    const { until } = await ban()
+    expect(Date.parse(until) - Date.now()).toBeLessThanOrEqual(86_400_000)
+    await page.keyboard.press('u')
+    await item(page, second).waitFor()
+    await page.keyboard.press('u')
+    await expect.poll(ban, WAIT).toBe(null)
+    expect([await stateOf(first.id), await stateOf(second.id)]).toEqual(['pending', 'pending'])
+    await close()
+  })
+
+  test('s leaves a comment for later, and keys with Ctrl, Alt or Cmd are not those of the queue', async () => {
+    const [first, second] = (await postHeld(2)) as [Posted, Posted]
+    const { page, close } = await desk.visit('/moderation')
+    await item(page, second).waitFor()
+    await item(page, first).focus()
+    for (const key of ['Control+a', 'Alt+r', 'Meta+s', 'Control+m']) await page.keyboard.press(key)
+    await expectFocus(page, first)
+    await page.keyboard.press('s')
+    await expectFocus(page, second)
+    expect(await page.getByRole('article').count()).toBe(2)
+    await close()
+  })
+
+  test('marks in the text what has held it, and the tab says how many comments wait', async () => {
+    const comment = await post('ann', '😀 Please hold the <b>tram</b>, and hold on')
+    const { page, close } = await desk.visit('/moderation')
+    await item(page, comment).locator('mark').first().waitFor()
+    expect(await item(page, comment).locator('mark').allTextContents()).toContain('hold')
+    await item(page, comment).getByText('😀 Please hold the <b>tram</b>, and hold on').waitFor()
+    await expect.poll(() => page.title(), WAIT).toBe('(1) Moderation · Engagement Service')
+    await post('bob', 'hold two')
+    await expect.poll(() => page.title(), WAIT).toBe('(2) Moderation · Engagement Service')
+    await expectAccessible(page, 'moderation-marks')
+    await close()
+  })
+})

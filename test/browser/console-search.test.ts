@@ -1,0 +1,129 @@
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+
+import { describeInBrowser } from '../harness/browser.ts'
+import { enter, expectAccessible, NARROW, WAIT } from '../harness/console.ts'
+import { openQueue, type Posted } from '../harness/moderation-queue.ts'
+
+const isSearch = (body: string | null): boolean => /query CommentSearch\b/.test(body ?? '')
+
+describeInBrowser('The search in the console', () => {
+  const { desk, post, stateOf, expectState, item, expectFocus, expectSaid, leaveDiscussion } = openQueue()
+
+  const shown = (page: Page) =>
+    page.getByRole('article').evaluateAll((all) => all.map((each) => each.dataset['comment']))
+  const expectShown = async (page: Page, ...comments: readonly Posted[]): Promise<void> => {
+    await expect.poll(() => shown(page), WAIT).toEqual(comments.map(({ id }) => id))
+  }
+  const field = (page: Page) => page.getByRole('searchbox', { name: 'Words' })
+
+  test('/ goes to the field from anywhere; what is found is marked, judged, and taken back', async () => {
+    const first = await post('ann', 'The Zürich ferry, again: ZURICH!')
+    const second = await post('bob', 'hold Zurich ferries')
+    const third = await post('cyd', 'Zürich, but no boats')
+    const { page, complaints, close } = await desk.visit('/readers')
+    await page.getByRole('table').waitFor()
+    await page.keyboard.press('/')
+    await page.waitForURL('**/console/search')
+    await expect.poll(() => field(page).evaluate((element) => element === document.activeElement), WAIT).toBe(true)
+    await page.keyboard.type('zurich ferr')
+    await page.waitForURL(/search=zurich\+ferr$/)
+    await expectShown(page, second, first)
+    expect(await item(page, first).locator('mark').allTextContents()).toEqual(['Zürich', 'ferry', 'ZURICH'])
+    await item(page, second).getByText('pending', { exact: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('j')
+    await expectFocus(page, second)
+    expect(await field(page).inputValue()).toBe('zurich ferr')
+    await page.reload()
+    await expectShown(page, second, first)
+    await field(page).focus()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('j')
+    await expectFocus(page, second)
+    await page.keyboard.press('r')
+    await expectFocus(page, first)
+    await item(page, second).getByText('Rejected').first().waitFor()
+    await page.keyboard.press('u')
+    await expectSaid(page, 'Undone: not rejected.')
+    await item(page, second).getByText('pending', { exact: true }).waitFor()
+    await expectFocus(page, second)
+    await page.keyboard.press('a')
+    await expectState(second, 'approved')
+    await expectShown(page, second, first)
+    await enter(item(page, first).getByRole('button', { name: 'Delete' }))
+    await expectSaid(page, 'Deleted.')
+    await page.keyboard.press('u')
+    await expectSaid(page, 'Undone: not deleted.')
+    expect(await stateOf(first.id)).toBe('approved')
+    await enter(item(page, first).getByRole('button', { name: 'Delete' }))
+    await expectState(first, 'deleted')
+    await page.keyboard.press('u')
+    await expectSaid(page, 'gone for good')
+    // Within the page `/` goes to the field again, and then it is a letter.
+    await item(page, second).focus()
+    await page.keyboard.press('/')
+    await expect.poll(() => field(page).evaluate((element) => element === document.activeElement), WAIT).toBe(true)
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('boats a/b')
+    await expect.poll(() => field(page).inputValue(), WAIT).toBe('boats a/b')
+    await page.getByText('No comment was found').waitFor()
+    expect(await stateOf(third.id)).toBe('approved')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('filters by state, reader, page and day, in both orders; the address has it all', async () => {
+    const old = await post('dora', 'A quay of stone')
+    const held = await post('dora', 'hold a quay of wood')
+    leaveDiscussion()
+    const other = await post('emil', 'A quay of sand')
+    const path = `/search?search=quay&reader=${old.author.id}`
+    const { page, complaints, close } = await desk.visit(path, { view: NARROW })
+    await expectShown(page, held, old)
+    await expectAccessible(page, 'search')
+    expect(await page.getByRole('combobox', { name: 'Reader' }).inputValue()).toBe('Name of dora')
+    await page.goto(`${page.url()}&status=pending`)
+    await expectShown(page, held)
+    await page.goto(`${desk.service.url}/console/search?search=quay&sort=oldest`)
+    await expectShown(page, old, held, other)
+    await enter(item(page, other).getByRole('link', { name: 'all of this page' }))
+    await page.waitForURL(new RegExp(`search=quay&sort=oldest&discussion=${other.discussionId}`))
+    await expectShown(page, other)
+    await page.goBack()
+    await expectShown(page, old, held, other)
+    await page.getByLabel('Until').fill('2020-01-01')
+    await page.waitForURL(/to=2020-01-01/)
+    await page.getByText('No comment was found').waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('goes on by itself where an answer is partial, and asks after some; More brings the next page', async () => {
+    const all: Posted[] = []
+    for (let n = 0; n < 27; n++) all.push(await post(`sailor-${n}`, `Anchor number ${n}`))
+    const { page, complaints, close } = await desk.visit('/readers')
+    let partial = 0
+    await page.route('**/graphql', (route) => {
+      if (!isSearch(route.request().postData())) return route.continue()
+      partial++
+      const pageInfo = { hasNextPage: true, endCursor: `part-${partial}` }
+      const comments = { nodes: [], partial: true, pageInfo }
+      if (partial > 1) expect(route.request().postData()).toContain(`part-${partial - 1}`)
+      return route.fulfill({ json: { data: { comments } } })
+    })
+    await page.goto(`${desk.service.url}/console/search?search=anchor`)
+    await page.getByText('Only a part of the comments was looked at so far. The button “More” goes on.').waitFor()
+    expect(partial).toBe(5)
+    await page.unroute('**/graphql')
+    await page.goto(`${desk.service.url}/console/search?search=anchor+number`)
+    await item(page, all[2]!).waitFor()
+    expect(await page.getByRole('article').count()).toBe(25)
+    await page.getByRole('button', { name: 'More' }).focus()
+    await page.keyboard.press('Enter')
+    await item(page, all[0]!).waitFor()
+    expect(await page.getByText('Only a part').count()).toBe(0)
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { continueBanSweep } from '../../src/domains/moderation/ban-sweep.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+
+type Json = TestResponse['json']
+
+/** Comments of one turn of a worker. */
+const TURN = 100
+const SETTLED_MS = 11_000
+
+let service: TestService
+let tenant: TestTenant
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  tenant = await service.addTenant(`t-${newId()}`)
+})
+
+async function call(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
+  const answer = await service.call(method, path, {
+    headers: { 'x-api-key': tenant.apiKey, ...headers },
+    ...(body !== undefined && { body }),
+  })
+  return { status: answer.status, json: answer.json, text: answer.text }
+}
+async function ok(...args: Parameters<typeof call>): Promise<Json> {
+  const { status, json, text } = await call(...args)
+  expect(status, text).toBeLessThan(300)
+  return json
+}
+
+const post = async (
+  body: string,
+  { as = 'ada', page = 'page', parentId = null as string | null } = {},
+): Promise<Json> => ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId }, await tenant.as(as))
+
+const many = async (count: number): Promise<string[]> => {
+  const ids: string[] = []
+  for (let n = 0; n < count; n++) ids.push((await post(`text ${n}`)).id)
+  return ids
+}
+
+const readerId = async (externalId = 'ada'): Promise<string> =>
+  (await ok('GET', `/readers?externalId=${externalId}`)).data[0].id
+
+const ban = async (comments: string, more: object = {}): Promise<Json> =>
+  ok('POST', `/readers/${await readerId()}/ban`, { comments, ...more })
+
+const banNow = async (): Promise<Json> => (await ok('GET', `/readers/${await readerId()}`)).ban
+
+const statusOf = async (id: string): Promise<string> => (await ok('GET', `/comments/${id}`)).status
+
+const turn = (now = new Date(), signal = new AbortController().signal): Promise<boolean> =>
+  continueBanSweep(service.app, signal, now)
+
+/** Works until nothing is left, also after the time for comments that were on their way. */
+async function work(): Promise<void> {
+  while (await turn()) continue
+  while (await turn(new Date(Date.now() + SETTLED_MS))) continue
+}
+
+const auditOf = (targetId: string) =>
+  service.app.prisma.auditEntry.findMany({ where: { tenantId: tenant.tenant.id, targetId }, orderBy: { id: 'desc' } })
+
+const actionsOn = async (id: string): Promise<string[]> => (await auditOf(id)).map(({ action }) => action)
+
+test('a ban withholds what is in view, and nothing else', async () => {
+  const [approved, rejected] = [await post('approved'), await post('rejected')]
+  await ok('POST', `/comments/${rejected.id}/reject`)
+  const reply = await post('a reply', { as: 'bob', parentId: approved.id })
+  const banned = await ban('withhold')
+  expect(banned.ban.comments).toEqual({ action: 'withhold', total: null, done: 0, completedAt: null })
+  expect(await statusOf(approved.id)).toBe('approved')
+  await work()
+  expect((await banNow()).comments).toEqual({
+    action: 'withhold',
+    total: 1,
+    done: 1,
+    completedAt: expect.stringMatching(/Z$/),
+  })
+  expect(await statusOf(approved.id)).toBe('pending')
+  expect(await statusOf(rejected.id)).toBe('rejected')
+  expect(await statusOf(reply.id)).toBe('approved')
+  const { data } = await ok('GET', '/moderation/queue?status=pending')
+  expect(data.map(({ comment, reason }: Json) => [comment.id, reason])).toEqual([[approved.id, 'author_banned']])
+  expect((await ok('GET', '/discussions/by-external/page')).commentCount).toBe(1)
+  const where = { tenantId: tenant.tenant.id, discussionId: approved.discussionId }
+  const event = await service.app.prisma.event.findFirstOrThrow({ where, orderBy: { seq: 'desc' } })
+  expect(event).toMatchObject({ type: 'comment_edited', audience: 'public', actor: { kind: 'system' } })
+  // A moderator brings it back, and it stays so.
+  await ok('POST', `/comments/${approved.id}/approve`)
+  await work()
+  expect(await statusOf(approved.id)).toBe('approved')
+})
+
+test('a ban rejects what is approved or pending, as the moderator who bans would', async () => {
+  const approved = await post('approved')
+  await ok('PATCH', '/settings', { moderationMode: 'pre' })
+  const pending = await post('pending')
+  await ok('PATCH', '/settings', { moderationMode: 'none' })
+  const archived = await post('archived', { page: 'old' })
+  await ok('POST', `/discussions/${archived.discussionId}/archive`)
+  await ban('reject')
+  await work()
+  expect(await Promise.all([approved, pending, archived].map(({ id }) => statusOf(id)))).toEqual([
+    'rejected',
+    'rejected',
+    'approved',
+  ])
+  expect((await banNow()).comments).toMatchObject({ total: 3, done: 2 })
+  expect(await actionsOn(approved.id)).toEqual(['comment.reject'])
+  const own = await ok('GET', '/readers/me/comments', undefined, await tenant.as('ada'))
+  expect(own.data.find(({ id }: Json) => id === approved.id).decision).toMatchObject({
+    action: 'reject',
+    automated: false,
+  })
+  const [entry] = await auditOf(await readerId())
+  expect(entry).toMatchObject({ action: 'reader.ban', after: { comments: 'reject' } })
+})
+
+test('workers side by side change each comment once, and count it once', async () => {
+  const ids = await many(TURN + 20)
+  await ban('reject')
+  await Promise.all([1, 2, 3].map(() => turn()))
+  await Promise.all([1, 2, 3].map(() => work()))
+  expect((await banNow()).comments).toMatchObject({ total: TURN + 20, done: TURN + 20 })
+  for (const id of [ids[0], ids.at(-1)]) expect(await actionsOn(id!)).toEqual(['comment.reject'])
+})
+
+test('its end stops the work, and a stop of the worker loses none of it', async () => {
+  const ids = await many(TURN + 5)
+  await ban('withhold')
+  const stopping = new AbortController()
+  stopping.abort()
+  expect(await turn(new Date(), stopping.signal)).toBe(true)
+  expect((await banNow()).comments).toMatchObject({ total: TURN + 5, done: 0 })
+  await turn()
+  expect((await banNow()).comments).toMatchObject({ done: TURN, completedAt: null })
+  await ok('POST', `/readers/${await readerId()}/unban`)
+  expect(await turn()).toBe(false)
+  expect([await statusOf(ids[0]!), await statusOf(ids.at(-1)!)]).toEqual(['pending', 'approved'])
+  await ban('keep')
+  expect((await banNow()).comments).toBeNull()
+  expect(await turn()).toBe(false)
+})
+
+test('a comment that was on its way when the ban began is changed too', async () => {
+  await post('before')
+  await ban('reject')
+  await turn()
+  const { prisma } = service.app
+  const where = { tenantId: tenant.tenant.id, externalId: 'ada' }
+  const { bannedAt } = await prisma.reader.findFirstOrThrow({ where })
+  await prisma.reader.updateMany({ where, data: { bannedAt: null } })
+  const late = await post('late')
+  await prisma.reader.updateMany({ where, data: { bannedAt } })
+  expect((await banNow()).comments).toMatchObject({ done: 1, completedAt: null })
+  await work()
+  expect(await statusOf(late.id)).toBe('rejected')
+  expect((await banNow()).comments).toMatchObject({ done: 2, completedAt: expect.any(String) })
+})
+
+test('neither the reader nor another tenant learns of it, and an erasure ends it', async () => {
+  await post('text')
+  await ban('reject')
+  const id = await readerId()
+  const query = '{ viewer { ban { until comments { done } } } }'
+  const own = await service.graphql(query, {}, { 'x-api-key': tenant.apiKey, ...(await tenant.as('ada')) })
+  expect(own.json.data.viewer.ban).toEqual({ until: null, comments: null })
+  const other = await service.addTenant(`t-${newId()}`)
+  const foreign = { 'x-api-key': other.apiKey }
+  expect((await call('POST', `/readers/${id}/ban`, { comments: 'reject' }, foreign)).status).toBe(404)
+  await ok('DELETE', `/readers/${id}`)
+  expect(await turn()).toBe(false)
+  expect(await service.app.prisma.banSweep.count({ where: { tenantId: tenant.tenant.id } })).toBe(0)
+})
+
+test.each([
+  [{ shadow: true, comments: 'withhold' }, '/comments'],
+  [{ shadow: true, comments: 'reject' }, '/comments'],
+  [{ comments: 'delete' }, '/comments'],
+])('%j is refused', async (input, path) => {
+  await post('text')
+  const { status, json } = await call('POST', `/readers/${await readerId()}/ban`, input)
+  expect([status, json.code, json.errors[0].pointer]).toEqual([422, 'validation_failed', path])
+  expect(await banNow()).toBeNull()
+})
+
+test('a ban in shadow keeps the comments', async () => {
+  await post('text')
+  expect((await ban('keep', { shadow: true })).ban.comments).toBeNull()
+})

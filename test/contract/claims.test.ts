@@ -1,0 +1,217 @@
+import { createClient } from 'graphql-sse'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { addMember, type TestMember } from '../harness/members.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+
+type Json = TestResponse['json']
+
+/** Long enough for an unwanted message to arrive: bus, pace and repair. */
+const SILENCE_MS = 1500
+
+let service: TestService
+let tenant: TestTenant
+let [ann, bob]: TestMember[] = []
+const first = (): TestMember => ann as TestMember
+const second = (): TestMember => bob as TestMember
+
+beforeAll(async () => {
+  service = await startService({ env: { STREAM_REPAIR_SECONDS: '1' }, worker: false })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  tenant = await service.addTenant(`t-${newId()}`)
+  ann = await addMember(service, tenant, 'moderator')
+  bob = await addMember(service, tenant, 'editor')
+  await asKey('PATCH', '/settings', { moderationMode: 'pre' })
+})
+
+async function ok(method: string, path: string, body: unknown, headers: Record<string, string>): Promise<Json> {
+  const answer = await service.call(method, path, { headers, ...(body !== undefined && { body: body as object }) })
+  expect(answer.status, answer.text).toBeLessThan(300)
+  return answer.json
+}
+const asKey = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Json> =>
+  ok(method, path, body, { 'x-api-key': tenant.apiKey, ...headers })
+const as = ({ headers }: TestMember, method: string, path: string, body?: unknown): Promise<Json> =>
+  ok(method, path, body, { 'x-api-key': '', ...headers })
+
+const post = async (): Promise<string> =>
+  (await asKey('POST', '/discussions/by-external/page/comments', { body: 'text' }, await tenant.as('ada'))).id
+
+const claim = async (member: TestMember, ...ids: string[]): Promise<boolean[]> =>
+  (await as(member, 'POST', '/moderation/claim', { ids })).data.map(({ held }: Json) => held)
+
+const holders = async (status = 'pending'): Promise<Record<string, string | null>> => {
+  const { data } = await asKey('GET', `/moderation/queue?status=${status}`)
+  return Object.fromEntries(data.map(({ comment, claimedBy }: Json) => [comment.id, claimedBy?.id ?? null]))
+}
+
+const ROWS = unnamed('SELECT count(*)::int AS n FROM comment_claims WHERE comment_id = $1')
+const rowsOf = async (id: string) => (await service.app.db.query<{ n: number }>(ROWS, [id]))[0]?.n
+
+const LAPSE = unnamed(`UPDATE comment_claims SET expires_at = now() - interval '1 ms' WHERE comment_id = $1`)
+
+test('a member holds what nobody else holds, and both see who holds what', async () => {
+  const [one, two] = [await post(), await post()]
+  expect(await claim(first(), one)).toEqual([true])
+  const { data } = await as(second(), 'POST', '/moderation/claim', { ids: [two, one, newId(), 'x'] })
+  expect(data).toEqual([
+    { id: two, held: true, claimedBy: { id: second().id, name: 'The editor' } },
+    { id: one, held: false, claimedBy: { id: first().id, name: 'The moderator' } },
+    { id: expect.any(String), held: false, claimedBy: null },
+    { id: 'x', held: false, claimedBy: null },
+  ])
+  expect(await holders()).toEqual({ [one]: first().id, [two]: second().id })
+})
+
+test('claiming again prolongs, and a lapsed claim is free', async () => {
+  const id = await post()
+  await claim(first(), id)
+  const ENDS = unnamed(`UPDATE comment_claims SET expires_at = now() + interval '1 minute' WHERE comment_id = $1`)
+  await service.app.db.query(ENDS, [id])
+  expect(await claim(first(), id)).toEqual([true])
+  const LEFT = unnamed(
+    'SELECT extract(epoch FROM expires_at - now())::int AS s FROM comment_claims WHERE comment_id = $1',
+  )
+  expect((await service.app.db.query<{ s: number }>(LEFT, [id]))[0]?.s).toBeGreaterThan(280)
+  await service.app.db.query(LAPSE, [id])
+  expect(await holders()).toEqual({ [id]: null })
+  expect(await claim(second(), id)).toEqual([true])
+  expect(await claim(first(), id)).toEqual([false])
+})
+
+test.each([
+  ['approve', undefined],
+  ['reject', undefined],
+])('a judgement (%s) ends a claim, also one of a colleague', async (action, body) => {
+  const id = await post()
+  await claim(first(), id)
+  await as(second(), 'POST', `/comments/${id}/${action}`, body)
+  expect(await rowsOf(id)).toBe(0)
+})
+
+test('a review, a deletion, and the erasure of the author end a claim; a pin does not', async () => {
+  const [reviewed, deleted, erased] = [await post(), await post(), await post()]
+  await asKey('POST', '/comments/bulk', { ids: [reviewed, deleted, erased], action: 'approve' })
+  await asKey('PATCH', `/comments/${reviewed}`, { body: 'another text' }, await tenant.as('ada'))
+  await asKey('POST', `/comments/${reviewed}/approve`)
+  await asKey('PATCH', '/settings', { moderationMode: 'none' })
+  await asKey('PATCH', `/comments/${reviewed}`, { body: 'a third text' }, await tenant.as('ada'))
+  await claim(first(), reviewed, deleted, erased)
+  await asKey('POST', `/comments/${deleted}/pin`)
+  expect(await rowsOf(deleted)).toBe(1)
+  await asKey('POST', `/comments/${reviewed}/review`)
+  await asKey('DELETE', `/comments/${deleted}`)
+  expect([await rowsOf(reviewed), await rowsOf(deleted), await rowsOf(erased)]).toEqual([0, 0, 1])
+  const { author } = await asKey('GET', `/comments/${erased}`)
+  await asKey('DELETE', `/readers/${author.id}`)
+  expect(await rowsOf(erased)).toBe(0)
+  expect(await claim(first(), deleted, erased)).toEqual([false, false])
+})
+
+test('gives back some, or all of the own', async () => {
+  const ids = [await post(), await post(), await post()]
+  const [one, two, three] = ids as [string, string, string]
+  await claim(first(), one, two)
+  await claim(second(), three)
+  await as(first(), 'DELETE', '/moderation/claim', { ids: [one, three] })
+  expect(await holders()).toEqual({ [one]: null, [two]: first().id, [three]: second().id })
+  await as(first(), 'DELETE', '/moderation/claim')
+  expect(await holders()).toEqual({ [one]: null, [two]: null, [three]: second().id })
+})
+
+test.each([
+  ['disabled', { state: 'disabled' }],
+  ['no moderator any more', { role: 'analyst' }],
+  ['removed', null],
+])('a member who is %s holds none', async (_name, change) => {
+  const id = await post()
+  await claim(first(), id)
+  const owner = await addMember(service, tenant, 'owner')
+  const path = `/admin/members/${first().id}`
+  await (change === null ? as(owner, 'DELETE', path) : as(owner, 'PATCH', path, change))
+  expect(await holders()).toEqual({ [id]: null })
+  expect(await claim(second(), id)).toEqual([true])
+})
+
+test('many members who claim the same comments at once: each has one holder', async () => {
+  const ids = await Promise.all(Array.from({ length: 12 }, () => post()))
+  const held = await Promise.all(
+    Array.from({ length: 20 }, async (_each, n) => {
+      const mine = n % 2 === 0 ? ids : ids.toReversed()
+      const outcomes = (await as(n % 4 < 2 ? first() : second(), 'POST', '/moderation/claim', { ids: mine })).data
+      return outcomes.flatMap(({ id, held: isMine, claimedBy }: Json) => (isMine ? [`${id} ${claimedBy.id}`] : []))
+    }),
+  )
+  expect(new Set(held.flat()).size).toBe(ids.length)
+})
+
+test('refuses keys, other roles, and too many; knows no comments of another tenant', async () => {
+  const id = await post()
+  const send = (headers: Record<string, string>, body: object, method = 'POST') =>
+    service.call(method, '/moderation/claim', { headers: { 'x-api-key': '', ...headers }, body })
+  for (const method of ['POST', 'DELETE']) {
+    const { status, json } = await send({ 'x-api-key': tenant.apiKey }, { ids: [id] }, method)
+    expect([status, json.code, json.detail]).toEqual([403, 'admin_only', expect.stringContaining('signed in')])
+  }
+  const analyst = await addMember(service, tenant, 'analyst')
+  expect((await send(analyst.headers, { ids: [id] })).json.code).toBe('missing_capability')
+  for (const ids of [[], Array(51).fill(id)]) {
+    expect((await send(first().headers, { ids })).json.code).toBe('validation_failed')
+  }
+  const other = await service.addTenant(`t-${newId()}`)
+  const theirs = await addMember(service, other, 'moderator')
+  expect((await send(theirs.headers, { ids: [id] })).json.data).toEqual([{ id, held: false, claimedBy: null }])
+  expect(await rowsOf(id)).toBe(0)
+})
+
+describe('colleagues hear of claims', () => {
+  async function follow({ headers }: TestMember): Promise<{ heard: unknown[]; end: () => void }> {
+    const client = createClient({ url: `${service.url}/graphql/stream`, headers, retryAttempts: 0 })
+    const heard: unknown[] = []
+    client.subscribe(
+      { query: 'subscription { moderationQueueChanged { pending reported } }' },
+      { next: ({ data }) => void heard.push(data), error: () => undefined, complete: () => undefined },
+    )
+    await vi.waitFor(() => expect(heard).toHaveLength(1))
+    return { heard, end: () => client.dispose() }
+  }
+  const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+  test('of a claim, its return and its end; not of its prolongation', async () => {
+    const id = await post()
+    const { heard, end } = await follow(second())
+    await claim(first(), id)
+    await vi.waitFor(() => expect(heard).toHaveLength(2))
+    await claim(first(), id)
+    await pause(SILENCE_MS)
+    expect(heard).toHaveLength(2)
+    await as(first(), 'DELETE', '/moderation/claim')
+    await vi.waitFor(() => expect(heard).toHaveLength(3))
+    await claim(first(), id)
+    await vi.waitFor(() => expect(heard).toHaveLength(4))
+    await service.app.db.query(LAPSE, [id])
+    await vi.waitFor(() => expect(heard).toHaveLength(5), { timeout: 5000 })
+    end()
+  })
+
+  test('not while one moderator alone is signed in', async () => {
+    const id = await post()
+    await addMember(service, tenant, 'analyst')
+    const OTHERS = unnamed(
+      `DELETE FROM sign_ins s USING members m WHERE s.tenant_id = $1 AND s.member_id <> $2
+       AND m.tenant_id = s.tenant_id AND m.id = s.member_id AND m.role <> 'analyst'`,
+    )
+    await service.app.db.query(OTHERS, [tenant.tenant.id, first().id])
+    const { heard, end } = await follow(first())
+    await claim(first(), id)
+    await as(first(), 'DELETE', '/moderation/claim')
+    await claim(first(), id)
+    await pause(SILENCE_MS)
+    expect(heard).toHaveLength(1)
+    end()
+  })
+})

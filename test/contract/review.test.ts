@@ -1,0 +1,235 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
+import type { DueRequest } from '../../src/domains/classifier/sql.ts'
+import { exportTenant } from '../../src/transfer/export/export.ts'
+import { importFile } from '../../src/transfer/import/import.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+
+type Json = TestResponse['json']
+
+let service: TestService
+let tenant: TestTenant
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  tenant = await service.addTenant(`t-${newId()}`)
+})
+
+const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  service.call(method, path, {
+    headers: { 'x-api-key': tenant.apiKey, ...headers },
+    ...(body !== undefined && { body: body as object }),
+  })
+
+async function ok(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Json> {
+  const answer = await call(method, path, body, headers)
+  expect(answer.status, answer.text).toBeLessThan(300)
+  return answer.json
+}
+
+const post = async (body = 'text', reader = 'ada', page = 'page'): Promise<Json> =>
+  ok('POST', `/discussions/by-external/${page}/comments`, { body }, await tenant.as(reader))
+
+const queue = async (query = ''): Promise<Json> => ok('GET', `/moderation/queue?status=unreviewed${query}`)
+
+const idsIn = (page: Json): string[] => page.data.map(({ comment }: Json) => comment.id)
+
+/** All pages of the queue, `limit` entries each. */
+async function walk(limit: number, query = ''): Promise<string[]> {
+  const ids: string[] = []
+  for (let cursor = ''; ;) {
+    const page = await queue(`&limit=${limit}${query}${cursor}`)
+    ids.push(...idsIn(page))
+    if (!page.hasMore) return ids
+    cursor = `&cursor=${page.nextCursor}`
+  }
+}
+
+const AUDITED = unnamed(
+  `SELECT count(*)::int AS n FROM audit_log WHERE tenant_id = $1 AND action = 'comment.review' AND target_id = $2`,
+)
+const reviewsOf = async (id: string): Promise<number | undefined> =>
+  (await service.app.db.query<{ n: number }>(AUDITED, [tenant.tenant.id, id]))[0]?.n
+
+test('the queue has what the rules have approved and nobody has looked at, newest first', async () => {
+  const [one, two, three] = [await post(), await post(), await post()]
+  await ok('PATCH', '/settings', { moderationMode: 'pre' })
+  await post('it waits')
+  const page = await queue()
+  expect(page).toMatchObject({ hasMore: false, nextCursor: null, partial: false })
+  expect(idsIn(page)).toEqual([three.id, two.id, one.id])
+  expect(page.data[0]).toMatchObject({ reportCount: 0, reason: null, holdDetails: [], reviewedAt: null })
+  expect(await walk(1)).toEqual([three.id, two.id, one.id])
+})
+
+test('it can be of one discussion', async () => {
+  const one = await post('text', 'ada', 'one')
+  const other = await post('text', 'ada', 'other')
+  expect(await walk(1, `&discussionId=${one.discussionId}`)).toEqual([one.id])
+  expect(await walk(1, `&discussionId=${other.discussionId}`)).toEqual([other.id])
+  expect((await call('GET', `/moderation/queue?status=unreviewed&discussionId=${newId()}`)).json.code).toBe('not_found')
+})
+
+test('a review takes a comment out once, and is audited once', async () => {
+  const [one, two] = [await post(), await post()]
+  const reviews = await Promise.all([1, 2, 3].map(() => ok('POST', `/comments/${one.id}/review`)))
+  expect(reviews.map(({ id, status }) => ({ id, status }))).toEqual(
+    Array.from({ length: 3 }, () => ({ id: one.id, status: 'approved' })),
+  )
+  expect(await walk(10)).toEqual([two.id])
+  expect(await reviewsOf(one.id)).toBe(1)
+})
+
+test('pages stay right while comments leave', async () => {
+  const ids: string[] = []
+  for (let n = 0; n < 7; n++) ids.unshift((await post()).id)
+  const first = await queue('&limit=3')
+  for (const id of [ids[0], ids[2], ids[4]]) await ok('POST', `/comments/${id}/review`)
+  const second = await queue(`&limit=10&cursor=${first.nextCursor}`)
+  expect([...idsIn(first), ...idsIn(second)]).toEqual(ids.filter((id) => id !== ids[4]))
+})
+
+test.each([
+  [
+    'an approval',
+    async (id: string) => {
+      await ok('POST', `/comments/${id}/reject`)
+      await ok('POST', `/comments/${id}/approve`)
+    },
+  ],
+  [
+    'an answer to reports',
+    async (id: string) => {
+      await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await tenant.as('bob'))
+      await ok('POST', `/comments/${id}/approve`)
+    },
+  ],
+  [
+    'a pin',
+    async (id: string) => {
+      await ok('POST', `/comments/${id}/pin`)
+      await ok('POST', `/comments/${id}/unpin`)
+    },
+  ],
+  [
+    'a bulk action',
+    async (id: string) => {
+      for (const action of ['reject', 'approve']) await ok('POST', '/comments/bulk', { ids: [id], action })
+    },
+  ],
+  [
+    'a bulk review',
+    async (id: string) => {
+      await ok('POST', '/comments/bulk', { ids: [id], action: 'review', revisions: [1] })
+    },
+  ],
+])('%s marks it as well, and an edit takes the mark off', async (_name, act) => {
+  const { id } = await post()
+  const isListed = async () => (await walk(10)).includes(id)
+  expect(await isListed()).toBe(true)
+  await act(id)
+  expect(await isListed()).toBe(false)
+  await ok('PATCH', `/comments/${id}`, { body: 'another text' }, await tenant.as('ada'))
+  expect(await isListed()).toBe(true)
+})
+
+test('a report or a verdict of the classifier is no look of a moderator', async () => {
+  const { id } = await post()
+  await ok('PATCH', '/settings', { reportThreshold: 1, moderationMode: 'none' })
+  await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await tenant.as('bob'))
+  const [item] = (await ok('GET', '/moderation/queue')).data
+  expect(item).toMatchObject({ comment: { id, status: 'pending' }, reviewedAt: null })
+  const ASK = unnamed('INSERT INTO classifier_requests VALUES ($1, $2, 1, now())')
+  await service.app.db.query(ASK, [tenant.tenant.id, id])
+  const due = { tenantId: tenant.tenant.id, id, revision: 1 } as DueRequest
+  await applyVerdict(service.app, due, 'approve')
+  expect(await walk(10)).toEqual([id])
+})
+
+test('moderators see when a judged comment was looked at', async () => {
+  const { id } = await post()
+  await ok('POST', `/comments/${id}/reject`)
+  const [item] = (await ok('GET', '/moderation/queue?status=rejected')).data
+  expect(item.reviewedAt).toMatch(/^\d{4}-.*Z$/)
+})
+
+test('only moderators get it', async () => {
+  const { id, discussionId } = await post()
+  await ok('POST', `/comments/${id}/review`)
+  const { key } = await ok('POST', '/keys', { label: 'plain', capabilities: [] })
+  const plain = { 'x-api-key': key, ...(await tenant.as('ada')) }
+  expect((await call('POST', `/comments/${id}/review`, undefined, plain)).json.code).toBe('missing_capability')
+  for (const path of [`/comments/${id}`, `/discussions/${discussionId}/comments`]) {
+    expect(JSON.stringify(await ok('GET', path, undefined, plain))).not.toContain('reviewed')
+  }
+  const EVENTS = unnamed('SELECT data::text FROM events WHERE tenant_id = $1')
+  expect(JSON.stringify(await service.app.db.query(EVENTS, [tenant.tenant.id]))).not.toContain('reviewed')
+})
+
+test('refuses what is not in view, an older text, and other tenants', async () => {
+  const { id } = await post()
+  await ok('PATCH', `/comments/${id}`, { body: 'another text' }, await tenant.as('ada'))
+  const refused = async (body?: object) => {
+    const { status, json } = await call('POST', `/comments/${id}/review`, body)
+    return [status, json.code]
+  }
+  expect(await refused({ revision: 1 })).toEqual([409, 'invalid_transition'])
+  expect(await refused({ revision: 0 })).toEqual([422, 'validation_failed'])
+  const bulk = { ids: [id], action: 'review' }
+  expect((await ok('POST', '/comments/bulk', { ...bulk, revisions: [1] })).data[0]).toMatchObject({ ok: false })
+  expect((await call('POST', '/comments/bulk', { ...bulk, reason: 'spam' })).json.code).toBe('validation_failed')
+  const other = await service.addTenant(`t-${newId()}`)
+  const theirs = { 'x-api-key': other.apiKey }
+  expect((await call('POST', `/comments/${id}/review`, undefined, theirs)).json.code).toBe('not_found')
+  expect(await walk(10)).toEqual([id])
+  await ok('POST', `/comments/${id}/review`, { revision: 2 })
+  await ok('POST', `/comments/${id}/reject`)
+  expect(await refused()).toEqual([409, 'invalid_transition'])
+  expect((await call('GET', '/moderation/queue?status=unreviewed&cursor=nonsense')).json.code).toBe('validation_failed')
+})
+
+test('a judged comment keeps its mark in an export and an import', async () => {
+  const [reviewed, other] = [await post(), await post()]
+  await ok('POST', `/comments/${reviewed.id}/review`)
+  const to = await service.addTenant(`t-${newId()}`)
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-review-'))
+  const path = join(folder, 'export.jsonl')
+  let text = ''
+  await exportTenant(service.app, tenant.tenant.id, async (lines) => void (text += lines))
+  writeFileSync(path, text)
+  await importFile(service.app, to.tenant.id, { source: 'jsonl', path })
+  rmSync(folder, { recursive: true })
+  tenant = to
+  expect(await walk(10)).toEqual([other.id])
+})
+
+test('a request looks at 10 000 comments at most, and the list goes on', async () => {
+  const seed = await post()
+  const FILL = unnamed(
+    `INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status, created_at, reviewed_at)
+     SELECT $1, (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint + 1000 + n), 12, '0') || '70008000000000000000')::uuid,
+       $2, $3, 'x', 'x', 'approved', now(), now()
+     FROM generate_series(1, 10500) n`,
+  )
+  await service.app.db.query(FILL, [tenant.tenant.id, seed.discussionId, seed.author.id])
+  const statements = vi.spyOn(service.app.db, 'query')
+  const page = await queue()
+  expect(page).toMatchObject({ data: [], hasMore: true, partial: true })
+  expect(statements.mock.calls.filter(([{ name }]) => name.startsWith('search_comments'))).toHaveLength(1)
+  statements.mockRestore()
+  expect(await queue(`&cursor=${page.nextCursor}`)).toMatchObject({
+    data: [{ comment: { id: seed.id } }],
+    hasMore: false,
+    partial: false,
+  })
+})

@@ -1,0 +1,321 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { withDatabase } from '../../src/app.ts'
+import type { App } from '../../src/core/context.ts'
+import { newId } from '../../src/core/ids.ts'
+import { resumeTenant, suspendTenant } from '../../src/domains/tenants/suspend.ts'
+import { openTestDatabase } from '../harness/database.ts'
+import { addMember, bearing, fromElsewhere, NOBODY, type TestMember } from '../harness/members.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+import { listen, subscribe } from '../harness/sse.ts'
+import { holdsWithin } from '../harness/standstill.ts'
+
+const WAIT = { timeout: 10_000, interval: 20 }
+const ORIGIN = 'https://site.example'
+const CONSOLE = { 'x-requested-with': 'engagement-console', 'sec-fetch-site': 'same-origin' }
+
+let receiver: Receiver
+let service: TestService
+/** Another process, whose messages this one does not get. */
+let mute: App
+let closeMute: () => Promise<void>
+let tenant: TestTenant
+let discussionId: string
+const streams: { close(): void }[] = []
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  const database = await openTestDatabase()
+  const env = {
+    TRUSTED_PROXIES: '127.0.0.0/8',
+    WEBHOOK_CA_FILE: receiver.caFile,
+    WEBHOOK_POLL_SECONDS: '0.05',
+  }
+  service = await startService({ database, env })
+  const { settings, log } = service.app
+  const opened = withDatabase({ ...settings, REDIS_PREFIX: `${settings.REDIS_PREFIX}mute:` }, log, {
+    ...database,
+    close: () => Promise.resolve(),
+  })
+  mute = opened.app
+  closeMute = opened.close
+})
+afterAll(async () => {
+  await closeMute()
+  await service.close()
+  await receiver.close()
+})
+beforeEach(async () => {
+  tenant = await service.addTenant(`t-${newId()}`)
+  await ok('PATCH', '/settings', { allowedOrigins: [ORIGIN] })
+  discussionId = (await ok('POST', '/discussions', { externalId: 'page' })).id
+})
+afterEach(() => streams.splice(0).forEach((stream) => stream.close()))
+
+const key = () => ({ 'x-api-key': tenant.apiKey })
+const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = key()) =>
+  service.call(method, path, { headers, body })
+
+async function ok(...args: Parameters<typeof call>): Promise<TestResponse['json']> {
+  const { status, json, text } = await call(...args)
+  expect(status, text).toBeLessThan(300)
+  return json
+}
+
+const post = async (body: string) =>
+  ok('POST', `/discussions/${discussionId}/comments`, { body }, { ...key(), ...(await tenant.as('ada')) })
+
+const login = (member: Pick<TestMember, 'email' | 'password'>, more: object = {}, headers: object = {}) =>
+  call(
+    'POST',
+    '/admin/auth/login',
+    { email: member.email, password: member.password, ...more },
+    {
+      ...fromElsewhere(),
+      ...headers,
+    },
+  )
+
+const ask = (headers: Record<string, string>) =>
+  service.graphql('{ discussion(by: { externalId: "page" }) { id } }', {}, { ...NOBODY, ...headers })
+
+const codeOf = ({ json }: TestResponse): unknown => json?.errors?.[0]?.extensions.code ?? json?.code
+
+const refused = { status: 403, code: 'tenant_suspended' }
+const outcome = (answer: TestResponse) => ({ status: answer.status, code: codeOf(answer) })
+
+/** Every kind of credentials of the tenant, in use. */
+async function everyKind(): Promise<Record<string, () => Promise<TestResponse>>> {
+  const member = await addMember(service, tenant, 'owner')
+  const cookie = (await login(member, {}, CONSOLE)).headers.get('set-cookie')?.split(';')[0] ?? ''
+  const { token } = await ok('POST', '/client-tokens', {}, { ...key(), ...(await tenant.as('ada')) })
+  const { ticket } = await ok('POST', '/stream/ticket', { discussionId })
+  const assertion = await tenant.as('ada')
+  const site = { origin: ORIGIN }
+  /** A stream is left as soon as it has begun. */
+  const open = async (path: string, headers: Record<string, string>): Promise<TestResponse> => {
+    const stopping = new AbortController()
+    const response = await fetch(service.url + path, { headers, signal: stopping.signal })
+    const text = response.ok ? '' : await response.text()
+    stopping.abort()
+    return { status: response.status, headers: response.headers, text, json: text === '' ? {} : JSON.parse(text) }
+  }
+  return {
+    'a key': () => call('GET', '/discussions'),
+    'a key at GraphQL': () => ask(key()),
+    'a key with an assertion': () => call('GET', '/readers/me', undefined, { ...key(), ...assertion }),
+    'a key at a stream': () => open(`/api/v1/stream/${discussionId}`, key()),
+    'a ticket': () => open(`/api/v1/stream/${discussionId}?ticket=${ticket}`, site),
+    'an admin token': () => call('GET', '/admin/me', undefined, { ...NOBODY, ...member.headers }),
+    'an admin token at GraphQL': () => ask(member.headers),
+    'the cookie': () => call('GET', '/admin/me', undefined, { ...NOBODY, ...CONSOLE, cookie }),
+    'the cookie at GraphQL': () => ask({ ...CONSOLE, cookie }),
+    'a client token': () => ask({ ...bearing(token), ...site }),
+    'a login': () => login(member),
+  }
+}
+
+describe.each([
+  ['with the bus', () => service.app, 1000],
+  ['without the bus', () => mute, 5000],
+] as const)('%s', (_, by, withinMs) => {
+  test('a suspended tenant is refused by every credential, and a resumed one by none', async () => {
+    const kinds = await everyKind()
+    const all = async () => {
+      const answers = await Promise.all(Object.entries(kinds).map(async ([name, use]) => [name, await use()] as const))
+      return Object.fromEntries(answers.map(([name, answer]) => [name, outcome(answer)]))
+    }
+    const each = (one: object) => Object.fromEntries(Object.keys(kinds).map((name) => [name, one]))
+    const works = each({ status: 200, code: undefined })
+    expect(await all()).toEqual(works)
+    await suspendTenant(by(), tenant.tenant.id)
+    await holdsWithin(withinMs, async () => expect(await all()).toEqual(each(refused)))
+    await resumeTenant(by(), tenant.tenant.id)
+    await holdsWithin(withinMs, async () => expect(await all()).toEqual(works))
+  })
+
+  test('its streams and subscriptions end, and those of another tenant go on', async () => {
+    const { ticket } = await ok('POST', '/stream/ticket', { discussionId })
+    const path = `${service.url}/api/v1/stream/${discussionId}`
+    const mine = [await listen(path, key()), await listen(`${path}?ticket=${ticket}`, { origin: ORIGIN })]
+    const subscription = subscribe({ url: service.url, headers: key(), variables: { discussionId } })
+    const stranger = await service.addTenant(`t-${newId()}`)
+    const elsewhere = await service.call('POST', '/discussions', {
+      headers: { 'x-api-key': stranger.apiKey },
+      body: { externalId: 'page' },
+    })
+    const other = await listen(`${service.url}/api/v1/stream/${elsewhere.json.id}`, { 'x-api-key': stranger.apiKey })
+    streams.push(...mine, subscription, other)
+    await post('before')
+    for (const { received } of [...mine, subscription]) await vi.waitFor(() => expect(received).toHaveLength(1), WAIT)
+    await suspendTenant(by(), tenant.tenant.id)
+    const within = { timeout: withinMs, interval: 20 }
+    for (const stream of mine)
+      await vi.waitFor(() => expect(stream.framing.at(-1)?.type).toBe('connection-timeout'), within)
+    await vi.waitFor(() => expect(subscription.failure).not.toBeNull(), within)
+    for (const stream of mine) await vi.waitFor(() => expect(stream.refusal).toContain('403'), WAIT)
+    expect(other.losses).toBe(0)
+  })
+})
+
+describe('a suspension', () => {
+  test('says its reason, which a repetition may change, and stands in the audit log', async () => {
+    const { id } = tenant.tenant
+    await suspendTenant(service.app, id, 'the bill is unpaid')
+    await suspendTenant(service.app, id)
+    expect((await call('GET', '/discussions')).json.detail).toBe('The tenant is suspended: the bill is unpaid')
+    await suspendTenant(service.app, id, 'spam')
+    expect((await call('GET', '/discussions')).json.detail).toBe('The tenant is suspended: spam')
+    await resumeTenant(service.app, id)
+    await resumeTenant(service.app, id)
+    const { data } = await ok('GET', '/audit-log')
+    const entries = data.filter(({ targetType }: { targetType: string }) => targetType === 'tenant')
+    expect(entries.map((entry: TestResponse['json']) => [entry.action, entry.actor.kind])).toEqual([
+      ['tenant.resume', 'system'],
+      ['tenant.suspend', 'system'],
+      ['tenant.suspend', 'system'],
+    ])
+    expect(entries[2]).toMatchObject({
+      targetId: id,
+      before: { suspendedAt: null, suspensionReason: null },
+      after: { suspendedAt: expect.any(String), suspensionReason: 'the bill is unpaid' },
+    })
+  })
+
+  test('leaves a member of two tenants the other one, also with the cookie of this one', async () => {
+    const { email } = await addMember(service, tenant, 'moderator')
+    const second = await service.addTenant(`t-${newId()}`)
+    const third = await service.addTenant(`t-${newId()}`)
+    const member = await addMember(service, second, 'moderator', email)
+    const [here, there] = [tenant.tenant.slug, second.tenant.slug]
+    const cookie = (await login(member, { tenant: here }, CONSOLE)).headers.get('set-cookie')?.split(';')[0] ?? ''
+    await suspendTenant(service.app, tenant.tenant.id)
+    expect(outcome(await login(member, { tenant: here }))).toEqual(refused)
+    expect(outcome(await login({ ...member, password: 'wrong one' }, { tenant: here })).status).toBe(401)
+    // No choice is left, so that none is asked for.
+    const answer = await login(member, {}, { ...CONSOLE, cookie })
+    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([200, expect.stringContaining('eyJ')])
+    const headers = { ...NOBODY, ...bearing((await login(member)).json.token) }
+    expect((await ok('GET', '/admin/me', undefined, headers)).tenants).toEqual([{ slug: there, name: there }])
+    expect(outcome(await call('POST', '/admin/auth/switch', { tenant: here }, headers))).toEqual(refused)
+    await addMember(service, third, 'moderator', email)
+    expect((await login(member)).json.tenants).toHaveLength(2)
+  })
+
+  test('keeps an invitation from being accepted, which works after it', async () => {
+    const owner = await addMember(service, tenant, 'owner')
+    const body = { email: `${newId()}@example.com`, role: 'moderator' }
+    const { invitation } = await ok('POST', '/admin/members', body, { ...NOBODY, ...owner.headers })
+    const token = new URL(invitation.url).hash.slice(1)
+    const accept = () =>
+      call('POST', '/admin/auth/accept', { token, name: 'New', password: 'a long password' }, fromElsewhere())
+    await suspendTenant(service.app, tenant.tenant.id)
+    expect(outcome(await accept())).toEqual(refused)
+    await resumeTenant(service.app, tenant.tenant.id)
+    expect((await accept()).status).toBe(200)
+  })
+
+  test('lets a page read why it is refused', async () => {
+    const { token } = await ok('POST', '/client-tokens', {})
+    await suspendTenant(service.app, tenant.tenant.id)
+    const answer = await ask({ ...bearing(token), origin: ORIGIN })
+    expect([codeOf(answer), answer.headers.get('access-control-allow-origin')]).toEqual(['tenant_suspended', ORIGIN])
+  })
+
+  test('acknowledges no post that it has not stored, and stores none after its time', async () => {
+    const headers = { ...key(), ...(await tenant.as('ada')) }
+    let isOver = false
+    const outcomes: TestResponse[] = []
+    const writers = Array.from({ length: 4 }, async () => {
+      while (!isOver) outcomes.push(await call('POST', `/discussions/${discussionId}/comments`, { body: 'x' }, headers))
+    })
+    await vi.waitFor(() => expect(outcomes.length).toBeGreaterThan(20), WAIT)
+    await suspendTenant(service.app, tenant.tenant.id)
+    await vi.waitFor(() => expect(outcomes.at(-1)?.status).toBe(403), WAIT)
+    isOver = true
+    await Promise.all(writers)
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set([201, 403]))
+    await resumeTenant(service.app, tenant.tenant.id)
+    const { commentCount } = await ok('GET', `/discussions/${discussionId}`)
+    expect(commentCount).toBe(outcomes.filter(({ status }) => status === 201).length)
+  })
+})
+
+describe('deliveries of a suspended tenant', () => {
+  const endpointAt = async (path: string, body: object = {}) => {
+    const { id } = await ok('POST', '/webhooks', { url: receiver.url + path, policy: { ordered: true }, ...body })
+    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`)).state).toBe('verified'), WAIT)
+    return id as string
+  }
+  const states = (id: string) =>
+    service.app.db.query<{ status: string; attempts: number }>(
+      unnamed('SELECT status::text, attempt_count AS attempts FROM deliveries WHERE endpoint_id = $1 ORDER BY id'),
+      [id],
+    )
+
+  test('wait, and go out once and in order after it; the one that is being sent ends', async () => {
+    const path = `/wait-${newId()}`
+    const id = await endpointAt(path)
+    let answer: (() => void) | undefined
+    receiver.on(path, (_request, response) => {
+      answer = () => response.writeHead(204).end()
+      return true
+    })
+    const posted = [await post('0'), await post('1'), await post('2'), await post('3')]
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await suspendTenant(mute, tenant.tenant.id)
+    answer?.()
+    await vi.waitFor(async () => expect((await states(id))[0]?.status).toBe('delivered'), WAIT)
+    const stranger = `/other-${newId()}`
+    const suspended = tenant
+    tenant = await service.addTenant(`t-${newId()}`)
+    discussionId = (await ok('POST', '/discussions', { externalId: 'page' })).id
+    await endpointAt(stranger)
+    await post('of another tenant')
+    // The worker has looked for due deliveries since.
+    await vi.waitFor(() => expect(receiver.deliveries(stranger)).toHaveLength(1), WAIT)
+    expect(receiver.deliveries(path)).toHaveLength(1)
+    expect((await states(id)).slice(1)).toEqual([1, 2, 3].map(() => ({ status: 'pending', attempts: 0 })))
+    receiver.on(path, null)
+    await resumeTenant(mute, suspended.tenant.id)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(4), WAIT)
+    await vi.waitFor(
+      async () => expect((await states(id)).every(({ status }) => status === 'delivered')).toBe(true),
+      WAIT,
+    )
+    const bodies = receiver.deliveries(path).map(({ body }) => body as { data: { comment: { id: string } } })
+    expect(bodies.map(({ data }) => data.comment.id)).toEqual(posted.map((comment) => comment.id))
+  })
+
+  test('do not fail in it: a retry that is due waits, and so does a handshake', async () => {
+    const path = `/retry-${newId()}`
+    const id = await endpointAt(path, { policy: { maxAttempts: 2, backoffBaseMs: 10 } })
+    let fail: (() => void) | undefined
+    receiver.on(path, (_request, response) => {
+      fail = () => response.writeHead(503).end()
+      return true
+    })
+    await post('first')
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await suspendTenant(service.app, tenant.tenant.id)
+    fail?.()
+    await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'pending', attempts: 1 }]), WAIT)
+    const fresh = `/fresh-${newId()}`
+    const due = "state = 'unverified', challenge = 'x', verification_due_at = now()"
+    await service.app.db.query(unnamed(`UPDATE webhook_endpoints SET ${due}, url = $2 WHERE id = $1`), [
+      id,
+      receiver.url + fresh,
+    ])
+    // The worker looks 20 times a second.
+    await pause(500)
+    expect([receiver.handshakes(fresh), await states(id)]).toEqual([[], [{ status: 'pending', attempts: 1 }]])
+    await resumeTenant(service.app, tenant.tenant.id)
+    await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'delivered', attempts: 2 }]), WAIT)
+    expect(receiver.handshakes(fresh)).toHaveLength(1)
+    expect(receiver.deliveries(fresh)).toHaveLength(1)
+  })
+})
