@@ -50,7 +50,9 @@ function writeWidgetTypes() {
     ]
     const tsc = join(root, 'node_modules/typescript/bin/tsc')
     execFileSync(process.execPath, [tsc, '-p', 'src/clients/widget', ...options], { cwd: root, stdio: 'inherit' })
-    cpSync(join(folder, 'clients/widget/strings.d.ts'), join(made, 'widget/strings.d.ts'))
+    mkdirSync(join(made, 'widget/writing'))
+    for (const name of ['strings.d.ts', 'writing/strings.d.ts'])
+      cpSync(join(folder, 'clients/widget', name), join(made, 'widget', name))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
