@@ -111,6 +111,8 @@ test('whatever the HTML of a body is, the page gets allowed tags, closed, with s
       }
       expect(open).toBe(0)
     }),
+    // A tag that never ends.
+    { examples: [[['<a>', '<b id=x ']]] },
   )
 })
 

@@ -17,8 +17,11 @@ export function contentOf(bodyHtml: string): { html: string; text: string } {
   let text = ''
   /** How many elements of other kinds are open: nothing of them is taken over. */
   let refused = 0
+  /** The elements that are open. */
+  const open: string[] = []
   const parser = new Parser({
     onopentag(name, attributes) {
+      open.push(name)
       if (!TAGS.test(name)) refused++
       else if (refused === 0) html += `<${nameOf(name)}${attributesOf(name, attributes)}>`
     },
@@ -28,6 +31,9 @@ export function contentOf(bodyHtml: string): { html: string; text: string } {
       text += part
     },
     onclosetag(name) {
+      // At the end of the text the parser also closes a tag that has never been complete (`<b id=x`).
+      if (open.at(-1) !== name) return
+      open.pop()
       if (!TAGS.test(name)) refused--
       else if (refused === 0) {
         if (!VOID.test(name)) html += `</${nameOf(name)}>`
