@@ -6,9 +6,26 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-const PARTS = ['contract', 'unit', 'faults', 'browser', 'cluster', 'containers']
+/**
+ * The folders of tests, and what they are for. `npm test` runs the first four, `.ci/run` these and,
+ * on PostgreSQL and Redis, `main`; `npm run test:full` runs all of them but `containers`.
+ */
+const PARTS = [
+  'unit',
+  'contract',
+  'main',
+  'models',
+  'scale',
+  'docs',
+  'programs',
+  'timing',
+  'faults',
+  'browser',
+  'cluster',
+  'containers',
+]
 
-/** The folders of tests to run: TEST_PARTS names some of them. */
+/** The folders to run: TEST_PARTS names some of them. */
 const parts = process.env.TEST_PARTS?.split(',') ?? PARTS
 const unknown = parts.filter((part) => !PARTS.includes(part))
 if (unknown.length > 0) throw new Error(`TEST_PARTS: ${unknown.join()} is none of ${PARTS.join()}`)
@@ -21,7 +38,7 @@ const textOf = (file: string): string => readFileSync(join(root, file), 'utf8')
 
 /** Whether a service or an embedded database runs in the file's process, with timers of its own. */
 const hasService = (file: string): boolean =>
-  !file.startsWith('test/unit/') || /harness\/(database|service)\.ts'/.test(textOf(file))
+  !/^test\/(unit|models|docs|programs|timing)\//.test(file) || /harness\/(database|service)\.ts'/.test(textOf(file))
 
 /** Faults that measure the memory of their process, or listen to what it does not catch. */
 const MEASURED = ['database', 'leaks', 'webhooks-hostile'].map((name) => `test/faults/${name}.test.ts`)
@@ -50,11 +67,14 @@ const project = (name: string, include: string[], isolate: boolean): TestProject
     include,
     isolate,
     pool: 'forks',
+    // Without it, vitest takes packages in a clone below a folder `es` or `esm` for source.
+    server: { deps: { external: [/\/node_modules\//] } },
     // Workers that keep all cores busy gain nothing by threads that collect garbage beside them.
     execArgv: isolate ? [] : ['--single-threaded-gc'],
-    setupFiles: ['test/harness/patience.ts', 'test/harness/run-checks.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    setupFiles: ['test/harness/patience.ts', 'test/harness/run-checks.ts', 'test/harness/seed.ts'],
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 })
 

@@ -1,15 +1,16 @@
-// count.mjs <folder>: how many tests passed, by the reports `<run>-<try>.json`. For a file with a
-// second try, only that counts.
-import { readdirSync, readFileSync } from 'node:fs'
+// count.mjs <folder>: how many tests passed, by the reports `<run>-<try>.json`. Of a file with a
+// second try, that counts.
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { filesOf } from './report.mjs'
+
 const [folder] = process.argv.slice(2)
-const reports = readdirSync(folder).filter((name) => name.endsWith('.json'))
 const last = new Map()
-for (const report of reports.sort()) {
+for (const report of readdirSync(folder).toSorted()) {
+  if (!report.endsWith('.json')) continue
   const run = report.slice(0, report.lastIndexOf('-'))
-  const { testResults } = JSON.parse(readFileSync(join(folder, report), 'utf8'))
-  for (const { name, assertionResults } of testResults) last.set(`${run} ${name}`, assertionResults)
+  for (const { file, passed } of filesOf(join(folder, report))) last.set(`${run} ${file}`, passed)
 }
-const passed = [...last.values()].flat().filter(({ status }) => status === 'passed')
-console.log(`\n${passed.length} passed`)
+const passed = [...last.values()].reduce((sum, each) => sum + each, 0)
+console.log(`\n${passed} passed, 0 failed`)

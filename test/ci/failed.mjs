@@ -1,38 +1,14 @@
-// failed.mjs <report>: the files in which a test failed. Ends with 1 where these may have no second
-// try, or where there are none: then something else has failed.
+// failed.mjs <report> <log>: prints the files in which a test failed. Ends with 1 where a second
+// try of these would not show that all is well: an error that no test caught, many files, or no
+// file (something else has failed).
 import { readFileSync } from 'node:fs'
-import { relative } from 'node:path'
 
-const MAX_FILES = 6
+import { failedFiles } from './report.mjs'
 
-/** They prove that nothing is lost, doubled or reordered, so a single failure counts. */
-const PROMISES = [
-  'analytics',
-  'classifier-kill',
-  'crash',
-  'database',
-  'end-to-end',
-  'erasure',
-  'idempotency',
-  'import',
-  'merges',
-  'migrations',
-  'ordering',
-  'places',
-  'redis',
-  'restarts',
-  'soak',
-  'stream',
-  'webhooks',
-  'webhooks-chaos',
-  'webhooks-kill',
-]
-  .map((name) => `test/faults/${name}.test.ts`)
-  .concat(['analytics-model', 'concurrency', 'idempotency', 'stream'].map((name) => `test/contract/${name}.test.ts`))
+const MAX_FILES = 3
 
-const { testResults } = JSON.parse(readFileSync(process.argv[2], 'utf8'))
-const failed = testResults
-  .filter(({ status }) => status === 'failed')
-  .map(({ name }) => relative(process.cwd(), name).replaceAll('\\', '/'))
-if (failed.length === 0 || failed.length > MAX_FILES || failed.some((file) => PROMISES.includes(file))) process.exit(1)
-console.log(failed.join(' '))
+const [report, log] = process.argv.slice(2)
+const files = failedFiles(report)
+if (files.length === 0 || files.length > MAX_FILES || /unhandled error/i.test(readFileSync(log, 'utf8')))
+  process.exit(1)
+console.log(files.join(' '))

@@ -33,7 +33,7 @@ test('GET /admin/me answers the admin of the token', async () => {
   })
 })
 
-test('a new password ends sessions of the old one within 5 s, and no others', async () => {
+test('a new password ends sessions of the old one, and no others', async () => {
   const { app, tenant, admin } = service
   const before = withPassword(await createAdmin(app, tenant.id, 'forgetful@example.com'))
   const me = async (token: string) =>
@@ -47,12 +47,12 @@ test('a new password ends sessions of the old one within 5 s, and no others', as
   const { token } = (await login(after ?? {})).json
   // At once, although the process may have cached an older state of the admin.
   expect(await me(token)).toBe(200)
-  await vi.waitFor(async () => expect(await me(theirs)).toBe(401), { timeout: 5000, interval: 100 })
+  await vi.waitFor(async () => expect(await me(theirs)).toBe(401))
   expect([await me(token), await me(other)]).toEqual([200, 200])
   // A chosen password, and another one.
   const chosen = await setPassword(app, tenant.id, before.email, 'a password of their own')
   expect((await login(chosen ?? {})).status).toBe(200)
-  await vi.waitFor(async () => expect(await me(token)).toBe(401), { timeout: 5000, interval: 100 })
+  await vi.waitFor(async () => expect(await me(token)).toBe(401))
 })
 
 test('the password of an admin of another tenant cannot be changed', async () => {

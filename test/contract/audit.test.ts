@@ -170,12 +170,12 @@ describe('every write by a key or an admin is in the audit log', () => {
     const own = described.access === 'member' ? await ownHeaders(described) : admin
     for (const headers of described.needsToken ? [own] : [{}, admin]) {
       if (title === 'PATCH /settings') await ok('PATCH', '/settings', { editWindowSeconds: 900 })
+      const before = await lastId()
       const answer = await send(described, headers)
       expect(answer.status, answer.text).toBeLessThan(300)
       // The last entry, because the route's own preparations have entries too.
-      const last = (await since('00000000-0000-0000-0000-000000000000')).at(-1)
+      const last = (await since(before)).at(-1)
       expect(last?.actorKind).toBe('authorization' in headers ? 'admin' : 'key')
-      expect(Date.now() - Number.parseInt((last?.id ?? '').replaceAll('-', '').slice(0, 12), 16)).toBeLessThan(10_000)
       expect(verbOf(last?.action)).toBe(EXPECTED[described.field] ?? verbOf(described.field))
       for (const name of ['key', 'secret']) {
         if (typeof answer.json?.[name] === 'string') secrets.push(answer.json[name])

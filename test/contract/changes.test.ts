@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { PATIENT, startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-const WRITES = effort(300, 90)
+const WRITES = effort(300, 45)
 
 let service: TestService
 let ann: Record<string, string>
@@ -12,7 +12,7 @@ let bob: Record<string, string>
 let plainKey: string
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
+  service = await startService({ env: PATIENT, worker: false })
   ann = await service.as('ann')
   bob = await service.as('bob')
   plainKey = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json.key

@@ -3,7 +3,10 @@ import type { AddressInfo } from 'node:net'
 
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { startWorker } from '../../src/worker/worker.ts'
+import type { App } from '../../src/core/context.ts'
+import { CHANNELS } from '../../src/core/bus.ts'
+import { openOutbound } from '../../src/outbound/outbound.ts'
+import { startClassifier } from '../../src/worker/classifier.ts'
 import {
   type Behaviour,
   hang,
@@ -18,12 +21,14 @@ import { unnamed } from '../harness/sql.ts'
 
 let receiver: Receiver
 let service: TestService
+let stopAsking: () => Promise<unknown>
 let secrets: Record<string, string>
 let publicKey: Record<string, string>
 
 beforeAll(async () => {
   receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile } })
+  service = await startService({ worker: false, env: { WEBHOOK_CA_FILE: receiver.caFile } })
+  stopAsking = await askPatiently(service.app)
   const { status, json } = await service.call('POST', '/classifier-secrets')
   expect(status).toBe(201)
   secrets = { [json.kid]: json.secret }
@@ -31,9 +36,28 @@ beforeAll(async () => {
   publicKey = { 'x-api-key': plain.json.key as string }
 })
 afterAll(async () => {
+  await stopAsking()
   await service.close()
   await receiver.close()
 })
+
+/**
+ * A worker that waits a minute for a classifier, however busy the machine is.
+ * `test/timing/classifier` has what becomes of the comments where it waits for 2 s.
+ */
+async function askPatiently(app: App): Promise<() => Promise<unknown>> {
+  const outbound = openOutbound(app.settings)
+  const task = startClassifier(app, {
+    ...outbound,
+    post: (request) => outbound.post({ ...request, timeoutMs: 60_000 }),
+  })
+  const unsubscribe = await app.bus.subscribe(CHANNELS.work, () => task.wake())
+  return async () => {
+    unsubscribe()
+    await task.stop(0)
+    outbound.close()
+  }
+}
 
 const SET_SETTINGS = unnamed('UPDATE tenants SET settings = $2::jsonb WHERE id = $1')
 
@@ -134,7 +158,8 @@ test('is asked over http if WEBHOOK_ALLOW_HTTP allows it', async () => {
   const plain = createServer((_request, response) => response.end('{"verdict":"approve"}'))
   await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve))
   const { port } = plain.address() as AddressInfo
-  const open = await startService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
+  const open = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
+  const stop = await askPatiently(open.app)
   await open.call('POST', '/classifier-secrets')
   const classifier = { url: `http://127.0.0.1:${port}/`, fallback: 'hold' }
   expect((await open.call('PATCH', '/settings', { body: { classifier } })).status).toBe(200)
@@ -143,6 +168,7 @@ test('is asked over http if WEBHOOK_ALLOW_HTTP allows it', async () => {
   await vi.waitFor(async () => expect((await open.call('GET', `/comments/${json.id}`)).json.status).toBe('approved'), {
     timeout: 10_000,
   })
+  await stop()
   await open.close()
   await new Promise((resolve) => plain.close(resolve))
 })
@@ -198,7 +224,6 @@ describe('a verdict', () => {
 
 describe('without a verdict the fallback holds or approves:', () => {
   const broken: readonly [string, Behaviour][] = [
-    ['no answer within 2 s', hang],
     ['status 500', (_request, response) => reply(response, 500, '{"verdict":"reject"}')],
     [
       'a redirect',
@@ -218,12 +243,10 @@ describe('without a verdict the fallback holds or approves:', () => {
       ['hold', 'pending'],
     ] as const) {
       await classify(behaviour, fallback)
-      const began = Date.now()
       const { id } = await post(`fallback ${fallback}`)
       await isDecided()
       expect((await read(id)).status).toBe(status)
       expect(asked()).toHaveLength(1)
-      if (behaviour === hang) expect(Date.now() - began).toBeGreaterThanOrEqual(2000)
     }
     expect(receiver.requests.filter((request) => request.path === '/classify-elsewhere')).toEqual([])
   })
@@ -386,10 +409,9 @@ test('an approval does not answer reports, which stay for moderators', async () 
 })
 
 test('two workers ask about each of many comments once, and decide each once', async () => {
-  const second = await startWorker(service.app)
+  const stopSecond = await askPatiently(service.app)
   try {
-    // With this fallback, a question that times out on a busy machine still leads to a decision.
-    await classify(says('approve'), 'approve')
+    await classify(says('approve'))
     const posts = await Promise.all(Array.from({ length: 20 }, (_, n) => post(`${n}`, { reader: `r-${n}` })))
     await isDecided()
     const questions = asked().map(({ body }) => (body.comment as { id: string }).id)
@@ -399,31 +421,8 @@ test('two workers ask about each of many comments once, and decide each once', a
       expect(await eventsOf(id)).toEqual(['comment_created tenant reader', 'comment_approved public system'])
     }
   } finally {
-    await second.stop()
+    await stopSecond()
   }
-})
-
-test('a hanging classifier delays no other tenant', async () => {
-  await classify(hang)
-  const other = await service.addTenant('quick')
-  const key = { 'x-api-key': other.apiKey }
-  const made = (await service.call('POST', '/classifier-secrets', { headers: key })).json
-  receiver.on('/quick', says('approve'))
-  await service.call('PATCH', '/settings', { body: { classifier: { url: `${receiver.url}/quick` } }, headers: key })
-  await Promise.all(Array.from({ length: 40 }, (_, n) => post(`${n}`, { reader: `h-${n}` })))
-  await vi.waitFor(() => expect(asked().length).toBeGreaterThan(0))
-  const began = asked().length
-  const headers = { ...key, ...(await other.as('ann')) }
-  const { json } = await service.call('POST', '/discussions/by-external/x/comments', { body: { body: 'x' }, headers })
-  await vi.waitFor(
-    async () => expect((await service.call('GET', `/comments/${json.id}`, { headers })).json.status).toBe('approved'),
-    { interval: 20, timeout: 10_000 },
-  )
-  // The hanging ones are still the first ones: none was waited for.
-  expect(began).toBeLessThanOrEqual(32)
-  const [question] = receiver.requests.filter((request) => request.path === '/quick')
-  expect(isGenuine(question!, { [made.kid]: made.secret })).toBe(true)
-  await set({ classifier: null })
 })
 
 test('after a rotation both secrets sign for 24 h, and the audit log contains neither', async () => {

@@ -1,5 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
-
 import { ApolloClient, HttpLink, InMemoryCache } from '@apollo/client'
 import { createClient } from 'graphql-sse'
 import {
@@ -25,7 +23,6 @@ import { schema } from '../../src/api/execution/schema.ts'
 import { sha256Hex } from '../../src/core/secrets/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
 import { CLIENT_EXTENSION } from '../../src/graphql/access.ts'
-import { deleteOldClientTokens } from '../../src/worker/statements/old-rows-sql.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -89,15 +86,16 @@ const SETTINGS = '{ publicSettings { maxDepth } }'
 
 describe('POST /client-tokens', () => {
   test('answers 201 with the token, once, and stores only its digest', async () => {
+    const before = Date.now()
     const answer = await mint({}, ann)
     expect(answer).toMatchObject({
       status: 201,
       json: { token: expect.stringMatching(/^ct_[0-9a-f]{64}$/) as string, readerId: comment.author.id },
     })
     expect(Object.keys(answer.json as object).sort()).toEqual(['expiresAt', 'readerId', 'token'])
-    const livesMs = Date.parse(answer.json.expiresAt as string) - Date.now()
-    expect(livesMs).toBeGreaterThan(890_000)
-    expect(livesMs).toBeLessThanOrEqual(900_000)
+    const mintedAt = Date.parse(answer.json.expiresAt as string) - 900_000
+    expect(mintedAt).toBeGreaterThanOrEqual(before)
+    expect(mintedAt).toBeLessThanOrEqual(Date.now())
     const [row] = await service.app.db.query<{ row: string }>(
       unnamed(`SELECT t::text AS row FROM client_tokens t WHERE encode(digest, 'hex') = $1`),
       [sha256Hex(answer.json.token as string)],
@@ -170,32 +168,17 @@ describe('POST /client-tokens', () => {
     expect(all.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 429, 429, 429, 429])
     const refused = all.find(({ status }) => status === 429)
     expect(refused).toMatchObject({ json: { code: 'rate_limited' } })
-    expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(590)
+    const expiresAt = all.flatMap(({ json }) => (json.expiresAt === undefined ? [] : [Date.parse(json.expiresAt)]))
+    const leastS = Math.floor((Math.min(...expiresAt) - Date.now()) / 1000)
+    expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThanOrEqual(leastS)
     expect((await mint({}, { ...key, ...(await tenant.as('dan')) })).status).toBe(201)
     await set({ maxLive: 4 })
     expect((await mint({}, key)).status).toBe(201)
-    await pause(1100)
-    expect(await mint({}, key)).toMatchObject({ status: 429, json: { code: 'rate_limited' } })
-  })
-
-  test('an expired token is refused as expired for an hour, and then deleted', async () => {
-    const token = await tokenOf()
-    const age = (interval: string) =>
-      service.app.db.query(
-        unnamed(
-          `UPDATE client_tokens SET expires_at = now() - interval '${interval}' WHERE digest = decode($1, 'hex')`,
-        ),
-        [sha256Hex(token)],
-      )
-    await age('50 minutes')
-    await deleteOldClientTokens(service.app.db.query, 100)
-    await expectRefused(ask(token, SETTINGS), 401, 'expired_client_token')
-    await age('61 minutes')
-    expect(await deleteOldClientTokens(service.app.db.query, 100)).toBe(1)
-    await vi.waitFor(async () => expect(codeOf(await ask(token, SETTINGS))).toBe('invalid_client_token'), {
-      timeout: 6000,
-      interval: 200,
-    })
+    // The count of a tenant may be a second old.
+    await vi.waitFor(
+      async () => expect(await mint({}, key)).toMatchObject({ status: 429, json: { code: 'rate_limited' } }),
+      { interval: 200 },
+    )
   })
 })
 
@@ -745,24 +728,10 @@ describe('it ends', () => {
     const ended = await end({ keyId })
     expect(ended.status, ended.text).toBeLessThan(300)
     expect(codeOf(await ask(token, SETTINGS))).toBe(code)
-    for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]), { ...WAIT, timeout: 1000 })
+    for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]), WAIT)
     expect(open.map(({ completed }) => completed)).toEqual([false, false])
     expect((await ask(bystander, SETTINGS)).status).toBe(200)
     for (const each of open) each.close()
-  })
-
-  test('by its age, and its stream with it', async () => {
-    const token = await tokenOf({}, ann)
-    const soon = unnamed(
-      `UPDATE client_tokens SET expires_at = now() + interval '2 s' WHERE digest = decode($1, 'hex')`,
-    )
-    await service.app.db.query(soon, [sha256Hex(token)])
-    const open = follow(token)
-    await vi.waitFor(() => expect(open.seqs).toEqual([1]), WAIT)
-    await vi.waitFor(() => expect(open.failures).not.toEqual([]), WAIT)
-    expect(open.completed).toBe(false)
-    expect(codeOf(await ask(token, SETTINGS))).toBe('expired_client_token')
-    open.close()
   })
 
   test('not by a ban in shadow, which the reader must not notice', async () => {

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
 import { request } from 'node:http'
 import { constants, gunzipSync } from 'node:zlib'
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { figuresOf } from '../harness/figures.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
@@ -149,23 +149,6 @@ describe('a stream', () => {
       opened.on('error', reject).end()
     })
 
-  test('curl --compressed gets events one by one, and finds the checksum valid at the end', async () => {
-    const id = await newDiscussion()
-    const { key, revoke } = await newKey()
-    const curl = spawn('curl', ['-sSN', '--compressed', '-H', `X-API-Key: ${key['x-api-key']}`, path(id)])
-    let text = ''
-    curl.stdout.setEncoding('utf8').on('data', (part: string) => (text += part))
-    const exited = new Promise((resolve) => curl.once('exit', resolve))
-    await vi.waitFor(() => expect(text).toContain('event: connected'))
-    for (let n = 1; n <= 3; n++) {
-      await comment(id)
-      await vi.waitFor(() => expect(text).toContain(`"seq":${n},`))
-    }
-    await revoke()
-    expect(await exited).toBe(0)
-    expect(text).toContain('event: connection-timeout')
-  })
-
   test('refused, is plain', async () => {
     const { headers, status } = await ask(`/stream/${newId()}`, GZIP)
     expect([status, headers['content-encoding']]).toEqual([404, undefined])
@@ -255,16 +238,9 @@ describe('a page of comments', () => {
 
   test('is compressed once for all concurrent requests, and both forms count as memory of the cache', async () => {
     const path = pathOf(id, '?limit=17')
-    const bytesOf = async (): Promise<number> =>
-      Number(/^page_cache_bytes (\d+)$/m.exec(await service.scrape())?.[1] ?? NaN)
+    const bytesOf = async (): Promise<number> => (await figuresOf(service.app)).page_cache_bytes ?? NaN
     const plain = await ask(path)
-    const settled = (known: number) =>
-      vi.waitFor(async () => {
-        const now = await bytesOf()
-        expect(now).not.toBe(known)
-        return now
-      })
-    const before = await settled(NaN)
+    const before = await bytesOf()
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask(path, GZIP)))
     for (const { bytes } of answers) expect(gunzipSync(bytes)).toEqual(plain.bytes)
     await vi.waitFor(async () => expect((await bytesOf()) - before).toBe(answers[0]?.bytes.length))

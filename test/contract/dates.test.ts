@@ -6,6 +6,7 @@ import { encodeCursor, instantOf } from '../../src/core/input/cursor.ts'
 import { ServiceError } from '../../src/core/errors.ts'
 import { schema } from '../../src/api/execution/schema.ts'
 import { type Input, inputsOf } from '../../src/api/reference/inputs.ts'
+import { effort } from '../harness/effort.ts'
 import { furnish, keyOf, resourceOf, type Side } from '../harness/resources.ts'
 import { asInput, type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -65,6 +66,10 @@ const DATE_INPUTS: DateInput[] = DESCRIBED_ROUTES.flatMap((described) =>
 )
 const named = DATE_INPUTS.map((each) => [`${each.described.title} ${each.input.name}`, each] as const)
 
+/** All of them, or on the embedded defaults a quarter: other ones for each input. */
+const someOf = <T>(values: readonly T[], input: DateInput): T[] =>
+  values.filter((_value, n) => (n + DATE_INPUTS.indexOf(input)) % effort(1, 4) === 0)
+
 async function headersOf({ route: { path } }: DescribedRoute): Promise<Record<string, string>> {
   if (path.startsWith('/admin/')) return { authorization: `Bearer ${side.adminToken}` }
   return path.startsWith('/readers/me') ? { ...keyOf(side), ...(await service.as('ann')) } : keyOf(side)
@@ -109,7 +114,7 @@ describe('every date that a request can name', () => {
   test('is in this list', () => expect(DATE_INPUTS.length).toBeGreaterThan(9))
 
   test.each(named)('is refused out of range: 422 with its pointer: %s', async (_title, each) => {
-    for (const [text, code] of REFUSED) {
+    for (const [text, code] of someOf(REFUSED, each)) {
       const rest = await ask(each, text)
       expect(rest.json, text).toMatchObject({
         status: 422,
@@ -126,7 +131,7 @@ describe('every date that a request can name', () => {
   })
 
   test.each(named)('is refused if it is not a text: %s', async (_title, each) => {
-    for (const value of NO_TEXTS) {
+    for (const value of someOf(NO_TEXTS, each)) {
       if (each.input.in === 'body') expect((await ask(each, value)).status, JSON.stringify(value)).toBe(422)
       const { answer } = await askGraphQL(each, value)
       expect(answer.json.errors, JSON.stringify(value)).toMatchObject([{ extensions: { status: 422 } }])

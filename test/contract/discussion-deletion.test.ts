@@ -24,8 +24,6 @@ import { findWrongCounts } from '../harness/transfer.ts'
 
 type Json = TestResponse['json']
 
-const WAIT = { timeout: 10_000, interval: 20 }
-
 let receiver: Receiver
 let service: TestService
 let tenant: TestTenant
@@ -210,15 +208,15 @@ describe('a deleted discussion', () => {
     })
     streams.push(graphql)
     await expect
-      .poll(() => hubOf(service.app).streamsOf({ tenantId: tenant.tenant.id, discussionId: one.discussionId }), WAIT)
+      .poll(() => hubOf(service.app).streamsOf({ tenantId: tenant.tenant.id, discussionId: one.discussionId }))
       .toBe(2)
     await ok('DELETE', `/discussions/${one.discussionId}`)
-    await expect.poll(() => ended.framing.at(-1), WAIT).toMatchObject({ type: 'connection-timeout' })
+    await expect.poll(() => ended.framing.at(-1)).toMatchObject({ type: 'connection-timeout' })
     expect(JSON.parse(ended.framing.at(-1)!.data)).toEqual({ lastEventId: '1' })
     // EventSource comes back by itself, and gives up.
-    await expect.poll(() => ended.refusal, WAIT).toContain('404')
+    await expect.poll(() => ended.refusal).toContain('404')
     await post('two again', { page: 'two' })
-    await expect.poll(() => goesOn.received.length, WAIT).toBe(1)
+    await expect.poll(() => goesOn.received.length).toBe(1)
     expect(goesOn.losses).toBe(0)
     expect(hubOf(service.app).streamsOf({ tenantId: tenant.tenant.id, discussionId: one.discussionId })).toBe(0)
   })
@@ -232,12 +230,10 @@ describe('a deleted discussion', () => {
     // This process takes the page's discussion for the old one, and finds the new one all the same.
     const second = await post('second')
     expect(second.discussionId).not.toBe(id)
-    await expect.poll(() => stream.framing.at(-1)?.type, WAIT).toBe('connection-timeout')
+    await expect.poll(() => stream.framing.at(-1)?.type).toBe('connection-timeout')
     await expect
-      .poll(
-        async () =>
-          (await call('GET', '/discussions/by-external/page/comments')).json.data?.map((each: Json) => each.id),
-        WAIT,
+      .poll(async () =>
+        (await call('GET', '/discussions/by-external/page/comments')).json.data?.map((each: Json) => each.id),
       )
       .toEqual([second.id])
   })

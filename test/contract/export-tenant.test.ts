@@ -191,7 +191,7 @@ test('an export imported into an empty tenant exports the same bytes, except its
     'report',
     'settings',
   ])
-}, 180_000)
+})
 
 test('a caller within a transaction gets the same lines', async () => {
   const acme = await addTenant()

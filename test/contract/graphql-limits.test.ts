@@ -29,13 +29,11 @@ interface Sent {
   code: string
   pointers: unknown
   text: string
-  ms: number
 }
 
 const acceptOf = (path: string): string => (path === '/graphql' ? 'application/json' : 'text/event-stream')
 
 async function send(path: string, query: string, variables: object = {}, to = service): Promise<Sent> {
-  const started = performance.now()
   const response = await fetch(to.url + path, {
     method: 'POST',
     headers: {
@@ -46,11 +44,10 @@ async function send(path: string, query: string, variables: object = {}, to = se
     body: JSON.stringify({ query, variables }),
   })
   const text = await response.text()
-  const ms = performance.now() - started
   const json = text.startsWith('{') ? text : (/^event: next\ndata: (.*)$/m.exec(text)?.[1] ?? '{}')
   const answer = JSON.parse(json) as Record<string, unknown> & { errors?: { extensions?: Record<string, unknown> }[] }
   const problem = answer.code === undefined ? (answer.errors?.[0]?.extensions ?? {}) : answer
-  return { status: Number(problem.status), code: String(problem.code), pointers: problem.errors, text, ms }
+  return { status: Number(problem.status), code: String(problem.code), pointers: problem.errors, text }
 }
 
 const many = (count: number, make: (n: number) => string): string =>
@@ -130,23 +127,6 @@ describe.each(PATHS)('%s refuses with 422 validation_failed a document', (path) 
     expect(refused, refused.text.slice(0, 500)).toMatchObject({ status: 422, code: 'validation_failed' })
     expect(refused.pointers).toMatchObject([{ pointer: '/query', code }])
     expect(refused.text).not.toMatch(/Syntax Error|Query Cost|limit of/)
-  })
-
-  test.each([
-    ['of fragments that go round', `{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }`],
-    [
-      'of fragments that spread one another twice',
-      `{ ...F0 } ${many(60, (n) => `fragment F${n} on Query { ...F${n + 1} ...F${n + 1} }`)} fragment F60 on Query { nothing }`,
-    ],
-    ['of hundreds of equal fields', `{ ${many(450, () => 'discussions { __typename }')} nothing }`],
-    ['of hundreds of unknown fields', `{ ${many(1900, (n) => `a${n}`)} }`],
-    ['that does not parse', '{ a(b: "'],
-  ])('%s, in bounded work', async (_name, query) => {
-    const refused = await send(path, query)
-    expect(refused, refused.text.slice(0, 500)).toMatchObject({ status: 422, code: 'validation_failed' })
-    expect(refused.text.length).toBeLessThan(20_000)
-    // Exponential work would take hours. The bound is wide, for a machine that others use as well.
-    expect(refused.ms).toBeLessThan(5000)
   })
 
   test.each([
@@ -375,7 +355,7 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
     expect(opened.status).toBe(200)
     expect((await call('PUT', key)).status).toBe(429)
     abort.abort()
-    await expect.poll(async () => (await call('PUT', key)).status, { timeout: 5000 }).toBe(201)
+    await expect.poll(async () => (await call('PUT', key)).status).toBe(201)
   })
 })
 

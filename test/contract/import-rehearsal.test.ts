@@ -11,8 +11,6 @@ import { type ImportFile, importFile, type ImportReport } from '../../src/transf
 import type { Item } from '../../src/transfer/item.ts'
 import { BATCH_ITEMS } from '../../src/transfer/import/read-batches.ts'
 import { rehearseImport, type Rehearsal } from '../../src/transfer/rehearsal/rehearse.ts'
-import { countCpu, countTime } from '../harness/cpu.ts'
-import { onServer } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
@@ -129,9 +127,9 @@ test('a rehearsal reports what the import then does, for any file, in any tenant
         for (const items of files) await expectBoth(acme, { source: 'jsonl', path: fileOf(items), authors })
       },
     ),
-    { numRuns: Number(process.env.REHEARSAL_RUNS ?? effort(25)) },
+    { numRuns: Number(process.env.REHEARSAL_RUNS ?? effort(25, 4)) },
   )
-}, 120_000)
+})
 
 test.each(['disqus', 'wordpress', 'coral', 'remark42', 'commento', 'isso', 'artrans'] as const)(
   'a rehearsal of %s says what the import then says, once and again',
@@ -177,36 +175,12 @@ test('a rehearsal of an export reports what the import then does, and sets nothi
   await expectBoth(acme, { ...file, as: 'another' })
 })
 
-test('a rehearsal of a long chain with the newest reply first takes no longer than others', async () => {
-  const acme = await addTenant()
-  const length = effort(20_000)
-  const chain = (count: number, isReversed: boolean): ImportFile => {
-    const comments = Array.from({ length: count }, (_, n): Item => ({
-      kind: 'comment',
-      id: `c${n}`,
-      discussionId: 'p',
-      parentId: n === 0 ? null : `c${n - 1}`,
-      body: 'Text',
-      createdAt: at(n % 60),
-    }))
-    const page: Item = { kind: 'discussion', id: 'p', externalId: 'p' }
-    return { source: 'jsonl', path: fileOf(isReversed ? [...comments.toReversed(), page] : [page, ...comments]) }
-  }
-  // On a server most of the work is PostgreSQL's, whose CPU is not this process's.
-  const begin = onServer ? countTime : countCpu
-  const costOf = async (file: ImportFile): Promise<number> => {
-    const micros = begin()
-    const { counts, changed } = await rehearseImport(service.app, acme.tenant.id, file)
-    expect([counts.comments, changed.total]).toEqual([length, length - 11])
-    return micros()
-  }
-  const [inOrder, reversed] = [await costOf(chain(length, false)), await costOf(chain(length, true))]
-  expect(reversed).toBeLessThan(3 * inOrder)
-}, 120_000)
-
 test('the progress of both only increases, up to the whole file', async () => {
   const { tenant } = await addTenant()
-  const items = Array.from({ length: 2 * BATCH_ITEMS + 1 }, (_, n): Item => ({ kind: 'reader', id: `${n}` }))
+  // Most of them are soon read.
+  const items = Array.from({ length: 2 * BATCH_ITEMS + 1 }, (_, n) =>
+    n % 20 === 0 ? ({ kind: 'reader', id: `${n}` } as const) : 'no item',
+  )
   const file = { source: 'jsonl', path: fileOf(items) } as const
   for (const run of [rehearseImport, importFile]) {
     const steps: { bytes: number; items: number }[] = []

@@ -69,8 +69,11 @@ async function held(who: Reader): Promise<Json> {
   return reply
 }
 
-/** Makes as many replies of bob's, of which ann is told. */
-async function fill(count: number): Promise<void> {
+/** Makes as many replies of bob's to ann's comment, of which she is told. */
+const fill = (count: number): Promise<void> => fillFor(service.tenant.id, root, bob.id, count)
+
+/** Makes as many replies to the comment, of which its author is told. */
+async function fillFor(tenantId: string, { id, discussionId, author }: Json, by: string, count: number): Promise<void> {
   const FILL = unnamed(
     `WITH made AS (
        INSERT INTO comments (tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status, first_approved_at)
@@ -79,7 +82,7 @@ async function fill(count: number): Promise<void> {
      INSERT INTO notifications (tenant_id, id, reader_id, kind, comment_id, created_at)
      SELECT $1, new_id(), $5, 'reply', id, now() FROM made`,
   )
-  await service.app.db.query(FILL, [service.tenant.id, root.discussionId, root.id, bob.id, ann.id, count])
+  await service.app.db.query(FILL, [tenantId, discussionId, id, by, author.id, count])
 }
 
 describe('a reply', () => {
@@ -319,21 +322,6 @@ describe('reading', () => {
     expect([status, json.code], JSON.stringify(json)).toEqual([422, 'validation_failed'])
   })
 
-  test('counts at most 99, and lists page by page', async () => {
-    await fill(120)
-    expect(await unread(ann)).toEqual({ count: 99, hasMore: true })
-    const seen: string[] = []
-    for (let cursor: string | null = ''; cursor !== null;) {
-      const query: string = cursor === '' ? '' : `&cursor=${cursor}`
-      const list = await ok('GET', `/readers/me/notifications?limit=50${query}`, undefined, ann.headers)
-      seen.push(...list.data.map(({ id }: Json) => id))
-      cursor = list.nextCursor
-    }
-    expect(seen).toEqual([...new Set(seen)].toSorted().toReversed())
-    expect(seen).toHaveLength(120)
-    expect(await read(ann, { before: new Date(Date.now() + 1000).toISOString() })).toEqual({ count: 0, hasMore: false })
-  })
-
   test('needs an identity', async () => {
     for (const [method, path] of [
       ['GET', '/readers/me/notifications'],
@@ -496,7 +484,7 @@ describe('the hand-out', () => {
     const as = async (name: string) => ({ ...key, ...(await other.as(name)) })
     const write = async (name: string, parentId?: string): Promise<Json> =>
       ok('POST', '/discussions/by-external/page/comments', { body: newId(), parentId }, await as(name))
-    return { key, as, write }
+    return { id: other.tenant.id, key, as, write }
   }
 
   test('lists readers with what they have not read, and each notification once', async () => {
@@ -545,12 +533,11 @@ describe('the hand-out', () => {
   })
 
   test('goes page by page through more than a page looks through', async () => {
-    const { key, write } = await tenant()
+    const { id: tenantId, key, write } = await tenant()
     const authors = ['ann', 'ben', 'cleo']
     const roots = await Promise.all(authors.map((name) => write(name)))
-    for (let n = 0; n < 120; n += 12) {
-      await Promise.all(Array.from({ length: 12 }, (_, m) => write('dora', roots[(n + m) % 3]?.id as string)))
-    }
+    const dora = (await write('dora')).author.id
+    for (let n = 0; n < 120; n += 4) await fillFor(tenantId, roots[n % 3], dora, 4)
     const seen: string[] = []
     let pages = 0
     for (let cursor: string | null = ''; cursor !== null; pages++) {
@@ -583,4 +570,19 @@ describe('the hand-out', () => {
       expect([status, json.code]).toEqual([422, 'validation_failed'])
     },
   )
+})
+
+test('reading counts at most 99, and lists page by page', async () => {
+  await fill(120)
+  expect(await unread(ann)).toEqual({ count: 99, hasMore: true })
+  const seen: string[] = []
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const query: string = cursor === '' ? '' : `&cursor=${cursor}`
+    const list = await ok('GET', `/readers/me/notifications?limit=50${query}`, undefined, ann.headers)
+    seen.push(...list.data.map(({ id }: Json) => id))
+    cursor = list.nextCursor
+  }
+  expect(seen).toEqual([...new Set(seen)].toSorted().toReversed())
+  expect(seen).toHaveLength(120)
+  expect(await read(ann, { before: new Date(Date.now() + 1000).toISOString() })).toEqual({ count: 0, hasMore: false })
 })

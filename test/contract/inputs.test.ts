@@ -8,6 +8,7 @@ import { type Input, inputsOf, inputSchema } from '../../src/api/reference/input
 import { operationOf } from '../../src/api/rest/handler.ts'
 import { createComponents, type Schema, withoutNull } from '../../src/api/reference/json-schema.ts'
 import { expectDetailOf } from '../harness/assertions.ts'
+import { effort } from '../harness/effort.ts'
 import { callerFor, furnish, READER, resourceOf, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -173,7 +174,8 @@ describe.each([
 ])('%s', (_title, wrongs) => {
   test.each(named(wrongs))('%s', async (_name, wrong) => {
     await expectRefused(wrong)
-    await expectRefusedByGraphQL(wrong)
+    // On the embedded defaults a third of them.
+    if (wrongs.indexOf(wrong) % effort(1, 3) === 0) await expectRefusedByGraphQL(wrong)
   })
 })
 

@@ -162,26 +162,6 @@ test('a key set that cannot be fetched is kept for 24 h; then its assertions are
   expect((await post(token, tenant)).status).toBe(201)
 })
 
-test('keys expire after 24 h even without a worker, including cached ones', async () => {
-  const tenant = await tenantWithKeySet('identity-no-worker')
-  const pair = await generateKeyPair('ES256', { extractable: true })
-  const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1' }
-  await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [jwk] }))
-  const hours = (n: number) => vi.setSystemTime(Date.now() + n * 3_600_000)
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
-  try {
-    const tokenNow = () => signAs(tenant, 'ES256', pair, 'k1')
-    expect((await post(await tokenNow(), tenant)).status).toBe(201)
-    hours(23.9)
-    expect((await post(await tokenNow(), tenant)).status).toBe(201)
-    hours(0.2)
-    expectRefusal(await post(await tokenNow(), tenant), 'invalid_identity')
-    expect(await stateOf(tenant)).toMatchObject({ state: 'dropped', keyCount: 0 })
-  } finally {
-    vi.useRealTimers()
-  }
-})
-
 test('without identity.jwksUrl there is no key set; a new URL starts without keys', async () => {
   const tenant = await service.addTenant('identity-none')
   expect(await stateOf(tenant)).toMatchObject({ url: null, state: 'none', keyCount: 0 })

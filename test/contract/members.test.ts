@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { type Access, ROLES, type Role } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
 import { setPassword } from '../../src/domains/staff/operators.ts'
 import { ACCESS_EXTENSION } from '../../src/graphql/access.ts'
 import { deleteOldSignIns } from '../../src/domains/staff/sign-ins.ts'
+import { effort } from '../harness/effort.ts'
 import {
   addMember,
   bearing,
@@ -19,7 +20,6 @@ import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { callOf, fieldsOf } from '../harness/root-fields.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { holdsWithin } from '../harness/standstill.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 let service: TestService
@@ -60,6 +60,16 @@ const BY_FIELD: ReadonlySet<string> = new Set(['PATCH /discussions/:id', 'update
 const accessOf = (name: string, access: Access): Access => (BY_FIELD.has(name) ? 'manage_settings' : access)
 const isRefusal = (code: unknown): boolean => code === 'admin_only' || code === 'missing_capability'
 
+/** The fields of GraphQL that have a route. */
+const ROUTED: ReadonlySet<string> = new Set(DESCRIBED_ROUTES.map(({ field }) => field))
+
+/**
+ * On the embedded defaults the roles share the routes, but moderators ask for all of them: each
+ * role has every third one, and each route two more roles.
+ */
+const isShareOf = (role: Role, n: number): boolean =>
+  effort(1, 0) > 0 || role === 'moderator' || (Object.keys(ROLES).indexOf(role) + n) % 3 === 0
+
 describe.each(Object.keys(ROLES) as Role[])('the role %s', (role) => {
   let tenant: TestTenant
   let member: TestMember
@@ -71,20 +81,23 @@ describe.each(Object.keys(ROLES) as Role[])('the role %s', (role) => {
     reader = await tenant.as('a reader')
   })
 
-  // Some of those for all end the sign-in.
   const again = async (): Promise<Record<string, string>> => bearing(await tokenFor(service, member))
+  let mayHaveEnded = false
   const headersFor = async (access: Access): Promise<Record<string, string>> => {
-    if (access === 'member') return { ...(await again()), ...reader }
-    member.headers =
-      (await service.call('GET', '/admin/me', { headers: member.headers })).status === 200
-        ? member.headers
-        : await again()
+    // Some of those for members end the sign-in, or all of them.
+    if (access === 'member') {
+      mayHaveEnded = true
+      return { ...(await again()), ...reader }
+    }
+    if (mayHaveEnded) member.headers = await again()
+    mayHaveEnded = false
     return { ...member.headers, ...reader }
   }
 
   test('opens the REST routes of its capabilities, and no others', async () => {
     const wrong: string[] = []
-    for (const described of DESCRIBED_ROUTES) {
+    for (const [n, described] of DESCRIBED_ROUTES.entries()) {
+      if (!isShareOf(role, n)) continue
       const { path, body } = requestOf(described, (slot) => (slot.isId ? newId() : sampleOf(slot)))
       const headers = { ...fromElsewhere(), ...(await headersFor(described.access)) }
       const { json } = await service.call(described.route.method, path, { headers, body })
@@ -95,10 +108,13 @@ describe.each(Object.keys(ROLES) as Role[])('the role %s', (role) => {
     expect(wrong).toEqual([])
   })
 
+  // A route runs the field that it stands for: on the embedded defaults one role asks for these
+  // again.
+  const isAsked = (field: string): boolean => effort(1, 0) > 0 || role === 'moderator' || !ROUTED.has(field)
   test('opens the fields of GraphQL of its capabilities, and no others', async () => {
     const wrong: string[] = []
     for (const root of ['Query', 'Mutation'] as const) {
-      for (const field of fieldsOf(root)) {
+      for (const field of fieldsOf(root).filter(({ name }) => isAsked(name))) {
         const access = field.extensions[ACCESS_EXTENSION] as Access
         const headers = { ...fromElsewhere(), ...(await headersFor(access)) }
         const { json } = await service.graphql(`${root.toLowerCase()} { ${callOf(field)} }`, {}, headers)
@@ -315,7 +331,7 @@ describe('one address in several tenants', () => {
     const change = { current: person.password, new: 'the next password' }
     const changed = await service.call('POST', '/admin/auth/password', { headers: here, body: change })
     expect(changed.status, changed.text).toBe(200)
-    await holdsWithin(1000, async () => expect([await statusOf(here), await statusOf(there)]).toEqual([401, 401]))
+    await vi.waitFor(async () => expect([await statusOf(here), await statusOf(there)]).toEqual([401, 401]))
     expect(await statusOf(bearing(changed.json.token))).toBe(200)
     expect((await loginTo('several')).status).toBe(401)
     person.password = change.new
@@ -417,13 +433,13 @@ describe('a sign-in', () => {
       (headers: Record<string, string>) => service.call('POST', '/admin/auth/logout-everywhere', { headers }),
       true,
     ],
-  ])('%s ends it and its stream within 1 s', async (_how, end, isEverywhere) => {
+  ])('%s ends it and its stream', async (_how, end, isEverywhere) => {
     const member = await addMember(service, service, 'moderator')
     const other = bearing(await tokenFor(service, member))
     const stream = await streamOf(member.headers)
     expect(stream.status).toBe(200)
     expect((await end(member.headers)).status).toBe(204)
-    await holdsWithin(1000, async () => {
+    await vi.waitFor(async () => {
       expect(await statusOf(member.headers)).toBe(401)
       expect(stream.closed).toBe(true)
     })
@@ -444,17 +460,10 @@ describe('a sign-in', () => {
     const ask = () => service.graphql('{ publicSettings { maxDepth } }', {}, byBrowser)
     expect((await ask()).json.data).toMatchObject({ publicSettings: { maxDepth: 10 } })
     expect((await asOwner('PATCH', `/admin/members/${id}`, change)).status).toBe(200)
-    await holdsWithin(1000, async () => {
+    await vi.waitFor(async () => {
       expect(await statusOf(headers)).toBe(401)
       expect((await ask()).json.errors).toMatchObject([{ extensions: { code: 'invalid_client_token' } }])
     })
-  })
-
-  test('without the bus, it ends within 5 s', async () => {
-    const { id, headers } = await addMember(service, service, 'moderator')
-    expect(await statusOf(headers)).toBe(200)
-    await service.app.db.query(unnamed('DELETE FROM sign_ins WHERE member_id = $1'), [id])
-    await holdsWithin(5000, async () => expect(await statusOf(headers)).toBe(401))
   })
 
   // This process does not know for 4 s: by then it must have brought forth no other one.
@@ -488,7 +497,7 @@ describe('a sign-in', () => {
     ])
     expect(changed.status).toBe(200)
     const tokens = logins.filter(({ status }) => status === 200).map(({ json }) => bearing(json.token))
-    for (const each of tokens) await holdsWithin(1000, async () => expect(await statusOf(each)).toBe(401))
+    for (const each of tokens) await vi.waitFor(async () => expect(await statusOf(each)).toBe(401))
   })
 
   test('is forgotten an hour after its end, though its member never returns', async () => {

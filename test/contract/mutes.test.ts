@@ -2,7 +2,6 @@ import { createClient } from 'graphql-sse'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { effort } from '../harness/effort.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -204,7 +203,7 @@ test('a browser mutes by its client token, and gets the marks over GraphQL, also
     await post(bob.headers)
     expect(seen.ann?.length).toBeGreaterThan(1)
     expect(seen.key?.length).toBeGreaterThan(1)
-  }, 10_000)
+  })
   expect(seen.ann).toEqual(seen.ann?.map(() => true))
   expect(seen.key).toEqual(seen.key?.map(() => null))
   for (const client of clients) client.dispose()
@@ -228,9 +227,9 @@ test('a merge moves it on both sides', async () => {
   await mute(carl, dora)
   await mute(dora, carl)
   await ok('POST', `/readers/${carl.id}/merge`, { into: dora.id })
-  await expect.poll(() => mutedBy(ann), { timeout: 10_000 }).toEqual([dora.id])
+  await expect.poll(() => mutedBy(ann)).toEqual([dora.id])
   // Nobody mutes themselves.
-  await expect.poll(() => mutedBy(dora), { timeout: 10_000 }).toEqual([ann.id])
+  await expect.poll(() => mutedBy(dora)).toEqual([ann.id])
 })
 
 test('an erasure ends it on both sides, and an export has it', async () => {
@@ -244,27 +243,4 @@ test('an erasure ends it on both sides, and an export has it', async () => {
     'SELECT count(*)::int AS n FROM reader_mutes WHERE tenant_id = $1 AND $2 IN (reader_id, muted_id)',
   )
   expect(await service.app.db.query(ROWS, [service.tenant.id, ann.id])).toEqual([{ n: 0 }])
-})
-
-test('a merge, and an erasure, of one whom thousands have muted hold nobody up', async () => {
-  const [carl, dora] = [await reader('carl'), await reader('dora')]
-  const many = effort(20_000, 500)
-  const externalIds = Array.from({ length: many }, (_, n) => `muter-${n}-${carl.id}`)
-  const MUTERS = unnamed(
-    `WITH made AS (
-       INSERT INTO readers (tenant_id, id, external_id, profile_issued_at)
-       SELECT $1, gen_random_uuid(), unnest($2::text[]), now() RETURNING id
-     )
-     INSERT INTO reader_mutes (tenant_id, id, reader_id, muted_id) SELECT $1, gen_random_uuid(), id, $3 FROM made`,
-  )
-  await service.app.db.query(MUTERS, [service.tenant.id, externalIds, carl.id])
-  const MUTES = unnamed('SELECT count(*)::int AS n FROM reader_mutes WHERE tenant_id = $1 AND muted_id = $2')
-  const mutesOf = async ({ id }: Reader) => (await service.app.db.query(MUTES, [service.tenant.id, id]))[0]
-  // On PostgreSQL a statement for each row took 40 seconds.
-  const begin = performance.now()
-  await ok('POST', `/readers/${carl.id}/merge`, { into: dora.id })
-  await expect.poll(() => mutesOf(dora), { timeout: 10_000 }).toEqual({ n: many })
-  await ok('DELETE', `/readers/${dora.id}`)
-  await expect.poll(() => mutesOf(dora), { timeout: 10_000 }).toEqual({ n: 0 })
-  expect(performance.now() - begin).toBeLessThan(10_000)
 })

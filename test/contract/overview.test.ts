@@ -101,8 +101,11 @@ test('counts the open streams of all discussions and processes', async () => {
   const counts = () => [{ tenantId: side.tenant.id, discussionId: first, streams: 5 }]
   const elsewhere = new PresenceReporter({ db: service.app.db, log: service.app.log, hub: { counts } })
   try {
-    await elsewhere.report()
-    await vi.waitFor(async () => expect((await overview(side)).openStreams).toBe(7))
+    await vi.waitFor(async () => {
+      // A report counts for 5 s.
+      await elsewhere.report()
+      expect((await overview(side)).openStreams).toBe(7)
+    })
     expect((await overview(other)).openStreams).toBe(1)
   } finally {
     clients.forEach((client) => client.close())

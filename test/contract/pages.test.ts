@@ -5,6 +5,8 @@ import type { App } from '../../src/core/context.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { ROUTES } from '../../src/api/rest/routes.ts'
 import { effort } from '../harness/effort.ts'
+import { randomOf } from '../harness/random.ts'
+import { SEED } from '../harness/seed.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 
 type Headers = Record<string, string>
@@ -315,7 +317,7 @@ describe('cached pages', () => {
         )
         expect(seen).toMatchObject({ viewerReaction: 'like', reactionCounts: { like: 1 } })
       }
-      for (let round = 0; round < 4; round++) {
+      for (let round = 0; round < effort(4, 2); round++) {
         await Promise.all(Array.from({ length: 12 }, (_, n) => write(round * 12 + n)))
       }
       const [here, there] = [await get('hot', 'limit=100'), await elsewhere('hot', 'limit=100')]
@@ -340,7 +342,8 @@ describe('cached pages', () => {
     async () => {
       const page = 'history'
       const ids: string[] = [(await post(page, 'root')).id]
-      const pick = <T>(of: readonly T[]): T => of[Math.floor(Math.random() * of.length)] as T
+      const random = randomOf(SEED)
+      const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T
       const call = (method: string, path: string, options = {}) => service.call(method, path, options)
       const STEPS: (() => Promise<unknown>)[] = [
         async () => ids.push((await post(page, `text ${Math.random()} "é" 🎈`)).id),
@@ -361,17 +364,16 @@ describe('cached pages', () => {
         () => call('POST', `/comments/${pick(ids)}/${pick(['pin', 'unpin', 'reject', 'approve', 'approve'])}`),
         () => call('POST', `/comments/${pick(ids)}/approve`, { body: { message: `told ${Math.random()}` } }),
         () => call('POST', `/comments/${pick(ids)}/report`, { body: { reason: 'spam' }, headers: bob }),
-        async () => (Math.random() < 0.3 ? call('DELETE', `/comments/${pick(ids)}`) : undefined),
+        async () => (random() < 0.3 ? call('DELETE', `/comments/${pick(ids)}`) : undefined),
         async () => get(page, '', await renamed(pick(['ann', 'bob']))),
       ]
       const known = new Map<string, { etag: string; text: string }>()
-      const until = Date.now() + effort(5000, 2500)
-      for (let n = 0; n < 300 && (n < 30 || ids.length <= 5 || Date.now() < until); n++) {
+      for (let n = 0; n < effort(150, 30); n++) {
         // Some at once, so that a page is asked for while it changes.
         await Promise.all([pick(STEPS)(), pick(STEPS)(), get(page, 'replies=3&sort=top'), get(page, 'replies=3', bob)])
         for (const sort of ['newest', 'oldest', 'top']) {
           const headers = pick([{}, {}, ann, bob])
-          const parentId = Math.random() < 0.2 ? pick(ids) : null
+          const parentId = random() < 0.2 ? pick(ids) : null
           const query = `replies=3&sort=${sort}${parentId === null ? '' : `&parentId=${parentId}`}`
           const answer = await get(page, query, headers)
           if (answer.status === 404) continue

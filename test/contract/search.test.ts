@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { searched } from '../../src/core/input/search.ts'
+import { effort } from '../harness/effort.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -207,7 +208,7 @@ describe.each(['/discussions', '/readers'])('a hostile search of %s', (path) => 
       fc.asyncProperty(text, async (search) => {
         expect([200, 422]).toContain((await ask(search)).status)
       }),
-      { numRuns: Number(process.env.FUZZ_RUNS ?? 100) },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? effort(100, 40)) },
     )
   })
 })
@@ -227,7 +228,7 @@ test('any title can be stored and is found by itself', async () => {
       if (!/[a-z0-9]/i.test(text)) return
       expect(await find(text.slice(0, 255), '&limit=100')).toContain(externalId)
     }),
-    { numRuns: Number(process.env.FUZZ_RUNS ?? 100) },
+    { numRuns: Number(process.env.FUZZ_RUNS ?? effort(100, 40)) },
   )
 })
 

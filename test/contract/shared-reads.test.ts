@@ -1,7 +1,9 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setTimeout } from 'node:timers/promises'
 
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
+import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 
 let service: TestService
@@ -37,22 +39,29 @@ async function countsOf(externalIds: readonly string[], headers: Record<string, 
 }
 
 /**
- * The names of the statements that run meanwhile, each slow enough for further requests to arrive.
+ * The names of the statements of `count` requests. No statement runs before all requests have
+ * arrived.
  */
-async function statementsOf(run: () => Promise<unknown>): Promise<string[]> {
+async function statementsOf(count: number, run: () => Promise<unknown>): Promise<string[]> {
   const { query } = service.app.db
+  let arrived = 0
+  const arrive = (): void => void arrived++
+  subscribe('http.server.request.start', arrive)
   const spy = vi.spyOn(service.app.db, 'query').mockImplementation(async (statement, params) => {
-    await setTimeout(100)
+    await vi.waitFor(() => expect(arrived).toBe(count), { interval: 5 })
+    // The last ones read their credentials.
+    await setTimeout(20)
     return query(statement, params)
   })
   await run()
   const names = spy.mock.calls.map(([{ name }]) => name)
   spy.mockRestore()
+  unsubscribe('http.server.request.start', arrive)
   return names
 }
 
 test('pages requested at the same time share statements, and each request gets its own', async () => {
-  const names = await statementsOf(async () => {
+  const names = await statementsOf(PAGES.length + 1, async () => {
     // One of them twice.
     const asked = [...PAGES, 'page-3']
     expect(await Promise.all(asked.map((page) => bodiesOf(page)))).toEqual(asked.map((page) => [`first of ${page}`]))
@@ -63,7 +72,7 @@ test('pages requested at the same time share statements, and each request gets i
 })
 
 test('counts requested at the same time share statements, and each request gets its own', async () => {
-  const names = await statementsOf(async () => {
+  const names = await statementsOf(PAGES.length, async () => {
     const asked = PAGES.map((page, n) => (n % 2 === 0 ? [page, 'unknown', page] : ['unknown', page]))
     const counts = await Promise.all(asked.map((ids) => countsOf(ids)))
     expect(counts).toEqual(asked.map((_, n) => (n % 2 === 0 ? [1, 0, 1] : [0, 1])))
@@ -83,7 +92,7 @@ test('reactions of concurrent readers are read together, and each sees their own
     service.call('GET', '/discussions/by-external/page-1/comments', { headers })
   // Their records are cached from here on.
   for (const headers of readers) await look(headers)
-  const names = await statementsOf(async () => {
+  const names = await statementsOf(readers.length, async () => {
     const pages = await Promise.all(readers.map(look))
     expect(pages.map((page) => page.json.data[0].viewerReaction)).toEqual(types)
   })
@@ -109,7 +118,7 @@ test('GraphQL answers each of several concurrent readers with their own reaction
   // Their records are cached from here on.
   for (const headers of readers) await held(headers)
   const asked = [...readers, {}, ...readers, {}]
-  const names = await statementsOf(async () => {
+  const names = await statementsOf(asked.length, async () => {
     expect(await Promise.all(asked.map(held))).toEqual([...types, null, ...types, null])
   })
   expect(names.filter((name) => name.startsWith('roots')).length).toBeLessThan(asked.length)
@@ -130,7 +139,7 @@ test('an answer is at least as new as its request, however many others are under
   const others = Array.from({ length: 6 }, async (_, n) => {
     while (!isOver) await Promise.all([bodiesOf(`page-${n}`), countsOf(['busy'])])
   })
-  for (let n = 1; n <= 25; n++) {
+  for (let n = 1; n <= effort(25, 8); n++) {
     await post('busy', `${n}`)
     const [bodies, counts] = await Promise.all([bodiesOf('busy', 'limit=1'), countsOf(['busy'])])
     expect(bodies).toEqual([`${n}`])

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { resumeTenant, suspendTenant } from '../../src/domains/tenants/suspend.ts'
@@ -11,7 +11,6 @@ import {
   type TestProvider,
 } from '../harness/oidc-provider.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
-import { holdsWithin } from '../harness/standstill.ts'
 
 type Headers = Record<string, string>
 
@@ -93,7 +92,8 @@ async function signOn(browser = new Browser(), slug?: string): Promise<{ outcome
   return { outcome: outcomeIn(await browser.open(startUrl(slug))), browser }
 }
 const me = (headers: Headers) => service.call('GET', '/admin/me', { headers })
-const isEnded = async (headers: Headers): Promise<boolean> => (await me(headers)).status === 401
+const expectEnded = (headers: Headers): Promise<void> =>
+  vi.waitFor(async () => expect((await me(headers)).status).toBe(401))
 
 const person = (more: object = {}) => ({
   email: `p-${newId()}@example.com`,
@@ -157,7 +157,7 @@ describe('single sign-on', () => {
     provider.login('changes', { ...claims, groups: ['site-editors', 'site-owners'] })
     const second = await signOn()
     expect((await me(second.browser.headers)).json.role).toBe('admin')
-    await holdsWithin(1000, () => isEnded(first.browser.headers))
+    await expectEnded(first.browser.headers)
     provider.login('changes', { ...claims, groups: 'none of ours' })
     expect((await signOn()).outcome).toBe('no_role')
     await setOidc({ defaultRole: 'analyst' })
@@ -266,7 +266,7 @@ describe('single sign-on', () => {
     provider.login('only', person())
     const { browser } = await signOn()
     await setOidc({ only: true })
-    await holdsWithin(1000, () => isEnded(member.headers))
+    await expectEnded(member.headers)
     expect((await me(browser.headers)).status).toBe(200)
     expect((await me(owner)).status).toBe(200)
     const login = (body: object) => service.call('POST', '/admin/auth/login', { headers: fromElsewhere(), body })
@@ -287,7 +287,7 @@ describe('single sign-on', () => {
     provider.login('ends', person())
     const { browser } = await signOn()
     await setOidc(null)
-    await holdsWithin(1000, () => isEnded(browser.headers))
+    await expectEnded(browser.headers)
     expect((await signOn()).outcome).toBe('unknown_tenant')
     expect((await me(owner)).status).toBe(200)
   })

@@ -1,18 +1,15 @@
-import { setTimeout as pause } from 'node:timers/promises'
-
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { withDatabase } from '../../src/app.ts'
 import type { App } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
 import { resumeTenant, suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { openTestDatabase } from '../harness/database.ts'
+import { eachOf, everyCredential, outcomeOf as outcome, outcomesOf } from '../harness/every-credential.ts'
 import { addMember, bearing, fromElsewhere, NOBODY, type TestMember } from '../harness/members.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { listen, subscribe } from '../harness/sse.ts'
-import { holdsWithin } from '../harness/standstill.ts'
 
 const WAIT = { timeout: 10_000, interval: 20 }
 const ORIGIN = 'https://site.example'
@@ -25,7 +22,6 @@ let mute: App
 let closeMute: () => Promise<void>
 let tenant: TestTenant
 let discussionId: string
-const streams: { close(): void }[] = []
 
 beforeAll(async () => {
   receiver = await startReceiver()
@@ -54,7 +50,6 @@ beforeEach(async () => {
   await ok('PATCH', '/settings', { allowedOrigins: [ORIGIN] })
   discussionId = (await ok('POST', '/discussions', { externalId: 'page' })).id
 })
-afterEach(() => streams.splice(0).forEach((stream) => stream.close()))
 
 const key = () => ({ 'x-api-key': tenant.apiKey })
 const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = key()) =>
@@ -83,83 +78,20 @@ const login = (member: Pick<TestMember, 'email' | 'password'>, more: object = {}
 const ask = (headers: Record<string, string>) =>
   service.graphql('{ discussion(by: { externalId: "page" }) { id } }', {}, { ...NOBODY, ...headers })
 
-const codeOf = ({ json }: TestResponse): unknown => json?.errors?.[0]?.extensions.code ?? json?.code
+const codeOf = (answer: TestResponse): unknown => outcome(answer).code
 
 const refused = { status: 403, code: 'tenant_suspended' }
-const outcome = (answer: TestResponse) => ({ status: answer.status, code: codeOf(answer) })
 
-/** Every kind of credentials of the tenant, in use. */
-async function everyKind(): Promise<Record<string, () => Promise<TestResponse>>> {
-  const member = await addMember(service, tenant, 'owner')
-  const cookie = (await login(member, {}, CONSOLE)).headers.get('set-cookie')?.split(';')[0] ?? ''
-  const { token } = await ok('POST', '/client-tokens', {}, { ...key(), ...(await tenant.as('ada')) })
-  const { ticket } = await ok('POST', '/stream/ticket', { discussionId })
-  const assertion = await tenant.as('ada')
-  const site = { origin: ORIGIN }
-  /** A stream is left as soon as it has begun. */
-  const open = async (path: string, headers: Record<string, string>): Promise<TestResponse> => {
-    const stopping = new AbortController()
-    const response = await fetch(service.url + path, { headers, signal: stopping.signal })
-    const text = response.ok ? '' : await response.text()
-    stopping.abort()
-    return { status: response.status, headers: response.headers, text, json: text === '' ? {} : JSON.parse(text) }
-  }
-  return {
-    'a key': () => call('GET', '/discussions'),
-    'a key at GraphQL': () => ask(key()),
-    'a key with an assertion': () => call('GET', '/readers/me', undefined, { ...key(), ...assertion }),
-    'a key at a stream': () => open(`/api/v1/stream/${discussionId}`, key()),
-    'a ticket': () => open(`/api/v1/stream/${discussionId}?ticket=${ticket}`, site),
-    'an admin token': () => call('GET', '/admin/me', undefined, { ...NOBODY, ...member.headers }),
-    'an admin token at GraphQL': () => ask(member.headers),
-    'the cookie': () => call('GET', '/admin/me', undefined, { ...NOBODY, ...CONSOLE, cookie }),
-    'the cookie at GraphQL': () => ask({ ...CONSOLE, cookie }),
-    'a client token': () => ask({ ...bearing(token), ...site }),
-    'a login': () => login(member),
-  }
-}
+const inUse = () => ({ service, tenant, discussionId, origin: ORIGIN })
 
-describe.each([
-  ['with the bus', () => service.app, 1000],
-  ['without the bus', () => mute, 5000],
-] as const)('%s', (_, by, withinMs) => {
-  test('a suspended tenant is refused by every credential, and a resumed one by none', async () => {
-    const kinds = await everyKind()
-    const all = async () => {
-      const answers = await Promise.all(Object.entries(kinds).map(async ([name, use]) => [name, await use()] as const))
-      return Object.fromEntries(answers.map(([name, answer]) => [name, outcome(answer)]))
-    }
-    const each = (one: object) => Object.fromEntries(Object.keys(kinds).map((name) => [name, one]))
-    const works = each({ status: 200, code: undefined })
-    expect(await all()).toEqual(works)
-    await suspendTenant(by(), tenant.tenant.id)
-    await holdsWithin(withinMs, async () => expect(await all()).toEqual(each(refused)))
-    await resumeTenant(by(), tenant.tenant.id)
-    await holdsWithin(withinMs, async () => expect(await all()).toEqual(works))
-  })
-
-  test('its streams and subscriptions end, and those of another tenant go on', async () => {
-    const { ticket } = await ok('POST', '/stream/ticket', { discussionId })
-    const path = `${service.url}/api/v1/stream/${discussionId}`
-    const mine = [await listen(path, key()), await listen(`${path}?ticket=${ticket}`, { origin: ORIGIN })]
-    const subscription = subscribe({ url: service.url, headers: key(), variables: { discussionId } })
-    const stranger = await service.addTenant(`t-${newId()}`)
-    const elsewhere = await service.call('POST', '/discussions', {
-      headers: { 'x-api-key': stranger.apiKey },
-      body: { externalId: 'page' },
-    })
-    const other = await listen(`${service.url}/api/v1/stream/${elsewhere.json.id}`, { 'x-api-key': stranger.apiKey })
-    streams.push(...mine, subscription, other)
-    await post('before')
-    for (const { received } of [...mine, subscription]) await vi.waitFor(() => expect(received).toHaveLength(1), WAIT)
-    await suspendTenant(by(), tenant.tenant.id)
-    const within = { timeout: withinMs, interval: 20 }
-    for (const stream of mine)
-      await vi.waitFor(() => expect(stream.framing.at(-1)?.type).toBe('connection-timeout'), within)
-    await vi.waitFor(() => expect(subscription.failure).not.toBeNull(), within)
-    for (const stream of mine) await vi.waitFor(() => expect(stream.refusal).toContain('403'), WAIT)
-    expect(other.losses).toBe(0)
-  })
+test('a suspended tenant is refused by every credential, and a resumed one by none', async () => {
+  const kinds = await everyCredential(inUse())
+  const works = eachOf(kinds, { status: 200, code: undefined })
+  expect(await outcomesOf(kinds)).toEqual(works)
+  await suspendTenant(service.app, tenant.tenant.id)
+  await vi.waitFor(async () => expect(await outcomesOf(kinds)).toEqual(eachOf(kinds, refused)), WAIT)
+  await resumeTenant(service.app, tenant.tenant.id)
+  await vi.waitFor(async () => expect(await outcomesOf(kinds)).toEqual(works), WAIT)
 })
 
 describe('a suspension', () => {
@@ -310,10 +242,16 @@ describe('deliveries of a suspended tenant', () => {
       id,
       receiver.url + fresh,
     ])
-    // The worker looks 20 times a second.
-    await pause(500)
+    const suspended = tenant
+    tenant = await service.addTenant(`t-${newId()}`)
+    discussionId = (await ok('POST', '/discussions', { externalId: 'page' })).id
+    const stranger = `/other-${newId()}`
+    await endpointAt(stranger)
+    await post('of another tenant')
+    // The worker has looked for due handshakes and deliveries since.
+    await vi.waitFor(() => expect(receiver.deliveries(stranger)).toHaveLength(1), WAIT)
     expect([receiver.handshakes(fresh), await states(id)]).toEqual([[], [{ status: 'pending', attempts: 1 }]])
-    await resumeTenant(service.app, tenant.tenant.id)
+    await resumeTenant(service.app, suspended.tenant.id)
     await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'delivered', attempts: 2 }]), WAIT)
     expect(receiver.handshakes(fresh)).toHaveLength(1)
     expect(receiver.deliveries(fresh)).toHaveLength(1)

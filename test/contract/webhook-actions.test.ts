@@ -341,7 +341,7 @@ describe('POST /webhooks/{id}/replay', () => {
     await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
     expect((await list(id, '?status=pending&limit=1')).length).toBe(1)
     await service.call('DELETE', `/webhooks/${id}`)
-  }, 120_000)
+  })
 })
 
 test('GraphQL has the same, under the same names', async () => {

@@ -78,7 +78,7 @@ app.use((request, _response, next) => {
   'graphql/relay:4': null,
   'graphql/relay:5': null,
   'graphql/relay:6': null,
-  // test/contract/codegen runs them.
+  // test/docs/codegen runs them.
   'graphql/codegen:1': null,
   'graphql/codegen:2': null,
   'graphql/codegen:3': null,

@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process'
-
 import { newId } from '../../src/core/ids.ts'
 import type { TestResponse, TestService } from './service.ts'
 import { unnamed } from './sql.ts'
@@ -67,6 +65,3 @@ export async function addUpload(
   await app.db.query(ADD, [tenantId, id, fileName, state !== 'uploading', state === 'imported'])
   return id
 }
-
-/** A folder as an archive of tar. */
-export const archiveOf = (folder: string): Buffer => execFileSync('tar', ['-cf', '-', '-C', folder, '.'])

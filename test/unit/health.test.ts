@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 
 import { pino } from 'pino'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 
 import { isTold, OutageError, troubleOf } from '../../src/core/outage.ts'
 import type { Sql } from '../../src/core/sql.ts'
@@ -14,6 +14,8 @@ import { unnamed } from '../harness/sql.ts'
 const ONE = unnamed('SELECT 1 AS one')
 const TIMING = { everyMs: 5, againMs: 5 }
 
+/** One for all tests: to open one takes longer than most of them. */
+let opened: Database
 let database: Database
 let health: DatabaseHealth
 /** What the database answers instead, while this is set. */
@@ -22,11 +24,15 @@ let asked: number
 let renewed: number
 let lines: { level: number; database?: string; msg: string }[]
 
+beforeAll(async () => {
+  opened = await openTestDatabase()
+})
+afterAll(() => opened.close())
+
 beforeEach(async () => {
   failure = null
   asked = renewed = 0
   lines = []
-  const opened = await openTestDatabase()
   const failing: Sql = async (...args) => {
     if (args[0].name.startsWith('health_')) asked++
     if (failure !== null) throw failure
@@ -49,7 +55,6 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await health.close()
-  await database.close()
 })
 
 const withCode = (code: string): Error => Object.assign(new Error('no'), { code })

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { renderMarkdown } from '../../src/domains/comments/text/markdown.ts'
 import { htmlToMarkdown, textOfHtml } from '../../src/transfer/sources/html.ts'
 import { fromMarkdown } from '../../src/transfer/sources/markdown.ts'
+import { effort } from '../harness/effort.ts'
 
 const REL = ' rel="nofollow ugc noopener"'
 
@@ -213,7 +214,7 @@ const read = (html: string): string =>
   html.replace(/<[^>]*>/g, '').replace(/&(amp|lt|gt|quot);/g, (_, name: string) => ENTITIES[name] ?? '')
 const spaceless = (each: string): string => each.replace(/\s/g, '')
 
-const RUNS = 1000
+const RUNS = effort(1000)
 
 test('the text of HTML is kept, and shows no Markdown syntax', () => {
   fc.assert(

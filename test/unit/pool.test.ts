@@ -6,7 +6,7 @@ import { expect, test, vi } from 'vitest'
 import { troubleOf } from '../../src/core/outage.ts'
 import { Connection } from '../../src/data/server/connection.ts'
 import { poolOn } from '../../src/data/embedded/session.ts'
-import { lendBarePGlite, openTestDatabase } from '../harness/database.ts'
+import { lendPGlite, openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 
 test('callers that wait for a connection when the database is closed get an answer', async () => {
@@ -44,7 +44,7 @@ test('a failed transaction leaves nothing to the next statement', async () => {
 })
 
 test('a PGlite whose program has ended is not called again', async () => {
-  const { pglite, giveBack } = await lendBarePGlite()
+  const { pglite } = await lendPGlite()
   const pool = poolOn(pglite)
   pool.on('error', () => undefined)
   const asked = vi.spyOn(pglite, 'execProtocolRaw')
@@ -56,7 +56,8 @@ test('a PGlite whose program has ended is not called again', async () => {
   expect(asked).toHaveBeenCalledTimes(times)
   asked.mockRestore()
   await pool.end()
-  await giveBack()
+  // Not given back: no other test could use it.
+  await pglite.close()
 })
 
 /** An error as PostgreSQL sends it. */

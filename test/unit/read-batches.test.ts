@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
 import type { Found, Item } from '../../src/transfer/item.ts'
 import { BATCH_ITEMS, BATCH_LENGTH, readBatches } from '../../src/transfer/import/read-batches.ts'
+import { effort } from '../harness/effort.ts'
 import { comment } from '../harness/transfer.ts'
 
 const RULES = {
@@ -129,7 +130,7 @@ test('reactions and reports on earlier comments come after those of their page, 
 
 test('batches of all kinds of items follow the pace', async () => {
   const sizes: number[] = []
-  const items = [...many(BATCH_ITEMS * 3), ...many(BATCH_ITEMS * 3, () => entry)]
+  const items = [...many(BATCH_ITEMS * effort(3, 1)), ...many(BATCH_ITEMS * effort(3, 1), () => entry)]
   for await (const { rows, own, items: size } of batchesOf(items, { keepsIds: true, sized: () => 500 })) {
     expect(rows.length + own.length).toBe(size)
     sizes.push(size)
@@ -138,10 +139,11 @@ test('batches of all kinds of items follow the pace', async () => {
 })
 
 test('bytes grow with the stored items, up to those of the file', async () => {
+  const some = effort(BATCH_ITEMS)
   const items = [
-    ...many(BATCH_ITEMS * 2, (n) => comment(`${n}`, 1, { body: 'x'.repeat(500) })),
-    ...many(BATCH_ITEMS * 3, reaction),
-    ...many(BATCH_ITEMS, (n) => ({ ...comment(`${n}`, 1), body: '' })),
+    ...many(some * 2, (n) => comment(`${n}`, 1, { body: 'x'.repeat(500) })),
+    ...many(some * 3, reaction),
+    ...many(some, (n) => ({ ...comment(`${n}`, 1), body: '' })),
   ]
   const bytes: number[] = []
   let stored = 0
@@ -159,12 +161,13 @@ test.each([
   // As HTML it is six times as long.
   ['quoted', '"'.repeat(2000)],
 ])('%s texts are few in a batch', async (_, body) => {
+  const COUNT = effort(2000)
   const texts: number[] = []
-  for await (const { rows } of batchesOf(many(2000, (n) => comment(`${n}`, 1, { body })))) {
+  for await (const { rows } of batchesOf(many(COUNT, (n) => comment(`${n}`, 1, { body })))) {
     const lengths = rows.map((row) => (row.kind === 'comment' ? (row.bodyHtml?.length ?? 0) : 0))
     texts.push(lengths.reduce((sum, length) => sum + length, 0))
   }
-  expect(texts.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(2000 * body.length)
+  expect(texts.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(COUNT * body.length)
   expect(Math.max(...texts)).toBeLessThan(BATCH_LENGTH + 20_000)
 })
 

@@ -1,5 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
 
 import fc from 'fast-check'
 import { buildSchema, type ExecutionArgs, parse } from 'graphql'
@@ -300,19 +301,22 @@ describe('an event', () => {
             if (kind.startsWith('unavailable')) throw new ServiceError('unavailable')
             return seq
           }
-          return kind.endsWith('later') ? new Promise((resolve) => setImmediate(resolve)).then(act) : act()
+          return kind.endsWith('later') ? turn().then(act) : act()
         })
         const client = clientOf(subscription)
         let seq = 0
         for (const some of given) client.sink.deliver(batch(...some.map(() => ++seq)))
         const failing = answers.findIndex((kind) => kind.startsWith('unavailable'))
         const expected = answers.slice(0, failing < 0 ? undefined : failing).map((_kind, index) => index + 1)
-        await vi.waitFor(() => {
-          expect(client.seqs()).toEqual(expected)
-          expect(client.cuts).toEqual(failing < 0 ? [] : ['failed'])
-        })
-        // What is still under way writes nothing.
-        await new Promise((resolve) => setTimeout(resolve, 10))
+        await vi.waitFor(
+          () => {
+            expect(client.seqs()).toEqual(expected)
+            expect(client.cuts).toEqual(failing < 0 ? [] : ['failed'])
+          },
+          { interval: 1 },
+        )
+        // What is still under way takes a turn, and writes nothing.
+        for (let n = 0; n < 5; n++) await turn()
         expect(client.seqs()).toEqual(expected)
       }),
       { numRuns: 60 },
@@ -357,11 +361,13 @@ describe('a subscriber', () => {
   })
 
   test('whose source ends gets its end, and nothing after it', async () => {
-    const client = clientOf(subscriptionWith(({ seq }) => new Promise((resolve) => setTimeout(resolve, 5, seq))))
+    let answer = (): void => undefined
+    const client = clientOf(subscriptionWith(({ seq }) => new Promise((resolve) => (answer = () => resolve(seq)))))
     client.sink.deliver(batch(1))
     client.source.end()
+    answer()
     await client.sink.ready()
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    for (let n = 0; n < 5; n++) await turn()
     expect(client.payloads()).toEqual([])
     expect(client.cuts).toEqual([])
   })

@@ -166,16 +166,6 @@ describe('posts of WordPress', () => {
   })
 })
 
-test('an export of WordPress with the comments of block editors is read, and recognised, in no time', async () => {
-  const blocks = '<!-- wp:paragraph -->\n<p>x</p>\n<!-- /wp:paragraph -->\n\n'.repeat(1000)
-  const rss = `<?xml version="1.0"?>\n<!-- a -->\n<!-- b -->\n<rss xmlns:wp="http://wordpress.org/export/1.2/"><channel><item><content:encoded><![CDATA[${blocks}]]></content:encoded></item></channel></rss>`
-  const before = process.cpuUsage()
-  expect(await readAll('wordpress', rss)).toEqual([])
-  await expect(readAll('disqus', rss)).rejects.toThrow('--from wordpress')
-  await expect(readAll('disqus', `<?xml version="1.0"?>${'<!-- a -->\n'.repeat(1000)}<x>`)).rejects.toThrow('line 1001')
-  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(2)
-})
-
 describe('a time of Artrans', () => {
   const AT = '2022-06-09T22:29:12.000Z'
   test.each([

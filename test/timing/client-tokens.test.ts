@@ -1,0 +1,153 @@
+import { createClient } from 'graphql-sse'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { sha256Hex } from '../../src/core/secrets/crypto.ts'
+import { deleteOldClientTokens } from '../../src/worker/statements/old-rows-sql.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { holdsWithin } from '../harness/standstill.ts'
+import { unnamed } from '../harness/sql.ts'
+
+const WAIT = { timeout: 8000, interval: 20 }
+const SETTINGS = '{ publicSettings { maxDepth } }'
+
+let service: TestService
+let ann: Record<string, string>
+let discussion: { id: string }
+let other: { id: string }
+let comment: { id: string; author: { id: string } }
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  ann = await service.as(`ann-${newId()}`)
+  ;[discussion, other] = [await newDiscussion(), await newDiscussion()]
+  comment = await post(discussion.id, ann)
+})
+
+const newDiscussion = async () =>
+  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json as typeof discussion
+
+async function post(discussionId: string, headers: Record<string, string>) {
+  const path = `/discussions/${discussionId}/comments`
+  const answer = await service.call('POST', path, { body: { body: 'Hello' }, headers })
+  expect(answer.status, answer.text).toBe(201)
+  return answer.json as typeof comment
+}
+
+async function tokenOf(body: object = {}, headers: Record<string, string> = {}): Promise<string> {
+  const answer = await service.call('POST', '/client-tokens', { body, headers })
+  expect(answer.status, answer.text).toBe(201)
+  return answer.json.token as string
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const ask = (token: string, query: string) => service.graphql(query, {}, bearer(token))
+const codeOf = ({ json }: TestResponse): string | undefined => json.errors?.[0]?.extensions.code
+
+interface Followed {
+  seqs: number[]
+  failures: unknown[]
+  completed: boolean
+  close(): void
+}
+
+/** Follows the discussion by a token, without trying again. */
+function follow(token: string, { discussionId = discussion.id, single = false, lastEventId = '0' } = {}): Followed {
+  const client = createClient<boolean>({
+    url: `${service.url}/graphql/stream`,
+    headers: bearer(token),
+    singleConnection: single,
+    retryAttempts: 0,
+  })
+  const followed: Followed = { seqs: [], failures: [], completed: false, close: () => client.dispose() }
+  const query = `subscription ($discussionId: ID!, $lastEventId: String) {
+    discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq type }
+  }`
+  client.subscribe<{ discussionEvents: { seq: number } }>(
+    { query, variables: { discussionId, lastEventId } },
+    {
+      next: ({ data, errors }) => {
+        if (data?.discussionEvents == null) followed.failures.push(errors)
+        else followed.seqs.push(data.discussionEvents.seq)
+      },
+      error: (error) => void followed.failures.push(error),
+      complete: () => (followed.completed = true),
+    },
+  )
+  return followed
+}
+
+describe('a client token that expired', () => {
+  test('is refused as expired for an hour, and then deleted', async () => {
+    const token = await tokenOf()
+    const age = (interval: string) =>
+      service.app.db.query(
+        unnamed(
+          `UPDATE client_tokens SET expires_at = now() - interval '${interval}' WHERE digest = decode($1, 'hex')`,
+        ),
+        [sha256Hex(token)],
+      )
+    await age('50 minutes')
+    await deleteOldClientTokens(service.app.db.query, 100)
+    const refused = await ask(token, SETTINGS)
+    expect([refused.status, codeOf(refused)]).toEqual([401, 'expired_client_token'])
+    await age('61 minutes')
+    expect(await deleteOldClientTokens(service.app.db.query, 100)).toBe(1)
+    await holdsWithin(6000, async () => expect(codeOf(await ask(token, SETTINGS))).toBe('invalid_client_token'))
+  })
+})
+
+describe('it ends', () => {
+  const readers = { ban: {}, merge: {} }
+  const ENDS: readonly [string, string, (at: { keyId: string }) => Promise<TestResponse>][] = [
+    [
+      'a ban of its reader',
+      'invalid_client_token',
+      () => service.call('POST', `/readers/${comment.author.id}/ban`, { body: readers.ban }),
+    ],
+    ['the erasure', 'invalid_client_token', () => service.call('DELETE', `/readers/${comment.author.id}`)],
+    [
+      'a merge into another reader',
+      'invalid_client_token',
+      async () => {
+        const { author } = await post(other.id, await service.as(newId()))
+        return service.call('POST', `/readers/${comment.author.id}/merge`, { body: { into: author.id } })
+      },
+    ],
+    ['the end of its key', 'invalid_client_token', ({ keyId }) => service.call('DELETE', `/keys/${keyId}`)],
+  ]
+  const newKey = async (): Promise<{ id: string; key: string }> =>
+    (await service.call('POST', '/keys', { body: { label: 'k', capabilities: [] } })).json
+
+  test.each(ENDS)('by %s: what it has open within 1 s', async (_name, code, end) => {
+    const { id: keyId, key } = await newKey()
+    const token = await tokenOf({}, { 'x-api-key': key, ...ann })
+    const open = [follow(token), follow(token, { single: true })]
+    for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]), WAIT)
+    const bystander = await tokenOf({}, await service.as('bob'))
+    const ended = await end({ keyId })
+    expect(ended.status, ended.text).toBeLessThan(300)
+    expect(codeOf(await ask(token, SETTINGS))).toBe(code)
+    for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]), { ...WAIT, timeout: 1000 })
+    expect(open.map(({ completed }) => completed)).toEqual([false, false])
+    expect((await ask(bystander, SETTINGS)).status).toBe(200)
+    for (const each of open) each.close()
+  })
+
+  test('by its age, and its stream with it', async () => {
+    const token = await tokenOf({}, ann)
+    const soon = unnamed(
+      `UPDATE client_tokens SET expires_at = now() + interval '4 s' WHERE digest = decode($1, 'hex')`,
+    )
+    await service.app.db.query(soon, [sha256Hex(token)])
+    const open = follow(token)
+    await vi.waitFor(() => expect(open.seqs).toEqual([1]), WAIT)
+    await vi.waitFor(() => expect(open.failures).not.toEqual([]), WAIT)
+    expect(open.completed).toBe(false)
+    expect(codeOf(await ask(token, SETTINGS))).toBe('expired_client_token')
+    open.close()
+  })
+})

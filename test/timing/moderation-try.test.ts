@@ -1,0 +1,25 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { countCpu } from '../harness/cpu.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+
+async function attempt(body: string, settings: object): Promise<void> {
+  const { status, text } = await service.call('POST', '/moderation/try', { body: { body, settings } })
+  expect(status, text).toBe(200)
+}
+
+test('POST /moderation/try takes hostile texts in a bounded time', async () => {
+  for (const unit of ['a ', 'á', '東', '\u0301', 'https://a.example/ ', '🙂 ']) {
+    const body = `x${unit.repeat(10_000 / Array.from(unit).length - 1)}`
+    const micros = countCpu()
+    await attempt(body, { suspectWords: ['a', '東', 'ex*', '🙂', 'example'], maxLinks: 0 })
+    expect(micros() / 1000).toBeLessThan(2000)
+  }
+})

@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import type { ImportFile } from '../../src/transfer/import/import.ts'
+import type { Item } from '../../src/transfer/item.ts'
+import { rehearseImport } from '../../src/transfer/rehearsal/rehearse.ts'
+import { countCpu, countTime } from '../harness/cpu.ts'
+import { onServer } from '../harness/database.ts'
+import { effort } from '../harness/effort.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { at, writeItems } from '../harness/transfer.ts'
+
+let service: TestService
+let folder: string
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  folder = mkdtempSync(join(tmpdir(), 'engagement-rehearsal-'))
+})
+
+afterAll(async () => {
+  await service.close()
+  rmSync(folder, { recursive: true })
+})
+
+test('a rehearsal of a long chain with the newest reply first takes no longer than others', async () => {
+  const acme = await service.addTenant('rehearsals')
+  const length = effort(20_000)
+  const chain = (count: number, isReversed: boolean): ImportFile => {
+    const comments = Array.from({ length: count }, (_, n): Item => ({
+      kind: 'comment',
+      id: `c${n}`,
+      discussionId: 'p',
+      parentId: n === 0 ? null : `c${n - 1}`,
+      body: 'Text',
+      createdAt: at(n % 60),
+    }))
+    const page: Item = { kind: 'discussion', id: 'p', externalId: 'p' }
+    const path = join(folder, `${isReversed}.jsonl`)
+    writeItems(path, isReversed ? [...comments.toReversed(), page] : [page, ...comments])
+    return { source: 'jsonl', path }
+  }
+  // On a server most of the work is PostgreSQL's, whose CPU is not this process's.
+  const begin = onServer ? countTime : countCpu
+  const costOf = async (file: ImportFile): Promise<number> => {
+    const micros = begin()
+    const { counts, changed } = await rehearseImport(service.app, acme.tenant.id, file)
+    expect([counts.comments, changed.total]).toEqual([length, length - 11])
+    return micros()
+  }
+  const [inOrder, reversed] = [await costOf(chain(length, false)), await costOf(chain(length, true))]
+  expect(reversed).toBeLessThan(3 * inOrder)
+}, 120_000)
