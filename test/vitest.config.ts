@@ -38,7 +38,8 @@ const textOf = (file: string): string => readFileSync(join(root, file), 'utf8')
 
 /** Whether a service or an embedded database runs in the file's process, with timers of its own. */
 const hasService = (file: string): boolean =>
-  !/^test\/(unit|models|docs|programs|timing)\//.test(file) || /harness\/(database|service)\.ts'/.test(textOf(file))
+  !/^test\/(unit|models|scale|docs|programs|timing)\//.test(file) ||
+  /harness\/(database|service)\.ts'/.test(textOf(file))
 
 /** Faults that measure the memory of their process, or listen to what it does not catch. */
 const MEASURED = ['database', 'leaks', 'webhooks-hostile'].map((name) => `test/faults/${name}.test.ts`)

@@ -26,7 +26,8 @@ const servers = {
 
 /** Each part: its folders of tests, its settings, its number of workers. */
 const PARTS = {
-  quick: { folders: ['unit', 'contract', 'main', 'models'], env: embedded, workers: CORES + 1 },
+  unit: { folders: ['unit'], env: { ...embedded, TEST_EFFORT: 'full' }, workers: CORES + 1 },
+  contract: { folders: ['contract', 'main', 'models'], env: embedded, workers: CORES + 1 },
   docs: { folders: ['docs', 'programs'], env: embedded, workers: CORES },
   timing: { folders: ['timing'], env: embedded, workers: 1 },
   'timing-servers': { folders: ['timing'], env: servers, workers: 1 },

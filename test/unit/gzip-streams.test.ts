@@ -13,6 +13,7 @@ import { type Chunk, chunkOf } from '../../src/live/streams/chunk.ts'
 import { checksumOf, deflate, GZIP_HEAD, GzipSums } from '../../src/live/streams/deflate.ts'
 import { HEARTBEAT } from '../../src/live/streams/frames.ts'
 import { Outlet } from '../../src/live/streams/outlet.ts'
+import { effort } from '../harness/effort.ts'
 
 /** Texts of events, and bytes that no compression makes smaller. */
 const BYTES = fc.oneof(
@@ -49,7 +50,7 @@ test('any chunks in any order form one gzip stream, with a valid checksum, whate
       const sent = order.flatMap((n) => chunks[n] ?? [])
       expect(gunzipSync(streamOf(sent)).equals(Buffer.concat(sent.map(({ bytes }) => bytes)))).toBe(true)
     }),
-    { numRuns: 200 },
+    { numRuns: effort(200, 60) },
   )
 })
 
@@ -150,7 +151,7 @@ describe.each(Object.entries(openers))('%s', (_name, open) => {
           expect(gunzipSync(zipped ?? '').equals(plain ?? Buffer.alloc(0))).toBe(true)
         }
       }),
-      { numRuns: 60 },
+      { numRuns: effort(60, 20) },
     )
   })
 

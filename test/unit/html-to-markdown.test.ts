@@ -214,7 +214,7 @@ const read = (html: string): string =>
   html.replace(/<[^>]*>/g, '').replace(/&(amp|lt|gt|quot);/g, (_, name: string) => ENTITIES[name] ?? '')
 const spaceless = (each: string): string => each.replace(/\s/g, '')
 
-const RUNS = effort(1000)
+const RUNS = effort(1000, 100)
 
 test('the text of HTML is kept, and shows no Markdown syntax', () => {
   fc.assert(

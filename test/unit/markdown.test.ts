@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 
 import { trimMarkdown } from '../../src/core/input/texts.ts'
 import { countLinks, isBlank, renderMarkdown, renderThoroughly } from '../../src/domains/comments/text/markdown.ts'
+import { effort } from '../harness/effort.ts'
 
 const REL = 'rel="nofollow ugc noopener"'
 
@@ -140,7 +141,7 @@ test('an ASCII path, query or fragment ends where text of a script without space
       const html = renderMarkdown(`${before}https://a.example${end}${text}`)
       expect(html).toContain(`>https://a.example${end}</a>`)
     }),
-    { numRuns: 2000 },
+    { numRuns: effort(2000) },
   )
 })
 
@@ -170,7 +171,7 @@ test('trimming loses no line and no code, and changes nothing a second time', ()
         expect(renderThoroughly(body)).toBe(renderThoroughly(text.trimEnd()))
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: effort(2000) },
   )
 })
 
@@ -217,7 +218,7 @@ test('any text renders to known tags only', () => {
         /<(?!\/?(a|blockquote|br|code|em|h[1-6]|hr|li|ol|p|pre|s|strong|ul)[ >/])/,
       )
     }),
-    { numRuns: 500 },
+    { numRuns: effort(500) },
   )
 })
 
@@ -235,7 +236,7 @@ test('every line of prose keeps its break, and a line without > is outside of ev
       }
       expect(shown).toEqual(all)
     }),
-    { numRuns: 1000 },
+    { numRuns: effort(1000) },
   )
 })
 
@@ -246,7 +247,7 @@ test("the fast path for plain text has the parser's result", () => {
       const body = trimMarkdown(text)
       if (body !== '') expect(renderMarkdown(body)).toBe(renderThoroughly(body))
     }),
-    { numRuns: 5000 },
+    { numRuns: effort(5000) },
   )
 })
 
