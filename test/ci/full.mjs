@@ -36,7 +36,7 @@ const PARTS = {
   scale: { folders: ['scale'], env: servers, workers: CORES },
   browser: { folders: ['browser'], env: servers, workers: SERVER_WORKERS },
   cluster: { folders: ['cluster'], env: servers, workers: CORES },
-  servers: { folders: ['contract', 'main', 'models'], env: servers, workers: CORES + 1 },
+  servers: { folders: ['contract', 'main', 'models', 'programs'], env: servers, workers: CORES + 1 },
   newest: { folders: ['contract', 'main', 'models'], env: servers, workers: CORES + 1 },
 }
 const BENCH = 'bench'

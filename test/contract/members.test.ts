@@ -64,8 +64,8 @@ const isRefusal = (code: unknown): boolean => code === 'admin_only' || code === 
 const ROUTED: ReadonlySet<string> = new Set(DESCRIBED_ROUTES.map(({ field }) => field))
 
 /**
- * On the embedded defaults the roles share the routes, but moderators ask for all of them: each
- * role has every third one, and each route two more roles.
+ * On the embedded defaults a moderator asks for every route, and each other role for every third
+ * one. On servers each role asks for all of them.
  */
 const isShareOf = (role: Role, n: number): boolean =>
   effort(1, 0) > 0 || role === 'moderator' || (Object.keys(ROLES).indexOf(role) + n) % 3 === 0

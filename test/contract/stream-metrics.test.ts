@@ -42,6 +42,7 @@ test('/metrics counts events sent on streams, replays, and streams that the serv
   const before = await figures()
   expect(before['stream_connections']).toBe(0)
 
+  const begun = Date.now()
   const live = [await open(id), await open(id)]
   for (const text of ['one', 'two', 'three — é']) expect((await write(id, text)).status).toBe(201)
   await vi.waitFor(() => live.forEach(({ seqs }) => expect(seqs).toEqual([1, 2, 3])))
@@ -56,7 +57,6 @@ test('/metrics counts events sent on streams, replays, and streams that the serv
   }, WAIT)
   expect(now).toMatchObject({
     stream_discussions: 1,
-    stream_pause_seconds: 0.005,
     stream_events_total: 3,
     'stream_frames_total{kind="live"}': 6,
     'stream_frames_total{kind="replay"}': 2,
@@ -66,7 +66,11 @@ test('/metrics counts events sent on streams, replays, and streams that the serv
     stream_repaired_events_total: 0,
     stream_delay_seconds_count: 3,
   })
-  expect(now['stream_delay_seconds_sum']).toBeLessThan(30)
+  // It grows from 5 ms with the load.
+  expect(now['stream_pause_seconds']).toBeGreaterThanOrEqual(0.005)
+  expect(now['stream_pause_seconds']).toBeLessThanOrEqual(0.05)
+  // Seconds: each of the three events came within this test.
+  expect(now['stream_delay_seconds_sum']).toBeLessThan((3 * (Date.now() - begun)) / 1000)
 
   const { json: key } = await service.call('POST', '/keys', { body: { label: 'soon gone', capabilities: [] } })
   await open(id, '', { 'x-api-key': key.key as string })

@@ -31,8 +31,7 @@ export function contentOf(bodyHtml: string): { html: string; text: string } {
       text += part
     },
     onclosetag(name) {
-      // At the end of the text the parser also closes a tag that has never been complete (`<b
-      // id=x`).
+      // At the end of the text the parser also closes a tag that was never complete: `<b id=x`.
       if (open.at(-1) !== name) return
       open.pop()
       if (!TAGS.test(name)) refused--
