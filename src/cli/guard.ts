@@ -17,6 +17,8 @@ const END_MS = 200
 const AGAIN = 4
 const SHOW_CURSOR = '\u001b[?25h'
 
+type Signal = keyof typeof SIGNALS
+
 const worker = new Worker(join(ROOT, 'dist/cli/command.js'), {
   argv: process.argv.slice(2),
   workerData: basename(process.argv[1] ?? ''),
@@ -52,34 +54,44 @@ process.stdout.on('error', (error) => {
   process.exit(1)
 })
 
-function killLater(again = AGAIN): void {
+/** What is left to do once the command can do nothing more. */
+function finish(): void {
+  if (draft !== null) rmSync(draft, { force: true })
+  if (process.stderr.isTTY) process.stderr.write(SHOW_CURSOR)
+  if (!hasToldItsEnd) console.error(stops ?? 'stopped')
+  hasToldItsEnd = true
+}
+
+function killLater(name: Signal, again = AGAIN): void {
   const before = process.cpuUsage()
   setTimeout(() => {
     const { user, system } = process.cpuUsage(before)
-    if (again > 0 && (user + system) / 1000 < END_MS / 2) killLater(again - 1)
-    else process.kill(process.pid, 'SIGKILL')
+    if (again > 0 && (user + system) / 1000 < END_MS / 2) return killLater(name, again - 1)
+    finish()
+    // By the signal itself, without our handler: an exit would wait for the thread. To a shell, the
+    // status is the same.
+    process.removeAllListeners(name)
+    process.kill(process.pid, name)
   }, END_MS)
 }
 
-function end(status: number): void {
+function end(name: Signal): void {
   if (isEnding) return
   isEnding = true
-  killLater()
+  killLater(name)
   void worker.terminate().then(() => {
-    if (draft !== null) rmSync(draft, { force: true })
-    if (process.stderr.isTTY) process.stderr.write(SHOW_CURSOR)
-    if (!hasToldItsEnd) console.error(stops ?? 'stopped')
-    process.exit(status)
+    finish()
+    process.exit(128 + SIGNALS[name])
   })
 }
 
-for (const [name, number] of Object.entries(SIGNALS)) {
+for (const name of Object.keys(SIGNALS) as Signal[]) {
   process.on(name, () => {
     const waits = !isStopping && stops !== null
     isStopping = true
-    if (!waits) return end(128 + number)
+    if (!waits) return end(name)
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no window
-    worker.postMessage(number)
-    setTimeout(() => end(128 + number), GRACE_MS)
+    worker.postMessage(SIGNALS[name])
+    setTimeout(() => end(name), GRACE_MS)
   })
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
-import type { Env } from '../harness/processes.ts'
+import { type Env, statusOf } from '../harness/processes.ts'
 import { startProxy } from '../harness/proxy.ts'
 import { comment, page, reader, writeItems } from '../harness/transfer.ts'
 
@@ -45,7 +45,9 @@ beforeAll(async () => {
     join(folder, 'busy.mjs'),
     `import { writeSync } from 'node:fs'
      import { isMainThread } from 'node:worker_threads'
-     const compute = () => { writeSync(2, 'busy\\n'); for (;;); }
+     import { pbkdf2Sync } from 'node:crypto'
+     const native = () => pbkdf2Sync('a', 'b', 2 ** 31 - 1, 64, 'sha512')
+     const compute = () => { writeSync(2, 'busy\\n'); if (process.env.NATIVE) native(); for (;;); }
      if (!isMainThread) setTimeout(compute, Number(process.env.BUSY_AFTER_MS))`,
   )
 })
@@ -74,7 +76,7 @@ async function signalled(child: ReturnType<typeof start>, signal: NodeJS.Signals
   expect(child.exitCode).toBe(null)
   const since = performance.now()
   child.kill(signal)
-  const [code] = await exited
+  const code = statusOf(...(await exited))
   return { code, ms: performance.now() - since }
 }
 
@@ -144,6 +146,26 @@ test('an export to a reader that does not read ends within a second', async () =
   child.kill('SIGTERM')
   expect(await exited).toEqual([143, null])
   expect(performance.now() - since).toBeLessThan(MOST_MS)
+})
+
+test('a command whose thread cannot be ended has its status, and says that it was stopped', async () => {
+  const child = start(COMMANDS['import'] ?? [], {
+    NODE_OPTIONS: `--import ${join(folder, 'busy.mjs')}`,
+    BUSY_AFTER_MS: '0',
+    NATIVE: 'true',
+  })
+  child.stdout.resume()
+  let said = ''
+  const busy = new Promise<void>((resolve) =>
+    child.stderr.on('data', (chunk) => {
+      said += String(chunk)
+      if (said.includes('busy')) resolve()
+    }),
+  )
+  const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>
+  await busy
+  child.kill('SIGINT')
+  expect([statusOf(...(await closed)), said]).toEqual([130, 'busy\nstopped\n'])
 })
 
 /** The last line of an import. */

@@ -25,9 +25,13 @@ import { first, type Processes, startProcesses } from '../harness/processes.ts'
 const QUERY = `subscription Events($discussionId: ID!, $lastEventId: String) {
   discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq }
 }`
-const LONG = 180_000
-/** The longest that our client waits before it tries again, and time for what it has missed. */
-const LATE_MS = 45_000
+/** On a busy machine, each of the starts may take half a minute. */
+const LONG = 600_000
+/**
+ * The 10 s that our client waits at most before it tries again, and time for what it has missed.
+ * Less than the 75 s after which it gives up a silent connection: that must save no client here.
+ */
+const LATE_MS = 60_000
 const RESTARTS = 2
 
 type Data = { discussionEvents: { seq: number } }
@@ -38,6 +42,8 @@ interface Follower {
   seqs: number[]
   /** An error or an end that reached the application. */
   ends: unknown[]
+  /** What our client has done, for the message where it stands still. */
+  steps: string[]
   stop(): void
 }
 
@@ -77,6 +83,7 @@ function follower(): Follower & { take(data: Data | null | undefined): void } {
   return {
     seqs,
     ends: [],
+    steps: [],
     stop: () => undefined,
     take: (data) => void (data != null && seqs.push(data.discussionEvents.seq)),
   }
@@ -178,8 +185,15 @@ function followByApollo(place: Place): Follower {
 }
 
 /** Our own client, by itself and in the clients that it has adapters for. */
-const ownClient = ({ url, apiKey }: Place) =>
-  createGraphqlClient({ url: `${url}/graphql`, headers: { 'x-api-key': apiKey }, onError: () => undefined })
+function ownClient({ url, apiKey }: Place, { steps }: Follower) {
+  const note = (step: unknown): unknown => steps.push(`${new Date().toISOString()} ${String(step)}`)
+  return createGraphqlClient({
+    url: `${url}/graphql`,
+    headers: { 'x-api-key': apiKey },
+    onError: note,
+    onState: note,
+  })
+}
 
 const sinkOf = (own: ReturnType<typeof follower>): GraphqlSink<Data> => ({
   next: ({ data }) => own.take(data),
@@ -189,13 +203,13 @@ const sinkOf = (own: ReturnType<typeof follower>): GraphqlSink<Data> => ({
 
 function followByOwn(place: Place): Follower {
   const own = follower()
-  const stop = ownClient(place).subscribe<Data>({ query: QUERY, variables: { ...begin(place) } }, sinkOf(own))
+  const stop = ownClient(place, own).subscribe<Data>({ query: QUERY, variables: { ...begin(place) } }, sinkOf(own))
   return { ...own, stop }
 }
 
 function followByOwnApollo(place: Place): Follower {
   const own = follower()
-  const client = new ApolloClient({ link: engagementLink(ownClient(place)), cache: new InMemoryCache() })
+  const client = new ApolloClient({ link: engagementLink(ownClient(place, own)), cache: new InMemoryCache() })
   const subscription = client
     .subscribe<Data, Variables>({ query: gql(QUERY), variables: begin(place), fetchPolicy: 'no-cache' })
     .subscribe({ ...sinkOf(own), next: ({ data }) => own.take(data) })
@@ -204,7 +218,7 @@ function followByOwnApollo(place: Place): Follower {
 
 function followByOwnUrql(place: Place): Follower {
   const own = follower()
-  const exchanges = [engagementExchange(ownClient(place))]
+  const exchanges = [engagementExchange(ownClient(place, own))]
   const client = new Client({ url: '/graphql', preferGetMethod: false, exchanges })
   const { unsubscribe } = client
     .subscription<Data, Variables>(QUERY, begin(place))
@@ -219,7 +233,7 @@ function followByOwnUrql(place: Place): Follower {
 function followByOwnRelay(place: Place): Follower {
   const own = follower()
   const params = { id: null, text: QUERY, name: 'Events', operationKind: 'subscription', metadata: {}, cacheID: '' }
-  const observed = engagementNetwork(ownClient(place)).execute(params as never, { ...begin(place) }, {})
+  const observed = engagementNetwork(ownClient(place, own)).execute(params as never, { ...begin(place) }, {})
   const { unsubscribe } = observed.subscribe({
     next: (result) => own.take((result as { data: Data }).data),
     error: (error: Error) => void own.ends.push(error),
@@ -293,7 +307,7 @@ describe('while each of three apis is stopped and started in turn', () => {
     }
     const writing = write()
     try {
-      await vi.waitFor(() => expect(followers.every(({ seqs }) => seqs.length > 0)).toBe(true), { timeout: 10_000 })
+      await vi.waitFor(() => expect(followers.every(({ seqs }) => seqs.length > 0)).toBe(true), { timeout: LATE_MS })
       for (let restart = 0; restart < RESTARTS; restart++) {
         for (const api of service.apis) {
           await api.stop()
@@ -307,7 +321,8 @@ describe('while each of three apis is stopped and started in turn', () => {
       const all = Array.from({ length: written }, (_, index) => index + 1)
       await vi.waitFor(
         () => {
-          for (const { name, ends, seqs } of followers) expect([name, ends, seqs]).toEqual([name, [], all])
+          for (const { name, ends, seqs, steps } of followers)
+            expect([name, ends, seqs], steps.slice(-20).join('\n')).toEqual([name, [], all])
         },
         { timeout: LATE_MS },
       )

@@ -1,7 +1,11 @@
 import type { GraphqlClientOptions, GraphqlRequest, GraphqlResult, GraphqlSink } from './types.ts'
 
 const FIRST_BACKOFF_MS = 1000
-const MAX_BACKOFF_MS = 30_000
+/**
+ * A reader waits at most this long once the service is back. An attempt costs only the service,
+ * which may ask for more time by Retry-After; the browser's own EventSource comes after 2 to 5 s.
+ */
+const MAX_BACKOFF_MS = 10_000
 /** A connection that has lasted this long was no failure. */
 const STEADY_MS = 10_000
 /** The service sends a heartbeat once a minute at least: a longer silence is a dead connection. */
