@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -29,6 +29,10 @@ export interface Exit {
   code: number | null
   signal: NodeJS.Signals | null
 }
+
+/** The exit status of a process, as a shell has it: 128 and the number of a signal that ended it. */
+export const statusOf = (code: number | null, signal: NodeJS.Signals | null): number =>
+  code ?? 128 + constants.signals[signal as NodeJS.Signals]
 
 /** A process of `dist/main.js`, from its start to its end. */
 export interface Run {

@@ -20,6 +20,8 @@ export interface OwnRedis {
   command(name: string, ...args: string[]): Promise<unknown>
   /** The same with a password. */
   commandAs(password: string, name: string, ...args: string[]): Promise<unknown>
+  /** Runs commands as one transaction: nothing happens between them. */
+  transaction(...commands: string[][]): Promise<unknown>
   /** Away at once, with all that it holds. */
   stop(): Promise<void>
   /** Again on the same port. */
@@ -42,6 +44,11 @@ export async function startRedis(options: readonly string[] = []): Promise<OwnRe
     port,
     command: (...command) => commandAt(url, command),
     commandAs: (password, ...command) => commandAt(url.replace('//', `//:${password}@`), command),
+    transaction: (...commands) => {
+      // As ioredis names them.
+      const named = commands.map(([name = '', ...args]) => [name.toLowerCase(), ...args])
+      return withClient(url, (client) => client.multi(named).exec())
+    },
     stop: () => stop(child),
     start: async () => {
       child = await run(port, url, options)
@@ -212,12 +219,21 @@ async function stop(child: ChildProcess): Promise<void> {
   await exited
 }
 
-async function commandAt(url: string, [name, ...args]: [string, ...string[]]): Promise<unknown> {
-  const client = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null })
+const commandAt = (url: string, [name, ...args]: [string, ...string[]]): Promise<unknown> =>
+  withClient(url, (client) => client.call(name, ...args))
+
+async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
+  // No ready check: INFO is refused while a script runs.
+  const client = new Redis(url, {
+    lazyConnect: true,
+    enableReadyCheck: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  })
   client.on('error', () => undefined)
   try {
     await client.connect()
-    return await client.call(name, ...args)
+    return await work(client)
   } finally {
     client.disconnect()
   }

@@ -127,26 +127,31 @@ function costOf(convert: (text: string) => unknown, text: string): number {
 const TRIES = 8
 
 /**
- * What two texts cost at best, in turns, until the longer one costs at most `most` times the
- * shorter one. A longer text leaves more garbage to collect, and loses more by the work of others
- * in the same caches: one run, or four in a row, can take twice as long as the others.
+ * How many times as much CPU one text takes as the same construct in shorter texts, which together
+ * are as long: 1 if the work is in proportion to the length, the number of the shorter texts if it
+ * grows by the square. The least of several tries, in turns, until it is at most `most`: a long
+ * text leaves more garbage to collect, and loses more by the work of others in the same caches.
  */
 function compare(convert: (text: string) => unknown, shorter: string, longer: string, most: number) {
+  const texts = Math.round(longer.length / shorter.length)
+  const convertShorter = (): void => {
+    for (let n = 0; n < texts; n++) convert(shorter)
+  }
   let [short, long] = [Infinity, Infinity]
   for (let n = 0; n < TRIES && (n < 2 || long > most * short); n++) {
     // Each run pays for its own garbage only.
     collectGarbage()
-    short = Math.min(short, costOf(convert, shorter))
+    short = Math.min(short, costOf(convertShorter, ''))
     collectGarbage()
     long = Math.min(long, costOf(convert, longer))
   }
   return { short, long, times: long / short }
 }
 
-/** The most that 16 times the text may cost, for 16 times the work and what else goes on. */
-const MOST_TIMES = 40
-/** The most that 4 times a long text may cost; by the square of its length it would be 16 times. */
-const MOST_TIMES_OF_LONG = 8
+/** By the square of its length, a text costs 16 times what 16 shorter ones do. */
+const MOST_TIMES = 4
+/** By the square of its length, it costs 64 times what 64 shorter ones do. */
+const MOST_TIMES_OF_LONGEST = 8
 /** A text that costs less is not compared: the clock and the compiler would decide. */
 const NOTHING_US = 60_000
 /** A long text that costs more is slow, whatever a longer one costs. */
@@ -175,8 +180,8 @@ describe.each(Object.entries(CONVERSIONS))('%s takes time in proportion to its l
         if (first.long > TOO_MUCH_US) return [brief]
         if (first.times <= MOST_TIMES) return []
         // The compiler and the collector of garbage weigh less in longer texts.
-        const second = compare(convert, text, textOf(LONGEST), MOST_TIMES_OF_LONG)
-        return second.times <= MOST_TIMES_OF_LONG ? [] : [`${brief}, then ${second.long} µs`]
+        const second = compare(convert, textOf(SHORT), textOf(LONGEST), MOST_TIMES_OF_LONGEST)
+        return second.times <= MOST_TIMES_OF_LONGEST ? [] : [`${brief}; ${second.short} µs, then ${second.long} µs`]
       })
       expect(slow).toEqual([])
     },

@@ -1,13 +1,17 @@
 import { pino } from 'pino'
-import { expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import type { Sql } from '../../src/core/sql.ts'
+import type { Db, Sql } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
 import { Replica } from '../../src/data/server/replica.ts'
-import { openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const PRIMARY = { system: 'one', timeline: '00000002', written: 1000, inserted: 1000, writeDelayMs: 600 }
+/** In this time the two servers are compared some twenty times. */
+const WHILE_MS = 1000
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
+afterEach(() => void vi.useRealTimers())
 
 /** A replica at this position, beside a primary that stays where it is: what the log says of it. */
 async function logOf(
@@ -15,36 +19,29 @@ async function logOf(
   primary: object = {},
   maxLagMs = 200,
 ): Promise<{ messages: string[]; isRead: boolean }> {
-  const database = await openTestDatabase()
   const messages: string[] = []
   const log = pino({}, { write: (line: string) => void messages.push((JSON.parse(line) as { msg: string }).msg) })
   const probeOf = (row: object) => ({ sql: (async () => [row]) as unknown as Sql, patienceMs: 1000 })
-  let isRead = false
-  const standby: Database = {
-    ...database,
+  const reads: string[] = []
+  const dbOf = (server: string): Db => ({ query: async () => (reads.push(server), []) }) as unknown as Db
+  const standby = {
     probe: probeOf({ system: 'one', isStandby: true, timeline: '00000002', lsn: 1000, ...position }),
-    db: {
-      ...database.db,
-      query: (asked, params) => {
-        isRead = true
-        return database.db.query(asked, params)
-      },
-    },
+    db: dbOf('replica'),
     close: () => Promise.resolve(),
-  }
+  } as unknown as Database
   const replica = new Replica({
     replica: standby,
     primary: probeOf({ ...PRIMARY, ...primary }),
-    db: database.db,
+    db: dbOf('primary'),
     maxLagMs,
     statementMs: 10_000,
     log,
   })
-  await vi.waitFor(() => expect(messages).not.toEqual([]))
+  await vi.advanceTimersByTimeAsync(WHILE_MS)
   await replica.reads.query(unnamed('SELECT 1'))
   await replica.close()
-  await database.close()
-  return { messages, isRead }
+  expect(reads).toHaveLength(1)
+  return { messages, isRead: reads[0] === 'replica' }
 }
 
 test.each([
