@@ -41,8 +41,8 @@ const hasService = (file: string): boolean =>
   !/^test\/(unit|models|scale|docs|programs|timing)\//.test(file) ||
   /harness\/(database|service)\.ts'/.test(textOf(file))
 
-/** Faults that measure the memory of their process, or listen to what it does not catch. */
-const MEASURED = ['database', 'leaks', 'webhooks-hostile'].map((name) => `test/faults/${name}.test.ts`)
+/** They measure the memory of their process, or listen to what it does not catch. */
+const MEASURED = ['faults/database', 'faults/leaks', 'timing/webhooks-hostile'].map((name) => `test/${name}.test.ts`)
 
 /**
  * Whether the file needs a process of its own. One that sets the clock of a service forward leaves

@@ -5,107 +5,27 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { type Id, newId } from '../../src/core/ids.ts'
-import type { Quota, StreamPlaces } from '../../src/core/stream-places.ts'
-import { createMemoryPlaces } from '../../src/data/places/memory.ts'
+import { newId } from '../../src/core/ids.ts'
+import type { StreamPlaces } from '../../src/core/stream-places.ts'
 import { createRedisPlaces } from '../../src/data/places/redis.ts'
+import {
+  commandsOf,
+  type Held,
+  NAMES,
+  PER_TENANT,
+  PROCESSES,
+  QUOTAS,
+  release,
+  take,
+  TENANTS,
+} from '../harness/places.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
 import { stoodStillMs } from '../harness/standstill.ts'
 
 const REDIS_URL = process.env.REDIS_URL ?? ''
-const PER_TENANT = 6
 const LEASE = { leaseMs: 400, renewMs: 60 }
 /** Shorter than the wait for an answer of Redis, and than a renewed lease. */
 const STILL_MS = 150
-const TENANTS = [newId(), newId()]
-/**
- * What a stream counts against beside its tenant: nothing, one name, or several that others share.
- */
-const NAMES = ['reader:a', 'ticket:b', 'address:c'] as const
-const CAPS = { 'reader:a': 2, 'ticket:b': 3, 'address:c': 4 } as const
-const QUOTAS: readonly Quota[][] = [[], ['reader:a'], ['ticket:b'], ['reader:a', 'address:c'], NAMES].map((names) =>
-  names.map((name) => ({ name, cap: CAPS[name as keyof typeof CAPS] })),
-)
-
-/** A stream as the model has it: by which process, of which tenant, under which names. */
-interface Held {
-  process: number
-  tenantId: Id
-  quotas: readonly Quota[]
-  giveBack: () => void
-}
-
-type Command =
-  | { kind: 'take'; process: number; tenant: number; quotas: readonly Quota[] }
-  | { kind: 'release'; which: number }
-  | { kind: 'kill'; process: number }
-  | { kind: 'pause'; process: number }
-  | { kind: 'flush' }
-
-const PROCESSES = 3
-const takes = fc.record({
-  kind: fc.constant('take' as const),
-  process: fc.nat(PROCESSES - 1),
-  tenant: fc.nat(TENANTS.length - 1),
-  quotas: fc.constantFrom(...QUOTAS),
-})
-const releases = fc.record({ kind: fc.constant('release' as const), which: fc.nat() })
-const faults = fc.oneof(
-  fc.record({ kind: fc.constantFrom('kill' as const, 'pause' as const), process: fc.nat(PROCESSES - 1) }),
-  fc.constant({ kind: 'flush' as const }),
-)
-const commandsOf = (faultWeight: number) =>
-  fc.array<Command>(
-    fc.oneof(
-      { weight: 12, arbitrary: takes },
-      { weight: 6, arbitrary: releases },
-      { weight: faultWeight, arbitrary: faults },
-    ),
-    { minLength: 10, maxLength: 40 },
-  )
-
-/**
- * The rule of docs/reference/choices/streams.md: whether there is room beside the streams that are
- * open.
- */
-const hasRoom = (held: readonly Held[], tenantId: Id, quotas: readonly Quota[]): boolean => {
-  const ofTenant = held.filter((one) => one.tenantId === tenantId)
-  const ofName = (name: string) => ofTenant.filter((one) => one.quotas.some((quota) => quota.name === name))
-  return ofTenant.length < PER_TENANT && quotas.every(({ name, cap }) => ofName(name).length < cap)
-}
-
-test('alone, takes and releases at random agree with the model', async () => {
-  await fc.assert(
-    fc.asyncProperty(commandsOf(0), async (commands) => {
-      const places = createMemoryPlaces()
-      const held: Held[] = []
-      for (const command of commands) {
-        if (command.kind === 'release') release(held, command.which)
-        if (command.kind !== 'take') continue
-        await take(places, held, command)
-      }
-    }),
-    { numRuns: 200 },
-  )
-})
-
-async function take(
-  places: StreamPlaces | undefined,
-  held: Held[],
-  { process, tenant, quotas }: Command & { kind: 'take' },
-): Promise<void> {
-  const tenantId = TENANTS[tenant] ?? ''
-  const giveBack = await places?.take({ tenantId, perTenant: PER_TENANT, quotas })
-  expect(giveBack !== null, 'whether it is let in').toBe(hasRoom(held, tenantId, quotas))
-  if (giveBack != null) held.push({ process, tenantId, quotas, giveBack })
-}
-
-function release(held: Held[], which: number): void {
-  const [one] = held.splice(which % Math.max(1, held.length), 1)
-  // A second call does nothing.
-  one?.giveBack()
-  one?.giveBack()
-}
 
 describe.skipIf(REDIS_URL === '')(
   `places over processes${REDIS_URL === '' ? ' (skipped: needs REDIS_URL)' : ''}`,

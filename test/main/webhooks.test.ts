@@ -15,7 +15,8 @@ let path: string
 let counter = 0
 
 const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
-const FAST = { backoffBaseMs: 10, timeoutMs: 400 }
+/** Its attempts may take longer than the machine stands still. */
+const FAST = { backoffBaseMs: 10, timeoutMs: 30_000 }
 const WAIT = { timeout: 20_000, interval: 20 }
 
 beforeAll(async () => {
@@ -340,6 +341,8 @@ describe('a delivery', () => {
       return response.socket?.destroy()
     })
     const { id } = await registerVerified({ policy: { ...FAST, maxAttempts: 1 } })
+    if (name === 'a hanging answer')
+      await service.call('PATCH', `/webhooks/${id}`, { body: { policy: { timeoutMs: 400 } } })
     const { deliveryId } = await add(id)
     await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('failed'), WAIT)
     expect((await get(id, deliveryId)).attempts).toEqual([expect.objectContaining(expected)])
@@ -354,7 +357,7 @@ describe('a delivery', () => {
             'content-encoding': 'gzip',
           }),
     )
-    const { id } = await registerVerified({ policy: { timeoutMs: 5000 } })
+    const { id } = await registerVerified({ policy: FAST })
     const { deliveryId } = await add(id)
     await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
     expect((await get(id, deliveryId)).attempts[0].responseSnippet).toBe('x'.repeat(1024))
@@ -363,13 +366,13 @@ describe('a delivery', () => {
 
 describe('PATCH /webhooks/{id}', () => {
   test("changes only the given fields; null returns a policy value to the tenant's", async () => {
-    const { id } = await registerVerified({ description: 'first', policy: { maxAttempts: 5, timeoutMs: 500 } })
+    const { id } = await registerVerified({ description: 'first', policy: { maxAttempts: 5, timeoutMs: 20_000 } })
     const { status, json } = await service.call('PATCH', `/webhooks/${id}`, {
       body: { eventTypes: ['comment_created'], policy: { maxAttempts: null, backoffBaseMs: 20 } },
     })
     expect(status).toBe(200)
     expect(json).toMatchObject({ state: 'verified', description: 'first', eventTypes: ['comment_created'] })
-    expect(json.policy).toMatchObject({ maxAttempts: 3, timeoutMs: 500, backoffBaseMs: 20 })
+    expect(json.policy).toMatchObject({ maxAttempts: 3, timeoutMs: 20_000, backoffBaseMs: 20 })
     expect(
       (await service.call('PATCH', `/webhooks/${id}`, { body: { description: null } })).json.description,
     ).toBeNull()
@@ -608,10 +611,17 @@ describe('reading', () => {
           '{ webhookEndpoints(first: 100) { edges { node { id verificationPending deliveriesHeld } } } }',
         )
       ).json.data.webhookEndpoints.edges.map(({ node }: { node: object }) => node)
-    receiver.on(path, hang)
-    const { id } = (await register({ policy: { maxAttempts: 5, timeoutMs: 100 } })).json
+    let refuse: (() => void) | undefined
+    receiver.on(path, (_request, response) => {
+      refuse = () => reply(response, 404)
+      return true
+    })
+    const { id } = (await register({ policy: { maxAttempts: 5, timeoutMs: 30_000 } })).json
+    await vi.waitFor(() => expect(refuse).toBeDefined(), WAIT)
     expect(await held()).toContainEqual({ id, verificationPending: true, deliveriesHeld: 0 })
     receiver.on(path, null)
+    refuse?.()
+    await vi.waitFor(async () => expect((await read(id)).lastVerification?.ok).toBe(false), WAIT)
     await service.call('POST', `/webhooks/${id}/verify`)
     await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
     const others = (await held()).filter((each: { id: string }) => each.id !== id)
@@ -625,7 +635,7 @@ describe('reading', () => {
       `query ($id: ID!) { webhookEndpoint(id: $id) { ownPolicy { maxAttempts timeoutMs breakerThreshold } } }`,
       { id },
     )
-    expect(json.data.webhookEndpoint.ownPolicy).toEqual({ maxAttempts: 5, timeoutMs: 100, breakerThreshold: null })
+    expect(json.data.webhookEndpoint.ownPolicy).toEqual({ maxAttempts: 5, timeoutMs: 30_000, breakerThreshold: null })
   })
 })
 

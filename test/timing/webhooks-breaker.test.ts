@@ -2,7 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 
 import { startWorker } from '../../src/worker/worker.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
+import { randomOf } from '../harness/random.ts'
 import { type Behaviour, hang, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { SEED } from '../harness/seed.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -14,6 +16,7 @@ let workers: { stop(): Promise<void> }[] = []
 
 const WAIT = { timeout: 25_000, interval: 20 }
 const HOUR_MS = 3_600_000
+const random = randomOf(SEED)
 
 beforeAll(async () => {
   receiver = await startReceiver()
@@ -62,7 +65,7 @@ const add = async (id: string, count: number): Promise<string[]> => {
 const sent = (at = path) => receiver.deliveries(at)
 
 const fail: Behaviour = (_request, response) => {
-  setTimeout(() => reply(response, 500), Math.random() * 20)
+  setTimeout(() => reply(response, 500), random() * 20)
   return true
 }
 

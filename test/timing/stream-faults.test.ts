@@ -137,9 +137,7 @@ describe('a client that does not read', () => {
     const count = 400
     await insertEvents(discussionId, count, 40_000)
     await vi.waitFor(() => expect(quick.seqs).toEqual(upTo(count)), { timeout: 60_000 })
-    const begun = Date.now()
     await vi.waitFor(() => expect(sessions.size).toBe(before - 1), { timeout: 10_000 })
-    expect(Date.now() - begun).toBeLessThan(15_000)
     expect(quick.closed).toBe(false)
     slow.resume()
     await vi.waitFor(() => expect(slow.closed).toBe(true))
@@ -222,9 +220,10 @@ test('at a shutdown every stream gets its position, and is closed', async () => 
   }
 })
 
-/** Events as the log would hold them, of about `bytes` each, of which no news is sent. */
-/** With random digits: compression makes half of them. */
-/** Events of a comment with a text of random bytes. GraphQL reads the comment itself. */
+/**
+ * Events as the log would hold them, of about `bytes` each, of which no news is sent. Their texts
+ * are random digits, of which compression makes half. GraphQL reads the comment itself.
+ */
 async function insertEvents(discussionId: string, count: number, bytes: number, commentId = newId()): Promise<void> {
   const insert = unnamed(`WITH made AS (
        INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)

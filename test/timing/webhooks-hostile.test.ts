@@ -231,7 +231,7 @@ describe('a name that changes its address', () => {
     url: `https://localhost:${new URL(receiver.url).port}${path}`,
     headers: {},
     body: '{}',
-    timeoutMs: 3000,
+    timeoutMs: LONG_MS,
     signal: new AbortController().signal,
   })
   const open = (WEBHOOK_ALLOWED_CIDRS: string[]) =>

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { Database } from '../../src/data/database.ts'
 import { openServer } from '../../src/data/server/server.ts'
@@ -93,9 +93,12 @@ describe.skipIf(!onServer)(`deadlines of a pool${SKIPPED}`, () => {
     )
     const url = new URL(created.url)
     const local = `postgres:///${url.pathname.slice(1)}?host=${row?.folder}&user=${url.username}&port=${url.port || 5432}`
-    const piped = await openServer({ url: local, size: 2, onError: () => undefined, deadlines: DEADLINES })
-    const waits = piped.db.query(unnamed('SELECT pg_sleep(0.5)')).catch((error: Error) => error.message)
-    await sleep(100)
+    const deadlines = { ...DEADLINES, statementMs: 60_000 }
+    const piped = await openServer({ url: local, size: 2, onError: () => undefined, deadlines })
+    const waits = piped.db.query(unnamed('SELECT pg_sleep(30)')).catch((error: Error) => error.message)
+    const sleeping = unnamed(`SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event = 'PgSleep'`)
+    await vi.waitFor(async () => expect(await database.db.query(sleeping)).toHaveLength(1))
     piped.abandon()
     expect(await waits).toMatch(/terminated/)
     expect(await piped.db.query(unnamed('SELECT 1 AS one'))).toEqual([{ one: 1 }])
