@@ -3,12 +3,11 @@
 // file (something else has failed).
 import { readFileSync } from 'node:fs'
 
-import { failedFiles } from './report.mjs'
+import { failedFiles, hasUncaughtError } from './report.mjs'
 
 const MAX_FILES = 3
 
 const [report, log] = process.argv.slice(2)
 const files = failedFiles(report)
-if (files.length === 0 || files.length > MAX_FILES || /unhandled error/i.test(readFileSync(log, 'utf8')))
-  process.exit(1)
+if (files.length === 0 || files.length > MAX_FILES || hasUncaughtError(readFileSync(log, 'utf8'))) process.exit(1)
 console.log(files.join(' '))

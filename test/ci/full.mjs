@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { filesOf } from './report.mjs'
+import { filesOf, hasUncaughtError } from './report.mjs'
 import { startNewest } from './newest.mjs'
 
 const SEED = Number(process.env.TEST_SEED ?? randomInt(2 ** 31 - 1))
@@ -76,8 +76,10 @@ async function runPart(name, { folders, env, workers }) {
   const first = await vitest(`${name}-1`, [], workers, settings)
   if (first === null) return void failures.push(`${name}: no report; see above`)
   const failed = first.files.flatMap((each) => (each.failed ? [each.file] : []))
-  if (first.code !== 0 && failed.length === 0) failures.push(`${name}: an error that no test caught; see above`)
   const second = failed.length === 0 ? null : await vitest(`${name}-2`, failed, 1, settings)
+  // A second try of the failed files says nothing about it.
+  if (first.uncaught || second?.uncaught || (first.code !== 0 && failed.length === 0))
+    failures.push(`${name}: an error that no test caught; see above`)
   const passedAgain = new Set(second?.files.flatMap((each) => (each.failed ? [] : [each.file])))
   for (const { file, failed: isFailed, seconds } of first.files) {
     const again = passedAgain.has(file) ? 'passed' : 'failed'
@@ -98,9 +100,10 @@ async function vitest(name, files, workers, env) {
     ...files,
     `--maxWorkers=${workers}`,
   ]
-  const code = await run('npx', [...args, '--reporter=default', '--reporter=json', `--outputFile.json=${output}`], env)
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${output}`]
+  const { code, log } = await run('npx', [...args, ...reporters], env)
   try {
-    return { code, files: filesOf(output) }
+    return { code, uncaught: hasUncaughtError(log), files: filesOf(output) }
   } catch {
     return null
   }
@@ -109,7 +112,7 @@ async function vitest(name, files, workers, env) {
 async function runBench() {
   console.log(`\n== ${BENCH}`)
   const began = Date.now()
-  const code = await run('npm', ['run', 'bench'], { ...servers, BENCH_SIZE: 'smallest' })
+  const { code } = await run('npm', ['run', 'bench'], { ...servers, BENCH_SIZE: 'smallest' })
   const seconds = Math.round((Date.now() - began) / 1000)
   rows.push({
     part: BENCH,
@@ -120,10 +123,18 @@ async function runBench() {
   })
 }
 
+/** Runs a program, shows what it says, and keeps that as `log`. */
 function run(program, args, env) {
   return new Promise((resolve) => {
-    const child = spawn(program, args, { env: { ...env, NO_COLOR: '1' }, stdio: ['ignore', 'inherit', 'inherit'] })
-    child.once('error', () => resolve(1)).once('close', (code) => resolve(code ?? 1))
+    const child = spawn(program, args, { env: { ...env, NO_COLOR: '1' }, stdio: ['ignore', 'pipe', 'pipe'] })
+    let log = ''
+    const show = (to) => (text) => {
+      log += text
+      to.write(text)
+    }
+    child.stdout.setEncoding('utf8').on('data', show(process.stdout))
+    child.stderr.setEncoding('utf8').on('data', show(process.stderr))
+    child.once('error', () => resolve({ code: 1, log })).once('close', (code) => resolve({ code: code ?? 1, log }))
   })
 }
 

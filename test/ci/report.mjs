@@ -17,3 +17,6 @@ export function filesOf(report) {
 }
 
 export const failedFiles = (report) => filesOf(report).flatMap(({ file, failed }) => (failed ? [file] : []))
+
+/** Whether vitest says in its log that there was an error which no test caught. */
+export const hasUncaughtError = (log) => /unhandled error/i.test(log)

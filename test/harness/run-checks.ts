@@ -1,7 +1,12 @@
-import { afterAll, afterEach, expect } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 
 import { faults } from './faults.ts'
+import { watchOpen } from './left-open.ts'
 import { takeLog } from './log.ts'
+
+// Such a clean-up runs after all that a file has in `afterAll`.
+const leftOpen = watchOpen()
+beforeAll(() => async () => expect(await leftOpen(), 'what this file leaves open').toEqual([]))
 
 // A test may expect a request to fail, but not for one of these.
 afterAll(() => expect([...new Set(faults.splice(0))]).toEqual([]))

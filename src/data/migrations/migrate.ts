@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 
 import {
   bindMigrationAwareSqlAdapterFactory,
+  type SqlDriverAdapter,
   type SqlMigrationAwareDriverAdapterFactory,
 } from '@prisma/driver-adapter-utils'
 import type { SchemaEngine } from '@prisma/schema-engine-wasm'
@@ -209,15 +210,23 @@ async function withEngine<T>(
   work: (engine: SchemaEngine) => Promise<T>,
 ): Promise<T> {
   const bg = await (loaded ??= loadWasm())
+  // The engine does not dispose of them, and each keeps a listener on the pool.
+  const connections: SqlDriverAdapter[] = []
+  const connect = async (): Promise<SqlDriverAdapter> => {
+    const connection = await adapter.connect()
+    connections.push(connection)
+    return connection
+  }
   const engine = await bg.SchemaEngine.new(
     { datamodels: [['schema.prisma', schema()]] },
     () => undefined,
-    bindMigrationAwareSqlAdapterFactory(adapter),
+    bindMigrationAwareSqlAdapterFactory({ ...adapter, connect }),
   )
   try {
     return await work(engine)
   } finally {
     engine.free()
+    for (const connection of connections) await connection.dispose()
   }
 }
 

@@ -76,5 +76,9 @@ function explain(error: unknown): never {
  */
 export async function forgetUnfinished(factory: Factory): Promise<void> {
   const connection = await factory.connect()
-  await connection.executeScript(FORGET_UNFINISHED)
+  try {
+    await connection.executeScript(FORGET_UNFINISHED)
+  } finally {
+    await connection.dispose()
+  }
 }
