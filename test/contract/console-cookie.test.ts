@@ -11,7 +11,6 @@ const SAME = { 'sec-fetch-site': 'same-origin' }
 const ALLOWED = 'https://site.example'
 
 let service: TestService
-// An invited member's password would cost 80 ms of CPU time at each login.
 let member: TestTenant['admin']
 
 beforeAll(async () => {

@@ -11,6 +11,7 @@ import type { Sql } from '../../src/core/sql.ts'
 import { findKeyUse, findMissingKeys, resealSecrets } from '../../src/domains/encryption-keys/reseal.ts'
 import { openSecrets, signingSecretContext } from '../../src/core/secrets/signing-secrets.ts'
 import { createServer } from '../../src/api/http/server.ts'
+import { hubOf } from '../../src/live/hub.ts'
 import { onServer } from '../harness/database.ts'
 import { freePort } from '../harness/ports.ts'
 import { addMember } from '../harness/members.ts'
@@ -54,7 +55,12 @@ async function startProcess(ENCRYPTION_KEY: Buffer, ENCRYPTION_KEYS: Buffer[]): 
   const app: App = { ...before.app, settings: { ...before.app.settings, ENCRYPTION_KEY, ENCRYPTION_KEYS } }
   const server = await createServer(app)
   await server.listen({ host: '127.0.0.1', port })
-  others.push({ close: () => server.close() })
+  others.push({
+    close: async () => {
+      await hubOf(app).close({ graceMs: 0 })
+      await server.close()
+    },
+  })
   const url = `http://127.0.0.1:${port}`
   const call: TestService['call'] = async (method, path, { body, headers = {} } = {}) => {
     const response = await fetch(`${url}/api/v1${path}`, {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { metricsOf } from '../../src/core/telemetry/metrics.ts'
 import { createHealthServer } from '../../src/api/http/health.ts'
 import { createServer } from '../../src/api/http/server.ts'
+import { hubOf } from '../../src/live/hub.ts'
 import { METRICS_TOKEN, startService, type TestService } from '../harness/service.ts'
 
 let service: TestService
@@ -64,7 +65,7 @@ describe('metrics are served', () => {
       api: [await statusOf(api, {}), await statusOf(api, bearing(METRICS_TOKEN))],
       beside: [await statusOf(beside, {}), await statusOf(beside, bearing(METRICS_TOKEN))],
     }
-    await Promise.all([api.close(), beside.close()])
+    await Promise.all([api.close(), beside.close(), hubOf(app).close({ graceMs: 0 })])
     return found
   }
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { App } from '../../src/core/context.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { ROUTES } from '../../src/api/rest/routes.ts'
+import { hubOf } from '../../src/live/hub.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
 import { SEED } from '../harness/seed.ts'
@@ -300,6 +301,7 @@ describe('cached pages', () => {
       await run(read)
     } finally {
       await server.close()
+      await hubOf(app).close({ graceMs: 0 })
     }
   }
 

@@ -69,7 +69,7 @@ describe('a deleted tenant', () => {
     await expect(deleteTenant(service.app, id)).rejects.toMatchObject({ code: 'not_found' })
     expect(await findTenantBySlug(service.app, slug)).toBeNull()
     expect((await listTenants(service.app)).find((each) => each.id === id)).toMatchObject({ state: 'deleting' })
-    const again = await createTenant(service.app, { slug, adminEmail: `new@${slug}.example`, scryptN: 2 })
+    const again = await createTenant(service.app, { slug, adminEmail: `new@${slug}.example` })
     const answerOf = async (apiKey: string) =>
       (await service.call('GET', '/discussions', { headers: { 'x-api-key': apiKey } })).json
     expect(await answerOf(tenant.apiKey)).toMatchObject({ code: 'tenant_suspended' })

@@ -512,7 +512,7 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
 
   'a login': ({ rest }) =>
     rest('POST /admin/auth/login', { body: { email: '0@example.com', password: 'not the password' } }),
-  'a new tenant': ({ app }) => tenants.createTenant(app, { slug: 'new', scryptN: 2 }),
+  'a new tenant': ({ app }) => tenants.createTenant(app, { slug: 'new' }),
   'another admin': ({ app, w }) => tenants.createAdmin(app, w.id('tenant'), 'new@example.com', 'a password'),
   'another password': ({ app, w }) => setPassword(app, w.id('tenant'), '0@example.com', 'a password'),
   'an owner who has an account': ({ app, w }) => tenants.createAdmin(app, w.id('tenant', 1), '2@example.com'),

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 
 import { withDatabase } from '../../src/app.ts'
 import type { App } from '../../src/core/context.ts'
+import { SCRYPT } from '../../src/core/secrets/crypto.ts'
 import { createLog } from '../../src/core/telemetry/log.ts'
 import { readSettings } from '../../src/core/settings/settings.ts'
 import type { Database } from '../../src/data/database.ts'
@@ -17,8 +18,8 @@ import { signIdentity } from './identity.ts'
 import { noteLog } from './log.ts'
 import { freePort } from './ports.ts'
 
-/** A password at full cost takes 80 ms of CPU time, and most tests create a tenant or more. */
-const scryptN = 2
+// A password at full cost takes 80 ms of CPU time, and most tests create a tenant or more.
+SCRYPT.N = 2
 
 export const METRICS_TOKEN = 'a-token-of-the-tests'
 
@@ -109,7 +110,7 @@ export async function startService({
   const isShown = process.env.LOG_LEVEL !== undefined
   const log = createLog(settings.LOG_LEVEL, isShown ? undefined : { write: noteLog })
   const { app, close } = withDatabase(settings, log, database)
-  const credentials = await bootstrap(app, { scryptN })
+  const credentials = await bootstrap(app)
   if (credentials === null) throw new Error('the test database is not empty')
   const server = await createServer(app)
   const connections = watchConnections(server.server)
@@ -140,8 +141,7 @@ export async function startService({
       return { ...answer, status: refusedWith(answer) ?? answer.status }
     },
     peers: () => peers,
-    addTenant: async (slug) =>
-      testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example`, scryptN })),
+    addTenant: async (slug) => testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example` })),
     retire: () => connections.retire(),
     close: async () => {
       const closed = server.close()

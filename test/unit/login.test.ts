@@ -2,7 +2,7 @@ import { createHook } from 'node:async_hooks'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { DUMMY_PASSWORD_HASH } from '../../src/core/secrets/crypto.ts'
+import { dummyPasswordHash } from '../../src/core/secrets/crypto.ts'
 import { createAdmin } from '../../src/domains/tenants/bootstrap.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -35,5 +35,5 @@ test('a wrong password and an unknown e-mail address get the same answer, after 
   const { email } = await createAdmin(service.app, service.tenant.id, 'one.more@example.com')
   const select = unnamed('SELECT password_hash AS stored FROM accounts WHERE email = $1')
   const [admin] = await service.app.db.query<{ stored: string }>(select, [email])
-  expect(costOf(admin?.stored ?? '')).toEqual(costOf(DUMMY_PASSWORD_HASH))
+  expect(costOf(admin?.stored ?? '')).toEqual(costOf(dummyPasswordHash()))
 })

@@ -4,7 +4,7 @@ import { type App, type Ctx, requireMember } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
-import { DUMMY_PASSWORD_HASH, verifyPassword } from '../../core/secrets/crypto.ts'
+import { dummyPasswordHash, verifyPassword } from '../../core/secrets/crypto.ts'
 import type { TxSql } from '../../core/sql.ts'
 import type { Account } from '../../generated/prisma/client.ts'
 
@@ -29,7 +29,7 @@ export const emailForm = (email: string): string => email.trim().toLowerCase()
  */
 export async function checkPassword({ prisma }: App, email: string, given: string): Promise<Account | null> {
   const account = await prisma.account.findUnique({ where: { email } })
-  const matches = await verifyPassword(given, account?.passwordHash ?? DUMMY_PASSWORD_HASH)
+  const matches = await verifyPassword(given, account?.passwordHash ?? dummyPasswordHash())
   return matches ? account : null
 }
 

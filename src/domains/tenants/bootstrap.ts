@@ -24,8 +24,6 @@ export interface NewTenant {
   adminPassword?: string | undefined
   apiKey?: string | undefined
   identitySecret?: string | undefined
-  /** The cost of hashing the admin's password, if lower than usual. */
-  scryptN?: number | undefined
 }
 
 /** A unique name is taken. `message` says which, in one line. */
@@ -43,10 +41,7 @@ export async function findTenants({ db, health }: App): Promise<void> {
  * Creates the first tenant of an empty database by the BOOTSTRAP_ settings; null if there is one
  * already. The caller keeps other processes out.
  */
-export async function bootstrap(
-  app: App,
-  { scryptN }: Pick<NewTenant, 'scryptN'> = {},
-): Promise<FirstCredentials | null> {
+export async function bootstrap(app: App): Promise<FirstCredentials | null> {
   const { settings } = app
   const credentials = (await hasTenants(app.db.query))
     ? null
@@ -56,7 +51,6 @@ export async function bootstrap(
         adminPassword: settings.BOOTSTRAP_ADMIN_PASSWORD,
         apiKey: settings.BOOTSTRAP_API_KEY,
         identitySecret: settings.BOOTSTRAP_IDENTITY_SECRET,
-        scryptN,
       })
   app.health.setUp()
   return credentials
@@ -73,7 +67,7 @@ export async function createTenant(app: App, tenant: NewTenant): Promise<FirstCr
   const id = newId()
   // At a first start, the query loads Prisma's compiler while a thread hashes the password.
   const [admin, existing] = await Promise.all([
-    newAdmin(tenant.adminEmail ?? `admin@${slug}.example.com`, tenant.adminPassword, tenant.scryptN),
+    newAdmin(tenant.adminEmail ?? `admin@${slug}.example.com`, tenant.adminPassword),
     findTenantBySlug(app, slug),
   ])
   if (existing !== null) throw taken(slug)
@@ -104,9 +98,9 @@ export async function createAdmin(
   return app.db.transaction((sql) => addOwner(sql, tenantId, admin))
 }
 
-async function newAdmin(email: string, given?: string, scryptN?: number) {
+async function newAdmin(email: string, given?: string) {
   const password = given ?? randomHex(12)
-  return { email: emailForm(email), given, password, passwordHash: await hashPassword(password, scryptN) }
+  return { email: emailForm(email), given, password, passwordHash: await hashPassword(password) }
 }
 
 /** An address that has an account already keeps its password, which is not known here. */
