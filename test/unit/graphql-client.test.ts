@@ -433,7 +433,7 @@ describe('a subscription', () => {
         return isStream ? response : Object.assign(response, { json: () => new Promise((settle) => (give = settle)) })
       }
       const own = client({ fetch: fake })
-      ended.push(own.subscribe(REQUEST, { next: () => order.push('event'), error: onError, complete: vi.fn() }))
+      const end = own.subscribe(REQUEST, { next: () => order.push('event'), error: onError, complete: vi.fn() })
       // As a page does that awaits it in a function of its own.
       const load = async (): Promise<unknown> => own.query({ query: '{ viewer { id } }' })
       void load().then(() => order.push('answer'))
@@ -449,6 +449,8 @@ describe('a subscription', () => {
           interval: 1,
         },
       )
+      end()
+      events?.close()
     }
   })
 
