@@ -48,6 +48,7 @@ const ROOMS = {
   },
   console: {
     imports: [
+      'core/input/letters.ts',
       'generated/console.ts',
       'generated/settings.json',
       'generated/audit-actions.json',

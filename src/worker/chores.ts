@@ -11,6 +11,7 @@ import { makeNextExport } from '../transfer/export/make.ts'
 import { deleteExpiredAliases } from '../domains/discussions/aliases.ts'
 import { removeOfDeleted } from '../domains/discussions/remove.ts'
 import { deleteExpiredExports } from '../transfer/export/make-sql.ts'
+import { decodeLetters } from '../transfer/import/encoded-letters.ts'
 import { removeEnded } from '../transfer/uploads/remove.ts'
 import { workOnUploads } from '../transfer/uploads/work.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
@@ -99,7 +100,10 @@ const migrationsOf = perApp(() => readMigrations())
 export const RENDER_AGAIN: CodeBackfill = { run: renderAgain, settleSeconds: 3600 }
 
 /** Backfills that take more than SQL, by the names of their migrations. */
-export const CODE_BACKFILLS: CodeBackfills = {}
+export const CODE_BACKFILLS: CodeBackfills = {
+  // The release before may still import.
+  '20261129120400_encoded_letters': { run: decodeLetters, settleSeconds: 3600 },
+}
 
 /** What every worker looks after by itself, any number of them side by side. */
 const chores = (): readonly Chore[] => [

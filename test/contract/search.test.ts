@@ -17,6 +17,8 @@ const PAGES: readonly (readonly [externalId: string, title: string | null])[] = 
   ['elections', 'Élections à Genève – 1er tour'],
   ['привет', 'Новости Москвы'],
   ['tokyo', '東京の天気'],
+  ['oslo', 'Smørbrød på Straße, Łódź'],
+  ['tehran', 'کِتاب‌های فارسی'],
   ["o'neill\\x", "O'Neill's “last” word"],
   ['long', `${'x'.repeat(300)} ${'ﷺ'.repeat(150)}`],
 ]
@@ -59,6 +61,9 @@ describe('GET /discussions?search=', () => {
     ['accents aside, also those that are asked for', 'élèctions', ['elections']],
     ['other alphabets in any case', 'МОСКВ', ['привет']],
     ['other alphabets in external ids', 'ПРИ', ['привет']],
+    ['letters of their own by their base', 'smorbrod lodz', ['oslo']],
+    ['ß by ss', 'strasse', ['oslo']],
+    ['Persian letters by Arabic ones, without points', 'كتاب فارسي', ['tehran']],
     ['characters of a script without spaces', '天気', ['tokyo']],
     ['what is syntax elsewhere, as it is', 'quiz/100%_', ['quiz/100%_sure']],
     ['no wildcard', 'quiz%sure', []],

@@ -64,6 +64,27 @@ describe('an entry of a word list', () => {
     ['in Hebrew, without points', 'שלום', 'שָׁלוֹם'],
     ['as an emoji', '🖕', 'hello🖕🏽you'],
     ['as a sum', '€100', 'only €100!'],
+    ['as an emoji of another form', '❤', 'with ❤️'],
+    ['as an emoji beside an emoji that has it', '👩', '👩‍💻👩'],
+    ['as an emoji between letters', '1️⃣', 'x1️⃣y'],
+    ['as a key of a star', '*️⃣', 'press *️⃣'],
+    ['as a flag beside others', '🇷🇺', '🇫🇷🇷🇺🇺🇸'],
+    ['as a flag of tags', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', 'go 🏴󠁧󠁢󠁥󠁮󠁧󠁿!'],
+    ['as a phrase with an emoji', 'vote 🇷🇺', 'Vote: 🇷🇺!'],
+    ['as a sign', '№', '№5'],
+    ['as a sign of another width', '￥', '¥500'],
+    ['as a raised letter', 'ª', 'la 1ª vez'],
+    ['with a raised digit', 'x²', 'x²+1'],
+    ['in Arabic, stretched', 'كلب', 'كـــلـب'],
+    ['in Arabic, stretched in the entry', 'كـلب', 'كلب'],
+    ['in Arabic, with Persian kaf', 'كلب', 'کلب'],
+    ['in Persian, with Arabic kaf and yeh', 'کثیف', 'كثيف'],
+    ['in Persian, with Arabic digits', '۱۸', '١٨'],
+    ['in Arabic, with a hamza that the entry lacks', 'احمق', 'أحمق'],
+    ['in Arabic, with a wasla', 'احمق', 'ٱحمق'],
+    ['in Arabic, in forms of presentation', 'كلب', 'ﻛﻠﺐ'],
+    ['in Persian, with a heh that has a hamza', 'خانه', 'خانۀ'],
+    ['in Arabic, with marks of the Quran', 'كلب', 'كل\u06DAب'],
   ])('is found %s', (_how, entry, text) => expect(finds(entry, text)).toBe(true))
 
   test.each([
@@ -94,6 +115,28 @@ describe('an entry of a word list', () => {
     ['without its hyphen', 'e-mail', 'e mail'],
     ['within a word of Japanese', 'デブ', '宇宙デブリの問題'],
     ['within a word of Chinese', '北', '北京'],
+    ['as the letter that an emoji shows', 'ℹ️', 'I am here.'],
+    ['as the letter in a ring', 'Ⓜ️', "I'm m"],
+    ['as the digit of a key', '1️⃣', 'Only 1 of us'],
+    ['as the star of a key', '*️⃣', 'a * b'],
+    ['as the letters of a sign', '№', 'No'],
+    ['as the letters of a raised sign', '™', 'TM tm'],
+    ['as the letter that is raised', 'ª', 'a A'],
+    ['as the digit that is raised', 'x²', 'x2'],
+    ['as the parts of a fraction', '½', '1 2 1/2 1⁄2'],
+    ['as the letters of a number', 'Ⅳ', 'IV'],
+    ['as ringed letters', 'ⓘⓓⓘⓞⓣ', 'idiot'],
+    ['as the word of a sign', '㊙', '秘'],
+    ['as the name of a currency', '﷼', 'ریال'],
+    ['in two flags', '🇷🇺', '🇫🇷🇺🇸'],
+    ['in an emoji that has it', '👩', '👩‍💻'],
+    ['in an emoji that has it, with stars', '*👩*', '👩‍💻'],
+    ['in a heart on fire', '❤️', '❤️‍🔥'],
+    ['in the flag of a part of a country', '🏴', '🏴󠁧󠁢󠁥󠁮󠁧󠁿'],
+    ['in Arabic, without its hamza', 'أحمق', 'احمق'],
+    ['in Arabic, with another hamza', 'أمل', 'إمل'],
+    ['in Arabic, with a yeh without dots', 'علي', 'على'],
+    ['in Arabic, with a heh for a teh', 'كلبة', 'كلبه'],
   ])('is not found %s', (_how, entry, text) => expect(finds(entry, text)).toBe(false))
 
   test.each(['***', ' - ', '\u200B', '*a*', 'e*', '*の*', '\u0301abc', '+', '*'])(
@@ -113,6 +156,32 @@ describe('an entry of a word list', () => {
       fc.property(fc.string({ unit, minLength: 1, maxLength: 12 }), (entry) => {
         const core = entry.trim().replace(/^[*＊]+|[*＊]+$/g, '')
         if ('patterns' in readEntry(entry)) expect(finds(entry, core), JSON.stringify(entry)).toBe(true)
+      }),
+      { numRuns: effort(3000) },
+    )
+  })
+
+  test('that is an emoji or a sign is found exactly where Intl.Segmenter has that grapheme', () => {
+    const part = fc.constantFrom(
+      ...Array.from('👩💻❤🔥🏴🇫🇷🇺🇸1#*Ⓜℹ№ª²a '),
+      '\u200D',
+      '\uFE0F',
+      '\u20E3',
+      '🏽',
+      '\u{E0067}',
+    )
+    const any = fc.string({ unit: part, minLength: 1, maxLength: 12 })
+    const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' })
+    const graphemes = (text: string): string[] =>
+      Array.from(segmenter.segment(text), ({ segment }) =>
+        segment.replace(/\uFE0F|\p{Emoji_Modifier}|(?<=^[^🏴].*)\u{E0067}/gu, '').replace(/\u200D+$/u, ''),
+      )
+    const isSign = (one: string): boolean => /^(?:[👩💻❤🔥🏴Ⓜℹ№ª²]|\p{Regional_Indicator}|[1#*]\u20E3)/u.test(one)
+    fc.assert(
+      fc.property(any, any, (one, text) => {
+        const [sign] = graphemes(one).filter(isSign)
+        if (sign === undefined) return
+        expect(finds(sign, text), JSON.stringify([sign, text])).toBe(graphemes(text).includes(sign))
       }),
       { numRuns: effort(3000) },
     )

@@ -2,6 +2,7 @@ import { z } from 'zod'
 
 import { anonymous, type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
+import { foldForSearch } from '../../core/input/letters.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
@@ -12,7 +13,6 @@ import { findReader } from '../readers/records.ts'
 import { requireReader } from '../readers/readers.ts'
 import type { Comment } from './comment.ts'
 import { listComments, listRepliesOf } from './list.ts'
-import { normalizeText } from './text/normalize.ts'
 
 /** Authors of the newest threads are found, and of their newest replies. */
 const THREADS = 100
@@ -35,8 +35,8 @@ interface ListAuthors {
  */
 export async function listAuthors(ctx: Ctx, discussionId: Id, args: ListAuthors): Promise<ReaderRecord[]> {
   const { prefix: given, limit } = validate(authorsInput, args)
-  const prefix = normalizeText(given ?? '')
-  const isWanted = (name: string | null): boolean => name !== null && ` ${normalizeText(name)}`.includes(` ${prefix}`)
+  const prefix = foldForSearch(given ?? '')
+  const isWanted = (name: string | null): boolean => name !== null && ` ${foldForSearch(name)}`.includes(` ${prefix}`)
   const left = new Set(await mutedByViewer(ctx))
   if (requireCaller(ctx).identity !== null) left.add((await requireReader(ctx)).id)
   const authors = new Map(

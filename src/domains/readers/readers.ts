@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 
-import { LRUCache } from 'lru-cache'
-
 import {
   type App,
   type Ctx,
@@ -12,7 +10,7 @@ import {
   type Tenant,
 } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { growing } from '../../core/process/growing.ts'
+import { roomOf } from '../../core/cache.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { announceChange, followCacheNews } from '../../core/read-cache.ts'
 import { CLAIMED, type Reader } from './fields.ts'
@@ -40,7 +38,7 @@ interface Writing {
 }
 
 const readers = perApp((app) => {
-  const known = new LRUCache<string, Known>({ ...growing(50_000), ttl: FIVE_MINUTES_MS })
+  const known = roomOf(app, 'readers')<string, Known>({ part: 1, maxAgeMs: FIVE_MINUTES_MS })
   const underWay = new Map<string, Writing>()
   /** Counts the entries that were dropped: a read during which it changes may be stale. */
   const drops = { count: 0 }

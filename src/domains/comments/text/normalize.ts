@@ -1,39 +1,22 @@
+import { ACCENTS, KASHIDA, LETTERS, withBases } from '../../../core/input/letters.ts'
 import { sha256 } from '../../../core/secrets/crypto.ts'
 import { withoutMentions } from './mentions.ts'
 
 // Built at run time, because the compiler's target lacks the `v` flag.
 const set = (text: string): RegExp => new RegExp(text, 'gv')
 
-// Not the marks of Indic or Thai scripts, which are vowels, nor those that make が of か.
-const ACCENTS = set('[[\\p{M}&&[\\p{Script=Inherited}\\p{Script=Hebrew}]]--[\\u3099\\u309A]]')
 // The vowel points of Hebrew and Arabic, which few write, and strokes and rings through letters,
 // which no language does.
-const POINTS = set('[[\\p{M}&&\\p{Script=Hebrew}]\\u064B-\\u0652\\u0670\\u0334-\\u0338\\p{Me}]')
+const POINTS = set('[[\\p{M}&&[\\p{Script=Hebrew}\\p{Script=Arabic}]]\\u064B-\\u0652\\u0670\\u0334-\\u0338\\p{Me}]')
 // Also the colour of an emoji's skin.
-const INVISIBLE = set('[\\p{Default_Ignorable_Code_Point}\\p{Cf}\\u{1F3FB}-\\u{1F3FF}]')
+const INVISIBLE = set(`[\\p{Default_Ignorable_Code_Point}\\p{Cf}\\u{1F3FB}-\\u{1F3FF}${KASHIDA}]`)
 
-/** Letters of their own, which only look like another one with an accent. */
-const OWN_LETTERS =
-  'ñıđøłäöüå' +
-  // Vietnamese: ă, ơ, ư, the hook and the dot below, and second marks.
-  'ăơưảẻỉỏủỷạẹịọụỵấầẩẫậắằẳẵặếềểễệốồổỗộớờởỡợứừửữự' +
-  // Cyrillic: й is no и. Not ё, which is mostly written е.
-  'йўїѓќ'
-const NOT_OWN = new RegExp(`[^${OWN_LETTERS}]+`, 'gu')
+/** Letters of their own keep their marks. */
+const OWN_LETTERS = LETTERS.flatMap(({ letter, isOwn }) => (isOwn ? [letter] : []))
+const NOT_OWN = new RegExp(`[^${OWN_LETTERS.join('')}]+`, 'gu')
 
 const QUOTES = /[’‘‛ʼ´′＇]/g
 const DASHES = /[\p{Pd}\u2212]/gu
-/** Ligatures, and the forms that some letters have at the end of a word. */
-const FORMS: Readonly<Record<string, string>> = {
-  æ: 'ae',
-  œ: 'oe',
-  ς: 'σ',
-  ך: 'כ',
-  ם: 'מ',
-  ן: 'נ',
-  ף: 'פ',
-  ץ: 'צ',
-}
 // Signs for a word or phrase, such as ㌖ and ﷺ, which would become up to 18 letters. They are kept
 // as they are: a comment of nothing else would cost as much as one of 180 000 characters.
 const WHOLE_WORDS = /[\u321D\u321E\u327C\u3300-\u3357\u33AE\u33AF\uFDFA\uFDFB]/
@@ -56,7 +39,7 @@ export interface Fold {
 
 /**
  * Removes differences of case, width, quotation marks, dashes and invisible characters, and accents
- * but for letters of their own. Never throws.
+ * but for letters of their own (`LETTERS`). Never throws.
  */
 export function normalizeText(text: string, { accents = false, dotless = false }: Fold = {}): string {
   if (ASCII.test(text)) return (dotless ? text.replaceAll('I', 'ı') : text).toLowerCase()
@@ -87,13 +70,13 @@ const BROKEN_AM = /\u0E4D\u0E32|\u0ECD\u0EB2/g
  */
 function foldCase(text: string, dotless: boolean): string {
   const turkish = dotless ? text.replaceAll('I\u0307', 'i').replaceAll('I', 'ı') : text
-  return turkish
+  const folded = turkish
     .toLowerCase()
     .replaceAll('i\u0307', 'i')
     .split('ı')
     .map((part) => part.toUpperCase().toLowerCase())
     .join('ı')
-    .replace(/[æœςךםןףץ]/g, (letter) => FORMS[letter] ?? letter)
+  return withBases(folded)
 }
 
 /** The same of a comment's body, without the ids of those whom it names. */

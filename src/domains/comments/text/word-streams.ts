@@ -1,9 +1,12 @@
 import { type Fold, normalizeText } from './normalize.ts'
+import { foldBetweenSigns } from './signs.ts'
 
 /** What a list of words is compared with. */
 export interface StreamForm extends Fold {
   /** Punctuation counts; otherwise it separates words as white space does. */
   punctuation?: boolean
+  /** Emoji and signs count as they are; otherwise as the letters that are compatible with them. */
+  signs?: boolean
 }
 
 /** A folded text, with the places where words begin and end. */
@@ -18,12 +21,19 @@ const GAPS = /[^\p{L}\p{N}\p{M}\p{So}\p{Sc}]+/gu
 const segmenter = new Intl.Segmenter('en', { granularity: 'word' })
 
 /** The text of a comment or entry in the form that a list needs. */
-export const wordStream = (source: string, form: StreamForm): WordStream =>
-  streamOf(normalizeText(source, form), form.punctuation === true)
+export function wordStream(source: string, form: StreamForm): WordStream {
+  const fold = (part: string): string => spaced(normalizeText(part, form), form.punctuation === true)
+  return streamOf(form.signs === true ? foldBetweenSigns(source, fold) : fold(source))
+}
 
-/** The stream of a text that is normalized already. */
-export function streamOf(normalized: string, punctuation: boolean): WordStream {
-  const text = normalized.replace(punctuation ? /\s+/g : GAPS, ' ').trim()
+/** The stream of a text that is normalized already, in the form of all defaults. */
+export const plainStream = (normalized: string): WordStream => streamOf(spaced(normalized, false))
+
+const spaced = (normalized: string, punctuation: boolean): string =>
+  normalized.replace(punctuation ? /\s+/g : GAPS, ' ')
+
+function streamOf(untrimmed: string): WordStream {
+  const text = untrimmed.trim()
   // Divided only at need: a look-up costs a microsecond, all words of 10 000 characters 10 ms.
   let segments: Intl.Segments | undefined
   const isBoundary = (index: number): boolean => {

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
 
 import { type EntryPattern, readEntry } from './word-entries.ts'
-import { type StreamForm, streamOf, type WordStream, wordStream } from './word-streams.ts'
+import { hasSigns } from './signs.ts'
+import { plainStream, type StreamForm, type WordStream, wordStream } from './word-streams.ts'
 import { Automaton } from './automaton.ts'
 
 /** The forms of one text that are searched: as written, as shown, and its links. */
@@ -14,13 +15,15 @@ export class SearchedText {
     this.#sources = [...new Set(sources)]
     if (normalized === undefined) return
     const others = this.#sources.slice(1).map((source) => wordStream(source, {}))
-    this.#streams.set(keyOf({}), [streamOf(normalized, false), ...others])
+    this.#streams.set(keyOf({}), [plainStream(normalized), ...others])
   }
 
-  /** Its streams, made once for all lists. */
+  /** Its streams, made once for all lists. For signs, those of the forms that have one. */
   in(form: StreamForm): readonly WordStream[] {
     const key = keyOf(form)
-    const made = this.#streams.get(key) ?? this.#sources.map((source) => wordStream(source, form))
+    const sources = (): readonly string[] =>
+      form.signs === true ? this.#sources.filter((source) => hasSigns(source)) : this.#sources
+    const made = this.#streams.get(key) ?? sources().map((source) => wordStream(source, form))
     this.#streams.set(key, made)
     return made
   }
@@ -30,8 +33,8 @@ export class SearchedText {
   }
 }
 
-const keyOf = ({ accents, punctuation, dotless }: StreamForm): string =>
-  `${accents === true} ${punctuation === true} ${dotless === true}`
+const keyOf = ({ accents, punctuation, dotless, signs }: StreamForm): string =>
+  `${accents === true} ${punctuation === true} ${dotless === true} ${signs === true}`
 
 export interface WordFilter {
   /** Whether an entry is in the text. */

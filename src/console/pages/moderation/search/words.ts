@@ -1,10 +1,9 @@
+import { foldForSearch as fold } from '../../../../core/input/letters.ts'
 import type { Mark } from '../marks.ts'
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu
 /** Scripts that put no space between words. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u
-
-const fold = (text: string): string => text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase()
 
 /**
  * Where a text has the words of a search: whole words, the last one also as a beginning; case and

@@ -1,0 +1,1 @@
+-- For its backfill alone: 20261129120000_contract_20261128163000 has changed what searches compare.
