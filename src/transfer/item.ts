@@ -335,7 +335,14 @@ export type Item = z.input<typeof item>
  * and is kept in the import's report: it names no person. `changed` says how the item differs from
  * the file.
  */
-export type Found = { place: string; item: Item; changed?: string } | { place: string; refused: string }
+export type Found = { place: string; item: Item; changed?: string } | Refusal
+
+export interface Refusal {
+  place: string
+  refused: string
+  /** It lacks what every item of the format has. */
+  isForeign?: boolean
+}
 
 /** What an import reads: a path on this disk, or a file that is stored elsewhere. */
 export type SourceFile = string | StoredFile

@@ -22,6 +22,38 @@ const SEEN = new RegExp(`[^${UNSEEN}]`, 'u')
 /** The text, or null if it shows nothing. */
 export const shownOrNull = (text: string | null): string | null => (text !== null && SEEN.test(text) ? text : null)
 
+/** Letters that a joiner or non-joiner between them gives other forms. */
+const SCRIPTS =
+  'Arabic Syriac Nko Mongolian Devanagari Bengali Gurmukhi Gujarati Oriya Tamil Telugu Kannada Malayalam Sinhala Khmer Myanmar'
+const JOINED = `[${SCRIPTS.split(' ')
+  .map((script) => `\\p{Script_Extensions=${script}}`)
+  .join('')}]`
+/** Invisible characters that shape others: in emoji, Chinese characters and some scripts. */
+const SHAPING = [
+  '(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\uFE0F])\\u200D(?=\\p{Extended_Pictographic})',
+  '(?<=[\\p{Extended_Pictographic}0-9#*])[\\uFE0E\\uFE0F]',
+  '(?<=\\p{Script=Han})[\\uFE00-\\uFE02\\u{E0100}-\\u{E01EF}]',
+  '(?<=\\p{Script=Mongolian})[\\u180B-\\u180D\\u180F]',
+  `(?<=${JOINED})[\\u200C\\u200D](?=${JOINED})`,
+  // Malayalam ends words so.
+  '(?<=\\u0D4D)\\u200D',
+].join('|')
+/** A flag of tags, and what is not seen. */
+const FLAG_OR_UNSEEN = new RegExp(
+  `\\u{1F3F4}[\\u{E0020}-\\u{E007F}]+|(?!${SHAPING})[\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800\\uFFFC]`,
+  'gu',
+)
+
+/**
+ * A name without characters that turn or hide others, on one line; null if nothing is left. Two
+ * names that look the same would else be two texts.
+ */
+export function nameOrNull(text: string | null): string | null {
+  if (text === null) return null
+  const seen = text.replace(/\s/g, ' ').replace(FLAG_OR_UNSEEN, (part) => (part.startsWith('🏴') ? part : ''))
+  return shownOrNull(seen.trim())
+}
+
 /** At most `max` characters. Zod's own `max` counts UTF-16 units, of which an emoji has two. */
 export const atMost = <S extends z.ZodType<string>>(max: number, schema: S): S =>
   schema
@@ -65,9 +97,15 @@ export const readerIdSchema = noNul(atMost(255, z.string().min(1)))
  */
 export const isCleanUrl = (text: string): boolean => !/[\s\p{Cc}\p{Surrogate}]/u.test(text)
 
+/**
+ * Whether a URL names its host as it is written. The URL parser also takes `https:///host`,
+ * `https:host` and `https://host\\@other`, in which other programs read another host.
+ */
+export const namesHost = (url: string): boolean => /^[a-z][a-z\d+.-]*:\/\/[^/\\?#]+([/?#]|$)/i.test(url)
+
 /** An absolute http or https address of at most 2 048 characters. */
 export const webUrl = atMost(2048, z.string()).refine(
-  (text) => isCleanUrl(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
+  (text) => isCleanUrl(text) && namesHost(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
   {
     message: 'must be an http or https URL',
     params: { code: 'invalid_url' },

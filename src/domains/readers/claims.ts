@@ -3,7 +3,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Identity, Tenant } from '../../core/context.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { hasAtMost, shownOrNull } from '../../core/input/texts.ts'
+import { hasAtMost, nameOrNull } from '../../core/input/texts.ts'
 import { knownBadges } from './badges/known.ts'
 import { claimedAs, MAX_NAME_LENGTH } from './fields.ts'
 
@@ -43,7 +43,7 @@ export function readClaims(payload: Uint8Array, tenant: Tenant, issuer: string |
       const value = claims[name]
       // A name of invisible characters would be a comment by nobody.
       return claim === 'name'
-        ? shownOrNull(optional(value, (given) => text(given, name, MAX_NAME_LENGTH)))
+        ? nameOrNull(optional(value, (given) => text(given, name, MAX_NAME_LENGTH)))
         : optional(value, (given) => httpsUrl(given, name))
     }),
     badges: optional(claims.badges, (given) => knownBadges(tenant.settings.badges, texts(given, 'badges'))),

@@ -1,6 +1,6 @@
 import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose'
-import { LRUCache } from 'lru-cache'
 
+import { bytesOfValue, roomOf } from '../../core/cache.ts'
 import { isCompactJws } from '../../core/secrets/base64url.ts'
 import { type App, type Identity, perApp, type Tenant } from '../../core/context.ts'
 import { checkBody, checkExpiry, type Claims, invalidIdentity, readClaims } from './claims.ts'
@@ -32,9 +32,12 @@ interface Verified extends Claims {
   held?: { tenant: Tenant; ring: Keyring; until: number }
 }
 
-// By tenant and token, at most 8 MB of token text.
-const verified = perApp(
-  () => new LRUCache<string, Verified>({ maxSize: 8 * 1024 * 1024, sizeCalculation: (_, key) => key.length }),
+/** By tenant and token. What holds it is shared with other entries, and is not counted. */
+const verified = perApp((app) =>
+  roomOf(
+    app,
+    'identities',
+  )<string, Verified>({ part: 1, bytesOf: (claims) => bytesOfValue({ ...claims, held: null }) }),
 )
 
 /**

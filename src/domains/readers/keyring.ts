@@ -4,6 +4,7 @@ import { importJWK } from 'jose'
 
 import { type App, perApp, type Tenant } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
+import { roomOf } from '../../core/cache.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { unseal } from '../../core/secrets/seals.ts'
 import { algorithmOf, type PublicJwk, readKeySet } from './jwks.ts'
@@ -35,7 +36,10 @@ export interface Keyring {
 export const identitySecretContext = (tenantId: Id, kid: string): string => `identity_secret:${tenantId}:${kid}`
 
 const rings = perApp((app) => {
-  const cache = createReadCache<Keyring>({ max: 10_000, read: (tenantId) => readKeyring(app, tenantId) })
+  const cache = createReadCache<Keyring>({
+    room: roomOf(app, 'keyrings'),
+    read: (tenantId) => readKeyring(app, tenantId),
+  })
   followCacheNews(app, { kind: 'tenant', forget: ({ tenantId }) => cache.forget(tenantId), clear: cache.clear })
   return cache
 })

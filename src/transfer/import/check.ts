@@ -1,6 +1,6 @@
 import { isId } from '../../core/ids.ts'
 import { reactionType } from '../../core/settings/tenant.ts'
-import { charactersIn, hasAtMost, readerIdSchema, shownOrNull, trimMarkdown } from '../../core/input/texts.ts'
+import { charactersIn, hasAtMost, nameOrNull, readerIdSchema, trimMarkdown } from '../../core/input/texts.ts'
 import { check } from '../../core/input/validate.ts'
 import { carriedOf, MAX_BODY_LENGTH } from '../../domains/comments/fields.ts'
 import { shownBadges } from '../../domains/readers/badges/known.ts'
@@ -111,7 +111,7 @@ function readerOf(item: ReaderItem, checking: Checking): ImportedReader {
     kind: 'reader',
     externalId: externalIdOf(own ?? item.externalId ?? `${source}:${item.id}`, readerIdSchema),
     ...claimedAs(({ name, claim }) =>
-      claim === 'name' ? shownOrNull(shortOf(item[name], MAX_NAME_LENGTH, name, checking)) : urlOf(item[name]),
+      claim === 'name' ? nameOrNull(shortOf(item[name], MAX_NAME_LENGTH, name, checking)) : urlOf(item[name]),
     ),
     profileIssuedAt: ofExport('profileIssuedAt', pastOf('profileIssuedAt', item.profileIssuedAt, checking), checking),
     bannedAt: ban == null ? null : (pastOf('ban', ban.at, checking) ?? createdAt ?? checking.now),

@@ -2,6 +2,7 @@ import { type Ctx, perApp, requireCaller } from '../../../core/context.ts'
 import { invalid, ServiceError } from '../../../core/errors.ts'
 import { type Id, isId, newId } from '../../../core/ids.ts'
 import { type Page, type PageArgs, pageById } from '../../../core/input/cursor.ts'
+import { roomOf } from '../../../core/cache.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../../core/read-cache.ts'
 import { type Prisma, statement, type TxSql } from '../../../core/sql.ts'
 import type { ReaderMute } from '../../../generated/prisma/client.ts'
@@ -20,12 +21,11 @@ const MAX_MUTES = 1000
  */
 const mutes = perApp((app) => {
   const tenants = createReadCache<boolean>({
-    max: 10_000,
+    room: roomOf(app, 'other'),
     read: async (tenantId) => (await app.prisma.readerMute.findFirst({ where: { tenantId } })) !== null,
   })
   const cache = createReadCache<ReadonlySet<Id>>({
-    // Few: a set may have 100 KB, and counts for some seconds only.
-    max: 2000,
+    room: roomOf(app, 'mutes'),
     read: (key) => {
       const [tenantId = '', readerId = ''] = key.split(' ')
       return readMuted(app.prisma, tenantId, readerId)
