@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises'
 
 import type { SourceName } from '../domains/imports/options.ts'
-import { type Found, type OnRead, type Source, SourceError, type SourceFile } from './item.ts'
+import { type Found, type OnRead, type Refusal, type Source, SourceError, type SourceFile } from './item.ts'
 import { artrans } from './sources/artrans.ts'
 import { commento } from './sources/commento.ts'
 import { coral } from './sources/coral.ts'
@@ -41,16 +41,32 @@ export async function* readSource(
     throw new SourceError(`it looks like ${SOURCES[detected.source].about}: import it with --from ${detected.source}`)
   }
   let hasItem = false
+  // Refusals, as long as the file may be one of another system.
+  let foreign: Refusal[] | null = []
   try {
     for await (const found of SOURCES[name].read(file, onRead, salt)) {
+      if (foreign !== null && 'refused' in found && found.isForeign === true) {
+        foreign.push(found)
+        if (foreign.length < MOST_FOREIGN) continue
+        break
+      }
+      yield* foreign ?? []
+      foreign = null
       hasItem ||= 'item' in found
       yield found
+    }
+    const [first] = foreign ?? []
+    if (first !== undefined) {
+      throw new SourceError(`it is a file of another system: ${first.place}: ${first.refused}`)
     }
   } catch (error) {
     if (hasItem || !(error instanceof SourceError) || detected === null || !('form' in detected)) throw error
     throw new SourceError(`${error.message}: it looks like ${detected.form}`, { cause: error })
   }
 }
+
+/** So many items that lack what each has are no damage. */
+const MOST_FOREIGN = 100
 
 /** What a file looks like: a source of an import, or a form that no source has. */
 type Detected = { source: SourceName } | { form: string }

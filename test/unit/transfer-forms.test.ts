@@ -71,6 +71,32 @@ describe('a file of another source', () => {
   })
 })
 
+describe('JSON with other fields', () => {
+  const others = (n: number) =>
+    Array.from({ length: n }, (_, id) => ({ id: `${id}`, markdown: 'x', createdTime: '2024' }))
+
+  test.each([
+    ['commento', 1],
+    ['commento', 5000],
+    ['remark42', 500],
+  ] as const)('is one error for %s, and not one for each of its %d items', async (name, n) => {
+    const list = others(n)
+    const files = {
+      commento: JSON.stringify({ version: 3, pages: list, commenters: list, comments: list }),
+      remark42: ['{"version":1}', ...list.map((each) => JSON.stringify(each))].join('\n'),
+    }
+    await expect(readAll(name, fileOf(files[name]))).rejects.toThrow(/^it is a file of another system: .*: \w+: /)
+  })
+
+  test('that only some items have is told of each of them', async () => {
+    const { comments } = JSON.parse(readFileSync(FILES.commento, 'utf8')) as { comments: object[] }
+    const list = [...others(3), ...comments.slice(0, 1), ...others(2)]
+    const found = await readAll('commento', fileOf(JSON.stringify({ version: 1, comments: list })))
+    expect(found.filter((each) => 'refused' in each && each.isForeign === true)).toHaveLength(5)
+    expect(found.filter((each) => 'item' in each && each.item.kind === 'comment')).toHaveLength(1)
+  })
+})
+
 test("no message of a source quotes people's texts", async () => {
   const secret = 'Hello I am Ann'
   const broken: [SourceName, string][] = [

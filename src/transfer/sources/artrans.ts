@@ -63,7 +63,9 @@ const isTrue = (value: string): boolean => value === 'true' || value === '1'
 function* commentOf(value: unknown, at: string, { people, pages, tally }: Reading): Generator<Found> {
   const { row, found } = parseRow(artran, value, at)
   if (row === undefined) return void (yield found)
-  if (row.id === '' || row.page_key === '') return void (yield { place: at, refused: 'has no id or no page_key' })
+  if (row.id === '' || row.page_key === '') {
+    return void (yield { place: at, refused: 'has no id or no page_key', isForeign: row.page_key === '' })
+  }
   const place = `${at}, comment ${row.id}`
   const createdAt = anyTimeOf(row.created_at)
   if (createdAt === null) return void (yield { place, refused: 'has no time that can be read' })

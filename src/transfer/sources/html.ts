@@ -144,6 +144,8 @@ class Converter {
   private heading: 1 | 2 | 3 | 4 | 5 | 6 | null = null
   private marks = new Map<Mark, number>()
   private links: (string | null)[] = []
+  /** The open elements whose text stands above or below the line. */
+  private raised: ('sup' | 'sub')[] = []
   /** For each open block, whether it has its own container. */
   private blocks: boolean[] = []
   private hidden = 0
@@ -162,6 +164,7 @@ class Converter {
     this.heading = null
     this.marks.clear()
     this.links = []
+    this.raised = []
     this.blocks = []
     this.hidden = 0
     this.pre = null
@@ -216,6 +219,10 @@ class Converter {
       case 'th':
         this.addText(' ')
         break
+      case 'sup':
+      case 'sub':
+        this.raised.push(name)
+        break
       case 'hr':
         this.flush()
         this.count(['---'])
@@ -263,6 +270,7 @@ class Converter {
       this.flush()
       this.heading = null
     } else if (name === 'a') this.links.pop()
+    else if (name === 'sup' || name === 'sub') this.raised.pop()
     else if (name === 'q') this.addText('”')
     else if (/^(?:blockquote|[uo]l|li)$/.test(name)) {
       this.flush()
@@ -284,8 +292,10 @@ class Converter {
   }
 
   private addLine(line: string): void {
-    const text = cleanText(line).replace(/[ \t\n\r\f]+/g, ' ')
-    if (text === '') return
+    const shown = cleanText(line).replace(/[ \t\n\r\f]+/g, ' ')
+    if (shown === '') return
+    const raised = this.raised.at(-1)
+    const text = raised === undefined ? shown : raisedText(shown, raised)
     const href = this.links.at(-1) ?? null
     const marks = MARKS.filter((mark) => (this.marks.get(mark) ?? 0) > 0)
     if (href !== null || marks.includes('inlineCode')) this.runs.push({ text, marks, href })
@@ -361,6 +371,25 @@ class Converter {
       else this.append({ type: 'heading', depth: this.heading, children })
     }
   }
+}
+
+const RAISED = {
+  sup: ['0123456789+-−=()abcdefghijklmnoprstuvwxyz', '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ'],
+  sub: ['0123456789+-−=()aehijklmnoprstuvx', '₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ'],
+} as const
+
+/**
+ * What stands above or below the line, in characters that do: `10<sup>6</sup>` is not 106. Words,
+ * as in `1<sup>st</sup>`, stay as they are. A text for which there are no such characters gets a
+ * sign before it.
+ */
+function raisedText(text: string, kind: 'sup' | 'sub'): string {
+  if (/^\s*$|\p{L}{2}/u.test(text)) return text
+  const [from, to] = RAISED[kind].map((all) => Array.from(all)) as [string[], string[]]
+  const characters = Array.from(text.trim(), (one) => to[from.indexOf(one)])
+  if (!characters.includes(undefined)) return characters.join('')
+  // A mark such as ™ is no power.
+  return /[\p{L}\p{N}]/u.test(text) ? `${kind === 'sup' ? '^' : '_'}(${text.trim()})` : text
 }
 
 const decoded = (attribute: string | undefined): string => decodeHTMLStrict(attribute ?? '')

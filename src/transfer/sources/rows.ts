@@ -18,8 +18,13 @@ export function parseRow<S extends z.ZodType>(
   const parsed = schema.safeParse(value)
   if (parsed.success) return { row: parsed.data }
   const [issue] = parsed.error.issues
-  return { found: { place, refused: `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not valid'}` } }
+  const refused = `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not valid'}`
+  return { found: { place, refused, ...(lacks(value, issue?.path ?? []) && { isForeign: true }) } }
 }
+
+const lacks = (value: unknown, [field, ...inner]: readonly PropertyKey[]): boolean =>
+  field === undefined ||
+  (inner.length === 0 && z.record(z.string(), z.unknown()).safeParse(value).data?.[String(field)] === undefined)
 
 /** The same for a line of JSON. */
 export function parseLine<S extends z.ZodType>(

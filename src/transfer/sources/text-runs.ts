@@ -47,7 +47,8 @@ function linksIn(text: string, addresses: Iterable<{ start: number; end: number 
 
 /** An address that our renderer links; null for any other. */
 export function addressOf(href: string | undefined): string | null {
-  const trimmed = href?.trim() ?? ''
+  // As browsers read it.
+  const trimmed = (href?.trim() ?? '').replace(/[\t\n\r]/g, '').replace(/[\s<>]/g, encodeURIComponent)
   const address = trimmed.startsWith('//') ? `https:${trimmed}` : trimmed
   if (address.length > 2048 || !/^(?:https?:\/\/|mailto:)[^\s\p{Cc}\p{Surrogate}<>]+$/iu.test(address)) return null
   return URL.canParse(address) ? address : null
@@ -100,23 +101,52 @@ export const phrasingOf = (runs: readonly TextRun[]): PhrasingContent[] =>
     url === null ? markedOf(group, 0) : [{ type: 'link' as const, url, children: markedOf(group, 0) }],
   )
 
-function markedOf(runs: readonly TextRun[], level: number): PhrasingContent[] {
+/** The runs on both sides of some, if marks stand between them at most. */
+interface Beside {
+  last?: TextRun | undefined
+  next?: TextRun | undefined
+}
+
+function markedOf(runs: readonly TextRun[], level: number, beside: Beside = {}): PhrasingContent[] {
   const mark = runs.some(({ marks }) => marks.length > 0) ? MARKS[level] : undefined
   if (mark === undefined) return runs.map((run) => (run === BREAK ? { type: 'break' } : textOf(run.text)))
   const groups = groupsOf(runs, ({ marks }) => marks.includes(mark))
   const nodes = groups.flatMap(({ key: isMarked, group }, index): PhrasingContent[] => {
-    if (!isMarked) return markedOf(group, level + 1)
-    if (mark === 'inlineCode') return [{ type: mark, value: group.map(({ text }) => text).join('') }]
-    const { before, inner, after } = spacesOutside(group)
-    const children = markedOf(inner, level + 1)
-    const outer = {
-      last: before.length > 0 ? undefined : groups[index - 1]?.group.at(-1),
-      next: after.length > 0 ? undefined : groups[index + 1]?.group[0],
+    const { last, next } = {
+      last: groups[index - 1]?.group.at(-1) ?? beside.last,
+      next: groups[index + 1]?.group[0] ?? beside.next,
     }
-    const isLost = children.length === 0 || (mark === 'delete' && !isSeen(inner, outer))
-    return [...before, ...(isLost ? children : [{ type: mark, children }]), ...after]
+    // What stands beside `~~` is beside punctuation.
+    const within = (inner: readonly TextRun[], outer: Beside) =>
+      markedOf(inner, level + 1, mark === 'delete' ? {} : outer)
+    if (!isMarked) return within(group, { last, next })
+    if (mark === 'inlineCode') return [{ type: mark, value: group.map(({ text }) => text).join('') }]
+    const [isAfterLetter, isBeforeLetter] = [isLetter(last, mark, -1), isLetter(next, mark, 0)]
+    const { edges: before, rest } = cutEdges(group, isAfterLetter, 0)
+    const { edges: after, rest: inner } = cutEdges(rest, isBeforeLetter, -1)
+    const outer = { last: before ?? last, next: after ?? next }
+    const edges = (edge: TextRun | undefined) => (edge === undefined ? [] : [textOf(edge.text)])
+    const isLost =
+      inner.length === 0 ||
+      (mark === 'delete'
+        ? !isSeen(inner, {
+            last: before === undefined ? last : undefined,
+            next: after === undefined ? next : undefined,
+          })
+        : isBesideCode(inner, { isAfterLetter, isBeforeLetter }))
+    const children = isLost ? markedOf(inner, level + 1, outer) : [{ type: mark, children: within(inner, outer) }]
+    return [...edges(before), ...children, ...edges(after)]
   })
   return mark === 'delete' ? nodes.reduce(addCode, []) : nodes
+}
+
+/** Whether a mark would stand between a letter and code, where it is not recognised. */
+const isBesideCode = (
+  inner: readonly TextRun[],
+  { isAfterLetter, isBeforeLetter }: { isAfterLetter: boolean; isBeforeLetter: boolean },
+): boolean => {
+  const [first = BREAK, last = BREAK] = [inner[0], inner.at(-1)]
+  return (isAfterLetter && isCode(first)) || (isBeforeLetter && isCode(last))
 }
 
 /** Merges adjacent code: two marks side by side would be read as one. */
@@ -129,7 +159,7 @@ function addCode(nodes: PhrasingContent[], node: PhrasingContent): PhrasingConte
 
 /**
  * Whether `~~` would be recognised here: between two letters, or next to punctuation or a space
- * outside. For the other marks the writer makes sure of that, by encoding letters.
+ * outside.
  */
 function isSeen(
   inner: readonly TextRun[],
@@ -151,54 +181,62 @@ const textOf = (value: string): Text => ({ type: 'text', value })
 
 /**
  * Characters at the ends of a mark that must be moved outside: spaces, which would end the mark,
- * and emoji, which the writer does not know to be symbols.
+ * and emoji, which renderers take for letters or for symbols.
  */
-const LEADING = /^(?:\s|(?![\p{L}\p{N}\p{M}])[\u{10000}-\u{10ffff}][\ufe0f\u200d]*)+/u
-const EMOJI = /^(?![\p{L}\p{N}\p{M}])[\u{10000}-\u{10ffff}]$/u
-/** Characters that belong to the emoji before them. */
+const SPACE_OR_EMOJI = /^(?:\s|(?![\p{L}\p{N}\p{M}])[\u{10000}-\u{10ffff}][\ufe0f\u200d]*)$/u
+/** No mark begins between a letter and one of these, nor ends between one of these and a letter. */
+const PUNCTUATION = /^(?![\u{10000}-\u{10ffff}])[\p{P}\p{S}]$/u
+/** A character, with those that belong to the emoji before it. */
+const FIRST = /^[^][\ufe0f\u200d]*/u
+
+/** The side of a text: 0 is its beginning, -1 its end. */
+type Side = 0 | -1
+
+function characterAt(text: string, side: Side): string {
+  if (side === 0) return FIRST.exec(text)?.[0] ?? ''
+  // A long text is not read from its beginning.
+  let from = text.length - 1
+  while (from > 0 && JOINERS.includes(text.charAt(from))) from--
+  return text.slice(/^[\udc00-\udfff]/.test(text.charAt(from)) ? from - 1 : from)
+}
+/** They belong to the emoji before them. */
 const JOINERS = '\ufe0f\u200d'
 
-/** Where the characters at the end of a text that `LEADING` describes begin. */
-function startOfTrailing(text: string): number {
-  let start = text.length
-  for (;;) {
-    if (/\s/.test(text.charAt(start - 1))) start--
-    else {
-      let end = start
-      while (end > 0 && JOINERS.includes(text.charAt(end - 1))) end--
-      if (!EMOJI.test(text.slice(Math.max(0, end - 2), end))) return start
-      start = end - 2
-    }
-  }
-}
+/** Whether a run has a letter, or what is read like one, beside a mark. */
+const isLetter = (run: TextRun | undefined, mark: Mark, side: Side): boolean =>
+  run !== undefined &&
+  !isCode(run) &&
+  !(mark === 'delete' && hasOthers(run)) &&
+  isLikeLetter(characterAt(run.text, side))
 
-/** Moves those of a group out of it, but for those of code. */
-function spacesOutside(group: readonly TextRun[]): { before: Text[]; inner: readonly TextRun[]; after: Text[] } {
-  const before: Text[] = []
-  const after: Text[] = []
-  let [from, to] = [0, group.length]
-  let [first, last] = [group[0], group.at(-1)]
-  for (; first !== undefined && !isCode(first); first = group[++from]) {
-    const [edge = ''] = LEADING.exec(first.text) ?? []
-    if (edge !== '') before.push(textOf(edge))
-    if (edge.length < first.text.length) {
-      first = { ...first, text: first.text.slice(edge.length) }
+const isLikeLetter = (character: string): boolean => !/^\s/.test(character) && !PUNCTUATION.test(character)
+
+/** Moves characters at one side of a group out of it, but for those of code. */
+function cutEdges(
+  group: readonly TextRun[],
+  isBesideLetter: boolean,
+  side: Side,
+): { edges: TextRun | undefined; rest: TextRun[] } {
+  let cut = ''
+  const rest = [...group]
+  let isBeside = isBesideLetter
+  for (let run = rest.at(side); run !== undefined && !isCode(run); run = rest.at(side)) {
+    let text = run.text
+    while (text !== '') {
+      const character = characterAt(text, side)
+      if (!SPACE_OR_EMOJI.test(character) && !(isBeside && PUNCTUATION.test(character))) break
+      isBeside = isLikeLetter(character)
+      cut = side === 0 ? cut + character : character + cut
+      text = side === 0 ? text.slice(character.length) : text.slice(0, -character.length)
+    }
+    if (text !== '') {
+      rest.splice(side, 1, { ...run, text })
       break
     }
+    if (side === 0) rest.shift()
+    else rest.pop()
   }
-  for (; to > from && last !== undefined && !isCode(last); last = group[--to - 1]) {
-    const { text } = to - 1 === from && first !== undefined ? first : last
-    const start = startOfTrailing(text)
-    if (start < text.length) after.push(textOf(text.slice(start)))
-    if (start > 0) {
-      last = { ...last, text: text.slice(0, start) }
-      break
-    }
-  }
-  const inner = group.slice(from, to)
-  if (first !== undefined && inner.length > 0) inner[0] = first
-  if (last !== undefined && inner.length > 0) inner[inner.length - 1] = last
-  return { before, inner, after: after.toReversed() }
+  return { edges: cut === '' ? undefined : { text: cut, marks: [], href: null }, rest }
 }
 
 const isCode = ({ marks }: TextRun): boolean => marks.includes('inlineCode')

@@ -1,5 +1,5 @@
-import type { Delete, Root, Text } from 'mdast'
-import { defaultHandlers, type Handle, type Options, toMarkdown } from 'mdast-util-to-markdown'
+import type { Delete, Emphasis, Root, Strong, Text } from 'mdast'
+import { type ConstructName, defaultHandlers, type Handle, type Options, toMarkdown } from 'mdast-util-to-markdown'
 
 /** A text without anything to escape, as most are. The writer would scan it some 40 times. */
 const PLAIN = /^[^\\`*_[\]<>&~#\r\n\t]*$/
@@ -30,24 +30,34 @@ const besideEmoji = (written: string): string =>
 
 const SYMBOL = /^[\u{10000}-\u{10ffff}]$/u
 
-const writeDelete: Handle = (node: Delete, _, state, info) => {
-  const tracker = state.createTracker(info)
-  const exit = state.enter('strikethrough' as never)
-  let value = tracker.move('~~')
-  value += tracker.move(state.containerPhrasing(node, { ...tracker.current(), before: value, after: '~' }))
-  exit()
-  return value + tracker.move('~~')
+/**
+ * Writes a mark. The library's own handlers encode letters beside some marks, such as `&#x662F;`:
+ * the runs are made so that each mark is recognised as it is (`cutEdges`).
+ */
+function markedBy(sign: string, construct: ConstructName): Handle {
+  const write: Handle = (node: Delete | Emphasis | Strong, _, state, info) => {
+    const tracker = state.createTracker(info)
+    const exit = state.enter(construct)
+    let value = tracker.move(sign)
+    value += tracker.move(state.containerPhrasing(node, { ...tracker.current(), before: value, after: sign.charAt(0) }))
+    exit()
+    return value + tracker.move(sign)
+  }
+  return Object.assign(write, { peek: () => sign.charAt(0) })
 }
 
 const OPTIONS: Options = {
   bullet: '-',
   rule: '-',
   fences: true,
-  handlers: { text: writeText, delete: Object.assign(writeDelete, { peek: () => '~' }) },
+  handlers: {
+    text: writeText,
+    delete: markedBy('~~', 'strikethrough' as ConstructName),
+    strong: markedBy('**', 'strong'),
+    emphasis: markedBy('*', 'emphasis'),
+  },
   unsafe: [
     { character: '~', inConstruct: 'phrasing' },
-    // If both characters next to a mark need encoding, the writer encodes the second after it has
-    // looked at the first.
     { character: '\\', inConstruct: 'phrasing' },
   ],
 }
