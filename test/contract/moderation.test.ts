@@ -348,6 +348,15 @@ describe('POST /comments/{id}/report', () => {
   const report = (id: string, headers: Record<string, string>, body: object = { reason: 'spam' }) =>
     act(id, 'report', body, headers)
 
+  test("of the reader's own comment is 409 invalid_transition", async () => {
+    const { id } = await post('own-report')
+    const { status, json } = await report(id, ann)
+    expect([status, json.code, json.detail]).toEqual([409, 'invalid_transition', expect.stringMatching(/own comment/)])
+    expect((await report(id, bob)).status).toBe(201)
+    await call('DELETE', `/comments/${id}`)
+    expect((await report(id, ann)).json.code).toBe('not_found')
+  })
+
   test('answers 201 once, then 409 already_reported; there is no event', async () => {
     const { id, discussionId } = await post('report')
     const { status, json } = await report(id, bob, { reason: 'off_topic', note: ' see the rules ' })

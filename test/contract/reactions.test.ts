@@ -77,6 +77,31 @@ test('60 toggles of three readers in parallel end in exact counts, one event eac
   expect((await eventsOf(discussionId)).map(({ seq }) => seq)).toEqual(Array.from({ length: 61 }, (_, n) => n + 1))
 })
 
+test('a reaction of a type that the tenant has removed is toggled off by its reader, and given by none', async () => {
+  const { id } = await newComment('removed-type')
+  const shadow = await service.as('shade')
+  for (const headers of [ann, shadow]) expect((await toggle(id, 'angry', headers)).status).toBe(200)
+  const { author } = (
+    await service.call('POST', '/discussions/by-external/removed-type/comments', {
+      body: { body: 'y' },
+      headers: shadow,
+    })
+  ).json
+  await service.call('POST', `/readers/${author.id}/ban`, { body: { shadow: true } })
+  const { reactionTypes } = (await service.call('GET', '/settings')).json
+  const without = reactionTypes.filter((type: string) => type !== 'angry')
+  expect((await service.call('PATCH', '/settings', { body: { reactionTypes: without } })).status).toBe(200)
+  try {
+    expect((await toggle(id, 'angry', bob)).json.errors).toMatchObject([{ pointer: '/type', code: 'not_allowed' }])
+    expect((await put(id, 'angry')).json.errors).toMatchObject([{ pointer: '/type', code: 'not_allowed' }])
+    expect((await toggle(id, 'angry', shadow)).json).toMatchObject({ type: null })
+    expect((await toggle(id, 'angry')).json).toMatchObject({ type: null })
+    expect((await toggle(id, 'angry')).json.errors).toMatchObject([{ code: 'not_allowed' }])
+  } finally {
+    await service.call('PATCH', '/settings', { body: { reactionTypes } })
+  }
+})
+
 test('a type that the tenant does not have answers 422; an unknown comment 404; no identity 403', async () => {
   const { id } = await newComment('refused')
   const wrong = await toggle(id, 'meh')

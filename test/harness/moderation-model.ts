@@ -152,6 +152,7 @@ export class ModerationModel {
   }
 
   #report(actor: Actor, comment: ModelComment): Outcome {
+    if (comment.author === actor && comment.status !== 'deleted') return 'invalid_transition'
     if (comment.reporters.has(actor)) return 'already_reported'
     if (comment.status !== 'approved') return 'not_found'
     if (this.state === 'archived') return 'discussion_archived'

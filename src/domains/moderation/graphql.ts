@@ -226,8 +226,9 @@ builder.relayMutationField(
   {
     access: 'reader',
     client: ofComment,
-    throws: ['reader_banned', 'discussion_archived', 'already_reported'],
-    description: 'Reports an approved comment for the asserted reader. A reader can report a comment once.',
+    throws: ['reader_banned', 'discussion_archived', 'already_reported', 'invalid_transition'],
+    description:
+      'Reports an approved comment for the asserted reader. A reader can report a comment once, and not their own.',
     resolve: async (_root, { input }, ctx) => ({ report: await reportComment(ctx, input) }),
   },
   { outputFields: (t) => ({ report: t.expose('report', { type: ReportRef, description: 'The report.' }) }) },

@@ -34,9 +34,9 @@ export const reportInput = z.object({ note: noNul(atMost(1000, z.string().trim()
 /**
  * Reports a comment in view for the asserted reader, once. If the number of reports since the last
  * moderator's judgement reaches the tenant's `reportThreshold`, the comment is held: it leaves the
- * view with a `comment_edited` of the system. A report of a reader
- * banned in shadow does not count. Throws `not_found`, `already_reported`, `reader_banned`,
- * `discussion_archived`.
+ * view with a `comment_edited` of the system. A report of a reader banned in shadow does not count.
+ * Throws `not_found`, `invalid_transition` for the reader's own comment, `already_reported`,
+ * `reader_banned`, `discussion_archived`.
  */
 export async function reportComment(ctx: Ctx, { commentId, reason, note: text }: ReportComment): Promise<Report> {
   const note = validate(reportInput, { note: text }).note || null
@@ -54,13 +54,14 @@ async function reportAs(
     createdAt = now
     const ban = await findBan(sql, tenant.id, reader.id, now)
     if (ban === 'open') throw new ServiceError('reader_banned')
+    if (comment.authorId === reader.id && comment.status !== 'deleted') {
+      throw new ServiceError('invalid_transition', { detail: 'An author cannot report their own comment.' })
+    }
     const counts = ban === null
     const report = { tenantId: tenant.id, commentId: comment.id, readerId: reader.id, reason, note, now, counts }
     // First, because the caller may know of their own report even if it has taken the comment out
     // of view.
     if (!(await insertReport(sql, report))) throw new ServiceError('already_reported')
-    // Their own, which they take for public.
-    if (comment.inShadow && comment.authorId === reader.id) return { comment, events: [] }
     if (comment.status !== 'approved') throw new ServiceError('not_found', { detail: 'There is no such comment.' })
     if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
     const after = { ...comment, reportCount: comment.reportCount + Number(counts) }

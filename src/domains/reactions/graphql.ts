@@ -88,7 +88,8 @@ builder.relayMutationField(
     access: 'reader',
     client: ofComment,
     throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
-    description: 'Adds a reaction. The same type again removes it, and another type replaces it.',
+    description:
+      'Adds a reaction. The same type again removes it, even if the tenant no longer has the type. Another type replaces it.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.toggleReaction(ctx, input) }),
   },
   { outputFields: reactionPayload },

@@ -4,6 +4,8 @@ import { type Id, isId } from '../../core/ids.ts'
 import { ReaderGone } from '../readers/gone.ts'
 import type { Reader } from '../readers/fields.ts'
 import { asReader } from '../readers/readers.ts'
+import { findComment } from '../comments/comments.ts'
+import { reactionOfViewer } from './read.ts'
 import { reactInShadow } from './shadow.ts'
 import type { Reaction } from './reaction.ts'
 import type { ReactionMode } from './sql.ts'
@@ -27,8 +29,9 @@ export const setReaction = (ctx: Ctx, input: React): Promise<Reaction> => write(
 export const removeReaction = (ctx: Ctx, input: { commentId: Id }): Promise<Reaction> => write(ctx, 'remove', input)
 
 /**
- * Throws `validation_failed` for a type that the tenant does not have, `not_found`,
- * `discussion_locked`, `discussion_archived`, `reader_banned`.
+ * Throws `validation_failed` for a type that the tenant does not have, unless it toggles such a
+ * reaction of the reader off, `not_found`, `discussion_locked`, `discussion_archived`,
+ * `reader_banned`.
  */
 async function write(
   ctx: Ctx,
@@ -37,10 +40,19 @@ async function write(
 ): Promise<Reaction> {
   const { reactionTypes } = requireCaller(ctx).tenant.settings
   if (type !== undefined && !reactionTypes.includes(type)) {
+    // The tenant may have had the type when the reader chose it.
+    if (mode === 'toggle' && (await isHeld(ctx, commentId, type))) return write(ctx, 'remove', { commentId })
     throw invalid('/type', 'not_allowed', `must be one of ${reactionTypes.join(', ')}`)
   }
   if (!isId(commentId)) throw notFound()
   return asReader(ctx, (reader) => writeAs(ctx, mode, { commentId, type: type ?? null }, reader))
+}
+
+/** Whether the reader's reaction to a comment in view is of this type. */
+async function isHeld(ctx: Ctx, commentId: string, type: string): Promise<boolean> {
+  if (!isId(commentId) || requireCaller(ctx).identity === null) return false
+  const comment = await findComment(ctx, commentId)
+  return comment !== null && (await reactionOfViewer(ctx, comment)) === type
 }
 
 const notFound = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such comment.' })

@@ -63,16 +63,18 @@ function toolsView(thread: Thread, comment: PageComment): unknown {
 
 /** A kind of reaction, and how often it is held. */
 export function faceView(thread: Thread, comment: PageComment, type: string): unknown {
-  const { words, state } = thread
+  const { words, state, settings } = thread
   const n = Object.hasOwn(comment.reactionCounts, type) ? comment.reactionCounts[type] : undefined
   const count = n === undefined ? '' : ` ${words.number(n)}`
+  const isPressed = comment.viewerReaction === type
   const wish = { kind: 'react', id: comment.id }
   const react = (): Promise<void> => write(thread, wish, (writing) => writing.react(thread, comment, type))
   return button((FACES.get(type) ?? named(thread, type)) + count, react, {
     kind: 'chip',
     label: named(thread, type) + count,
-    isPressed: comment.viewerReaction === type,
-    isOff: state.state !== 'open',
+    isPressed,
+    // One that the tenant no longer has can be taken back, and not be given.
+    isOff: state.state !== 'open' || !(isPressed || settings.reactionTypes.includes(type)),
   })
 }
 
