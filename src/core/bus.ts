@@ -58,6 +58,10 @@ export const CHANNELS = {
    * queues' present state.
    */
   queues: (tenantId: string) => `queues:${tenantId}`,
+  /** Operations of one shared GraphQL connection, for the process that has it. */
+  operations: (stream: string) => `operations:${stream}`,
+  /** Answers to the operations that one process has passed on. */
+  operationAnswers: (processId: string) => `operation-answers:${processId}`,
   /** A changed thing that processes keep in a cache; JSON, `CacheNews`. */
   caches: 'caches',
   /** Work is due for a worker. */

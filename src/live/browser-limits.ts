@@ -5,7 +5,7 @@ import { addressBucket, type BucketKind, type Rate } from '../core/limits.ts'
 import type { BrowserUse } from './caps.ts'
 
 /** The rate of callers without their own bucket; null for no limit. */
-export function unauthenticatedRate({ settings }: App): Rate | null {
+export function unauthenticatedRate({ settings }: Pick<App, 'settings'>): Rate | null {
   const { UNAUTHENTICATED_RATE_PER_SECOND: perSecond, UNAUTHENTICATED_RATE_BURST: burst } = settings
   return perSecond === 0 ? null : { perSecond, burst }
 }
@@ -30,6 +30,12 @@ const addressOf = ({ tenantId, address }: Pick<BrowserUse, 'tenantId' | 'address
   rate,
 })
 
+const bucketOfToken = ({ tenantId, id }: BrowserUse, rate: Rate): Bucket => ({
+  kind: 'client',
+  name: `${tenantId}/${id}`,
+  rate,
+})
+
 const take = ({ limits }: App, { kind, name, rate }: Bucket, tokens = 1): void => {
   const { isAllowed, retryAfterSeconds } = limits.take(kind, name, rate, tokens)
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
@@ -41,6 +47,21 @@ const take = ({ limits }: App, { kind, name, rate }: Bucket, tokens = 1): void =
 export function countAddressOfBrowser(app: App, browser: { tenantId: Id; address: string }, tokens: number): void {
   const rate = unauthenticatedRate(app)
   if (rate !== null) take(app, addressOf(browser, rate), tokens)
+}
+
+/**
+ * Takes tokens of a client token and of its address, for answers of a subscription. Returns whether
+ * both had one; else none is taken.
+ */
+export function takeForAnswers({ limits, settings }: App, use: BrowserUse, perToken: Rate, tokens: number): boolean {
+  const own = bucketOfToken(use, perToken)
+  const rate = unauthenticatedRate({ settings })
+  if (!limits.take(own.kind, own.name, own.rate, tokens).isAllowed) return false
+  if (rate === null) return true
+  const address = addressOf(use, rate)
+  const { isAllowed } = limits.take(address.kind, address.name, rate, tokens)
+  if (!isAllowed) void limits.giveBack(own.kind, own.name, own.rate, tokens)
+  return isAllowed
 }
 
 /** The buckets of a ticket and of its address; none without a limit. */
@@ -72,7 +93,7 @@ export function chargeReplayOfToken(
   events: number,
 ): (bytes: number) => void {
   const rate = unauthenticatedRate(app)
-  const own: Bucket = { kind: 'client', name: `${use.tenantId}/${use.id}`, rate: perToken }
+  const own = bucketOfToken(use, perToken)
   return chargeReplay(app, rate === null ? [own] : [own, addressOf(use, rate)], events)
 }
 

@@ -28,8 +28,10 @@ export interface SeqRange {
 export interface MissedEvents {
   /** How many events of the range the viewer may see. */
   visible: number
-  /** When the first event of the range happened; null where it is not in the log. */
+  /** When the first of these happened; null where there are none. */
   firstAt: Date | null
+  /** Whether the log still has every event of the range. */
+  isWhole: boolean
 }
 
 /** The event log as the hub reads it. It is the truth; the bus only announces events earlier. */
@@ -72,8 +74,9 @@ const READ_EVENTS = statement(
 
 const MISSED_EVENTS = statement(
   'stream_missed_events',
-  `SELECT count(*) FILTER (WHERE ${visibleFrom(5)}) AS visible, min(occurred_at) FILTER (WHERE seq = $3 + 1) AS "firstAt"
-   FROM events WHERE ${IN_RANGE}`,
+  `SELECT count(*) FILTER (WHERE is_visible) AS visible, min(occurred_at) FILTER (WHERE is_visible) AS "firstAt",
+     count(*) = $4 - $3 AS "isWhole"
+   FROM (SELECT occurred_at, ${visibleFrom(5)} AS is_visible FROM events WHERE ${IN_RANGE}) missed`,
 )
 
 export const databaseLog = (db: Db): EventLog => ({
@@ -95,6 +98,6 @@ export const databaseLog = (db: Db): EventLog => ({
 
   async missed(key, range, viewer) {
     const [missed] = await db.query<MissedEvents>(MISSED_EVENTS, [...rangeParams(key, range), ...visibleParams(viewer)])
-    return missed ?? { visible: 0, firstAt: null }
+    return missed ?? { visible: 0, firstAt: null, isWhole: false }
   },
 })

@@ -65,6 +65,8 @@ const nameOf = ({ tenantId, discussionId }: DiscussionKey): string => `${tenantI
 /** The refusal of a credential that has ended. */
 const ENDED = { key: 'revoked_api_key', admin: 'invalid_admin_token', client: 'invalid_client_token' } as const
 
+/** How many events are searched for missed ones, where the window is smaller. */
+const MAX_LOOK = 10_000
 const POSITION = /^\d{1,15}$/
 const HOUR_MS = 3_600_000
 
@@ -236,10 +238,12 @@ export class Hub {
     const after = Number(lastEventId)
     // The client may have got the position from another process, before the message arrived here.
     if (after > topic.seq) await topic.refresh()
-    if (after > topic.seq || topic.seq - after > window.replayEvents) return null
+    if (after > topic.seq || topic.seq - after > Math.max(MAX_LOOK, window.replayEvents)) return null
     if (after === topic.seq) return { after, replayed: 0 }
-    const { visible, firstAt } = await topic.missed(after, viewer)
-    if (firstAt === null || firstAt.getTime() < Date.now() - window.replayHours * HOUR_MS) return null
+    const { visible, firstAt, isWhole } = await topic.missed(after, viewer)
+    // What the viewer does not see can be as old as it likes: nothing is lost with it.
+    const isTooOld = firstAt !== null && firstAt.getTime() < Date.now() - window.replayHours * HOUR_MS
+    if (!isWhole || isTooOld || visible > window.replayEvents) return null
     this.metrics.replays()
     return { after, replayed: visible }
   }

@@ -74,9 +74,14 @@ export class Past {
   async missed(range: SeqRange, viewer: StreamViewer): Promise<MissedEvents> {
     const recent = await this.#recent(range)
     if (recent === null) return this.#options.events.missed(this.#options.key, range, viewer)
-    const [first] = recent
-    const visible = recent.filter((frame) => frame.seq <= range.upTo && isVisible(frame, viewer)).length
-    return { visible, firstAt: first === undefined ? null : occurredAt(first) }
+    const frames = recent.filter((frame) => frame.seq <= range.upTo)
+    const visible = frames.filter((frame) => isVisible(frame, viewer))
+    const [first] = visible
+    return {
+      visible: visible.length,
+      firstAt: first === undefined ? null : occurredAt(first),
+      isWhole: frames.length === range.upTo - range.after,
+    }
   }
 
   /**

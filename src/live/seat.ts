@@ -15,6 +15,8 @@ export interface Sink<P extends Payload = Frame> {
   ready(): Promise<void>
   /** Gets the bytes of each taken piece of a replay. */
   replayed?(bytes: number): void
+  /** The replay is over at this position; its last events were not for the listener. */
+  passed?(position: number): void
 }
 
 /** A sink that is notified of the end. */

@@ -78,6 +78,7 @@ const charged = <P extends Payload>(sink: Sink<P>, charge: (bytes: number) => vo
   },
   deliver: (batch) => sink.deliver(batch),
   ready: () => sink.ready(),
+  passed: (position) => sink.passed?.(position),
   replayed: charge,
 })
 

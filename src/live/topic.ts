@@ -163,10 +163,12 @@ export class Topic {
    * seat is left.
    */
   async feed(seat: TopicSeat, sink: Sink): Promise<void> {
+    let delivered = seat.fed
     while (!seat.left) {
       if (seat.fed >= this.#seq) {
         // No await between this check and the next delivery, so that no event is missed.
         seat.live = sink
+        if (seat.fed > delivered) sink.passed?.(seat.fed)
         return
       }
       const { frames, upTo } = await this.#missedBy(seat)
@@ -177,7 +179,7 @@ export class Topic {
         sink.deliver(piece)
         this.#options.metrics.replayed(piece)
         sink.replayed?.(piece.size)
-        seat.fed = piece.frames.at(-1)?.seq ?? seat.fed
+        seat.fed = delivered = piece.frames.at(-1)?.seq ?? seat.fed
         // A fast client is ready again and again at once, while others wait behind its replay.
         await turn()
         if (seat.left) return

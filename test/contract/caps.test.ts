@@ -92,11 +92,14 @@ const subscribe = (
     ...(signal === undefined ? {} : { signal }),
   })
 
-function openAs(what: string, key: string): Promise<Response> {
+async function openAs(what: string, key: string): Promise<Response> {
   if (what === 'a subscription') return subscribe('/graphql/stream', { key })
   if (what === 'a stream')
     return fetch(`${service.url}/api/v1/stream/${discussionId}`, { headers: { 'x-api-key': key } })
-  return fetch(`${service.url}/graphql/stream`, { method: 'PUT', headers: { 'x-api-key': key } })
+  const at = `${service.url}/graphql/stream`
+  const token = await (await fetch(at, { method: 'PUT', headers: { 'x-api-key': key } })).text()
+  const headers = { 'x-api-key': key, 'x-graphql-event-stream-token': token, accept: 'text/event-stream' }
+  return fetch(at, { headers })
 }
 
 /** Delays every new place until it is released. */
@@ -257,7 +260,7 @@ describe('a place is given back', () => {
     expect((await open()).status).toBe(200)
   })
 
-  test.each(['a stream', 'a subscription', 'a reservation'])(
+  test.each(['a stream', 'a subscription', 'a shared connection'])(
     'by %s whose key is revoked before it had its place',
     async (what) => {
       await setCaps({ maxStreams: 1 })

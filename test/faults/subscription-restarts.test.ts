@@ -33,6 +33,8 @@ const LONG = 600_000
  */
 const LATE_MS = 60_000
 const RESTARTS = 2
+const PAGES = 100
+const withoutNginx = onServer && NGINX !== undefined ? '' : ' (at one api: there is no nginx or no server here)'
 
 type Data = { discussionEvents: { seq: number } }
 type Variables = { discussionId: string; lastEventId: string }
@@ -244,6 +246,7 @@ function followByOwnRelay(place: Place): Follower {
 
 const CLIENTS: readonly [string, (place: Place) => Follower][] = [
   ['graphql-sse, distinct connections', (place) => followBySse(place, false)],
+  ['graphql-sse, a single connection', (place) => followBySse(place, true)],
   ['urql with graphql-sse', followByUrql],
   ['urql by itself', followByUrqlFetch],
   ['Apollo Client with graphql-sse', followByApollo],
@@ -276,36 +279,8 @@ describe('while each of three apis is stopped and started in turn', () => {
     const urls = balancers.length > 0 ? balancers.map(({ url }) => url) : service.apis.slice(0, 1).map(({ url }) => url)
     const follow = (url: string, name: string, open: (place: Place) => Follower) =>
       [1, 2, 3].map(() => ({ name: `${name} at ${url}`, ...open({ url, apiKey: service.apiKey, discussionId }) }))
-    const followers = [
-      ...urls.flatMap((url) => CLIENTS.flatMap(([name, open]) => follow(url, name, open))),
-      // Its requests must reach one process.
-      ...service.apis.flatMap(({ url }) =>
-        follow(url, 'graphql-sse, a single connection', (place) => followBySse(place, true)),
-      ),
-    ]
-    let isOver = false
-    let written = 0
-    const write = async (): Promise<void> => {
-      const headers = await service.as('ada')
-      while (!isOver) {
-        const key = { 'idempotency-key': newId() }
-        const post = (): Promise<number> =>
-          service
-            .call('POST', `/discussions/${discussionId}/comments`, {
-              body: { body: 'Hello' },
-              headers: { ...headers, ...key },
-              api: service.apis.find(({ isRunning }) => isRunning) ?? first(service.apis),
-            })
-            .then(
-              ({ status }) => status,
-              () => 0,
-            )
-        while ((await post()) !== 201) await pause(50)
-        written++
-        await pause(20)
-      }
-    }
-    const writing = write()
+    const followers = urls.flatMap((url) => CLIENTS.flatMap(([name, open]) => follow(url, name, open)))
+    const writer = startWriter(discussionId)
     try {
       await vi.waitFor(() => expect(followers.every(({ seqs }) => seqs.length > 0)).toBe(true), { timeout: LATE_MS })
       for (let restart = 0; restart < RESTARTS; restart++) {
@@ -316,9 +291,7 @@ describe('while each of three apis is stopped and started in turn', () => {
           await pause(1500)
         }
       }
-      isOver = true
-      await writing
-      const all = Array.from({ length: written }, (_, index) => index + 1)
+      const all = await writer.stop()
       await vi.waitFor(
         () => {
           for (const { name, ends, seqs, steps } of followers)
@@ -327,9 +300,77 @@ describe('while each of three apis is stopped and started in turn', () => {
         { timeout: LATE_MS },
       )
     } finally {
-      isOver = true
-      await writing.catch(() => undefined)
+      await writer.stop().catch(() => undefined)
       for (const { stop } of followers) stop()
     }
   })
+
+  test(`a hundred pages with a single connection each get each event${withoutNginx}`, { timeout: LONG }, async () => {
+    const { id: discussionId } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json
+    // Every request of a page goes to another process.
+    const { url } = balancers[0] ?? first(service.apis)
+    const place = { url, apiKey: service.apiKey, discussionId }
+    const pages = Array.from({ length: PAGES }, () => followBySse(place, true))
+    const writer = startWriter(discussionId)
+    try {
+      await vi.waitFor(() => expect(pages.filter(({ seqs }) => seqs.length === 0)).toEqual([]), { timeout: LATE_MS })
+      const [stopped, killed] = service.apis
+      await stopped?.stop()
+      await stopped?.start()
+      await pause(1500)
+      if (onServer) {
+        // The library takes an end for good that it reads together with an event.
+        writer.isPaused = true
+        await pause(500)
+        await killed?.kill()
+        writer.isPaused = false
+        await killed?.start()
+        await pause(1500)
+      }
+      const all = await writer.stop()
+      await vi.waitFor(
+        () => {
+          for (const { ends, seqs } of pages) expect([ends, seqs]).toEqual([[], all])
+        },
+        { timeout: LATE_MS },
+      )
+    } finally {
+      await writer.stop().catch(() => undefined)
+      for (const { stop } of pages) stop()
+    }
+  })
+
+  /** Writes comments until it is stopped, which returns the positions of their events. */
+  function startWriter(discussionId: string) {
+    let isOver = false
+    let written = 0
+    const post = async (headers: Record<string, string>): Promise<number> => {
+      const api = service.apis.find(({ isRunning }) => isRunning) ?? first(service.apis)
+      const path = `/discussions/${discussionId}/comments`
+      return service.call('POST', path, { body: { body: 'Hello' }, headers, api }).then(
+        ({ status }) => status,
+        () => 0,
+      )
+    }
+    const write = async (): Promise<void> => {
+      const reader = await service.as('ada')
+      while (!isOver) {
+        const headers = { ...reader, 'idempotency-key': newId() }
+        while ((await post(headers)) !== 201) await pause(50)
+        written++
+        do await pause(20)
+        while (writer.isPaused && !isOver)
+      }
+    }
+    const writer = {
+      isPaused: false,
+      async stop(): Promise<number[]> {
+        isOver = true
+        await writing
+        return Array.from({ length: written }, (_, index) => index + 1)
+      },
+    }
+    const writing = write()
+    return writer
+  }
 })

@@ -116,13 +116,14 @@ describe('GET /stream/{discussionId}', () => {
     await vi.waitFor(() => expect(byHeader.seqs).toEqual([4, 5]))
   })
 
-  test('of Last-Event-ID in two headers the earlier one counts, so that nothing is lost', async () => {
+  test('of several Last-Event-IDs the latest counts, as a number', async () => {
     const discussionId = await newDiscussion()
-    for (let n = 0; n < 4; n++) await comment(discussionId)
-    for (const given of ['3, 1', '1,3', '1, 1', '2,  3, 1']) {
+    for (let n = 0; n < 12; n++) await comment(discussionId)
+    // "9" comes after "10" as a text.
+    for (const given of ['9, 10', '10,9', '10, 10', '2,  10, 1', '010, 9']) {
       const stream = await open(discussionId, { 'x-api-key': service.apiKey, 'last-event-id': given })
-      await vi.waitFor(() => expect(stream.seqs).toEqual([2, 3, 4]))
-      expect(stream.connected?.data).toEqual({ lastEventId: '1', replayed: 3, complete: true })
+      await vi.waitFor(() => expect(stream.seqs).toEqual([11, 12]))
+      expect(stream.connected?.data).toEqual({ lastEventId: '10', replayed: 2, complete: true })
     }
   })
 
@@ -146,6 +147,38 @@ describe('GET /stream/{discussionId}', () => {
     const within = await open(`${discussionId}?lastEventId=2`)
     await vi.waitFor(() => expect(tooOld.connected?.data).toEqual({ lastEventId: '3', replayed: 0, complete: false }))
     await vi.waitFor(() => expect(within.seqs).toEqual([3]))
+  })
+
+  test('an old event that a page does not get makes no position of that page too old', async () => {
+    const discussionId = await newDiscussion()
+    const { id } = await comment(discussionId)
+    await service.call('POST', `/comments/${id}/reject`)
+    await service.call('DELETE', `/comments/${id}`)
+    const age = unnamed(`UPDATE events SET occurred_at = now() - interval '25 hours' WHERE discussion_id = $1`)
+    await service.app.db.query(age, [discussionId])
+    const back = async () => {
+      const { streamUrl } = (await service.call('POST', '/stream/ticket', { body: { discussionId } })).json
+      const [, query] = String(streamUrl).split('?')
+      const page = await open(`${discussionId}?${query}&lastEventId=2`, {})
+      const backend = await open(`${discussionId}?lastEventId=2`)
+      await vi.waitFor(() => expect([page.connected, backend.connected]).not.toContain(undefined))
+      expect(backend.connected?.data).toMatchObject({ replayed: 0, complete: false })
+      return page
+    }
+    expect((await back()).connected?.data).toEqual({ lastEventId: '2', replayed: 0, complete: true })
+    await comment(discussionId)
+    const page = await back()
+    expect(page.connected?.data).toEqual({ lastEventId: '2', replayed: 1, complete: true })
+    await vi.waitFor(() => expect(page.seqs).toEqual([4]))
+  })
+
+  test('with an id before an event that is no longer stored is incomplete', async () => {
+    const discussionId = await newDiscussion()
+    for (let n = 0; n < 4; n++) await comment(discussionId)
+    await service.app.db.query(unnamed('DELETE FROM events WHERE discussion_id = $1 AND seq = 3'), [discussionId])
+    const [before, after] = [await open(`${discussionId}?lastEventId=1`), await open(`${discussionId}?lastEventId=3`)]
+    await vi.waitFor(() => expect(before.connected?.data).toMatchObject({ replayed: 0, complete: false }))
+    await vi.waitFor(() => expect(after.seqs).toEqual([4]))
   })
 
   test('delivers 10 000 missed events on one connection', async () => {

@@ -185,21 +185,32 @@ describe('/graphql/stream', () => {
     expect(stolen.status).toBe(404)
   })
 
-  test('a reserved stream that was opened continues when its reservation ends', async () => {
-    const timers = vi.spyOn(globalThis, 'setTimeout')
+  test('a reserved stream that is not opened in time is gone; an open one goes on', async () => {
     const client = connect(true)
     const discussionId = await newDiscussion()
     const before = subscribe(client, { discussionId, lastEventId: '0' })
     await comment(discussionId)
     await vi.waitFor(() => expect(before.events).toHaveLength(1))
-    const reservation = timers.mock.calls.find(([, ms]) => ms === 30_000)
-    timers.mockRestore()
-    expect(reservation).toBeDefined()
-    reservation?.[0]()
+    const key = { 'x-api-key': service.apiKey }
+    const [early, late] = [await (await put(key)).text(), await (await put(key)).text()]
+    const open = (token: string) =>
+      fetch(`${service.url}/graphql/stream`, {
+        headers: { ...key, 'x-graphql-event-stream-token': token, accept: 'text/event-stream' },
+      })
+    const opened = await open(early)
+    expect(opened.status).toBe(200)
+    expect((await open(early)).status).toBe(409)
+    const now = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 31_000)
+    try {
+      expect((await open(late)).status).toBe(404)
+      expect((await open(early)).status).toBe(409)
+    } finally {
+      now.mockRestore()
+    }
+    await opened.body?.cancel()
     const after = subscribe(client, { discussionId, lastEventId: '0' })
     await Promise.all(Array.from({ length: 40 }, () => comment(discussionId)))
-    await vi.waitFor(() => expect(after.events).toHaveLength(41), { timeout: 5000 })
-    await vi.waitFor(() => expect(before.events).toHaveLength(41), { timeout: 5000 })
+    await vi.waitFor(() => expect([before.events.length, after.events.length]).toEqual([41, 41]))
   })
 
   test('a separate query gets its errors with a code', async () => {
@@ -231,6 +242,24 @@ describe('subscription discussionEvents at /graphql', () => {
     await comment(discussionId)
     await readUntil(/"seq":2,/)
     await reader?.cancel()
+  })
+
+  test('tells its position after a replay whose last events are not for the subscriber', async () => {
+    const discussionId = await newDiscussion()
+    const { id } = await comment(discussionId)
+    await service.call('POST', `/comments/${id}/reject`)
+    await service.call('DELETE', `/comments/${id}`)
+    const { token } = (await service.call('POST', '/client-tokens', { body: {} })).json
+    const response = await post({ discussionId, lastEventId: '1' }, { authorization: `Bearer ${token}` })
+    let text = ''
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    while (!text.includes('"seq":4,')) {
+      text += (await reader?.read())?.value ?? ''
+      if (text.endsWith(':seq: 3\n\n')) await comment(discussionId)
+    }
+    await reader?.cancel()
+    const told = text.match(/:seq: \d+|"seq":\d+/g)
+    expect(told).toEqual(['"seq":2', ':seq: 3', '"seq":4'])
   })
 
   test('without credentials yields missing_credentials', async () => {

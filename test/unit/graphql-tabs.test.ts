@@ -112,6 +112,24 @@ test('a tab whose leader has loaded its page again loads its own again, and miss
   other.close()
 })
 
+test('a tab behind events that are not for it needs no connection of its own for long', async () => {
+  stubBrowser()
+  const [leader, other] = [openTab(), openTab()]
+  await vi.advanceTimersByTimeAsync(0)
+  // The page of the leader has been loaded after these events.
+  leader.own()?.reloaded?.(3)
+  expect(other.own()).toBeDefined()
+  other.own()?.passed?.(3)
+  expect(other.own()).toBeUndefined()
+  // What the leader has not got, the others need not get.
+  leader.own()?.passed?.(5)
+  leader.own()?.next(event(6))
+  expect(other.own()).toBeUndefined()
+  expect([leader.seqs, other.seqs]).toEqual([[6], [6]])
+  leader.close()
+  other.close()
+})
+
 test('a tab whose leader has no connection follows by itself, until the leader has one', async () => {
   stubBrowser()
   const leader = openTab()

@@ -104,10 +104,8 @@ function createWorld({ chance, lose, double, delay, fail, pauseMs }: Weather = C
     missed: (_key, { after, upTo }, viewer) =>
       answer(() => {
         reads++
-        return {
-          visible: events.slice(after, upTo).filter((event) => isVisible(event, viewer)).length,
-          firstAt: after < events.length ? new Date() : null,
-        }
+        const visible = events.slice(after, upTo).filter((event) => isVisible(event, viewer))
+        return { visible: visible.length, firstAt: visible.length > 0 ? new Date() : null, isWhole: true }
       }),
   }
   const hub = new Hub({
@@ -291,6 +289,18 @@ describe('joining', () => {
     await join(world, null)
     world.commit()
     expect(await join(world, '1')).toMatchObject({ lastEventId: '1', complete: true, replayed: 0 })
+  })
+
+  test.each([12, 2000])('of %i hidden events none counts in the window', async (count) => {
+    const world = open()
+    for (let n = 0; n < count; n++) world.commit('tenant')
+    world.commit()
+    const window = { replayHours: 24, replayEvents: 10 }
+    const viewer: StreamViewer = { kind: 'public', readerId: null }
+    expect(await world.hub.join({ ...KEY, stream: ENDLESS, viewer, lastEventId: '0', window })).toMatchObject({
+      complete: true,
+      replayed: 1,
+    })
   })
 
   test('beyond the window is incomplete', async () => {

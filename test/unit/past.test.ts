@@ -16,7 +16,7 @@ function pastOf(count: number, bytesOf: (seq: number) => number) {
   })
   const events: EventLog = {
     heads: () => Promise.resolve([]),
-    missed: () => Promise.resolve({ visible: 0, firstAt: null }),
+    missed: () => Promise.resolve({ visible: 0, firstAt: null, isWhole: true }),
     events: (_key, { after, upTo }, _viewer, limit) => {
       const last = Math.min(upTo, after + limit)
       asked.push(limit)

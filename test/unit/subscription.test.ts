@@ -260,6 +260,84 @@ describe('subscribers of one subscription', () => {
   })
 })
 
+describe('answers with as many values as a page', () => {
+  /** A subscriber with a client token, whose bucket has so many tokens. */
+  const browser = (id: string, tokens: Record<string, number>, address = 'here'): Ctx => {
+    const ctx = ctxOf()
+    const take = (_kind: string, name: string, _rate: unknown, count: number) => {
+      const isAllowed = (tokens[name] ?? 0) >= 1
+      if (isAllowed) tokens[name] = (tokens[name] ?? 0) - count
+      return { isAllowed }
+    }
+    const giveBack = (_kind: string, name: string, _rate: unknown, count: number) => {
+      tokens[name] = (tokens[name] ?? 0) + count
+      return Promise.resolve()
+    }
+    const settings = { UNAUTHENTICATED_RATE_PER_SECOND: 1, UNAUTHENTICATED_RATE_BURST: 1 }
+    const actor = { kind: 'client', id, readerId: null, minterId: 'k', discussions: null, expiresAt: new Date() }
+    const caller = { ...ctx.caller, actor } as Caller
+    return { ...ctx, app: { ...app, settings, limits: { take, giveBack } } as unknown as App, address, caller }
+  }
+  const tokensOf = (own: Record<string, number>, address = 1000) => ({
+    ...Object.fromEntries(Object.entries(own).map(([id, count]) => [`t/${id}`, count])),
+    't/address/here': address,
+  })
+  /** `values`: how many an answer has. */
+  const open = (values: number) => {
+    const seen: Ctx[] = []
+    subscriptionWith(({ seq }, _args, ctx) => (seen.push(ctx), seq))
+    const fields = Array.from({ length: values - 2 }, (_, index) => `a${index}: __typename`).join(' ')
+    const document = parse(`subscription { event { seq ${fields} } }`)
+    return { seen, subscription: new Subscription({ schema: testSchema, document }, ctxOf()) }
+  }
+
+  test('cost tokens of their subscribers, of each in turn; usual answers and those to keys cost none', () => {
+    const [page, usual, ofKey] = [open(600), open(249), open(600)]
+    const tokens = tokensOf({ a: 100, b: 100 })
+    for (const id of ['a', 'b']) page.subscription.payers.add(browser(id, tokens))
+    for (const seq of [1, 2, 3]) clientOf(page.subscription).sink.deliver(batch(seq))
+    expect(tokens).toEqual(tokensOf({ a: 96, b: 98 }, 994))
+    usual.subscription.payers.add(browser('a', tokens))
+    ofKey.subscription.payers.add(ctxOf())
+    for (const { subscription } of [usual, ofKey]) clientOf(subscription).sink.deliver(batch(1))
+    expect(tokens).toEqual(tokensOf({ a: 96, b: 98 }, 994))
+  })
+
+  test('wait while no subscriber has tokens, and are then made together', async () => {
+    vi.useFakeTimers()
+    for (const short of ['t/a', 't/address/here']) {
+      const { seen, subscription } = open(600)
+      const tokens: Record<string, number> = { ...tokensOf({ a: 5 }), [short]: 0 }
+      subscription.payers.add(browser('a', tokens))
+      const client = clientOf(subscription)
+      for (const seq of [1, 2, 3]) client.sink.deliver(batch(seq))
+      await vi.advanceTimersByTimeAsync(2000)
+      expect([client.seqs(), seen.length]).toEqual([[], 0])
+      expect(tokens['t/a']).toBe(short === 't/a' ? 0 : 5)
+      tokens[short] = 10
+      await vi.advanceTimersByTimeAsync(300)
+      expect(client.seqs()).toEqual([1, 2, 3])
+      expect(new Set(seen).size).toBe(1)
+      expect(tokens[short]).toBe(4)
+    }
+  })
+
+  test('do not wait for one subscriber where another has tokens, and are not made for nobody', async () => {
+    vi.useFakeTimers()
+    const { seen, subscription } = open(600)
+    const tokens = tokensOf({ a: 0, b: 2 })
+    const leave = ['a', 'b'].map((id) => subscription.payers.add(browser(id, tokens)))
+    const client = clientOf(subscription)
+    client.sink.deliver(batch(1))
+    expect(client.seqs()).toEqual([1])
+    client.sink.deliver(batch(2))
+    for (const each of leave) each()
+    await vi.advanceTimersByTimeAsync(300)
+    expect(seen).toHaveLength(1)
+    expect(client.cuts).toEqual(['failed'])
+  })
+})
+
 describe('an event', () => {
   test('that cannot be answered gets an error, and the next one its own answer', () => {
     const subscription = subscriptionWith(({ seq }) => {

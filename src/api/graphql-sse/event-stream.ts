@@ -4,7 +4,6 @@ import { createHandler, type RequestParams, type Response } from 'graphql-sse'
 
 import type { App, Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
-import type { Id } from '../../core/ids.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { admitConnection } from '../../live/admission.ts'
 import { hubOf } from '../../live/hub.ts'
@@ -15,33 +14,27 @@ import { maskResult } from '../execution/mask.ts'
 import { isSubscription, prepare } from '../execution/prepare.ts'
 import { beginStream, pump } from './pump.ts'
 import { resultsOf } from './results.ts'
-import { BrokenOff, type SharedConnection } from './shared-connection.ts'
+import { type Answer, farStreamsOf } from './far-streams.ts'
+import { reservationOf, reserveStream } from './reservations.ts'
+import { BrokenOff, SharedConnection } from './shared-connection.ts'
 import {
-  acceptEventStream,
-  anyRequest,
-  distinctRequest,
-  isOfTenant,
-  ownerOf,
-  type SseContext,
+  EVENT_STREAM,
+  noStream,
+  notFree,
+  type OperationRequest,
+  operationIn,
+  ownPlace,
   refusalOf,
+  type SseContext,
   type SseRequest,
+  sseRequest,
+  tokenIn,
 } from './sse-request.ts'
 import { Subscriber } from './subscriber.ts'
 import { subscriptionsOf } from './subscriptions.ts'
 
 /** The most characters of a subscription's document and variables together. */
 const MAX_SUBSCRIPTION_LENGTH = 16_384
-/** A reserved stream that is not opened within this time is dropped. */
-const RESERVATION_MS = 30_000
-
-/** A stream in single-connection mode. It counts as open from its reservation on. */
-interface Reservation {
-  readonly owner: Id
-  readonly shared: SharedConnection
-  leave(): void
-  /** Ends it, reserved or open. */
-  end(): void
-}
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
@@ -56,7 +49,6 @@ export interface EventStreams {
 
 /** The answer of `onSubscribe` when a subscriber takes over the response. */
 const TAKEN: Response = [null, { status: 200, statusText: 'OK' }]
-const NOT_FOUND = { status: 404, statusText: 'Not Found' } as const
 
 /**
  * Handles the graphql-sse protocol. The library does everything except subscriptions on their own
@@ -64,12 +56,14 @@ const NOT_FOUND = { status: 404, statusText: 'Not Found' } as const
  * (docs/decisions/0004).
  */
 export function createEventStreams(app: App): EventStreams {
-  const reservations = new Map<string, Reservation>()
+  /** The shared connections that this process has, by their tokens. */
+  const connections = new Map<string, SharedConnection>()
+  const far = farStreamsOf(app)
   const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
   const onStall = (): void => hubOf(app).metrics.cut('stalled')
 
-  const handle = createHandler<FastifyRequest, SseContext, Record<PropertyKey, unknown>>({
-    authenticate: ({ context: { ctx, token } }) => (token === null || mayUse(ctx, token) ? token : [null, NOT_FOUND]),
+  const handle = createHandler<FastifyRequest | null, SseContext, Record<PropertyKey, unknown>>({
+    authenticate: ({ context: { token } }) => token,
     context: ({ context: { ctx } }) => ({ ...ctx }),
     onSubscribe: async ({ context: place }, params) => {
       const prepared = prepare(place.ctx, params)
@@ -102,57 +96,83 @@ export function createEventStreams(app: App): EventStreams {
     },
   })
 
-  const mayUse = (ctx: Ctx, token: string): boolean => {
-    const owner = reservations.get(token)?.owner
-    return isOfTenant(ctx, token) && (owner === undefined || owner === ownerOf(ctx))
-  }
-
   const join = (ctx: Ctx, operation: ExecutionArgs, source: SourceStream) =>
     subscriptionsOf(app).join(ctx, operation, source)
 
-  const forget = (token: string | null): void => {
-    const reservation = token === null ? undefined : reservations.get(token)
-    if (token !== null) reservations.delete(token)
-    reservation?.shared.close()
-    reservation?.leave()
+  /** Runs an operation of a shared connection of this process, or ends one. */
+  const perform = async (
+    token: string,
+    shared: SharedConnection,
+    ctx: Ctx,
+    operation: OperationRequest,
+  ): Promise<Answer> => {
+    const request = sseRequest(operation, { ctx, token, shared, begun: null })
+    const [body, { status, headers = {}, ...init }] = await shared.run(() => handle(request))
+    if (status >= 400) throw refusalOf(request, { status, headers, ...init })
+    return { status, headers, body: typeof body === 'string' ? body : null }
   }
 
-  /**
-   * Drops a reservation that was not opened. Otherwise only the client of the stream could end it.
-   */
-  const release = async (request: SseRequest): Promise<void> => {
-    const [body] = await handle({ ...request, method: 'GET', headers: { get: acceptEventStream } })
-    // Refused: the client has opened the stream meanwhile, and its end cleans up.
-    if (body === null || typeof body === 'string') return
-    await body.return()
-    forget(request.context.token)
-  }
-
-  const reserve = async (request: SseRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { ctx, shared, token } = request.context
-    const end = (): void => void release(request).catch(onError)
-    const reservation: Reservation = { owner: ownerOf(ctx), shared, leave: () => undefined, end }
-    const leave = await admitConnection(ctx, { end: () => reservation.end() })
-    const late = setTimeout(end, RESERVATION_MS).unref()
-    reservation.leave = () => {
-      clearTimeout(late)
-      leave()
+  /** Opens a shared connection. From then on every process can run operations on it. */
+  const openShared = async (ctx: Ctx, token: string, reply: FastifyReply): Promise<FastifyReply> => {
+    const shared = new SharedConnection()
+    let body: AsyncGenerator<string> | undefined
+    let isEnded = false
+    const endings = [() => shared.close()]
+    const end = (): void => {
+      isEnded = true
+      void shared.settled().then(() => body?.throw(new BrokenOff()))
     }
-    const [body, init] = await handle(request)
-    if (token === null || typeof body !== 'string' || init.status !== 201) {
-      reservation.leave()
-      throw refusalOf(request, init)
+    const close = (): void => {
+      if (connections.get(token) === shared) connections.delete(token)
+      for (const ending of endings.splice(0)) ending()
     }
-    reservations.set(token, reservation)
-    return reply
-      .code(init.status)
-      .headers(init.headers ?? {})
-      .send(body)
+    try {
+      endings.push(await admitConnection(ctx, { end }))
+      if (connections.has(token)) throw notFree()
+      connections.set(token, shared)
+      const place = { ctx, token, shared, begun: null }
+      const opening = { url: '', body: null }
+      await handle(sseRequest({ ...opening, method: 'PUT', accept: null }, place))
+      const request = sseRequest({ ...opening, method: 'GET', accept: EVENT_STREAM }, place)
+      const [opened, init] = await handle(request)
+      if (opened === null || typeof opened === 'string') throw refusalOf(request, init)
+      body = opened
+      endings.push(await far.serve(token, (caller, operation) => perform(token, shared, caller, operation)))
+      if (isEnded) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+      requireTurn(reply.raw)
+      const onTaken = (chunk: string | Uint8Array): void => {
+        if (isResult(chunk)) shared.gate.leave()
+      }
+      const response = beginStream(reply, init.status, init.headers ?? {})
+      void pump(response, opened, { onTaken, onStall, onError }).finally(close)
+      return reply
+    } catch (error) {
+      await body?.return(undefined)
+      close()
+      throw error
+    }
   }
 
-  const answerRequest = async (request: SseRequest, reply: FastifyReply): Promise<FastifyReply> => {
+  const answerShared = async (request: FastifyRequest, reply: FastifyReply, token: string): Promise<FastifyReply> => {
+    const { ctx } = request
+    const reservation = reservationOf(ctx, token)
+    if (reservation === null) throw noStream()
+    const operation = operationIn(request)
+    const shared = connections.get(token)
+    if (operation.accept === EVENT_STREAM) {
+      if (shared !== undefined) throw notFree()
+      if (reservation.until < Date.now()) throw noStream()
+      return openShared(ctx, token, reply)
+    }
+    const answer =
+      shared === undefined ? await far.ask(token, ctx, operation) : await perform(token, shared, ctx, operation)
+    if (answer === null) throw noStream()
+    return reply.code(answer.status).headers(answer.headers).send(answer.body)
+  }
+
+  const answerAlone = async (request: SseRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const place = request.context
-    const [body, init] = await place.shared.run(() => handle(request))
+    const [body, init] = await handle(request)
     if (place.begun !== null) return openSubscriber(app, reply, place.begun)
     if (init.status >= 400) throw refusalOf(request, init)
     if (body === null || typeof body === 'string') {
@@ -161,36 +181,36 @@ export function createEventStreams(app: App): EventStreams {
         .headers(init.headers ?? {})
         .send(body)
     }
-    const { token, shared } = place
-    const reservation = token === null ? undefined : reservations.get(token)
-    if (reservation !== undefined) {
-      reservation.end = () => void shared.settled().then(() => body.throw(new BrokenOff()))
-    }
-    const onTaken = (chunk: string | Uint8Array): void => {
-      if (isResult(chunk)) shared.gate.leave()
-    }
-    const end = (): void => {
-      shared.close()
-      forget(token)
-    }
     try {
       requireTurn(reply.raw)
     } catch (error) {
       await body.return()
-      end()
+      place.shared.close()
       throw error
     }
     const response = beginStream(reply, init.status, init.headers ?? {})
-    void pump(response, body, { onTaken, onStall, onError }).finally(end)
+    const onTaken = (chunk: string | Uint8Array): void => {
+      if (isResult(chunk)) place.shared.gate.leave()
+    }
+    void pump(response, body, { onTaken, onStall, onError }).finally(() => place.shared.close())
     return reply
   }
 
   return {
-    async answer(fastifyRequest, reply) {
-      const request = anyRequest(fastifyRequest, (token) => reservations.get(token)?.shared)
-      return request.method === 'PUT' ? reserve(request, reply) : answerRequest(request, reply)
+    async answer(request, reply) {
+      const token = tokenIn(request)
+      if (request.method !== 'PUT') {
+        if (token !== null) return answerShared(request, reply, token)
+        return answerAlone(sseRequest(operationIn(request), ownPlace(request.ctx)), reply)
+      }
+      // A token that comes with it does not count: the library's client sends the one of the
+      // connection that it has lost.
+      if (!['*/*', 'text/plain'].includes(request.headers.accept ?? '*/*')) throw new ServiceError('not_acceptable')
+      return reply.code(201).type('text/plain; charset=utf-8').send(reserveStream(request.ctx))
     },
-    answerDistinct: (request, reply) => answerRequest(distinctRequest(request), reply),
+    answerDistinct: (request, reply) =>
+      // Whatever its `Accept`.
+      answerAlone(sseRequest({ ...operationIn(request), accept: EVENT_STREAM }, ownPlace(request.ctx)), reply),
   }
 }
 

@@ -1,13 +1,9 @@
-import { randomUUID } from 'node:crypto'
-
 import type { FastifyRequest } from 'fastify'
 import { type Request, type ResponseInit, TOKEN_HEADER_KEY, TOKEN_QUERY_KEY } from 'graphql-sse'
 
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import type { Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
-import type { Id } from '../../core/ids.ts'
 import type { Payload } from '../../live/streams/batch.ts'
-import { credentialOf } from '../../live/credentials.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
 import { SharedConnection } from './shared-connection.ts'
 import type { Subscription } from './subscription.ts'
@@ -22,55 +18,39 @@ export interface SseContext {
   begun: { source: SourceStream<Payload>; subscription: Subscription } | null
 }
 
-export type SseRequest = Request<FastifyRequest, SseContext>
+export type SseRequest = Request<FastifyRequest | null, SseContext>
 
-/** A request on its own connection, which counts as accepting events, whatever its `Accept`. */
-export function distinctRequest(fastifyRequest: FastifyRequest): SseRequest {
-  const request = sseRequest(fastifyRequest, {
-    ctx: fastifyRequest.ctx,
-    token: null,
-    shared: new SharedConnection(),
-    begun: null,
-  })
-  return { ...request, headers: { get: (name) => acceptEventStream(name) ?? request.headers.get(name) } }
+/** What the library reads of a request. */
+export interface OperationRequest {
+  method: string
+  url: string
+  accept: string | null
+  body: Record<PropertyKey, unknown> | null
 }
 
-/** A request in either mode. `sharedOf` returns the connection of a token. */
-export function anyRequest(
-  request: FastifyRequest,
-  sharedOf: (token: string) => SharedConnection | undefined,
-): SseRequest {
-  const { tenant } = requireCaller(request.ctx)
+/** The place of a request on its own connection. */
+export const ownPlace = (ctx: Ctx): SseContext => ({ ctx, token: null, shared: new SharedConnection(), begun: null })
+
+/** The token of a shared connection that a request names; null for none. */
+export function tokenIn(request: FastifyRequest): string | null {
   const sent = header(request, TOKEN_HEADER_KEY) ?? (request.query as Record<string, unknown>)[TOKEN_QUERY_KEY]
-  const token = typeof sent === 'string' ? sent : request.method === 'PUT' ? `${tenant.id}.${randomUUID()}` : null
-  const shared = (token === null ? undefined : sharedOf(token)) ?? new SharedConnection()
-  return sseRequest(request, { ctx: request.ctx, token, shared, begun: null })
+  return typeof sent === 'string' ? sent : null
 }
 
-/** A token begins with its tenant's id, so that other tenants cannot use it. */
-export const isOfTenant = (ctx: Ctx, token: string): boolean => token.startsWith(`${requireCaller(ctx).tenant.id}.`)
+export const EVENT_STREAM = 'text/event-stream'
 
-/**
- * To whom a reserved stream belongs: to the credential that has reserved it, or to the reader of a
- * client token, whose browser gets another token before that one expires.
- */
-export function ownerOf(ctx: Ctx): Id {
-  const { tenant, actor } = requireCaller(ctx)
-  return (actor.kind === 'client' ? actor.readerId : null) ?? credentialOf(actor, tenant.id).id
-}
+/** What the library reads of a request; others than JSON were refused before. */
+export const operationIn = (request: FastifyRequest): OperationRequest => ({
+  method: request.method === 'GET' && request.body != null ? 'POST' : request.method,
+  url: request.url,
+  accept: header(request, 'accept') ?? null,
+  body: (request.body ?? null) as OperationRequest['body'],
+})
 
-export const acceptEventStream = (name: string): string | null => (name === 'accept' ? 'text/event-stream' : null)
-
-function sseRequest(request: FastifyRequest, context: SseContext): SseRequest {
-  return {
-    method: request.method === 'GET' && request.body != null ? 'POST' : request.method,
-    url: request.url,
-    // The library expects the media type in lower case; types other than JSON were refused before.
-    headers: { get: (name) => (name === 'content-type' ? 'application/json' : header(request, name)) },
-    body: (request.body ?? null) as Record<PropertyKey, unknown> | null,
-    raw: request,
-    context,
-  }
+/** A request for the library, which expects the media type in lower case. */
+export function sseRequest({ method, url, accept, body }: OperationRequest, context: SseContext): SseRequest {
+  const headers: Readonly<Record<string, string | null>> = { accept, 'content-type': 'application/json' }
+  return { method, url, headers: { get: (name) => headers[name] }, body, raw: null, context }
 }
 
 function header({ headers }: FastifyRequest, name: string): string | undefined {
@@ -78,20 +58,22 @@ function header({ headers }: FastifyRequest, name: string): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-const NO_STREAM = 'There is no such reserved stream; for one of its own a request accepts text/event-stream.'
+const NO_STREAM = 'There is no such open stream; for one of its own a request accepts text/event-stream.'
+const NOT_FREE = 'The stream is open already, or has an operation with this id.'
+
+export const noStream = (): ServiceError => new ServiceError('not_found', { detail: NO_STREAM })
+export const notFree = (): ServiceError => new ServiceError('invalid_transition', { detail: NOT_FREE })
 
 /** The library's own refusals as errors of the service. */
 export function refusalOf({ method, context }: SseRequest, { status, headers }: ResponseInit): ServiceError {
   // The library takes a client that does not accept events for an operation of a reserved stream.
-  if (status === 404) return new ServiceError('not_found', { detail: NO_STREAM })
+  if (status === 404) return noStream()
   if (status === 405) return new ServiceError('method_not_allowed', { allow: headers?.allow?.split(', ') ?? [] })
   if (status === 406) return new ServiceError('not_acceptable')
-  if (status === 409) return new ServiceError('invalid_transition', { detail: NOT_FREE })
+  if (status === 409) return notFree()
   if (status === 415) return new ServiceError('unsupported_media_type')
   // The only missing value that the library finds; all others were checked before.
   if (method === 'DELETE') return invalid('/operationId', 'required', 'is required')
   if (method === 'POST' && context.token !== null) return invalid('/extensions/operationId', 'required', 'is required')
   return invalid('/query', 'required', 'is required')
 }
-
-const NOT_FREE = 'The stream is reserved or open already, or has an operation with this id.'

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 
 import type { Batch, Payload } from '../../live/streams/batch.ts'
-import { HEARTBEAT } from '../../live/streams/frames.ts'
+import { chunkOf } from '../../live/streams/chunk.ts'
+import { HEARTBEAT, positionLine } from '../../live/streams/frames.ts'
 import type { CutReason } from '../../live/metrics.ts'
 import { type Cut, type Headers, MAX_UNSENT_BYTES, Outlet } from '../../live/streams/outlet.ts'
 import type { Taker } from '../../live/seat.ts'
@@ -54,6 +55,12 @@ export class Subscriber extends Outlet implements Taker<Payload> {
     // The current write itself runs at the client's pace, however long it is.
     else if (this.#writing === null) this.#writeLater(pieces, 0)
     else this.#writeLater(pieces, pieces instanceof Promise ? batch.size : sizeOf(pieces))
+  }
+
+  passed(position: number): void {
+    const chunk = chunkOf([positionLine(position)])
+    if (this.#writing === null) this.write(chunk)
+    else this.#writeLater({ chunks: [chunk], breaksOff: false }, chunk.bytes.length)
   }
 
   override async ready(): Promise<void> {

@@ -7,8 +7,10 @@ import type { Batch, Payload } from '../../live/streams/batch.ts'
 import { type Chunk, chunkOf } from '../../live/streams/chunk.ts'
 import type { Frame } from '../../live/streams/frames.ts'
 import { subjectOf } from '../../live/stream-event.ts'
+import { costOf } from '../execution/cost.ts'
 import { toGraphQLError } from '../execution/errors.ts'
 import { maskResult } from '../execution/mask.ts'
+import { Payers } from './payers.ts'
 
 /** Deadline for resolving one event; after it, subscribers get an error. */
 const ANSWER_MS = 10_000
@@ -18,7 +20,16 @@ const SHARED_MS = 250
 /** Answers are sent in pieces of about this size: an event is small, but its answer may be long. */
 const PIECE_LENGTH = 64 * 1024
 
+/** How often answers that nobody could pay for are tried again. */
+const PAY_AGAIN_MS = 250
+
 type MaybePromise<T> = T | Promise<T>
+/** Answers that wait until a subscriber has tokens, and the one context in which they are made. */
+interface Unpaid {
+  readonly contextValue: Ctx
+  readonly paid: Promise<void>
+  answers: number
+}
 /** Answers in the order of their events, up to the first that is not to be sent. */
 export interface Pieces {
   readonly chunks: readonly Chunk[]
@@ -44,9 +55,16 @@ export class Subscription {
   #newest = -1
   readonly #pieces = new WeakMap<Batch<Payload>, MaybePromise<Pieces>>()
 
+  /** Who pays for its answers. */
+  readonly payers: Payers
+  /** Answers that wait until they are paid for; null while none do. */
+  #unpaid: Unpaid | null = null
+
   constructor(operation: ExecutionArgs, ctx: Ctx) {
     this.#operation = operation
     this.ctx = ctx
+    const { schema, document, operationName, variableValues } = operation
+    this.payers = new Payers(costOf(schema, document, { operationName, variables: variableValues ?? {} }).requested)
   }
 
   /**
@@ -62,11 +80,14 @@ export class Subscription {
   }
 
   /** The answer to one event. Never rejects. */
-  #answerTo(frame: Payload, contextValue: Ctx): MaybePromise<EncodedResult> {
+  #answerTo(frame: Payload, contextValue: Ctx, paid: Promise<void> | undefined): MaybePromise<EncodedResult> {
     const known = this.#answers.get(frame)
     if (known !== undefined) return known
     this.#forgetOlder(frame)
-    const result = this.#execute(frame, contextValue)
+    const result =
+      paid === undefined
+        ? this.#execute(frame, contextValue)
+        : paid.then(() => this.#execute(frame, contextValue)).catch(this.failed)
     const answer =
       result instanceof Promise
         ? this.#inTime(result).then((settled) => new EncodedResult(settled))
@@ -104,8 +125,29 @@ export class Subscription {
    * what each shows. That is read after the last of them has come, and so too old for none.
    */
   answersTo(frames: readonly Payload[]): MaybePromise<EncodedResult>[] {
-    const contextValue = { ...this.ctx }
-    return frames.map((frame) => this.#answerTo(frame, contextValue))
+    const unpaid = this.#pay(frames.filter((frame) => !this.#answers.has(frame)).length)
+    const contextValue = unpaid?.contextValue ?? { ...this.ctx }
+    return frames.map((frame) => this.#answerTo(frame, contextValue, unpaid?.paid))
+  }
+
+  /**
+   * Pays for new answers; null where that is done. While nobody has tokens they wait, and are then
+   * made together, as things are by then.
+   */
+  #pay(answers: number): Unpaid | null {
+    if (answers === 0 || (this.#unpaid === null && this.payers.take(answers))) return null
+    this.#unpaid ??= { contextValue: { ...this.ctx }, answers: 0, paid: this.#payLater() }
+    this.#unpaid.answers += answers
+    return this.#unpaid
+  }
+
+  async #payLater(): Promise<void> {
+    const pause = () => new Promise((resolve) => setTimeout(resolve, PAY_AGAIN_MS).unref())
+    do await pause()
+    while (!this.payers.isEmpty && !this.payers.take(this.#unpaid?.answers ?? 0))
+    this.#unpaid = null
+    // All have left meanwhile.
+    if (this.payers.isEmpty) throw new ServiceError('unavailable')
   }
 
   #encode(frames: readonly Payload[]): MaybePromise<Pieces> {

@@ -40,7 +40,9 @@ export class Subscriptions {
     this.#shared.set(key, shared)
     shared.members++
     shared.subscription.ctx = ctx
+    const stopPaying = shared.subscription.payers.add(ctx)
     source.onLeave(() => {
+      stopPaying()
       if (--shared.members === 0) this.#shared.delete(key)
     })
     return shared.subscription

@@ -64,13 +64,13 @@ export function registerStream(server: FastifyInstance, app: App): void {
 const POSITIONS = /^\d{1,15}(, *\d{1,15})+$/
 
 /**
- * The position in `Last-Event-ID`. Some clients send the header twice, their own beside that of
- * the browser: the earlier position counts, so that nothing is lost.
+ * The position in `Last-Event-ID`. Some clients send the header twice: the position with which they
+ * began, and the one that they have reached. The latest counts, so that nothing comes twice.
  */
 function reconnectIdOf(request: FastifyRequest): string | undefined {
   const given = headerOf(request, 'last-event-id') || undefined
   if (given === undefined || !POSITIONS.test(given)) return given
-  return String(Math.min(...given.split(',').map(Number)))
+  return String(Math.max(...given.split(',').map(Number)))
 }
 
 async function openStream(
@@ -249,7 +249,7 @@ async function answerPreflight(app: App, request: FastifyRequest, reply: Fastify
   headersForPage(tenant, origin)
   return reply
     .code(204)
-    .headers(preflightHeaders(origin, 'GET', ['Last-Event-ID', 'Cache-Control']))
+    .headers(preflightHeaders(app, request, origin, 'GET'))
     .send()
 }
 

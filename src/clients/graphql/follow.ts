@@ -27,6 +27,8 @@ export interface FollowSink extends GraphqlSink {
   reloaded?: (position: number) => unknown
   /** In the place of the client's own `onState`. */
   state?: GraphqlClientOptions['onState']
+  /** All events up to this position have come; the last of them are not for this page. */
+  passed?: (position: number) => unknown
   /** The connection was heard, if only by a heartbeat. */
   alive?: () => unknown
 }
@@ -111,11 +113,15 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
       call(() => onState?.('open', request))
       const openedAt = Date.now()
       const isExpiring = watchToken()
-      for await (const [name, data] of frames(answer)) {
+      for await (const [name, data, seq] of frames(answer)) {
         heardAt = Date.now()
         sink.alive?.()
         if (signal.aborted || name === 'complete') return true
         if (name === 'next' && !(await hear(JSON.parse(data) as GraphqlResult))) return false
+        if (seq > Number(position)) {
+          position = seq
+          sink.passed?.(seq)
+        }
         // The service may accept a connection, and break it off before its first event.
         if (name === 'next' || Date.now() - openedAt > STEADY_MS) failures = 0
         // The service would cut it off, which is a failure to the browser.
@@ -155,8 +161,11 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
   return end
 }
 
-/** The events of an answer, by name and data. A heartbeat has neither. */
-async function* frames({ body }: Response): AsyncGenerator<[name: string, data: string], void, void> {
+/**
+ * The events of an answer, by name and data, or the position that a comment tells. A heartbeat has
+ * nothing.
+ */
+async function* frames({ body }: Response): AsyncGenerator<[name: string, data: string, seq: number], void, void> {
   const reader = (body as ReadableStream<Uint8Array>).getReader()
   const decoder = new TextDecoder()
   let text = ''
@@ -169,7 +178,7 @@ async function* frames({ body }: Response): AsyncGenerator<[name: string, data: 
     for (const frame of complete) {
       // Only line feeds end a line: a text may have U+2028, which would end one for a pattern.
       const field = (name: string): string => `\n${frame}`.split(`\n${name}: `)[1]?.split('\n')[0] ?? ''
-      yield [field('event'), field('data')]
+      yield [field('event'), field('data'), Number(field(':seq'))]
     }
   }
 }

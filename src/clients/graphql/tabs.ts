@@ -89,6 +89,8 @@ export function share(
     stopOwn ??= follow(from, {
       next: take,
       reloaded,
+      // Nothing was missed up to there. The others need not follow a leader to it.
+      passed: (at) => isLeader || at < position || reloaded(at),
       alive,
       state: report,
       error: (error) => (end(), sink.error(error)),

@@ -73,6 +73,9 @@ function inShadow(frame: Frame): Frame {
 
 export const HEARTBEAT = chunkOf([':\n\n'])
 
+/** A comment line that tells a client its position, where the last events were not for it. */
+export const positionLine = (seq: number): string => `:seq: ${seq}\n\n`
+
 export const retryLine = (ms: number): string => `retry: ${ms}\n`
 
 /** A framing event has no `id:`, so that it never moves a client's position. */
