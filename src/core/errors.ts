@@ -46,8 +46,11 @@ export const unknownParameter = (name: string): FieldError => ({
   message: 'is not a parameter of this request',
 })
 
-/** A body can have a hundred thousand wrong values, and callers fix one at a time. */
-const MAX_FIELD_ERRORS = 20
+/**
+ * A body can have a hundred thousand wrong values, and callers fix one at a time. A check ends at
+ * this number of them.
+ */
+export const MAX_FIELD_ERRORS = 20
 
 /** The first wrong values as one `validation_failed`, whose detail names the place of each. */
 export function validationFailed(all: readonly FieldError[]): ServiceError {

@@ -1,8 +1,6 @@
-import { LRUCache } from 'lru-cache'
-
 import { type CacheNews, CHANNELS } from './bus.ts'
 import { afterCommit, type App, perApp } from './context.ts'
-import { growing } from './process/growing.ts'
+import { bytesOfValue, type Room } from './cache.ts'
 
 /**
  * The greatest age of a cached value. A bus message drops an entry sooner; without the bus, this
@@ -21,6 +19,8 @@ export interface ReadCache<Value> {
    */
   readonly isNew: (key: string) => boolean
   readonly forget: (key: string) => void
+  /** Has all values of a group read again, such as those of a tenant (`groupOf`). */
+  readonly forgetGroup: (group: string) => void
   readonly clear: () => void
 }
 
@@ -32,20 +32,28 @@ interface CachedRead<Value> {
   since: number
 }
 
+/** So many groups are told apart; one more drops everything. */
+const MAX_GROUPS = 1000
+
 /**
- * A bounded cache in front of `read`. It does not keep failures, nor values that `keep` refuses
- * (such as null).
+ * A cache in front of `read`, bounded in bytes. It does not keep failures, nor values that `keep`
+ * refuses (such as null).
  */
 export function createReadCache<Value>(options: {
-  max: number
+  room: Room
   maxAgeMs?: number
   read: (key: string) => Promise<Value>
   keep?: (value: Value) => boolean
+  /** The group in which a value is forgotten; undefined for a value that is not read yet. */
+  groupOf?: (key: string, value: Value | undefined) => string | undefined
 }): ReadCache<Value> {
-  const { max, maxAgeMs = MAX_AGE_MS, read, keep = () => true } = options
-  const entries = new LRUCache<string, CachedRead<Value>>(growing(max))
+  const { room, maxAgeMs = MAX_AGE_MS, read, keep = () => true, groupOf = () => undefined } = options
+  const entries = room<string, CachedRead<Value>>({ part: 0.8, bytesOf: ({ known }) => bytesOfValue(known) })
   /** Keys that were found. Unlike entries they do not expire, and outlive a dropped entry. */
-  const found = new LRUCache<string, true>(growing(max))
+  const found = room<string, true>({ part: 0.2, bytesOf: () => 0 })
+  /** When groups were last forgotten. A search for their entries would take time for each. */
+  const forgotten = new Map<string, number>()
+  let lastForgotten = -Infinity
 
   const start = (key: string): Promise<Value> => {
     const entry: CachedRead<Value> = { value: read(key), since: performance.now() }
@@ -55,7 +63,8 @@ export function createReadCache<Value>(options: {
     }
     entry.value.then((value) => {
       if (keep(value)) {
-        entry.known = value
+        // Another object: only then is its size taken again.
+        if (entries.peek(key) === entry) entries.set(key, { ...entry, known: value })
         found.set(key, true)
       } else {
         found.delete(key)
@@ -67,7 +76,19 @@ export function createReadCache<Value>(options: {
 
   const fresh = (key: string): CachedRead<Value> | undefined => {
     const entry = entries.get(key)
-    return entry !== undefined && performance.now() - entry.since < maxAgeMs ? entry : undefined
+    if (entry === undefined || performance.now() - entry.since >= maxAgeMs) return undefined
+    return entry.since > lastForgotten || !isForgotten(key, entry) ? entry : undefined
+  }
+
+  const isForgotten = (key: string, { known, since }: CachedRead<Value>): boolean => {
+    const group = groupOf(key, known)
+    return group === undefined ? known === undefined : since <= (forgotten.get(group) ?? -Infinity)
+  }
+
+  const clear = (): void => {
+    entries.clear()
+    forgotten.clear()
+    lastForgotten = -Infinity
   }
 
   return {
@@ -75,7 +96,12 @@ export function createReadCache<Value>(options: {
     peek: (key) => fresh(key)?.known,
     isNew: (key) => !found.has(key) && !entries.has(key),
     forget: (key) => entries.delete(key),
-    clear: () => entries.clear(),
+    forgetGroup: (group) => {
+      if (forgotten.size === MAX_GROUPS) clear()
+      lastForgotten = performance.now()
+      forgotten.set(group, lastForgotten)
+    },
+    clear,
   }
 }
 

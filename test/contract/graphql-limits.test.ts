@@ -1,8 +1,9 @@
 import { newId } from '../../src/core/ids.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { getIntrospectionQuery, parse, print } from 'graphql'
+import { getIntrospectionQuery, Kind, parse, print } from 'graphql'
 
 import { costErrors } from '../../src/api/execution/cost.ts'
+import { folding } from '../../src/graphql/documents/fold.ts'
 import { documentErrors } from '../../src/graphql/documents/rules.ts'
 import { schema } from '../../src/api/execution/schema.ts'
 import { refusalIn } from '../harness/refusal.ts'
@@ -91,7 +92,13 @@ const HOSTILE: readonly [name: string, code: string, query: string, variables?: 
   [
     'with 101 spreads',
     'too_many_repeats',
-    `{ ${many(101, (n) => `...F${n}`)} } ${many(101, (n) => `fragment F${n} on Query { __typename }`)}`,
+    `{ ${many(101, (n) => `...F${n % 50}`)} } ${many(50, (n) => `fragment F${n} on Query { __typename }`)}`,
+  ],
+  ['with 51 operations', 'too_many_operations', many(51, (n) => `query Q${n} { __typename }`)],
+  [
+    'with 101 fragments',
+    'too_many_fragments',
+    `{ __typename } ${many(101, (n) => `fragment F${n} on Query { __typename }`)}`,
   ],
   ['with huge lists', 'too_costly', `{ ${PAGES('100')} }`],
   ['with huge lists by variables', 'too_costly', `query ($n: Int) { ${PAGES('$n')} }`, { n: 100 }],
@@ -177,7 +184,8 @@ test.each(['text/html', 'image/*', 'application/json;q=0', 'application/json;cha
 describe('within the limits', () => {
   const errorsOf = (query: string, variables = {}) => {
     const document = parse(query)
-    return [...documentErrors(schema, document, { introspection: true }), ...costErrors(schema, document, variables)]
+    const asked = { operationName: null, variables }
+    return [...documentErrors(schema, document, { introspection: true }), ...costErrors(schema, document, asked)]
   }
 
   test.each(DESCRIBED_ROUTES.map((described) => [described.title, described] as const))(
@@ -205,6 +213,29 @@ describe('within the limits', () => {
     [nested(1), '{ me { tenant { id } } }'],
   ])('is %s', (_name, query) => {
     expect(errorsOf(query)).toEqual([])
+  })
+
+  test('is a cheap operation beside a dear one, and a query beside a subscription', () => {
+    const errorsOfOne = (query: string, operationName: string) =>
+      costErrors(schema, parse(query), { operationName, variables: {} }).map(({ message }) => message)
+    const both = `query Dear { ${PAGES('100')} } query Cheap { discussions(first: 1) { nodes { id } } }`
+    expect(errorsOfOne(both, 'Cheap')).toEqual([])
+    expect(errorsOfOne(both, 'Dear')).toEqual([expect.stringContaining('must ask for at most 20000 values')])
+    // An event may ask for a tenth of what a query may.
+    const middling = `discussions(first: 30) { nodes { comments(first: 20) { nodes { id body } } } }`
+    const live = `subscription Live { discussionEvents(by: { externalId: "a" }) { id } }`
+    expect(errorsOfOne(`query Middling { ${middling} } ${live}`, 'Middling')).toEqual([])
+  })
+
+  test('values each node of a document once, however many operations spread its fragments', () => {
+    const fragments = many(50, (n) => `fragment F${n} on Query { ...F${n + 1} ...F${n + 1} }`)
+    const document = parse(
+      `${many(50, (n) => `query Q${n} { ...F0 ...F1 }`)} ${fragments} fragment F50 on Query { me { id } }`,
+    )
+    let valued = 0
+    const value = folding(schema, document, () => ++valued)
+    for (const each of document.definitions) if (each.kind === Kind.OPERATION_DEFINITION) value(each)
+    expect(valued).toBe(50 * 3 + 50 * 3 + 3)
   })
 
   test("counts a document by its variables' actual page sizes, not the largest possible", async () => {
@@ -316,9 +347,8 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
     expect(await call('PATCH', {}, { body })).toMatchObject({ status: 405, code: 'method_not_allowed' })
   })
 
-  test('409 for a stream that is reserved or open already', async () => {
+  test('409 for a stream that is open already; a client that brings its token gets another one', async () => {
     const { text: reserved } = await call('PUT')
-    expect(await call('PUT', token(reserved))).toMatchObject({ status: 409, code: 'invalid_transition' })
     const abort = new AbortController()
     const headers = { 'x-api-key': service.apiKey, ...events, ...token(reserved) }
     await fetch(`${service.url}/graphql/stream`, { headers, signal: abort.signal })
@@ -326,6 +356,9 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
       status: 409,
       code: 'invalid_transition',
     })
+    const next = await call('PUT', token(reserved))
+    expect(next.status).toBe(201)
+    expect(next.text).not.toBe(reserved)
     abort.abort()
   })
 
@@ -336,26 +369,30 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
     expect(await call('PUT', { accept: 'image/png' })).toMatchObject({ status: 406, code: 'not_acceptable' })
   })
 
-  test('429 too_many_streams for reservations over the cap; a reservation that ends makes room', async () => {
+  test('429 too_many_streams for shared connections over the cap; one that ends makes room', async () => {
     const other = await service.addTenant('reservations')
     const key = { 'x-api-key': other.apiKey }
-    const set = await service.call('PATCH', '/settings', { headers: key, body: { stream: { maxStreams: 3 } } })
+    const set = await service.call('PATCH', '/settings', { headers: key, body: { stream: { maxStreams: 2 } } })
     expect(set.status).toBe(200)
-    const reserved = await Promise.all(Array.from({ length: 3 }, () => call('PUT', key)))
-    expect(reserved.map(({ status }) => status)).toEqual([201, 201, 201])
-    const refused = await call('PUT', key)
-    expect(refused).toMatchObject({ status: 429, code: 'too_many_streams' })
+    const control = new AbortController()
+    const open = async (signal?: AbortSignal): Promise<Response> => {
+      const headers = { ...key, ...events, ...token((await call('PUT', key)).text) }
+      return fetch(`${service.url}/graphql/stream`, { headers, ...(signal === undefined ? {} : { signal }) })
+    }
+    const opened = [await open(control.signal), await open()]
+    expect(opened.map(({ status }) => status)).toEqual([200, 200])
+    const refused = await open()
+    expect(refused.status).toBe(429)
+    expect(await refused.json()).toMatchObject({ code: 'too_many_streams' })
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-    // One that is opened takes no second place, and gives its own back at its end.
-    const abort = new AbortController()
-    const opened = await fetch(`${service.url}/graphql/stream`, {
-      headers: { ...key, ...events, ...token(reserved[0]?.text ?? '') },
-      signal: abort.signal,
-    })
-    expect(opened.status).toBe(200)
-    expect((await call('PUT', key)).status).toBe(429)
-    abort.abort()
-    await expect.poll(async () => (await call('PUT', key)).status).toBe(201)
+    control.abort()
+    const again = async (): Promise<number> => {
+      const answer = await open()
+      await answer.body?.cancel()
+      return answer.status
+    }
+    await expect.poll(again, { timeout: 60_000 }).toBe(200)
+    await opened[1]?.body?.cancel()
   })
 })
 

@@ -137,8 +137,10 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
   ],
   [
     LIMITS,
-    'At most {} tokens, {} levels, {} aliases, {} directives and two introspection',
+    'At most {} tokens, {} operations, {} fragments, {} levels, {} aliases, {} directives and two introspection',
     constant('graphql/documents/size.ts', 'MAX_TOKENS'),
+    constant(DOCUMENT, 'MAX_OPERATIONS'),
+    constant(DOCUMENT, 'MAX_FRAGMENTS'),
     constant(DOCUMENT, 'MAX_DEPTH'),
     constant(DOCUMENT, 'MAX_ALIASES'),
     constant(DOCUMENT, 'MAX_DIRECTIVES'),

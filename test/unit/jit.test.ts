@@ -30,9 +30,11 @@ const caller = {} as NonNullable<Operation['contextValue']['caller']>
 /** Executes operations with one cache, and tells of each whether it was compiled. */
 function executor(of: GraphQLSchema) {
   let interpreted = 0
-  const run = createExecutor(of, (operation) => {
-    interpreted++
-    return execute(operation)
+  const run = createExecutor(of, {
+    interpret: (operation) => {
+      interpreted++
+      return execute(operation)
+    },
   })
   return async (operation: Omit<Operation, 'schema'>): Promise<{ isCompiled: boolean; answer: ExecutionResult }> => {
     interpreted = 0

@@ -1,14 +1,13 @@
-import type { LRUCache } from 'lru-cache'
-
+import { roomOf } from '../../core/cache.ts'
 import { type Ctx, perApp } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { documentIdOf, findDocument } from '../../domains/documents/documents.ts'
 import { checkDocument } from '../../graphql/documents/size.ts'
-import { keptByLength } from './prepare.ts'
+import { MAX_KEPT_CHARACTERS } from './prepare.ts'
 import type { Params, SentParams } from './params.ts'
 
 /** Apollo's automatic persisted queries: texts that this process has been sent with their hash. */
-const automatic = perApp((): LRUCache<string, { body: string }> => keptByLength(({ body }) => body.length))
+const automatic = perApp((app) => roomOf(app, 'automaticDocuments')<string, string>({ part: 1 }))
 
 /** What Apollo's and urql's links wait for before they send the text. */
 const NOT_FOUND = 'PersistedQueryNotFound'
@@ -36,7 +35,8 @@ export async function withDocument(ctx: Ctx, params: SentParams): Promise<Params
   // Also beside a documentId: it is by this hash that the text is kept for others.
   if (persisted !== null) requireOwn(`sha256:${persisted}`, query, '/extensions/persistedQuery')
   if (mustBeKnown(ctx)) await requireKnown(ctx, query)
-  else if (persisted !== null && ctx.caller !== null) automatic(ctx.app).set(keyOf(ctx, persisted), { body: query })
+  else if (persisted !== null && ctx.caller !== null && query.length <= MAX_KEPT_CHARACTERS)
+    automatic(ctx.app).set(keyOf(ctx, persisted), query)
   return { ...params, query }
 }
 
@@ -62,7 +62,7 @@ async function findText(ctx: Ctx, id: string, persisted: string | null): Promise
   if (known !== null || persisted === null) return known
   // A manifest's own ids come in the same place.
   const named = await findDocument(ctx.app, tenant.id, persisted)
-  return named ?? (mustBeKnown(ctx) ? null : (automatic(ctx.app).get(keyOf(ctx, persisted))?.body ?? null))
+  return named ?? (mustBeKnown(ctx) ? null : (automatic(ctx.app).get(keyOf(ctx, persisted)) ?? null))
 }
 
 const keyOf = ({ caller }: Ctx, hash: string): string => `${caller?.tenant.id ?? ''} ${hash}`

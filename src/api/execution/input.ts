@@ -15,7 +15,8 @@ import {
   type VariableDefinitionNode,
 } from 'graphql'
 
-import { type FieldError, ServiceError } from '../../core/errors.ts'
+import { type FieldError, MAX_FIELD_ERRORS, ServiceError } from '../../core/errors.ts'
+import { counted } from '../../core/input/texts.ts'
 import { pointer } from '../../core/input/validate.ts'
 
 /** The place of a value, and exceptions to the schema's rules for it. */
@@ -29,8 +30,9 @@ interface InputOptions {
 
 /**
  * Checks a JSON value against an input type of the schema: no unknown fields, no missing ones, no
- * wrong types. It recurses no deeper than the type. graphql-js' `coerceInputValue` gives neither a
- * code nor the unknown or missing field, but an English sentence about the object.
+ * wrong types. It recurses no deeper than the type, and ends at the twentieth error, because it
+ * runs before credentials are asked for. graphql-js' `coerceInputValue` gives neither a code nor
+ * the unknown or missing field, but an English sentence about the object.
  */
 export function checkInput(
   type: GraphQLInputType,
@@ -99,8 +101,16 @@ function checkList(type: GraphQLInputType, value: unknown, check: Check): void {
     else fail(check, 'wrong_type', 'must be a list')
     return
   }
-  for (const [n, entry] of value.entries()) checkAt(n, type, entry, check)
+  if (value.length > MAX_ENTRIES) {
+    return fail(check, 'too_long', `must have at most ${counted(MAX_ENTRIES, 'entry', 'entries')}`)
+  }
+  for (let n = 0; n < value.length && !isFull(check); n++) checkAt(n, type, value[n], check)
 }
+
+/** The entries of the longest list that an operation takes. Most operations take fewer. */
+const MAX_ENTRIES = 1000
+
+const isFull = ({ errors }: Check): boolean => errors.length >= MAX_FIELD_ERRORS
 
 function checkAt(key: PropertyKey, type: GraphQLInputType, value: unknown, check: Check): void {
   check.at.push(key)
@@ -145,11 +155,13 @@ function checkFields(
   const { at, errors } = check
   const before = errors.length
   for (const name of Object.keys(entries)) {
+    if (isFull(check)) return
     if (Object.hasOwn(fields, name) && !given.has(name)) continue
     errors.push({ pointer: pointer([...at, name]), code: 'unknown_field', message: 'is not a field of this request' })
   }
   for (const name in fields) {
     const field = fields[name]
+    if (isFull(check)) return
     if (field === undefined || given.has(name)) continue
     if (Object.hasOwn(entries, name)) checkAt(name, field.type, entries[name], check)
     else if (isRequiredInputField(field)) {

@@ -11,6 +11,7 @@ import {
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit'
 import { LRUCache } from 'lru-cache'
 
+import { type Room, roomOfBytes } from '../../core/cache.ts'
 import type { Ctx } from '../../core/context.ts'
 import { type Conditions, conditionsOf, decide } from './decided.ts'
 
@@ -24,8 +25,7 @@ const COMPILED_AT = 3
  * field (measured).
  */
 const MAX_FIELDS = 400
-/** The most fields of all compiled documents: some 50 MB. */
-const MAX_KEPT_FIELDS = 25_000
+const BYTES_A_FIELD = 2000
 /** How many forms of a document are counted: one for each operation and outcome of conditions. */
 const MAX_FORMS = 64
 
@@ -52,12 +52,12 @@ type Execute = (operation: Operation) => Promise<ExecutionResult> | ExecutionRes
  * Not for callers without credentials, nor for documents that their fragments make huge: one of 1.4
  * KB that doubles twelve times took all memory of the process.
  */
-export function createExecutor(schema: GraphQLSchema, interpret: Execute = execute): Execute {
+export function createExecutor(
+  schema: GraphQLSchema,
+  { interpret = execute, room = roomOfBytes(50_000_000) }: { interpret?: Execute; room?: Room } = {},
+): Execute {
   const forms = new WeakMap<DocumentNode, LRUCache<string, Form>>()
-  const kept = new LRUCache<Form, Compiled>({
-    maxSize: MAX_KEPT_FIELDS,
-    sizeCalculation: ({ fields }) => Math.max(1, fields),
-  })
+  const kept = room<Form, Compiled>({ part: 1, bytesOf: ({ fields }) => BYTES_A_FIELD * fields })
 
   const compiledOf = (document: DocumentNode, operationName: string, conditions: Conditions): CompiledQuery | null => {
     const form = formOf(document, [operationName, ...conditions].join(' '))

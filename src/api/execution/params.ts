@@ -2,6 +2,7 @@ import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, parse, typ
 
 import { invalid, validationFailed } from '../../core/errors.ts'
 import { isTooDeep, MAX_JSON_DEPTH } from '../../core/input/json-depth.ts'
+import { fragmentsOf } from '../../graphql/documents/fold.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -129,6 +130,7 @@ function operationIn(body: unknown, kind: OperationTypeNode): FoundOperation | n
 /** The response names of a selection's fields, including those in fragments. */
 function rootNames(document: DocumentNode, root: SelectionSetNode): Set<string> {
   const names = new Set<string>()
+  const definitions = fragmentsOf(document)
   const fragments = new Set<string>()
   const collect = (set: SelectionSetNode | undefined): void => {
     for (const selection of set?.selections ?? []) {
@@ -141,10 +143,7 @@ function rootNames(document: DocumentNode, root: SelectionSetNode): Set<string> 
     // Once is enough; a recursive fragment would never end.
     if (fragments.has(name)) return
     fragments.add(name)
-    const isNamed = (each: DocumentNode['definitions'][number]) =>
-      each.kind === Kind.FRAGMENT_DEFINITION && each.name.value === name
-    const fragment = document.definitions.find(isNamed)
-    if (fragment?.kind === Kind.FRAGMENT_DEFINITION) collect(fragment.selectionSet)
+    collect(definitions.get(name)?.selectionSet)
   }
   collect(root)
   return names

@@ -8,8 +8,8 @@ import {
   parse,
 } from 'graphql'
 import type { RequestParams } from 'graphql-sse'
-import { LRUCache } from 'lru-cache'
 
+import { roomOf } from '../../core/cache.ts'
 import { type App, type Ctx, perApp } from '../../core/context.ts'
 import { hasIntrospection } from '../../core/settings/settings.ts'
 import { costErrors } from './cost.ts'
@@ -29,25 +29,21 @@ interface Checked {
   errors: readonly GraphQLError[]
 }
 
-/** Characters of all documents kept. Parsed, a document takes some fifty times its text. */
-const MAX_KEPT_CHARACTERS = 1_000_000
-const MAX_DOCUMENT_CHARACTERS = 20_000
-
-/**
- * Documents by their text, or by a name of it, with `lengthOf` what else is kept. The libraries'
- * own caches count entries, and would keep a thousand of 256 KiB.
- */
-export const keptByLength = <Value extends object>(
-  lengthOf: (value: Value) => number = () => 0,
-): LRUCache<string, Value> =>
-  new LRUCache<string, Value>({
-    maxSize: MAX_KEPT_CHARACTERS,
-    maxEntrySize: MAX_DOCUMENT_CHARACTERS,
-    sizeCalculation: (value, text) => text.length + lengthOf(value) + 1,
-  })
+/** Longer documents are not kept. */
+export const MAX_KEPT_CHARACTERS = 20_000
+/** The memory of a parsed document for each character of its text (measured). */
+const BYTES_A_CHARACTER = 50
 
 /** Clients that come back at the same time bring the same few documents. */
-const checkedOf = perApp(() => keptByLength<Checked>())
+const checkedOf = perApp((app) =>
+  roomOf(
+    app,
+    'parsedDocuments',
+  )<string, Checked>({
+    part: 1,
+    bytesOf: (_checked, text) => BYTES_A_CHARACTER * text.length,
+  }),
+)
 
 /**
  * Prepares an operation within all limits. Errors come back as a result, which the stream sends
@@ -69,7 +65,7 @@ export function requestErrors(
   variables: Readonly<Record<string, unknown>>,
 ): readonly GraphQLError[] {
   const errors = variableErrors(schema, document, operationName, variables)
-  return errors.length > 0 ? errors : costErrors(schema, document, variables)
+  return errors.length > 0 ? errors : costErrors(schema, document, { operationName, variables })
 }
 
 /** Parses and validates a document. Throws `validation_failed` for one that is too large. */
@@ -79,7 +75,7 @@ export function check(app: App, query: string): Checked {
   if (known !== undefined) return known
   checkDocument(query)
   const checked = checkNow(query, { introspection: hasIntrospection(app.settings) })
-  kept.set(query, checked)
+  if (query.length <= MAX_KEPT_CHARACTERS) kept.set(query, checked)
   return checked
 }
 

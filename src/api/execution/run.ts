@@ -1,6 +1,7 @@
 import { type DocumentNode, type ExecutionArgs, type ExecutionResult, getOperationAST, GraphQLError } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 
+import { roomOf } from '../../core/cache.ts'
 import { type App, type Ctx, perApp } from '../../core/context.ts'
 import { costOf } from './cost.ts'
 import { createExecutor, type Operation } from './jit.ts'
@@ -25,7 +26,7 @@ const yogaOf = perApp((app) =>
   createYoga<ServerContext, Ctx>({
     schema,
     context: ({ ctx }) => ctx,
-    plugins: [keepDocuments(app), executeInOrder(), traceOperations],
+    plugins: [keepDocuments(app), executeInOrder(app), traceOperations],
     // Yoga's own masking knows no codes; ours is applied to every result.
     maskedErrors: false,
     batching: false,
@@ -72,8 +73,8 @@ function keepDocuments(app: App): Plugin<Ctx> {
 }
 
 /** Yoga's own executor answers fields as they are ready, not in the order of the selection. */
-function executeInOrder(): Plugin<Ctx> {
-  const executor = createExecutor(schema)
+function executeInOrder(app: App): Plugin<Ctx> {
+  const executor = createExecutor(schema, { room: roomOf(app, 'compiledDocuments') })
   return {
     onExecute: ({ args, setExecuteFn, setResultAndStopExecution }) => {
       const errors = requestErrors(args.document, args.operationName, args.variableValues ?? {})

@@ -7,7 +7,7 @@ import {
   isNonNullType,
 } from 'graphql'
 
-import { type FieldError, validationFailed } from '../../core/errors.ts'
+import { type FieldError, MAX_FIELD_ERRORS, validationFailed } from '../../core/errors.ts'
 import { pointer } from '../../core/input/validate.ts'
 import { checkInput, variableTypes } from './input.ts'
 
@@ -66,11 +66,15 @@ const NO_OPERATION: FieldError = {
 
 /** Ignores variables that the operation does not declare, as CoerceVariableValues does. */
 function wrongVariables(declared: ReadonlyMap<string, Declared>, variables: Variables): FieldError[] {
-  return [...declared].flatMap(([name, { type, hasDefault }]) => {
+  const errors: FieldError[] = []
+  for (const [name, { type, hasDefault }] of declared) {
+    if (errors.length >= MAX_FIELD_ERRORS) break
     const path = ['variables', name]
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined
-    if (value !== undefined) return checkInput(type, value, { path, coerces: true })
-    if (hasDefault || !isNonNullType(type)) return []
-    return [{ pointer: pointer(path), code: 'required', message: 'is required' }]
-  })
+    if (value !== undefined) errors.push(...checkInput(type, value, { path, coerces: true }))
+    else if (!hasDefault && isNonNullType(type)) {
+      errors.push({ pointer: pointer(path), code: 'required', message: 'is required' })
+    }
+  }
+  return errors
 }

@@ -127,6 +127,8 @@ function readBody(inputType: GraphQLInputType, params: ReadonlySet<string>) {
     // A missing body counts as an empty one.
     const { body = {} } = request
     const errors = [...unknownParameters(request.query, new Set()), ...checkInput(bodyType, body, { given: params })]
+    // A wrong body can be of any form and length, and is not copied.
+    if (errors.length > 0) return { variables: {}, errors }
     const input = choices.reduce(gather, body as Readonly<Record<string, unknown>>)
     return { variables: { input: { ...input, ...request.params } }, errors }
   }
@@ -174,6 +176,7 @@ function readBodyVariables(types: ReadonlyMap<string, GraphQLInputType>, params:
       ...unknownParameters(request.query, new Set()),
       ...checkInput(asInput, request.body === undefined ? {} : request.body, { given: params }),
     ]
+    if (errors.length > 0) return { variables: {}, errors }
     return { variables: { ...(request.body as object | undefined), ...request.params }, errors }
   }
 }

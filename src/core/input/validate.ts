@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-import { type FieldError, validationFailed } from '../errors.ts'
+import { type FieldError, MAX_FIELD_ERRORS, validationFailed } from '../errors.ts'
 import { counted } from './texts.ts'
 
 /**
@@ -12,7 +12,7 @@ export function validate<S extends z.ZodType>(schema: S, input: unknown): z.outp
   throw validationFailed(result.errors)
 }
 
-/** The same, but returns the errors instead of throwing. */
+/** The same, but returns the first errors instead of throwing. */
 export function check<S extends z.ZodType>(
   schema: S,
   input: unknown,
@@ -20,7 +20,8 @@ export function check<S extends z.ZodType>(
   const result = schema.safeParse(input, { error: unsaid, reportInput: true })
   if (result.success) return { data: result.data }
   // A failed parse always has issues.
-  return { errors: result.error.issues.flatMap(fieldErrors) as [FieldError, ...FieldError[]] }
+  const errors = result.error.issues.slice(0, MAX_FIELD_ERRORS).flatMap(fieldErrors)
+  return { errors: errors as [FieldError, ...FieldError[]] }
 }
 
 /**
@@ -48,7 +49,7 @@ function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   const at = pointer(issue.path)
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => ({
+      return issue.keys.slice(0, MAX_FIELD_ERRORS).map((key) => ({
         pointer: `${at}${pointer([key])}`,
         code: 'unknown_field',
         message: 'is not a field of this request',

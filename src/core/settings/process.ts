@@ -216,6 +216,16 @@ export const environmentSchema = z.object({
     unset: 'as `GRAPHIQL`',
   }),
 
+  CACHE_MB: z.coerce
+    .number()
+    .int()
+    .min(8)
+    .max(65_536)
+    .default(64)
+    .describe(
+      'Memory for all other caches together, per process: credentials, tenants, readers, GraphQL documents. What does not fit is read again.',
+    ),
+
   PAGE_CACHE_MB: z.coerce
     .number()
     .int()

@@ -121,6 +121,13 @@ export const METRICS = {
     where: 'the api',
     help: 'How long events gather after a write to the streams of a discussion: 0.005, and up to `STREAM_MAX_PAUSE_MS` under load.',
   },
+  cache_bytes: {
+    type: 'gauge',
+    aggregator: 'sum',
+    where: 'the api',
+    help: 'Memory of what is cached beside pages, of at most `CACHE_MB`, as it is estimated.',
+  },
+  cache_entries: { type: 'gauge', aggregator: 'sum', where: 'the api', help: 'Entries of these caches.' },
   page_cache_requests_total: {
     type: 'counter',
     where: 'the api',

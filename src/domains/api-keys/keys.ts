@@ -18,6 +18,7 @@ import type { PageQuery } from '../../core/input/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
+import { roomOf } from '../../core/cache.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/settings/tenant.ts'
@@ -39,7 +40,7 @@ interface KnownKey {
 
 const keys = perApp((app) => {
   const cache = createReadCache<KnownKey | null>({
-    max: 10_000,
+    room: roomOf(app, 'keys'),
     read: async (digest) => {
       const row = await findKeyByDigest(app.db.query, Buffer.from(digest, 'hex'))
       if (row === undefined) return null

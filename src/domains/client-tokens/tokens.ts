@@ -9,6 +9,7 @@ import {
   requireCaller,
   type Tenant,
 } from '../../core/context.ts'
+import { roomOf } from '../../core/cache.ts'
 import { newClientToken, sha256, sha256Hex } from '../../core/secrets/crypto.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
@@ -36,15 +37,21 @@ export interface ClientCaller {
 
 const tokens = perApp((app) => {
   const cache = createReadCache<sql.TokenRow | null>({
-    max: 50_000,
+    room: roomOf(app, 'clientTokens'),
     read: async (digest) => (await sql.findToken(app.db.query, Buffer.from(digest, 'hex'), new Date())) ?? null,
-    // As with keys: made-up ones must not evict real ones, and a new one works at once.
-    keep: (token) => token !== null,
+    // As with keys: made-up ones must not evict real ones, and a new one works at once. Nor must
+    // those that have ended.
+    keep: (token) => token?.isLive === true && token.expiresAt.getTime() > Date.now(),
+    groupOf: (_key, token) => token?.minterId,
   })
   followCacheNews(app, { kind: 'client_token', forget: ({ digest }) => cache.forget(digest), clear: cache.clear })
-  // Tokens end with their key or sign-in. That is rare, so all of them are read again.
-  for (const kind of ['key', 'sign_in'] as const)
-    followCacheNews(app, { kind, forget: cache.clear, clear: cache.clear })
+  // Tokens end with their key or sign-in.
+  followCacheNews(app, { kind: 'key', forget: ({ keyId }) => cache.forgetGroup(keyId), clear: cache.clear })
+  followCacheNews(app, {
+    kind: 'sign_in',
+    forget: ({ signInIds }) => signInIds.forEach((id) => cache.forgetGroup(id)),
+    clear: cache.clear,
+  })
   return cache
 })
 
@@ -182,7 +189,7 @@ const COUNT_MS = 1000
 
 const counts = perApp((app) =>
   createReadCache<sql.LiveTokens>({
-    max: 1000,
+    room: roomOf(app, 'other'),
     maxAgeMs: COUNT_MS,
     read: (key) => {
       const [tenantId = '', most] = key.split(' ')

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
@@ -15,7 +14,7 @@ import {
   pageSize,
 } from '../../core/input/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { growing } from '../../core/process/growing.ts'
+import { roomOf } from '../../core/cache.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/queues/shared-reads.ts'
@@ -150,7 +149,7 @@ function findRow(ctx: Ctx, { id, externalId }: DiscussionName): Promise<Discussi
 // An external id leads to its discussion for a year after it was given up. An entry is stale only
 // where a former id was still in use after that year, for a day at most. Each deletion of a
 // discussion gives all of its tenant other keys.
-const knownIds = perApp(() => new LRUCache<string, Id>({ ...growing(200_000), ttl: DAY_MS }))
+const knownIds = perApp((app) => roomOf(app, 'externalIds')<string, Id>({ part: 1, maxAgeMs: DAY_MS }))
 const DAY_MS = 86_400_000
 
 // All tenant ids have the same length, so keys are unambiguous.

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 import { recordAudit, type Recorder, recorderFor } from '../../core/audit.ts'
-import { type App, type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { type App, type Ctx, ofRequest, perApp, requireCaller } from '../../core/context.ts'
 import { sha256Hex } from '../../core/secrets/crypto.ts'
 import {
   badCursor,
@@ -12,8 +12,9 @@ import {
   pageOf,
   pageSize,
 } from '../../core/input/cursor.ts'
-import { type FieldError, ServiceError, validationFailed } from '../../core/errors.ts'
+import { type FieldError, invalid, MAX_FIELD_ERRORS, ServiceError, validationFailed } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
+import { roomOf } from '../../core/cache.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { pointer } from '../../core/input/validate.ts'
 import { lockTenant } from '../tenants/tenants.ts'
@@ -57,12 +58,19 @@ const toDocument = ({ id, aliases, body, createdAt }: Row): KnownDocument => ({
   createdAt,
 })
 
+/** Whether a request has brought a manifest: one takes seconds, and aliases would repeat it. */
+const broughtBy = ofRequest(() => ({ manifest: false }))
+
 /**
  * Adds the documents of a manifest to the tenant's; those that it has already stay. All are added,
- * or none. Throws `validation_failed`, and `document_conflict` for an id that names another text.
+ * or none. Throws `validation_failed`, also for the second manifest of a request, and
+ * `document_conflict` for an id that names another text.
  */
-export function addDocuments(ctx: Ctx, manifest: unknown, check: CheckDocument): Promise<KnownDocument[]> {
+export async function addDocuments(ctx: Ctx, manifest: unknown, check: CheckDocument): Promise<KnownDocument[]> {
   const { tenant } = requireCaller(ctx)
+  const brought = broughtBy(ctx)
+  if (brought.manifest) throw invalid('/manifest', 'repeated', 'must be the only one of the request')
+  brought.manifest = true
   return addDocumentsOf(ctx.app, tenant.id, readManifest(manifest), check, recorderFor(ctx))
 }
 
@@ -74,9 +82,9 @@ export async function addDocumentsOf(
   check: CheckDocument,
   record: Recorder,
 ): Promise<KnownDocument[]> {
-  await requireSound(entries, check)
-  const named = entries.map(({ id, body }) => ({ alias: id, documentId: documentIdOf(body), body }))
+  const named = await withIds(entries)
   const ids = [...new Set(named.map(({ documentId }) => documentId))]
+  await requireSound(app, tenantId, { named, ids, check })
   return app.db.transaction(async (sql) => {
     // One at a time, so that the bound holds and no two give one id to different texts.
     await lockTenant(sql, tenantId)
@@ -125,7 +133,7 @@ export async function addDocumentsOf(
 /** A document has an id for each tool, and a few of earlier releases of these. */
 const MAX_ALIASES = 100
 
-function requireFewAliases(rows: readonly Row[], named: readonly { alias: string; documentId: string }[]): void {
+function requireFewAliases(rows: readonly Row[], named: readonly Named[]): void {
   const full = new Set(rows.filter(({ aliases }) => aliases.length > MAX_ALIASES).map(({ id }) => id))
   const one = named.find(({ documentId }) => full.has(documentId))
   if (one === undefined) return
@@ -133,19 +141,48 @@ function requireFewAliases(rows: readonly Row[], named: readonly { alias: string
   throw validationFailed([{ pointer: pointer(['manifest', one.alias]), code: 'too_long', message }])
 }
 
-/** Checks for so long, and then lets others have their turn. */
+interface Named {
+  alias: string
+  documentId: string
+  body: string
+}
+
+/** Works for so long, and then lets others have their turn. */
 const SLICE_MS = 5
 
-async function requireSound(entries: readonly ManifestEntry[], check: CheckDocument): Promise<void> {
-  const errors: FieldError[] = []
+/** Goes through a manifest in turns of the event loop. */
+async function* inTurns<Each>(all: readonly Each[]): AsyncGenerator<Each> {
   let began = performance.now()
-  for (const { id, body } of entries) {
-    const isOwn = !id.startsWith('sha256:') || id === documentIdOf(body)
-    const message = isOwn ? check(body) : 'is not the SHA-256 of the text'
-    if (message !== null) errors.push({ pointer: pointer(['manifest', id]), code: 'invalid', message })
+  for (const each of all) {
+    yield each
     if (performance.now() - began < SLICE_MS) continue
     await nextTurn()
     began = performance.now()
+  }
+}
+
+async function withIds(entries: readonly ManifestEntry[]): Promise<Named[]> {
+  const named: Named[] = []
+  for await (const { id, body } of inTurns(entries)) named.push({ alias: id, documentId: documentIdOf(body), body })
+  return named
+}
+
+/** Checks the texts that the tenant does not have yet. Throws `validation_failed`. */
+async function requireSound(
+  app: App,
+  tenantId: Id,
+  { named, ids, check }: { named: readonly Named[]; ids: readonly string[]; check: CheckDocument },
+): Promise<void> {
+  const where = { tenantId, id: { in: [...ids] } }
+  const stored = await app.prisma.document.findMany({ where, select: { id: true } })
+  const isSound = new Set(stored.map(({ id }) => id))
+  const errors: FieldError[] = []
+  for await (const { alias, documentId, body } of inTurns(named)) {
+    const isOwn = !alias.startsWith('sha256:') || alias === documentId
+    const message = !isOwn ? 'is not the SHA-256 of the text' : isSound.has(documentId) ? null : check(body)
+    if (message === null) isSound.add(documentId)
+    else errors.push({ pointer: pointer(['manifest', alias]), code: 'invalid', message })
+    if (errors.length === MAX_FIELD_ERRORS) break
   }
   if (errors.length > 0) throw validationFailed(errors)
 }
@@ -194,7 +231,7 @@ export async function deleteDocument(ctx: Ctx, { documentId: name }: { documentI
 
 const bodies = perApp((app) => {
   const cache = createReadCache<string | null>({
-    max: 5000,
+    room: roomOf(app, 'documents'),
     read: async (key) => {
       const [tenantId = '', name = ''] = key.split(' ')
       const { document, documentAlias } = app.prisma
@@ -211,8 +248,9 @@ const bodies = perApp((app) => {
     },
     // A new document must be found at once, and made-up ids would evict real ones.
     keep: (body) => body !== null,
+    groupOf: (key) => key.split(' ', 1)[0],
   })
-  followCacheNews(app, { kind: 'document', forget: cache.clear, clear: cache.clear })
+  followCacheNews(app, { kind: 'document', forget: ({ tenantId }) => cache.forgetGroup(tenantId), clear: cache.clear })
   return cache
 })
 

@@ -32,7 +32,7 @@ builder.relayMutationField(
         type: 'JSON',
         required: true,
         description:
-          "A manifest of at most 5 000 documents: an object of texts by their ids, as Relay's compiler and graphql-codegen write it, or that of Apollo's tool (`apollo-persisted-query-manifest`, version 1). A text has at most 20 000 characters.",
+          "A manifest of at most 5 000 documents: an object of texts by their ids, as Relay's compiler and graphql-codegen write it, or that of Apollo's tool (`apollo-persisted-query-manifest`, version 1). A text has at most 20 000 characters. A request has one manifest.",
       }),
     }),
   },

@@ -25,7 +25,7 @@ const bodySchema = noNul(z.string().min(1).max(MAX_BODY))
 const apolloSchema = z.object({
   format: z.literal('apollo-persisted-query-manifest'),
   version: z.literal(1),
-  operations: z.array(z.object({ id: idSchema, body: bodySchema })).max(MAX_ENTRIES),
+  operations: z.array(z.object({ id: idSchema, body: bodySchema })),
 })
 
 /** What Relay's compiler and graphql-codegen's client preset write: texts by their ids. */
@@ -39,14 +39,17 @@ export function readManifest(manifest: unknown): ManifestEntry[] {
   const isObject = typeof manifest === 'object' && manifest !== null && !Array.isArray(manifest)
   if (!isObject) throw invalid('/manifest', 'wrong_type', 'must be an object')
   if ('format' in manifest) {
+    const { operations } = manifest as { operations?: unknown }
+    if (Array.isArray(operations) && operations.length > MAX_ENTRIES) throw tooMany()
     const read = validate(z.object({ manifest: apolloSchema }), { manifest })
     return read.manifest.operations.map(({ id, body }) => ({ id, body }))
   }
   // Left out by the schema, and by whatever copies objects.
   if (Object.hasOwn(manifest, '__proto__')) throw invalid('/manifest/__proto__', 'invalid', 'must be another id')
-  const entries = Object.entries(validate(z.object({ manifest: textsSchema }), { manifest }).manifest)
-  if (entries.length > MAX_ENTRIES) {
-    throw invalid('/manifest', 'too_long', `must have at most ${MAX_ENTRIES} documents`)
-  }
-  return entries.map(([id, body]) => ({ id, body }))
+  // The length comes before the contents, here and for Apollo's list.
+  if (Object.keys(manifest).length > MAX_ENTRIES) throw tooMany()
+  const { manifest: texts } = validate(z.object({ manifest: textsSchema }), { manifest })
+  return Object.entries(texts).map(([id, body]) => ({ id, body }))
 }
+
+const tooMany = () => invalid('/manifest', 'too_long', `must have at most ${MAX_ENTRIES} documents`)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { validate } from '../../core/input/validate.ts'
+import { roomOf } from '../../core/cache.ts'
 import { createReadCache } from '../../core/read-cache.ts'
 import type { Prisma } from '../../core/sql.ts'
 import type { Comment } from '../comments/comment.ts'
@@ -27,8 +28,12 @@ const KEPT_MS = 2000
 
 export const limitSchema = z.object({ limit: z.number().int().min(1).max(50) })
 
-const newestOf = perApp(({ prisma }) =>
-  createReadCache({ max: 10_000, maxAgeMs: KEPT_MS, read: (tenantId) => findNewest(prisma, tenantId) }),
+const newestOf = perApp((app) =>
+  createReadCache({
+    room: roomOf(app, 'frontPages'),
+    maxAgeMs: KEPT_MS,
+    read: (tenantId) => findNewest(app.prisma, tenantId),
+  }),
 )
 
 /** The ids of the newest approved comments, newest first. */

@@ -1,5 +1,6 @@
 import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { validate } from '../../core/input/validate.ts'
+import { roomOf } from '../../core/cache.ts'
 import { createReadCache } from '../../core/read-cache.ts'
 import { findDiscussion } from '../discussions/discussions.ts'
 import { mostDiscussed as select, type TopDiscussion } from '../analytics/top.ts'
@@ -20,7 +21,7 @@ const MOST = 50
 /** By tenant and window: the discussions with the most comments. */
 const countedOf = perApp((app) =>
   createReadCache({
-    max: 10_000,
+    room: roomOf(app, 'frontPages'),
     maxAgeMs: KEPT_MS,
     read: (key) => {
       const [tenantId, window] = key.split(' ') as [string, Window]

@@ -14,6 +14,7 @@ import {
 import { ServiceError } from '../../core/errors.ts'
 import { grouped } from '../../core/grouped.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
+import { roomOf } from '../../core/cache.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { isCompactJws } from '../../core/secrets/base64url.ts'
 import { deriveKey } from '../../core/secrets/crypto.ts'
@@ -33,7 +34,7 @@ type KnownSignIn = MemberOfSignIn & Pick<MemberActor, 'capabilities'>
 
 const signIns = perApp((app) => {
   const cache = createReadCache<KnownSignIn | null>({
-    max: 10_000,
+    room: roomOf(app, 'signIns'),
     read: async (key) => {
       const [tenantId = '', id = ''] = key.split('/')
       const member = await findSignIn(app.db.query, tenantId, id)

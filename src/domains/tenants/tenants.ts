@@ -1,6 +1,7 @@
 import { type App, perApp, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
+import { roomOf } from '../../core/cache.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/settings/tenant.ts'
@@ -8,7 +9,7 @@ import { countProfileChangeIn, findTenant, lockTenantRow, type TenantRow } from 
 
 const tenants = perApp((app) => {
   const cache = createReadCache<Tenant | null>({
-    max: 10_000,
+    room: roomOf(app, 'tenants'),
     read: async (id) => {
       const row = await findTenant(app.db.query, id)
       return row === undefined ? null : { ...row, settings: tenantSettings(row.settings) }

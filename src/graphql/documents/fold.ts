@@ -19,17 +19,18 @@ export type AnyField = GraphQLField<unknown, unknown>
 type Type = GraphQLNamedType | undefined
 
 /**
- * The value of an operation, made of those of its selections: `valueOf` gets a node, the values of
- * the nodes in it, and the definition of a field. A spread contains its fragment. A fragment is
- * valued once, however often it is spread; in itself it has no value.
+ * Makes the function that values the operations of a document. A value is made of those of the
+ * selections: `valueOf` gets a node, the values of the nodes in it, and the definition of a field.
+ * A spread contains its fragment. A fragment is valued once, however often it is spread and by
+ * however many operations; in itself it has no value.
  */
-export function foldOperation<Value>(
+export function folding<Value>(
   schema: GraphQLSchema,
-  { definitions }: DocumentNode,
-  operation: OperationDefinitionNode,
+  document: DocumentNode,
   valueOf: (node: Selecting, inside: readonly Value[], field: AnyField | undefined) => Value,
-): Value {
-  const fragments = new Map<string, Value[]>()
+): (operation: OperationDefinitionNode) => Value {
+  const definitions = fragmentsOf(document)
+  const values = new Map<string, Value[]>()
 
   function fold(node: Selecting, parent: Type): Value {
     if (node.kind === Kind.FRAGMENT_SPREAD) return valueOf(node, foldFragment(node.name.value), undefined)
@@ -40,20 +41,26 @@ export function foldOperation<Value>(
   }
 
   function foldFragment(name: string): Value[] {
-    const known = fragments.get(name)
+    const known = values.get(name)
     if (known !== undefined) return known
-    fragments.set(name, [])
-    const fragment = definitions.filter(isFragment).find((each) => each.name.value === name)
-    const values = fragment === undefined ? [] : [fold(fragment, undefined)]
-    fragments.set(name, values)
-    return values
+    values.set(name, [])
+    const fragment = definitions.get(name)
+    const value = fragment === undefined ? [] : [fold(fragment, undefined)]
+    values.set(name, value)
+    return value
   }
 
-  return fold(operation, undefined)
+  return (operation) => fold(operation, undefined)
 }
 
-const isFragment = (node: DocumentNode['definitions'][number]): node is FragmentDefinitionNode =>
-  node.kind === Kind.FRAGMENT_DEFINITION
+/** The fragments of a document by their names; the first of several with one name. */
+export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode> {
+  const fragments = new Map<string, FragmentDefinitionNode>()
+  for (const each of definitions) {
+    if (each.kind === Kind.FRAGMENT_DEFINITION && !fragments.has(each.name.value)) fragments.set(each.name.value, each)
+  }
+  return fragments
+}
 
 const fieldOf = (parent: Type, name: string): AnyField | undefined =>
   isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined

@@ -13,7 +13,7 @@ import {
 } from 'graphql'
 
 import { invalid, ServiceError } from '../../core/errors.ts'
-import { foldOperation, type Selecting } from './fold.ts'
+import { folding, type Selecting } from './fold.ts'
 
 // Twice the depth of the deepest operation of REST (9). Introspection, as by GraphiQL, is not
 // counted.
@@ -30,6 +30,10 @@ const MAX_INTROSPECTIONS = 2
  * each two fragments: 480 times `author { id }` took a second (measured).
  */
 const MAX_REPEATS = 100
+/** Tools write one operation in a document, and GraphiQL a few. */
+const MAX_OPERATIONS = 50
+/** GraphQL's own rules go through the fragments of each operation, and compare each two of them. */
+const MAX_FRAGMENTS = 100
 /** Callers fix one error at a time; a document can have a thousand. */
 const MAX_ERRORS = 10
 /** graphql-js quotes names of the document, and one name can have 250 000 characters. */
@@ -66,9 +70,19 @@ function limits(context: ValidationContext): ReturnType<ValidationRule> {
   let spreads = 0
   const repeats = new Map<string, number>()
   const report = (code: string, message: string): void => context.reportError(refusal(code, message))
+  const measure = folding(context.getSchema(), context.getDocument(), countsOf)
   return {
+    Document({ definitions }) {
+      const count = (kind: Kind): number => definitions.filter((each) => each.kind === kind).length
+      if (count(Kind.OPERATION_DEFINITION) > MAX_OPERATIONS) {
+        report('too_many_operations', `must have at most ${MAX_OPERATIONS} operations`)
+      }
+      if (count(Kind.FRAGMENT_DEFINITION) > MAX_FRAGMENTS) {
+        report('too_many_fragments', `must have at most ${MAX_FRAGMENTS} fragments`)
+      }
+    },
     OperationDefinition(operation) {
-      const counts = foldOperation(context.getSchema(), context.getDocument(), operation, countsOf)
+      const counts = measure(operation)
       if (counts.depth > MAX_DEPTH) report('too_deep', `must be at most ${MAX_DEPTH} levels deep`)
       if (counts.aliases > MAX_ALIASES) report('too_many_aliases', `must have at most ${MAX_ALIASES} aliases`)
       if (counts.directives > MAX_DIRECTIVES) {

@@ -2,6 +2,7 @@ import type { Configuration, ServerMetadata } from 'openid-client'
 
 import { type App, perApp } from '../../../core/context.ts'
 import type { Id } from '../../../core/ids.ts'
+import { roomOf } from '../../../core/cache.ts'
 import { createReadCache } from '../../../core/read-cache.ts'
 import { unseal } from '../../../core/secrets/seals.ts'
 import type { OidcSettings } from '../../../core/settings/tenant.ts'
@@ -49,7 +50,7 @@ const typeOf = (text: string): string => (text.trimStart().startsWith('{') ? 'ap
 /** What providers say of themselves, up to 5 min old. Each sign-on reads their keys again. */
 const metadata = perApp((app) =>
   createReadCache<ServerMetadata>({
-    max: 1000,
+    room: roomOf(app, 'other'),
     maxAgeMs: KEPT_MS,
     read: async (issuer) => {
       const { allowInsecureRequests, customFetch, discovery } = await library()
