@@ -234,6 +234,32 @@ describeInBrowser('the widget at the first look', () => {
     expect(await window.thread.getByRole('alert').count()).toBe(0)
   })
 
+  test('with loading="lazy" asks for nothing before a reader comes near, whatever attributes change', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'The first')
+    let asked = 0
+    const window = await paper.read(article, {
+      query: 'loading=lazy',
+      prepare: async (page) => {
+        page.on('request', (request) => void (asked += Number(request.url().includes('/engagement/'))))
+        // A long article above the comments.
+        await page.addInitScript(`addEventListener('DOMContentLoaded', () => {
+          document.querySelector('engagement-thread').style.marginTop = '5000px'
+        })`)
+      },
+    })
+    const set = (name: string, value: string): Promise<unknown> =>
+      window.thread.evaluate((thread, [key, text]) => thread.setAttribute(key ?? '', text ?? ''), [name, value])
+    await set('sort', 'oldest')
+    await set('page-size', '7')
+    await set('lang', 'ar')
+    await window.page.waitForTimeout(500)
+    expect(asked).toBe(0)
+    await window.thread.scrollIntoViewIfNeeded()
+    await window.sees('The first')
+    expect(asked).toBeGreaterThan(0)
+  })
+
   test('prints the comments without forms and buttons, and with nothing folded', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', Array.from({ length: 40 }, (_, n) => `Line ${n}`).join('\n\n'))

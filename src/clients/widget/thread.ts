@@ -86,6 +86,8 @@ export abstract class Thread extends WidgetElement {
   #retry: ReturnType<typeof setTimeout> | undefined
   #clock: ReturnType<typeof setInterval> | undefined
   #seen: IntersectionObserver | undefined
+  /** With `loading="lazy"`, until a reader comes near. */
+  #isWaiting = false
 
   /** Null until a reader is signed in. */
   writing: Writing | null = null
@@ -114,6 +116,7 @@ export abstract class Thread extends WidgetElement {
     void this.update()
     addEventListener('hashchange', this.#onHash)
     if (this.getAttribute('loading') !== 'lazy' || idInHash()) return this.#begin()
+    this.#isWaiting = true
     this.#seen = new IntersectionObserver(([entry]) => entry?.isIntersecting && this.#begin(), { rootMargin: '50%' })
     this.#seen.observe(this)
   }
@@ -136,7 +139,7 @@ export abstract class Thread extends WidgetElement {
       this.#followed = undefined
     }
     void this.update()
-    this.#begin()
+    if (!this.#isWaiting) this.#begin()
   }
 
   get sort(): Sort {
@@ -219,6 +222,7 @@ export abstract class Thread extends WidgetElement {
   }
 
   #begin(): void {
+    this.#isWaiting = false
     this.#end()
     this.nodes = new Nodes()
     this.errors.clear()
