@@ -17,23 +17,20 @@ const LINK = `extend schema @link(url: "https://specs.apollo.dev/federation/v2.0
 /** Apollo's composition (2.14) knows it only where it is defined. */
 const ONE_OF = 'directive @oneOf on INPUT_OBJECT'
 
-/**
- * What the whole graph cannot have from one subgraph: only the gateway knows all nodes, and it is
- * told of the fields of Federation itself.
- */
-const LEFT_OUT: ReadonlySet<string> = new Set(['Query.node', 'Query.nodes', 'Query._entities', 'Query._service'])
-
 /** The names of the fields by which a gateway names objects of a type, by the type's name. */
 type Keys = Readonly<Record<string, readonly string[]>>
 
 const known = new WeakMap<GraphQLSchema, string>()
 
-/** The schema as a subgraph of Federation 2, without subscriptions: few gateways know SSE. */
+/**
+ * The schema as a subgraph of Federation 2: the entities, and what they lead to. It has no fields
+ * of queries and mutations, whose names other subgraphs have too (`me`, `settings`, `search`).
+ */
 export function subgraphOf(schema: GraphQLSchema, keys: Keys): string {
   const existing = known.get(schema)
   if (existing !== undefined) return existing
-  // This has the types alone that queries and mutations reach.
-  const served = new GraphQLSchema({ query: schema.getQueryType(), mutation: schema.getMutationType() })
+  const entities = Object.keys(keys).flatMap((name) => schema.getType(name) ?? [])
+  const served = new GraphQLSchema({ types: entities })
   const { definitions } = parse(printSchema(lexicographicSortSchema(served)))
   const shown = definitions.flatMap((definition) => inSubgraph(definition, keys)).map(print)
   const text = `${[LINK, ONE_OF, ...shown].join('\n\n')}\n`
@@ -44,13 +41,10 @@ export function subgraphOf(schema: GraphQLSchema, keys: Keys): string {
 function inSubgraph(definition: DefinitionNode, keys: Keys): DefinitionNode[] {
   if (!('name' in definition) || definition.name === undefined) return [definition]
   const { value: name } = definition.name
-  // Federation's own types.
-  if (name.startsWith('_')) return []
   if (definition.kind !== Kind.OBJECT_TYPE_DEFINITION) return [definition]
-  const fields = definition.fields?.filter((field) => !LEFT_OUT.has(`${name}.${field.name.value}`)) ?? []
   // Each subgraph with lists has PageInfo.
   const directives = name === 'PageInfo' ? ['@shareable'] : (keys[name] ?? []).map((key) => `@key(fields: "${key}")`)
-  return [{ ...definition, fields, directives: parseDirectives(directives.join(' ')) }]
+  return [{ ...definition, directives: parseDirectives(directives.join(' ')) }]
 }
 
 function parseDirectives(text: string): readonly ConstDirectiveNode[] {

@@ -24,7 +24,8 @@ const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/
 
 /** Milliseconds from `now` that a `Retry-After` names, in seconds or as a date; null if neither. */
 function waitMs(text: string, now: Date): number | null {
-  if (/^\d+$/.test(text)) return Number(text) * 1000
+  // HTTP has whole seconds; some servers send fractions.
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000
   const date = ASCTIME.test(text) ? `${text} GMT` : DATES.some((form) => form.test(text)) ? text : null
   const at = date === null ? NaN : Date.parse(date)
   return Number.isNaN(at) ? null : at - now.getTime()

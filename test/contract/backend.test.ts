@@ -13,13 +13,14 @@ import fc from 'fast-check'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
+import { createGraphqlClient } from '../../src/clients/graphql/client.ts'
 import { createBackend, nodeHandler } from '../../src/clients/backend/backend.ts'
 import { PROBLEMS } from '../../src/clients/backend/problems.ts'
 import { profileOf, signAssertion } from '../../src/clients/backend/readers.ts'
 import { MAX_BODY_BYTES } from '../../src/clients/backend/requests.ts'
 import { ROUTES } from '../../src/clients/backend/routes.ts'
 import type { Tenant } from '../../src/core/context.ts'
-import { shownOrNull } from '../../src/core/input/texts.ts'
+import { nameOrNull } from '../../src/core/input/texts.ts'
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
 import { ERRORS } from '../../src/core/error-table.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -628,6 +629,19 @@ describe('caching', () => {
     expect((await site.ask('GET', `/comments${at(page)}`, { headers: known })).status).toBe(200)
   })
 
+  test('what may be cached by anyone has an ETag, and is 304 to a browser that has it', async () => {
+    const site = fetchSite(service)
+    for (const path of ['/settings', `/counts${at('some-page')}`]) {
+      const { status, headers } = await site.ask('GET', path)
+      expect([path, status, headers.get('etag')]).toEqual([path, 200, expect.stringMatching(/^W\/".{22}"$/)])
+      const known = { 'if-none-match': `"other", ${headers.get('etag')}` }
+      const again = await site.ask('GET', path, { headers: known })
+      expect([path, again.status, again.text]).toEqual([path, 304, ''])
+      expect(again.headers.get('cache-control')).toBe(headers.get('cache-control'))
+    }
+    expect((await site.ask('GET', '/me', { as: 'ann' })).headers.get('etag')).toBeNull()
+  })
+
   test('the settings for pages may be cached by anyone for a minute', async () => {
     const site = fetchSite(service)
     const { status, json, headers } = await site.ask('GET', '/settings', { as: 'broken' })
@@ -1071,6 +1085,42 @@ describe('createBackend', () => {
     await expect(backend.clientToken({ user: null }, { ttlSeconds: 1 })).rejects.toThrow('gives no client token')
   })
 
+  test('a client token makes the discussions of its pages, with the titles and addresses of isPage', async () => {
+    const { apiKey, identitySecret, tenant, url } = service
+    const [titled, plain, none] = [newId(), newId(), newId()]
+    const details = { title: 'An article', url: 'https://www.example.com/article' }
+    const backend = createBackend<{ user: string | null }>({
+      url,
+      apiKey,
+      tenant: tenant.slug,
+      identitySecret: identitySecret.secret,
+      reader: ({ user }) => (user === null ? null : { id: user, name: 'Fay' }),
+      isPage: (externalId) => (externalId === titled ? details : externalId !== none),
+    })
+    const { token } = await backend.clientToken({ user: null }, { externalIds: [titled, plain] })
+    const headers = { authorization: `Bearer ${token}` }
+    const query = `query ($externalId: String!) { discussion(by: { externalId: $externalId }) {
+      id title url commentCount lastEventId comments { nodes { id } } } }`
+    const shown = async (externalId: string) => (await service.graphql(query, { externalId }, headers)).json
+    const empty = { id: expect.any(String) as string, commentCount: 0, lastEventId: '0', comments: { nodes: [] } }
+    expect(await shown(titled)).toEqual({ data: { discussion: { ...empty, ...details } } })
+    expect(await shown(plain)).toEqual({ data: { discussion: { ...empty, title: null, url: null } } })
+    // The page is live from its first moment.
+    const { id: discussionId } = (await shown(plain)).data.discussion
+    const events = createGraphqlClient({ url: `${url}/graphql`, headers }).iterate({
+      query: 'subscription ($id: ID!) { discussionEvents(discussionId: $id, lastEventId: "0") { seq type } }',
+      variables: { id: discussionId, lastEventId: '0' },
+    })
+    const first = events.next()
+    const path = `/discussions/by-external/${plain}/comments`
+    await service.call('POST', path, { body: { body: 'First' }, headers: await service.as('ann') })
+    expect((await first).value).toMatchObject({ data: { discussionEvents: { type: 'comment_created' } } })
+    await events.return()
+    // No token, and no discussion, for what is no page.
+    await expect(backend.clientToken({ user: null }, { externalIds: [plain, none] })).rejects.toThrow('no comments')
+    expect((await service.call('GET', `/discussions/by-external/${none}`)).status).toBe(404)
+  })
+
   test('serves under another base path', async () => {
     const backend = createBackend({ ...options, basePath: '/a/b' })
     const ask = async (path: string) => (await backend.fetch(new Request(`https://www.example.com${path}`))).status
@@ -1103,7 +1153,7 @@ describe('in step with the service', () => {
         const profile = profileOf({ id: 'ann', ...reader })
         const { id: externalId, badges: given = [], ...rest } = profile
         const { identity } = read(signAssertion(signer, profile, null))
-        expect(identity).toMatchObject({ externalId, ...rest, name: shownOrNull(rest.name) })
+        expect(identity).toMatchObject({ externalId, ...rest, name: nameOrNull(rest.name) })
         expect(identity.badges ?? []).toEqual(given.includes('staff') ? ['staff'] : [])
       }),
       { numRuns: effort(100, 30) },

@@ -165,6 +165,57 @@ describe('a manifest', () => {
     expect(seen).toBeGreaterThan(5)
   })
 
+  test('is checked where the tenant does not have its text, up to the twentieth fault', async () => {
+    const texts = Array.from({ length: 30 }, () => newDocument())
+    const known = texts.slice(0, 5)
+    const addBy = (bodies: readonly string[], check: (body: string) => string | null) =>
+      addDocumentsOf(
+        service.app,
+        service.tenant.id,
+        bodies.map((body, n) => ({ id: `${hexOf(body)}-${n}`, body })),
+        check,
+        () => Promise.resolve(),
+      )
+    await addBy(known, () => null)
+    const checked: string[] = []
+    const refuse = (body: string): string => {
+      checked.push(body)
+      return 'is wrong'
+    }
+    await expect(addBy(texts, refuse)).rejects.toMatchObject({ code: 'validation_failed' })
+    expect(checked).toEqual(texts.slice(5, 25))
+    // A text under two ids is checked once.
+    checked.length = 0
+    const twice = newDocument()
+    await addBy([twice, twice], (body) => (checked.push(body), null))
+    expect(checked).toEqual([twice])
+  })
+
+  test('of more than 5 000 documents is refused before its texts are looked at', async () => {
+    const many = Object.fromEntries(Array.from({ length: 5001 }, (_, n) => [`id ${n}`, 1]))
+    const apollo = { format: 'apollo-persisted-query-manifest', version: 1, operations: Object.values(many) }
+    for (const manifest of [many, apollo]) {
+      const { status, json } = await add(manifest)
+      expect(status).toBe(422)
+      expect(json.errors).toEqual([
+        { pointer: '/manifest', code: 'too_long', message: 'must have at most 5000 documents' },
+      ])
+    }
+  })
+
+  test('comes once in a request, whatever its alias', async () => {
+    const [one, other] = [newDocument(), newDocument()]
+    const { json } = await post({
+      query: `mutation ($a: AddDocumentsInput!, $b: AddDocumentsInput!) {
+        a: addDocuments(input: $a) { documents { body } } b: addDocuments(input: $b) { documents { body } }
+      }`,
+      variables: { a: { manifest: { a: one } }, b: { manifest: { b: other } } },
+    })
+    expect(json.data).toEqual({ a: { documents: [{ body: one }] }, b: null })
+    expect(json.errors[0].extensions.errors).toMatchObject([{ pointer: '/manifest', code: 'repeated' }])
+    expect(await post({ documentId: idOf(other) })).toMatchObject({ status: 404 })
+  })
+
   test('another text under one id is a conflict, and changes nothing', async () => {
     const [first, second] = [newDocument(), newDocument()]
     await add({ mine: first })
@@ -329,12 +380,27 @@ describe('GET with documentId', () => {
 describe("Apollo's persisted queries", () => {
   const persisted = (text: string) => ({ extensions: { persistedQuery: { version: 1, sha256Hash: hexOf(text) } } })
 
+  // Apollo's client for iOS sends the text only after a 200.
+  test.each([
+    ['application/json', 200, 'application/json'],
+    ['*/*', 200, 'application/json'],
+    ['application/json, application/graphql-response+json;q=0.9', 200, 'application/json'],
+    ['application/graphql-response+json', 404, 'application/graphql-response+json'],
+    ['application/graphql-response+json, application/json;q=0.9', 404, 'application/graphql-response+json'],
+  ])('that are unknown to a client that accepts %s: %i', async (accept, status, type) => {
+    const sent = persisted(newDocument())
+    const extensions = JSON.stringify(sent.extensions)
+    expect((await post(sent, { headers: { accept } })).status).toBe(status)
+    const answer = await get({ extensions }, { accept })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([status, `${type}; charset=utf-8`])
+    expect(await answer.json()).toMatchObject({
+      errors: [{ message: 'PersistedQueryNotFound', extensions: { code: 'unknown_document', status: 404 } }],
+    })
+  })
+
   test('are not found, then sent, then found', async () => {
     const query = newDocument()
-    const refused = await post(persisted(query))
-    expect(refused.json.errors).toMatchObject([
-      { message: 'PersistedQueryNotFound', extensions: { code: 'unknown_document', status: 404 } },
-    ])
+    expect((await post(persisted(query))).json.errors).toHaveLength(1)
     expect(await post({ query, ...persisted(query) })).toMatchObject({ status: 200, json: FOUND })
     expect(await post(persisted(query))).toMatchObject({ status: 200, json: FOUND })
     // As urql's default sends it.

@@ -100,6 +100,7 @@ describe('headers of its own', () => {
     'webhook-id',
     'Webhook-Anything',
     'X-Forwarded-For',
+    'Metadata',
     'Metadata-Flavor',
     'X-aws-ec2-metadata-token',
     'Host',

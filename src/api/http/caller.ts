@@ -8,7 +8,7 @@ import { ServiceError } from '../../core/errors.ts'
 import { ofRequester, ofTenant } from '../../core/queues/patience.ts'
 import { traced } from '../../core/telemetry/trace.ts'
 import { recallIdentity, verifyIdentity } from '../../domains/readers/identity.ts'
-import { allowOrigin, allowSomeOrigin, requireOrigin, varyByOrigin } from './cors.ts'
+import { allowOrigin, headersWithoutTenant, requireOrigin, varyByOrigin } from './cors.ts'
 import { cookieSetter } from './console-cookie.ts'
 import { authenticate, cameIn, credentialsOf, headerOf, type Principal, recallCaller } from './credentials.ts'
 import { countAddress, countCaller, onBudgetOf } from './limits.ts'
@@ -34,12 +34,10 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
     }
     onBudgetOf(app, request.ip, (pay) => authenticate(app, credentials, pay))
       .then(async (authenticated) => {
-        if (authenticated === null) await allowSomeOrigin(app, request, reply)
+        if (authenticated === null) void reply.headers(await headersWithoutTenant(app, placeOf(request)))
         admit(request, reply, authenticated)
       })
-      .catch(async (error: unknown) => {
-        // A page must be able to read why its credentials are refused, to get new ones.
-        if (isRefusal(error)) await allowSomeOrigin(app, request, reply)
+      .catch((error: unknown) => {
         // A browser goes on sending the cookie, also when its member signs in elsewhere.
         if (credentials.cookie === undefined || !isSuspension(error)) throw error
         admit(request, reply, null)
@@ -49,12 +47,6 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
   })
 
   function admit(request: FastifyRequest, reply: FastifyReply, authenticated: Principal | null): void {
-    if (authenticated === null) countAddress(app, request.ip)
-    else {
-      allowOrigin(request, reply, authenticated.tenant)
-      countCaller(app, reply, authenticated, { address: request.ip })
-      if (authenticated.actor.kind === 'client') requireOrigin(request, authenticated.tenant)
-    }
     const caller = authenticated && {
       tenant: authenticated.tenant,
       actor: authenticated.actor,
@@ -67,6 +59,10 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
       address: request.ip,
       ...cookieSetter(app, request, reply),
     }
+    if (authenticated === null) return countAddress(app, request.ip)
+    allowOrigin(request, reply, authenticated.tenant)
+    countCaller(app, reply, authenticated, { address: request.ip })
+    if (authenticated.actor.kind === 'client') requireOrigin(request, authenticated.tenant)
   }
 
   const appOf = ({ id }: Tenant, { method }: FastifyRequest, { raw }: FastifyReply): App =>
@@ -93,12 +89,15 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
   })
 }
 
+const placeOf = ({ routeOptions: { url: path = '' }, headers: { origin }, ip: address }: FastifyRequest) => ({
+  path,
+  origin,
+  address,
+})
+
 const NAMES_ITS_READER = 'A client token names its reader itself: send it without an identity assertion.'
 
 const isSuspension = (error: unknown): error is ServiceError =>
   error instanceof ServiceError && error.code === 'tenant_suspended'
-
-const isRefusal = (error: unknown): boolean =>
-  isSuspension(error) || (error instanceof ServiceError && error.status === 401)
 
 const isHttp2 = (raw: ServerResponse | Http2ServerResponse): raw is Http2ServerResponse => 'stream' in raw

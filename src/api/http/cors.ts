@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import { type App, identityHeader, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { isOriginAllowed } from '../../domains/tickets/origins.ts'
+import { isNewOrigin, isOriginAllowed, isOriginOf } from '../../domains/tickets/origins.ts'
+import { countAddress } from './limits.ts'
 
 /**
  * The routes that pages of other origins may call: GraphQL, tickets and their streams, and no other
@@ -13,6 +14,9 @@ const METHODS = new Map([
   ['/graphql/stream', 'GET, POST, PUT, DELETE'],
   ['/api/v1/stream/ticket', 'POST'],
 ])
+
+/** Streams with a ticket. */
+const STREAMS = '/api/v1/stream/'
 
 /** Further headers of an answer that a page may read. */
 const EXPOSED = [
@@ -40,21 +44,36 @@ export const originHeaders = (origin: string): CorsHeaders => ({
   'access-control-allow-credentials': 'true',
 })
 
+const readable = (origin: string): CorsHeaders => ({
+  ...originHeaders(origin),
+  'access-control-expose-headers': EXPOSED,
+})
+
 /**
  * The CORS headers of the tenant's answers for a page of this origin; null if the tenant does not
  * allow it.
  */
 export function corsHeaders({ settings }: Tenant, origin: string | undefined): CorsHeaders | null {
-  if (origin === undefined || !settings.allowedOrigins.includes(origin)) return null
-  return { ...originHeaders(origin), 'access-control-expose-headers': EXPOSED }
+  if (origin === undefined || !isOriginOf(settings, origin)) return null
+  return readable(origin)
 }
 
-export const preflightHeaders = (origin: string, methods: string, headers: readonly string[]): CorsHeaders => ({
-  ...originHeaders(origin),
-  'access-control-allow-methods': methods,
-  'access-control-allow-headers': headers.join(', '),
-  'access-control-max-age': MAX_AGE_SECONDS,
-})
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+
+/**
+ * The answer to a preflight. A page may send any header but the credentials of a backend: clients,
+ * tracing and error reports have headers of their own.
+ */
+export function preflightHeaders(app: App, { headers }: FastifyRequest, origin: string, methods: string): CorsHeaders {
+  const refused = new Set(['', 'x-api-key', identityHeader(app).toLowerCase()])
+  const asked = (headers['access-control-request-headers'] ?? '').split(',').map((name) => name.trim().toLowerCase())
+  return {
+    ...originHeaders(origin),
+    'access-control-allow-methods': methods,
+    'access-control-allow-headers': asked.filter((name) => HEADER_NAME.test(name) && !refused.has(name)).join(', '),
+    'access-control-max-age': MAX_AGE_SECONDS,
+  }
+}
 
 /**
  * Marks every answer that depends on the origin, including refusals, so that caches keep them
@@ -70,16 +89,25 @@ export function allowOrigin({ routeOptions, headers }: FastifyRequest, reply: Fa
 }
 
 /**
- * The same without a tenant, for a refusal of the credentials that would name it: if any tenant
- * allows the origin.
+ * The headers of an answer to a caller whose tenant is not known: a page reads it if any tenant
+ * allows its origin, so that it can get new credentials, or wait. The look-up of a new origin
+ * counts at the address. If the database is down, the origins are unknown; such a refusal reveals
+ * nothing.
  */
-export async function allowSomeOrigin(
+export async function headersWithoutTenant(
   app: App,
-  { routeOptions, headers: { origin } }: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  if (origin === undefined || !METHODS.has(routeOptions.url ?? '') || !(await isOriginAllowed(app, origin))) return
-  void reply.headers({ ...originHeaders(origin), 'access-control-expose-headers': EXPOSED })
+  { path, origin, address }: { path: string; origin: string | undefined; address: string },
+): Promise<CorsHeaders> {
+  if (!METHODS.has(path) && !path.startsWith(STREAMS)) return {}
+  const vary = { vary: 'Origin' }
+  if (origin === undefined) return vary
+  try {
+    if (isNewOrigin(app, origin)) countAddress(app, address)
+  } catch {
+    return vary
+  }
+  const isAllowed = await isOriginAllowed(app, origin).catch(() => true)
+  return isAllowed ? { ...vary, ...readable(origin) } : vary
 }
 
 /**
@@ -87,7 +115,7 @@ export async function allowSomeOrigin(
  * `origin_not_allowed`.
  */
 export function requireOrigin({ headers: { origin } }: FastifyRequest, { settings }: Tenant): void {
-  if (origin !== undefined && !settings.allowedOrigins.includes(origin)) throw new ServiceError('origin_not_allowed')
+  if (origin !== undefined && !isOriginOf(settings, origin)) throw new ServiceError('origin_not_allowed')
 }
 
 /**
@@ -95,22 +123,6 @@ export function requireOrigin({ headers: { origin } }: FastifyRequest, { setting
  * granted if any tenant allows the origin.
  */
 export function registerPreflights(scope: FastifyInstance, app: App): void {
-  const allowed = [
-    'Content-Type',
-    'X-API-Key',
-    'Authorization',
-    'X-Request-Id',
-    'Idempotency-Key',
-    'X-GraphQL-Event-Stream-Token',
-    'Last-Event-ID',
-    identityHeader(app),
-    `${app.settings.HEADER_PREFIX}Cost`,
-    // Of Apollo Client, which tells its name where it has one, and of a page that is traced.
-    'apollographql-client-name',
-    'apollographql-client-version',
-    'traceparent',
-    'tracestate',
-  ]
   for (const [url, methods] of METHODS) {
     scope.route({
       method: 'OPTIONS',
@@ -122,7 +134,7 @@ export function registerPreflights(scope: FastifyInstance, app: App): void {
         if (!(await isOriginAllowed(app, origin))) throw new ServiceError('origin_not_allowed')
         return reply
           .code(204)
-          .headers(preflightHeaders(origin, methods, allowed))
+          .headers(preflightHeaders(app, request, origin, methods))
           .send()
       },
     })

@@ -66,7 +66,7 @@ export async function authenticate(
 ): Promise<Principal | null> {
   const given = [apiKey, authorization, cookie].filter((each) => each !== undefined)
   if (given.length > 1) throw new ServiceError('ambiguous_credentials')
-  if (apiKey !== undefined) return findCallerByKey(app, apiKey, beforeLookUp).catch(cameIn('X-API-Key'))
+  if (apiKey !== undefined) return findByKey(app, apiKey, beforeLookUp).catch(cameIn('X-API-Key'))
   if (cookie !== undefined) return findCallerBySignIn(app, cookie, beforeLookUp).catch(noneWhereInvalid)
   if (authorization === undefined) return null
   return findBearer(app, authorization, takesClientTokens, beforeLookUp).catch(cameIn('Authorization'))
@@ -78,6 +78,17 @@ function noneWhereInvalid(error: unknown): null {
   throw error
 }
 
+async function findByKey(app: App, apiKey: string, beforeLookUp?: () => void): Promise<Principal> {
+  if (MISSING.has(apiKey)) throw notThere()
+  return findCallerByKey(app, apiKey, beforeLookUp)
+}
+
+/** What JavaScript and Python write into a text for a value that is missing. */
+const MISSING: ReadonlySet<string> = new Set(['undefined', 'null', 'None'])
+
+const notThere = (): ServiceError =>
+  new ServiceError('missing_credentials', { detail: 'It has no value: the program that sends it lacks one.' })
+
 async function findBearer(
   app: App,
   authorization: string,
@@ -86,6 +97,7 @@ async function findBearer(
 ): Promise<Principal> {
   // The scheme is case-insensitive (RFC 9110, section 11.1).
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
+  if (/^Bearer *$/i.test(authorization) || MISSING.has(token ?? '')) throw notThere()
   if (token === undefined) throw refuseToken('It must be Bearer and an admin token.')
   if (token.startsWith('ek_')) throw refuseToken('It takes admin tokens; an API key goes into X-API-Key.')
   if (!token.startsWith('ct_')) return findCallerBySignIn(app, token, beforeLookUp)

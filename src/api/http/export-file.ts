@@ -12,17 +12,17 @@ export function registerExportFile(scope: FastifyInstance): void {
   scope.route<{ Params: { id: string } }>({
     method: 'GET',
     url: `${API_BASE}/exports/:id/file`,
-    exposeHeadRoute: false,
     handler: async (request, reply) => {
       requireAdmin(request.ctx)
       const unknown = Object.keys(request.query as object)
       if (unknown.length > 0) throw validationFailed(unknown.map(unknownParameter))
       const { name, bytes, pieces } = await openExportFile(request.ctx, request.params)
-      return reply
+      void reply
         .type('application/gzip')
         .header('content-length', bytes)
         .header('content-disposition', `attachment; filename="${name}"`)
-        .send(Readable.from(pieces(), { objectMode: false }))
+      // Nothing of the file is read for HEAD.
+      return reply.send(request.method === 'HEAD' ? undefined : Readable.from(pieces(), { objectMode: false }))
     },
   })
 }

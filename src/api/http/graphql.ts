@@ -71,11 +71,12 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     isKept = false,
   ): Promise<FastifyReply> => {
     const isOnce = http.hasIdempotencyKey(request) && asksFor(params, OperationTypeNode.MUTATION)
-    const possible = isOnce
-      ? ANSWERS
-      : asksFor(params, OperationTypeNode.SUBSCRIPTION)
-        ? [EVENTS]
-        : [...ANSWERS, EVENTS]
+    const possible =
+      isOnce || request.method === 'HEAD'
+        ? ANSWERS
+        : asksFor(params, OperationTypeNode.SUBSCRIPTION)
+          ? [EVENTS]
+          : [...ANSWERS, EVENTS]
     const type = preferredType(request.headers.accept, possible)
     if (type === undefined) throw new ServiceError('not_acceptable')
     if (type === EVENTS) return streams.answerDistinct(request, reply)
@@ -101,13 +102,14 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     method: 'POST',
     url: PATH,
     preHandler,
+    errorHandler: answerUnknownHash,
     handler: (request, reply) => answer(request, reply, request.body as Params),
   })
   const graphiql = hasGraphiQL(app.settings) ? serveGraphiQL() : null
   server.route({
     method: 'GET',
     url: PATH,
-    exposeHeadRoute: false,
+    errorHandler: answerUnknownHash,
     handler: async (request, reply) => {
       const given = request.query as Record<string, unknown>
       if (graphiql !== null && given.query === undefined && isFromBrowser(request)) return graphiql(request, reply)
@@ -135,12 +137,24 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
   server.route({
     method: 'GET',
     url: SDL_PATH,
-    exposeHeadRoute: false,
     handler: (request, reply) => {
       requireAccess(request.ctx, 'key')
       return sendTagged(request, reply, { text: subgraphOf(schema, KEYS), type: 'text/plain; charset=utf-8' })
     },
   })
+}
+
+/**
+ * An unknown hash is 200 to who prefers JSON: Apollo's clients for iOS and Kotlin read no other
+ * status, and then send the text.
+ */
+function answerUnknownHash(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  if (!isHashUnknown(error) || preferredType(request.headers.accept, ANSWERS) !== JSON_TYPE) throw error
+  const { errors } = maskResult({ errors: [error as GraphQLError] }, request.ctx)
+  void reply
+    .code(200)
+    .header('content-type', JSON_TYPE)
+    .send(Buffer.from(JSON.stringify({ errors })))
 }
 
 const mutationByGet = (): ServiceError =>

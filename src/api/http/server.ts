@@ -7,6 +7,7 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 
 import { listensOn } from '../../core/address.ts'
+import { countCaches } from '../../core/cache.ts'
 import type { App, Ctx } from '../../core/context.ts'
 import { problemOf, refusalHeaders, ServiceError } from '../../core/errors.ts'
 import { countRefusal, type Surface } from '../../core/telemetry/metrics.ts'
@@ -19,7 +20,7 @@ import { JSON_TYPE, registerBodies } from './body.ts'
 import { registerCaller } from './caller.ts'
 import { limitConnections } from './sockets/connection-limits.ts'
 import { registerConsole } from './site/console.ts'
-import { registerPreflights } from './cors.ts'
+import { type CorsHeaders, headersWithoutTenant, registerPreflights } from './cors.ts'
 import { preferredType } from './pages/encoding.ts'
 import { registerExportFile } from './export-file.ts'
 import { registerGuides } from './site/guides.ts'
@@ -71,7 +72,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     http: { requireHostHeader: false, maxHeaderSize: MAX_HEAD_BYTES },
     // Proxies whose `X-Forwarded-For` we trust.
     trustProxy: app.settings.TRUSTED_PROXIES.length === 0 ? false : [...app.settings.TRUSTED_PROXIES],
-    clientErrorHandler: (error, socket) => refuseMalformed(app, error as unknown as ClientError, socket),
+    clientErrorHandler: (error, socket) => void refuseMalformed(app, error as unknown as ClientError, socket),
     logger: false,
     forceCloseConnections: 'idle',
     // During a stop, a request on an open connection is served, and then the connection ends.
@@ -113,6 +114,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   })
   // Created now, so that its metrics exist from the start.
   pageCache(app)
+  countCaches(app)
   registerBodies(server)
   await server.register(async (scope) => {
     const refuseOthers = methods.watch(scope)
@@ -183,7 +185,11 @@ interface ClientError extends Error {
  * Answers what never becomes a request: data that is not HTTP, and requests that do not arrive in
  * time.
  */
-function refuseMalformed(app: App, error: ClientError, socket: Socket & { _httpMessage?: ServerResponse }): void {
+async function refuseMalformed(
+  app: App,
+  error: ClientError,
+  socket: Socket & { _httpMessage?: ServerResponse },
+): Promise<void> {
   // After the head of an answer (by Node's own check), a second answer would become its content.
   const isAnswering = socket._httpMessage?.headersSent === true
   // Browsers open connections ahead of need. On such a connection, a 408 would be taken for the
@@ -192,6 +198,7 @@ function refuseMalformed(app: App, error: ClientError, socket: Socket & { _httpM
     return void socket.destroy()
   }
   const refusal = refusalOf(error)
+  const cors = await headersWithoutTenant(app, placeIn(error.rawPacket, socket))
   countRefusal(app, 'other', refusal.code)
   const requestId = randomUUID()
   const body = JSON.stringify(problemOf(refusal, requestId))
@@ -202,6 +209,7 @@ function refuseMalformed(app: App, error: ClientError, socket: Socket & { _httpM
       'Content-Type: application/problem+json',
       `Content-Length: ${Buffer.byteLength(body)}`,
       `X-Request-Id: ${requestId}`,
+      ...Object.entries(cors).map((header) => header.join(': ')),
       '',
       body,
     ].join('\r\n'),
@@ -210,13 +218,25 @@ function refuseMalformed(app: App, error: ClientError, socket: Socket & { _httpM
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
+/** Path and origin of a request that Node's parser refuses, as far as one packet has them. */
+function placeIn(packet: Buffer | undefined, { remoteAddress: address = '' }: Socket) {
+  const text = packet?.toString('latin1') ?? ''
+  const path = /^[A-Z]{3,20} ([^? \r\n]*)/.exec(text)?.[1] ?? ''
+  return { path, origin: /\r\norigin: *([!-~]+)\r\n/i.exec(text)?.[1], address }
+}
+
 function refusalOf({ code, rawPacket }: ClientError): ServiceError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ServiceError('request_timeout')
   if (code === 'HPE_HEADER_OVERFLOW') return oversizedHead(rawPacket)
   return malformed('This is not an HTTP request that can be read.')
 }
 
-function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+async function sendProblem(
+  app: App,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   // The router refuses a long part of a path before any hook.
   const tooLarge = isFromFramework(error) ? oversized(request.raw) : null
   const refusal =
@@ -225,17 +245,32 @@ function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: F
     (isGone(request) ? leftEarly(error) : toServiceError(error, app.log, aboutOf(request)))
   countRefusal(app, surfaceOf(request), refusal.code)
   const isResponse = readsResponses(request)
+  const cors = await corsOf(app, refusal, request, reply)
   const answer = isResponse ? { errors: [responseErrorOf(refusal, request.id)] } : problemOf(refusal, request.id)
   return (
     reply
       .code(refusal.status)
-      .headers(refusalHeaders(refusal))
+      .headers({ ...refusalHeaders(refusal), ...cors })
       // The router's own refusals run no hooks.
       .header('x-request-id', request.id)
       .header('content-type', isResponse ? GRAPHQL_RESPONSE : 'application/problem+json')
       // Bytes: Fastify would add a charset to a text. A problem document has none (RFC 9457).
       .send(Buffer.from(JSON.stringify(answer)))
   )
+}
+
+/** The CORS headers that a refusal lacks: it may come before the tenant is known, or any hook. */
+async function corsOf(
+  app: App,
+  { code }: ServiceError,
+  { ctx, url, headers: { origin }, ip: address }: FastifyRequest,
+  reply: FastifyReply,
+): Promise<CorsHeaders> {
+  // The tenant has decided.
+  if ((ctx as Ctx | null)?.caller != null || code === 'origin_not_allowed') return {}
+  const [path = ''] = url.split('?', 1)
+  const { vary, ...cors } = await headersWithoutTenant(app, { path, origin, address })
+  return vary === undefined || reply.hasHeader('vary') ? cors : { vary, ...cors }
 }
 
 /**

@@ -2,7 +2,7 @@
 // 'engagement-service/backend'`. It needs nothing but Node.
 import { randomUUID } from 'node:crypto'
 
-import { compress } from './compress.ts'
+import { sendable } from './compress.ts'
 import { type Page, teller } from './pages.ts'
 import { problem, Refusal, requestIdOf } from './problems.ts'
 import { idempotencyKeyFor, type Profile, profileOf, type SignedInReader, signAssertion } from './readers.ts'
@@ -36,6 +36,8 @@ interface Asked {
 }
 
 const NOTHING = new Uint8Array()
+/** As many as a token names; the service refuses more. */
+const MAX_PAGES = 50
 
 /** `Incoming` is the framework's request: Express's, Fastify's, Node's, or that of fetch. */
 export interface BackendOptions<Incoming> {
@@ -97,11 +99,15 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
   /** The details of the page, if there are any. Throws `not_found` if the page does not exist. */
   async function requirePage({ route, externalIds }: Match, incoming: Incoming): Promise<Page> {
     const [externalId = ''] = externalIds
-    const page = await isPage(externalId, incoming)
-    if (!page) throw noPage()
-    if (page === true) return {}
+    const page = await pageOf(externalId, incoming)
     if (route.begins === true) await tellOf(externalId, page)
     return page
+  }
+
+  async function pageOf(externalId: string, incoming: Incoming): Promise<Page> {
+    const page = await isPage(externalId, incoming)
+    if (!page) throw noPage()
+    return page === true ? {} : page
   }
 
   const profileFor = async ({ route }: Match, incoming: Incoming): Promise<Profile | null> => {
@@ -218,7 +224,7 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
       if (!request.signal.aborted) onError(error)
       return problem(new Refusal('internal'), requestId)
     })
-    return compress(finish(response, requestId), request.headers.get('accept-encoding'))
+    return sendable(finish(response, requestId), request)
   }
 
   async function clientToken(
@@ -226,6 +232,9 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     { ttlSeconds, externalIds }: ClientTokenOptions = {},
   ): Promise<ClientToken> {
     const found = await reader(incoming)
+    // Its subscription is live before the first comment, as the stream of a ticket is.
+    const begin = async (externalId: string) => tellOf(externalId, await pageOf(externalId, incoming), { begins: true })
+    await Promise.all((externalIds ?? []).slice(0, MAX_PAGES).map(begin))
     const body = Buffer.from(JSON.stringify({ ttlSeconds, externalIds }))
     const headers: Record<string, string> = {}
     if (found != null) headers[`${headerPrefix}Identity`] = signAssertion(settings, profileOf(found), body)

@@ -1,23 +1,39 @@
+import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+
+import type { PageRequest } from './requests.ts'
 
 const zip = promisify(gzip)
 
 /** A smaller answer fits into one packet either way. */
 const MIN_BYTES = 1024
 
-/** The answer as a browser gets it: compressed, unless it is short or the browser refuses gzip. */
-export async function compress(response: Response, accepted: string | null): Promise<Response> {
+/**
+ * The answer as a browser gets it: compressed, unless it is short or the browser refuses gzip, and
+ * 304 without a body if the browser has it. What may be kept has an ETag.
+ */
+export async function sendable(response: Response, request: Pick<PageRequest, 'headers'>): Promise<Response> {
   const bytes = new Uint8Array(await response.arrayBuffer())
   const { status, headers } = response
   // A 304 has to name what the answer that it stands for named.
   headers.append('vary', 'Accept-Encoding')
-  if (bytes.length < MIN_BYTES || !takesGzip(accepted)) {
+  if (status === 200 && !headers.has('etag') && !/no-store/.test(headers.get('cache-control') ?? '')) {
+    const etag = `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
+    headers.set('etag', etag)
+    if (tagsIn(request.headers.get('if-none-match')).includes(etag)) {
+      headers.delete('content-type')
+      return new Response(null, { status: 304, headers })
+    }
+  }
+  if (bytes.length < MIN_BYTES || !takesGzip(request.headers.get('accept-encoding'))) {
     return new Response(bytes.length === 0 ? null : bytes, { status, headers })
   }
   headers.set('content-encoding', 'gzip')
   return new Response(new Uint8Array(await zip(bytes)), { status, headers })
 }
+
+const tagsIn = (header: string | null): string[] => (header ?? '').split(',').map((tag) => tag.trim())
 
 /** By RFC 9110, section 12.5.3: what names gzip counts before what names any. */
 function takesGzip(accepted: string | null): boolean {

@@ -24,7 +24,9 @@ export interface Backend<Incoming> {
   fetch: (request: Request & Incoming) => Promise<Response>
   /**
    * A token with which the page of this request uses GraphQL in the browser. It acts for the
-   * signed-in reader, if there is one. Rejects if the service does not give one.
+   * signed-in reader, if there is one. A page that it names, and that has no comments yet, gets its
+   * discussion, with the title and address from `isPage`. Rejects if the service gives no token, or
+   * `isPage` does not know a page.
    */
   clientToken: (incoming: Incoming, options?: ClientTokenOptions) => Promise<ClientToken>
   /**

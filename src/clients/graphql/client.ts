@@ -24,9 +24,26 @@ export type {
 
 /** A token that has less left is renewed before it is used. */
 const RENEW_MS = 30_000
+/** A request that may be repeated waits for up to this long, then twice as long, up to the last. */
+const FIRST_WAIT_MS = 1000
+const LAST_WAIT_MS = 8000
 /** How long an event waits for answers that it has overtaken. */
 const ANSWER_MS = 10_000
 const ACCEPT = 'application/graphql-response+json, application/json;q=0.9'
+
+const waited = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms)
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer)
+      reject(signal.reason as Error)
+    })
+  })
+
+/** Whether it has the same effect when it is sent twice. */
+const isRepeatable = ({ kind, query, headers }: GraphqlRequest): boolean =>
+  new Headers(headers).has('idempotency-key') ||
+  (kind === undefined ? query !== undefined && !/\bmutation\b/.test(query) : kind === 'query')
 
 /** A client of the GraphQL of an Engagement Service. */
 export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClient {
@@ -84,12 +101,24 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
     authorised(to, {
       method: 'POST',
       headers: { ...own, 'content-type': 'application/json', accept },
-      body: JSON.stringify(request),
+      body: JSON.stringify({ ...request, kind: undefined }),
       signal: signal ?? null,
     })
 
   const ask = async (request: GraphqlRequest, signal?: AbortSignal): Promise<unknown> => {
-    const answer = await post(url, ACCEPT, request, signal)
+    let answer: Response | undefined
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs *= 2) {
+      const isLast = waitMs > LAST_WAIT_MS || !isRepeatable(request)
+      try {
+        answer = await post(url, ACCEPT, request, signal)
+        if (isLast || ![502, 503, 504].includes(answer.status)) break
+        await answer.body?.cancel()
+      } catch (error) {
+        // The token route has an error of its own.
+        if (isLast || !(error instanceof TypeError)) throw error
+      }
+      await waited(Math.random() * waitMs, signal)
+    }
     // A proxy may answer with a page.
     if (!/json/.test(answer.headers.get('content-type') ?? '')) throw new Error(`status ${answer.status}`)
     return answer.json()

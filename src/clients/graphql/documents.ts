@@ -386,6 +386,8 @@ export type UpdateCommentInput = {
   body: string
   /** The comment. */
   commentId: string
+  /** The revision that the author has read. If the comment has another one, the edit is refused. */
+  revision?: number | null | undefined
 }
 
 export type ReaderPartsFragment = {

@@ -16,12 +16,13 @@ import type { GraphqlClient, GraphqlRequest } from './types.ts'
 import { arrange, type ListedComment, type Sort } from './lists.ts'
 
 const requestOf = (
-  { id, text, name }: RequestParameters,
+  { id, text, name, operationKind: kind }: RequestParameters,
   variables: Variables,
   { metadata }: CacheConfig = {},
 ): GraphqlRequest => ({
   ...(text === null ? { documentId: id ?? '' } : { query: text }),
   operationName: name,
+  kind,
   variables,
   headers: metadata?.headers as GraphqlRequest['headers'],
 })

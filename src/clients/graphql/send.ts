@@ -4,7 +4,7 @@ import type { GraphqlClient, GraphqlRequest, GraphqlSink } from './types.ts'
 export function send(client: GraphqlClient, kind: string, request: GraphqlRequest, sink: GraphqlSink): () => void {
   if (kind === 'subscription') return client.subscribe(request, sink)
   const control = new AbortController()
-  client.query(request, control.signal).then(
+  client.query({ ...request, kind }, control.signal).then(
     (result) => {
       sink.next(result)
       sink.complete()

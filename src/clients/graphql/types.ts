@@ -17,6 +17,8 @@ export interface GraphqlRequest {
   operationName?: string | undefined
   variables?: Readonly<Record<string, unknown>> | undefined
   extensions?: Readonly<Record<string, unknown>> | undefined
+  /** Whether it is a `query` or a `mutation`; by default what its text says. It is not sent. */
+  kind?: string | undefined
   /** Of this request alone, such as an `Idempotency-Key`. */
   headers?: Readonly<Record<string, string>> | undefined
 }
@@ -68,7 +70,11 @@ export interface GraphqlClientOptions {
 export interface GraphqlClient {
   /** That of the page, with the token, which is renewed if it was refused. */
   readonly fetch: typeof fetch
-  /** Runs a query or a mutation. Rejects where no answer of GraphQL comes. */
+  /**
+   * Runs a query or a mutation. Rejects where no answer of GraphQL comes. While the service does
+   * not answer, as in a restart, queries and mutations with an `Idempotency-Key` are sent again for
+   * some seconds.
+   */
   query: <Data = Record<string, unknown>>(request: GraphqlRequest, signal?: AbortSignal) => Promise<GraphqlResult<Data>>
   /**
    * Subscribes. It connects again after each loss, with the `seq` of the last event as the variable

@@ -1,5 +1,5 @@
 // For urql: `import { … } from 'engagement-service/graphql/urql'`.
-import { type Exchange, subscriptionExchange } from '@urql/core'
+import { type Exchange, type OperationContext, subscriptionExchange } from '@urql/core'
 import type { Cache, CacheExchangeOpts, Data, Resolver, UpdateResolver } from '@urql/exchange-graphcache'
 import { relayPagination } from '@urql/exchange-graphcache/extras'
 
@@ -16,14 +16,24 @@ import {
   type Sort,
 } from './lists.ts'
 
-/** Sends all operations by `client`; subscriptions go on after their last event. */
+/**
+ * Sends all operations by `client`; subscriptions go on after their last event. `fetchOptions` of
+ * an operation's context may have `headers`, such as an `Idempotency-Key`.
+ */
 export const engagementExchange = (client: GraphqlClient): Exchange =>
   subscriptionExchange({
     enableAllOperations: true,
-    forwardSubscription: (request, { kind }) => ({
-      subscribe: (sink) => ({ unsubscribe: send(client, kind, request, sink) }),
+    forwardSubscription: (request, { kind, context }) => ({
+      subscribe: (sink) => ({
+        unsubscribe: send(client, kind, { ...request, headers: headersOf(context.fetchOptions) }, sink),
+      }),
     }),
   })
+
+function headersOf(options: OperationContext['fetchOptions']): Record<string, string> | undefined {
+  const { headers } = (typeof options === 'function' ? options() : options) ?? {}
+  return headers && Object.fromEntries(new Headers(headers))
+}
 
 /** A loaded page of a list in the cache. */
 interface Page extends LoadedList<string> {
@@ -129,6 +139,14 @@ const pages: Resolver = (parent, args, cache, info) => {
   return paginate(parent, args, Object.assign(Object.create(cache) as Cache, own), info)
 }
 
+/**
+ * Without the whole schema, graphcache looks in an event's data for the fields of each type that
+ * they may have. It tells of those that are missing, where it knows the place, and where it does
+ * not.
+ */
+const isOfEvent = (message: string): boolean =>
+  message.startsWith('Invalid undefined') && (message.includes('EventData"') || !message.includes('Caused At'))
+
 /** `cacheExchange(cacheConfig)`: keys, lists, and what events and written comments change. */
 export const cacheConfig = {
   possibleTypes: POSSIBLE_TYPES,
@@ -145,4 +163,5 @@ export const cacheConfig = {
     Subscription: { discussionEvents: update },
     Mutation: { createComment: update, deleteComment: update },
   },
+  logger: (severity, message) => severity === 'debug' || isOfEvent(message) || console[severity](message),
 } satisfies Partial<CacheExchangeOpts>

@@ -17,12 +17,24 @@ const outboundUrl = atMost(2048, z.string())
     params: { code: 'invalid_url' },
   })
   .meta({ format: 'uri' })
+// Apps and browser extensions have origins of their own, which the URL parser does not know.
+const APP_ORIGIN = /^(capacitor|ionic|tauri|chrome-extension|moz-extension):\/\/[a-z0-9-]+(\.[a-z0-9-]+)*$/
+const PATTERN = /^(https?:\/\/)\*(\.[^.*]+){2,}$/
+
+/** `*` stands for the first label of a host: of a shorter host it would be too much. */
+function isOrigin(text: string): boolean {
+  if (APP_ORIGIN.test(text)) return true
+  const url = PATTERN.test(text) ? text.replace('*', 'any') : text
+  return /^https?:\/\/[^*]+$/.test(url) && URL.canParse(url) && new URL(url).origin === url
+}
+
 const origin = z
-  .url({ protocol: /^https?$/ })
-  .refine(
-    (text) => URL.canParse(text) && new URL(text).origin === text,
-    'must be an origin, such as https://www.example.com',
-  )
+  .string()
+  .refine(isOrigin, {
+    message: 'must be an origin, such as https://www.example.com or https://*.example.com',
+    params: { code: 'invalid_url' },
+  })
+  .meta({ format: 'uri' })
 
 /**
  * A type of reaction, chosen by the tenant. Clients keep counts in objects by type, where
@@ -249,7 +261,9 @@ export const tenantSettingsSchema = z.strictObject({
     .array(origin)
     .max(100)
     .default([])
-    .describe('Origins of web pages that may open streams and use GraphQL.'),
+    .describe(
+      'Origins of web pages and apps that may open streams and use GraphQL. `*` stands for the first label of a host: `https://*.example.com`.',
+    ),
   graphql: z
     .strictObject({
       documents: choice('DocumentPolicy', 'Which GraphQL documents browsers may run.', {

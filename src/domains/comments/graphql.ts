@@ -1,5 +1,3 @@
-import { z } from 'zod'
-
 import { builder } from '../../graphql/builder.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { NodeRef } from '../../graphql/node.ts'
@@ -23,7 +21,7 @@ import { type Decision, type DECISION_ACTIONS, type DECISION_REASONS, explanatio
 import { decisionOfViewer } from './viewers-decision.ts'
 import { createComment } from './create.ts'
 import { isAuthorMuted } from './author-muted.ts'
-import { bodySchema, FIELDS, JSON_FIELDS, newCommentSchema } from './fields.ts'
+import { FIELDS, JSON_FIELDS, newCommentSchema } from './fields.ts'
 import { authorsInput, listAuthors } from './authors.ts'
 import { withNames } from './mentioned.ts'
 import { cursorOf, listComments, listRepliesOf } from './list.ts'
@@ -319,10 +317,13 @@ builder.relayMutationField(
 builder.relayMutationField(
   'updateComment',
   {
-    extensions: shapedBy(z.object({ body: bodySchema })),
+    extensions: shapedBy(changes.editSchema),
     inputFields: (t) => ({
       commentId: t.id({ required: true, description: 'The comment.' }),
       body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
+      revision: t.int({
+        description: 'The revision that the author has read. If the comment has another one, the edit is refused.',
+      }),
     }),
   },
   {

@@ -1,10 +1,14 @@
 import { z } from 'zod'
 
-import type { Ctx } from '../../core/context.ts'
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { ServiceError, validationFailed } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { validate } from '../../core/input/validate.ts'
+import { externalIdSchema } from '../../core/input/texts.ts'
+import { check, validate } from '../../core/input/validate.ts'
+import { sha256Hex } from '../../core/secrets/crypto.ts'
 import { findDiscussionIds } from '../discussions/discussions.ts'
+import { type Discussion, withNulls } from '../discussions/fields.ts'
 import { type FoundNode, findOfType } from '../nodes/nodes.ts'
 import { findReaderIds } from '../readers/records.ts'
 
@@ -35,22 +39,60 @@ const representation = z
     issues.addIssue({ code: 'custom', params: { code: 'required' }, message: `must have ${keys.join(' or ')}` })
   })
 
-const representationsInput = z.object({ representations: z.array(representation).max(MAX_REPRESENTATIONS) })
+const representationsInput = z.object({ representations: z.array(z.unknown()).max(MAX_REPRESENTATIONS) })
 
 /**
  * The objects that these representations name, in their order, each by the rule of its type's own
  * query; null where there is nothing that the caller may see. The statements are the same however
- * many there are. Throws `validation_failed` for what names no entity.
+ * many there are. One that names no entity is its own error, `validation_failed`, because a gateway
+ * joins those of many pages in one request. Throws `validation_failed` for too many.
  */
-export async function findEntities(ctx: Ctx, given: readonly unknown[]): Promise<(FoundNode | null)[]> {
+export async function findEntities(ctx: Ctx, given: readonly unknown[]): Promise<(FoundNode | ServiceError | null)[]> {
   const { representations } = validate(representationsInput, { representations: given })
   return Promise.all(
-    representations.map(async ({ __typename: type, id, externalId }) => {
-      // An id stays for good, so it counts where both are given.
-      const found = id ?? (await findId(ctx, type, externalId ?? ''))
-      return found === null ? null : findOfType(ctx, type, found)
+    representations.map(async (each, place) => {
+      const read = readRepresentation(each, place)
+      return read instanceof ServiceError ? read : findEntity(ctx, read)
     }),
   )
+}
+
+type Representation = z.output<typeof representation>
+
+function readRepresentation(given: unknown, place: number): Representation | ServiceError {
+  const result = check(representation, given)
+  if ('data' in result) return result.data
+  return validationFailed(
+    result.errors.map((error) => ({ ...error, pointer: `/representations/${place}${error.pointer}` })),
+  )
+}
+
+async function findEntity(ctx: Ctx, { __typename: type, id, externalId }: Representation): Promise<FoundNode | null> {
+  // An id stays for good, so it counts where both are given.
+  if (id != null) return findOfType(ctx, type, id)
+  const found = await findId(ctx, type, externalId ?? '')
+  if (found !== null) return findOfType(ctx, type, found)
+  const isPage = type === 'Discussion' && externalIdSchema.safeParse(externalId).success
+  return isPage ? { type, node: emptyDiscussion(ctx, externalId ?? '') } : null
+}
+
+const NEVER = new Date(0).toISOString()
+
+/**
+ * The discussion of a page that has no comments yet: the schema of another subgraph may say that
+ * each page has one. Its id is steady, differs from page to page, and leads to nothing.
+ */
+function emptyDiscussion(ctx: Ctx, externalId: string): Discussion {
+  const hash = sha256Hex(`${requireCaller(ctx).tenant.id} ${externalId}`)
+  return withNulls({
+    id: `00000000-0000-7${hash.slice(0, 3)}-8${hash.slice(3, 6)}-${hash.slice(6, 18)}`,
+    externalId,
+    state: 'open',
+    commentCount: 0,
+    lastEventId: '0',
+    createdAt: NEVER,
+    updatedAt: NEVER,
+  })
 }
 
 type FindId = (ctx: Ctx, externalId: string) => Promise<Id | null>

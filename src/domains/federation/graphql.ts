@@ -1,4 +1,5 @@
 import { grouped } from '../../core/input/texts.ts'
+import { ServiceError } from '../../core/errors.ts'
 import { takeNodes } from '../../graphql/budget.ts'
 import { builder } from '../../graphql/builder.ts'
 import { asNode, nodeTypeOf } from '../../graphql/node-type.ts'
@@ -44,14 +45,19 @@ builder.queryField('_entities', (t) =>
     type: [EntityUnion],
     nullable: { list: false, items: true },
     access: 'key',
-    description: `Returns up to ${grouped(MAX_REPRESENTATIONS)} objects that a gateway names by their keys, in the order of the request. Null if the caller may see none: the rules are those of the query of its type.`,
+    description: `Returns up to ${grouped(MAX_REPRESENTATIONS)} objects that a gateway names by their keys, in the order of the request. Null if the caller may see none: the rules are those of the query of its type. A page without a discussion is one without comments.`,
     args: { representations: t.arg({ type: ['_Any'], required: true, description: 'Their types and keys.' }) },
     resolve: async (_root, { representations }, ctx, info) => {
       const found = await findEntities(ctx, representations)
       // `node` is of the type that the name says.
-      const entities = found.map((each) => each && (asNode(each.type, each.node) as Comment | Discussion | Reader))
-      await takeNodes(ctx, info, entities, '/representations')
-      return entities
+      type Entity = Comment | Discussion | Reader
+      const entities = found.map((each) =>
+        each === null || each instanceof ServiceError ? each : (asNode(each.type, each.node) as Entity),
+      )
+      const nodes = entities.filter((each) => !(each instanceof ServiceError))
+      await takeNodes(ctx, info, nodes, '/representations')
+      // An error among the entries fails alone.
+      return entities as (Entity | null)[]
     },
   }),
 )

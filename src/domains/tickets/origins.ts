@@ -1,16 +1,25 @@
 import { perApp, type App } from '../../core/context.ts'
+import { roomOf } from '../../core/cache.ts'
 import { createReadCache } from '../../core/read-cache.ts'
+import type { TenantSettings } from '../../core/settings/tenant.ts'
 import { statement } from '../../core/sql.ts'
+
+/** How `allowedOrigins` may name an origin: itself, or with `*` for the first label of its host. */
+const namesOf = (origin: string): string[] => [origin, origin.replace(/^([a-z]+:\/\/)[^.:/]+\./, '$1*.')]
+
+/** Whether a tenant allows the origin. */
+export const isOriginOf = ({ allowedOrigins }: Pick<TenantSettings, 'allowedOrigins'>, origin: string): boolean =>
+  namesOf(origin).some((name) => allowedOrigins.includes(name))
 
 const FIND_ORIGIN = statement(
   'find_origin',
-  `SELECT 1 FROM tenants WHERE settings->'allowedOrigins' @> to_jsonb(array[$1::text]) LIMIT 1`,
+  `SELECT 1 FROM tenants WHERE settings->'allowedOrigins' ?| $1::text[] LIMIT 1`,
 )
 
 const origins = perApp((app) =>
   createReadCache<boolean>({
-    max: 1000,
-    read: async (origin) => (await app.db.query(FIND_ORIGIN, [origin])).length > 0,
+    room: roomOf(app, 'other'),
+    read: async (origin) => (await app.db.query(FIND_ORIGIN, [namesOf(origin)])).length > 0,
   }),
 )
 
@@ -18,3 +27,6 @@ const origins = perApp((app) =>
  * Whether any tenant allows the origin. A preflight has no credentials, so more cannot be checked.
  */
 export const isOriginAllowed = (app: App, origin: string): Promise<boolean> => origins(app).get(origin)
+
+/** Whether `isOriginAllowed` would query the database for the first time. */
+export const isNewOrigin = (app: App, origin: string): boolean => origins(app).isNew(origin)

@@ -27,20 +27,28 @@ import { digestOf, normalizeBody } from '../text/normalize.ts'
 import { type CheckedText, checkText } from '../text/text.ts'
 import { countingText } from './posted-texts.ts'
 
-const editSchema = z.object({ body: bodySchema })
+export const editSchema = z.object({
+  body: bodySchema,
+  revision: z.int().min(1).nullish(),
+})
+
+interface UpdateComment {
+  commentId: Id
+  body: string
+  /** The one that the author has read. */
+  revision?: number | null | undefined
+}
 
 /**
  * Replaces the body of the asserted reader's own comment; the old one is kept as a revision. If the
  * new text must wait for a moderator, the comment leaves the view. The same body again changes
- * nothing. Throws `not_found`, `not_author`, `edit_window_closed`, `discussion_locked`,
+ * nothing. With `revision`, an edit does not replace one from another device that the author has
+ * not read. Throws `not_found`, `not_author`, `edit_window_closed`, `discussion_locked`,
  * `discussion_archived`, `invalid_transition`.
  */
-export async function updateComment(
-  ctx: Ctx,
-  { commentId, body: text }: { commentId: Id; body: string },
-): Promise<Comment> {
+export async function updateComment(ctx: Ctx, { commentId, ...input }: UpdateComment): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
-  const { body } = validate(editSchema, { body: text })
+  const { body, revision = null } = validate(editSchema, input)
   const reader = await requireReader(ctx)
   const now = new Date()
   // Checks first without a lock: refused texts are not rendered, and rendering holds no lock.
@@ -48,9 +56,10 @@ export async function updateComment(
   if (found === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
   requireEditable(found, reader, tenant, now)
   if (found.body === body) return authorsComment(ctx, found)
+  requireRevision(found, revision)
   const present = await findMentioned(ctx, body, found.discussionId)
   const checked = checkText(ctx, body, new Set([...present, ...mentionsIn(found.bodyHtml)]))
-  const write = (judgement: Judgement) => writeEdit(ctx, found, reader, { ...checked, judgement })
+  const write = (judgement: Judgement) => writeEdit(ctx, found, reader, { ...checked, judgement, revision })
   const isNewText = checked.judgement.textDigest !== digestOf(normalizeBody(found.body ?? ''))
   return isNewText ? countingText(ctx, checked.judgement, write) : write(checked.judgement)
 }
@@ -59,7 +68,7 @@ async function writeEdit(
   ctx: Ctx,
   found: LockedComment,
   reader: Reader,
-  { body, bodyHtml, judgement }: CheckedText,
+  { body, bodyHtml, judgement, revision: read }: CheckedText & { revision: number | null },
 ): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
   let asks = false
@@ -68,6 +77,7 @@ async function writeEdit(
     requireEditable(comment, reader, tenant, at)
     edited = comment
     if (comment.body === body) return { comment, events: [] }
+    requireRevision(comment, read)
     const decision = await decideOnEdit(sql, tenant, comment, judgement, at)
     asks = decision.asks
     const { textDigest, reason } = judgement
@@ -93,6 +103,12 @@ async function writeEdit(
   })
   if (asks) tellClassifiers(ctx.app)
   return authorsComment(ctx, edited)
+}
+
+/** Throws `invalid_transition` if the comment has been edited since the author read it. */
+function requireRevision({ revision }: LockedComment, read: number | null): void {
+  if (read === null || read === revision) return
+  throw new ServiceError('invalid_transition', { detail: `The comment is at revision ${revision}, not ${read}.` })
 }
 
 /** Throws the reason if the reader may not edit a comment now. */

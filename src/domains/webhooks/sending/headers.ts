@@ -16,6 +16,7 @@ const MAX_VALUE_LENGTH = 4096
 const PREFIXES = ['webhook-', 'x-forwarded-', 'metadata-', 'x-aws-', 'content-', 'proxy-', 'sec-']
 const NAMES = new Set([
   'host',
+  'metadata',
   'cookie',
   'cookie2',
   'expect',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import type { Settings } from '../../../core/settings/settings.ts'
-import { atMost, isCleanUrl } from '../../../core/input/texts.ts'
+import { atMost, isCleanUrl, namesHost } from '../../../core/input/texts.ts'
 import { createAddressRule, createPortRule, literalAddress } from './addresses.ts'
 
 export type UrlSettings = Pick<Settings, 'WEBHOOK_ALLOW_HTTP' | 'WEBHOOK_ALLOWED_CIDRS' | 'WEBHOOK_ALLOWED_PORTS'>
@@ -29,6 +29,7 @@ function refuseUrl(text: string, settings: UrlSettings): [code: string, message:
   const { protocol, username, password, hostname } = url
   const isHttp = protocol === 'http:' && settings.WEBHOOK_ALLOW_HTTP
   if (protocol !== 'https:' && !isHttp) return ['https_required', 'must be an https URL']
+  if (!namesHost(text)) return ['invalid_url', 'must be a URL with its host after //']
   if (username !== '' || password !== '') return ['credentials_not_allowed', 'must not hold credentials']
   if (!createPortRule(settings)(url))
     return ['port_not_allowed', 'must not use a port that is kept for another kind of service']
