@@ -30,7 +30,9 @@ export interface Exit {
   signal: NodeJS.Signals | null
 }
 
-/** The exit status of a process, as a shell has it: 128 and the number of a signal that ended it. */
+/**
+ * The exit status of a process as a shell has it: 128 and the number of a signal that ended it.
+ */
 export const statusOf = (code: number | null, signal: NodeJS.Signals | null): number =>
   code ?? 128 + constants.signals[signal as NodeJS.Signals]
 
