@@ -71,6 +71,24 @@ function subscribe(client: Client<boolean>, variables: Record<string, unknown>, 
   return seen
 }
 
+/** Reads a stream; fails where that ends before a pattern has come. */
+function readerOf({ body }: Response): { until: (pattern: RegExp) => Promise<string>; cancel: () => Promise<void> } {
+  if (body === null) throw new Error('the answer has no body')
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  return {
+    cancel: () => reader.cancel(),
+    until: async (pattern) => {
+      while (!pattern.test(text)) {
+        const { done, value } = await reader.read()
+        if (done) throw new Error(`the stream ended before ${pattern}: ${text}`)
+        text += value
+      }
+      return text
+    },
+  }
+}
+
 const newDiscussion = async (): Promise<string> =>
   (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
 
@@ -176,6 +194,17 @@ describe('/graphql/stream', () => {
     expect(await response.json()).toMatchObject({ code: 'missing_credentials' })
   })
 
+  test('of a reserved stream without credentials answers 401 missing_credentials', async () => {
+    const token = await (await put({ 'x-api-key': service.apiKey })).text()
+    for (const accept of ['text/event-stream', 'application/json']) {
+      const response = await fetch(`${service.url}/graphql/stream`, {
+        headers: { 'x-graphql-event-stream-token': token, accept },
+      })
+      expect(response.status).toBe(401)
+      expect(await response.json()).toMatchObject({ code: 'missing_credentials' })
+    }
+  })
+
   test("does not find another tenant's reserved stream", async () => {
     const other = await service.addTenant('subscriptions-token')
     const token = await (await put({ 'x-api-key': service.apiKey })).text()
@@ -233,15 +262,11 @@ describe('subscription discussionEvents at /graphql', () => {
     await comment(discussionId)
     const response = await post({ discussionId, lastEventId: '0' })
     expect(response.headers.get('content-type')).toContain('text/event-stream')
-    let text = ''
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-    const readUntil = async (pattern: RegExp): Promise<void> => {
-      while (!pattern.test(text)) text += (await reader?.read())?.value ?? ''
-    }
-    await readUntil(/"seq":1,/)
+    const stream = readerOf(response)
+    await stream.until(/"seq":1,/)
     await comment(discussionId)
-    await readUntil(/"seq":2,/)
-    await reader?.cancel()
+    await stream.until(/"seq":2,/)
+    await stream.cancel()
   })
 
   test('tells its position after a replay whose last events are not for the subscriber', async () => {
@@ -251,13 +276,11 @@ describe('subscription discussionEvents at /graphql', () => {
     await service.call('DELETE', `/comments/${id}`)
     const { token } = (await service.call('POST', '/client-tokens', { body: {} })).json
     const response = await post({ discussionId, lastEventId: '1' }, { authorization: `Bearer ${token}` })
-    let text = ''
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-    while (!text.includes('"seq":4,')) {
-      text += (await reader?.read())?.value ?? ''
-      if (text.endsWith(':seq: 3\n\n')) await comment(discussionId)
-    }
-    await reader?.cancel()
+    const stream = readerOf(response)
+    await stream.until(/:seq: 3\n\n/)
+    await comment(discussionId)
+    const text = await stream.until(/"seq":4,/)
+    await stream.cancel()
     const told = text.match(/:seq: \d+|"seq":\d+/g)
     expect(told).toEqual(['"seq":2', ':seq: 3', '"seq":4'])
   })

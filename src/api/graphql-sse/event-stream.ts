@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createSourceEventStream, execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import { createSourceEventStream, execute, type ExecutionArgs, type ExecutionResult, OperationTypeNode } from 'graphql'
 import { createHandler, type RequestParams, type Response } from 'graphql-sse'
 
 import type { App, Ctx } from '../../core/context.ts'
@@ -11,11 +11,13 @@ import { headersOf, requireTurn } from '../../live/streams/outlet.ts'
 import { SourceStream } from '../../live/source-stream.ts'
 import { toServiceError } from '../execution/errors.ts'
 import { maskResult } from '../execution/mask.ts'
+import { asksFor } from '../execution/params.ts'
 import { isSubscription, prepare } from '../execution/prepare.ts'
 import { beginStream, pump } from './pump.ts'
 import { resultsOf } from './results.ts'
-import { type Answer, farStreamsOf } from './far-streams.ts'
-import { reservationOf, reserveStream } from './reservations.ts'
+import type { Answer } from './far-messages.ts'
+import { farStreamsOf } from './far-streams.ts'
+import { claimStream, reservationOf, reserveStream } from './reservations.ts'
 import { BrokenOff, SharedConnection } from './shared-connection.ts'
 import {
   EVENT_STREAM,
@@ -66,10 +68,8 @@ export function createEventStreams(app: App): EventStreams {
     authenticate: ({ context: { token } }) => token,
     context: ({ context: { ctx } }) => ({ ...ctx }),
     onSubscribe: async ({ context: place }, params) => {
-      const prepared = prepare(place.ctx, params)
-      if (!isSubscription(prepared)) return prepared
-      requireShort(params)
-      if (place.token !== null) return prepared
+      const prepared = prepareFor(place, params)
+      if (place.token !== null || !isSubscription(prepared)) return prepared
       const source = await createSourceEventStream(prepared)
       // The library recognises a result by its data.
       if (!(source instanceof SourceStream)) return { data: null, ...requireFinal(place.ctx, source) }
@@ -128,7 +128,9 @@ export function createEventStreams(app: App): EventStreams {
     }
     try {
       endings.push(await admitConnection(ctx, { end }))
-      if (connections.has(token)) throw notFree()
+      const leave = await claimStream(ctx, token)
+      if (leave === null) throw notFree()
+      endings.push(leave)
       connections.set(token, shared)
       const place = { ctx, token, shared, begun: null }
       const opening = { url: '', body: null }
@@ -164,6 +166,8 @@ export function createEventStreams(app: App): EventStreams {
       if (reservation.until < Date.now()) throw noStream()
       return openShared(ctx, token, reply)
     }
+    // What is refused anyhow is not sent to another process.
+    if (shared === undefined && operation.method === 'POST') prepareFor({ ctx, token }, request.body as RequestParams)
     const answer =
       shared === undefined ? await far.ask(token, ctx, operation) : await perform(token, shared, ctx, operation)
     if (answer === null) throw noStream()
@@ -230,6 +234,17 @@ function requireFinal(ctx: Ctx, result: unknown): ExecutionResult {
     if (isRetryable) throw toServiceError(error, ctx.app.log, ctx)
   }
   return refused
+}
+
+/** Prepares an operation. Throws for one that its connection does not take. */
+function prepareFor({ ctx, token }: Pick<SseContext, 'ctx' | 'token'>, params: RequestParams) {
+  const prepared = prepare(ctx, params)
+  if (isSubscription(prepared)) requireShort(params)
+  // Its answer comes on the stream, and the cookie comes in the headers of an answer.
+  else if (token !== null && ctx.setCookie !== undefined && asksFor(params, OperationTypeNode.MUTATION)) {
+    throw invalid('/query', 'not_here', 'must be no mutation: the console sends those to /graphql')
+  }
+  return prepared
 }
 
 /** A document and its variables stay in memory as long as their subscription. */

@@ -1,139 +1,180 @@
 import { randomUUID } from 'node:crypto'
-import { deserialize, serialize } from 'node:v8'
 
 import { CHANNELS, type Unsubscribe } from '../../core/bus.ts'
-import { type App, type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { type App, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
-import type { Id } from '../../core/ids.ts'
+import { ofRequester } from '../../core/queues/patience.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
-import { seal, unseal } from '../../core/secrets/seals.ts'
 import { admitTenant } from '../../domains/tenants/tenants.ts'
 import { toServiceError } from '../execution/errors.ts'
+import { type Answer, type Asked, callerFrom, openMessage, type Said, sealMessage } from './far-messages.ts'
 import type { OperationRequest } from './sse-request.ts'
 
-/** The answer to a request for an operation. Its results come on the stream. */
-export interface Answer {
-  status: number
-  headers: Readonly<Record<string, string>>
-  body: string | null
+const TIMES = {
+  /** How often a process asks. The bus may lose messages, and a stream may open just after. */
+  againMs: 250,
+  /** Without a word for this long, no process has the stream. */
+  nobodyMs: 2000,
+  /** The same once a process has said that it has the stream: it may be busy, or killed. */
+  silentMs: 10_000,
 }
 
-/** A request, on its way to the process that has its stream. */
-interface Sent {
-  id: string
-  /** The process that waits for the answer. */
-  from: string
-  requestId: string
-  address: string | null
-  tenantId: Id
-  caller: Pick<Caller, 'actor' | 'identity'>
-  request: OperationRequest
-}
-
-/** What the process with the stream says: first that it has the request, then the answer. */
-interface Said {
-  id: string
-  answer?: Answer
-  refusal?: Pick<ServiceError, 'code' | 'extras'>
-}
-
-/** A stream may be opened a moment after its first operation: that is asked for again. */
-const AGAIN_MS = 250
-/** How long until nobody has a stream, and how long an answer may take after that. */
-const NOBODY_MS = 2000
-const ANSWER_MS = 10_000
-/** The bus may double a message, if not much later. */
-const DOUBLED_MS = 60_000
+/** After this long without a question, the writes of an operation are not sent: nobody waits. */
+const GONE_MS = 5000
+/** How long an operation is remembered after the last question for it. */
+const REMEMBERED_MS = 90_000
+/** The most operations and bytes of answers that one stream remembers. */
+const MAX_REMEMBERED = 10_000
+const MAX_REMEMBERED_BYTES = 1_048_576
 
 type Perform = (ctx: Ctx, request: OperationRequest) => Promise<Answer>
 
+/** An operation that another process has asked for, and what to say of it. */
+interface Known {
+  said: Said
+  askedAt: number
+  timer: NodeJS.Timeout
+}
+
+/** The operations of one stream that other processes have asked for. */
+interface Memory {
+  known: Map<string, Known>
+  bytes: number
+}
+
 /**
  * The streams of all processes. A balancer sends the operations of a shared connection to any
- * process: that asks the one which has the connection, over the bus. Messages are sealed, because
+ * process: that asks the one which has the connection, over the bus, until it has the answer. An
+ * operation runs once, and each question for it gets the same answer. Messages are sealed, because
  * they say who calls.
  */
 export class FarStreams {
   readonly #app: App
+  readonly #times: typeof TIMES
   readonly #own = randomUUID()
   readonly #waiting = new Map<string, (said: Said) => void>()
   #listening: Promise<Unsubscribe> | undefined
 
-  constructor(app: App) {
+  constructor(app: App, times: Partial<typeof TIMES> = {}) {
     this.#app = app
+    this.#times = { ...TIMES, ...times }
   }
 
   /** Lets other processes run operations on a stream of this one. The result ends that. */
   async serve(token: string, perform: Perform): Promise<Unsubscribe> {
-    const known = new Set<string>()
-    return this.#app.bus.subscribe(channelOf(token), (message) => {
-      const sent = this.#open(message) as Sent
-      if (known.has(sent.id)) return
-      known.add(sent.id)
-      setTimeout(() => known.delete(sent.id), DOUBLED_MS).unref()
-      void this.#answer(sent, perform)
+    const memory: Memory = { known: new Map(), bytes: 0 }
+    const channel = channelOf(token)
+    const leave = await this.#app.bus.subscribe(channel, (message) => {
+      const asked = openMessage(this.#app, channel, message) as Asked | null
+      if (asked !== null) this.#answer(asked, memory, perform)
     })
+    return () => {
+      leave()
+      for (const { timer } of memory.known.values()) clearTimeout(timer)
+      memory.known.clear()
+    }
   }
 
-  /** The answer of the process that has the stream; null where none has it. */
+  /**
+   * The answer of the process that has the stream; null where none has it. Throws `unavailable`
+   * where that process falls silent: the operation may have run.
+   */
   async ask(token: string, ctx: Ctx, request: OperationRequest): Promise<Answer | null> {
-    this.#listening ??= this.#app.bus.subscribe(CHANNELS.operationAnswers(this.#own), (message) => {
-      const said = this.#open(message) as Said
-      this.#waiting.get(said.id)?.(said)
-    })
-    await this.#listening
+    await (this.#listening ??= this.#listen())
     const { tenant, actor, identity } = requireCaller(ctx)
     const { requestId, address } = ctx
-    const id = randomUUID()
-    const caller = { actor, identity }
-    const sent: Sent = { id, from: this.#own, requestId, address, tenantId: tenant.id, caller, request }
-    const message = this.#seal(sent)
-    const send = (): void => this.#app.bus.publish(channelOf(token), message)
-    let timers: NodeJS.Timeout[] = []
-    const stop = (): void => timers.splice(0).forEach((timer) => clearTimeout(timer))
+    const sent = { requestId, address, tenantId: tenant.id, caller: { actor, identity }, request }
+    const asked: Asked = { id: randomUUID(), from: this.#own }
+    const send = (message: Asked): void => this.#publish(channelOf(token), message)
+    const { againMs, nobodyMs, silentMs } = this.#times
+    let again: NodeJS.Timeout | undefined
+    let silence: NodeJS.Timeout | undefined
     try {
       return await new Promise((resolve, reject) => {
-        timers = [setInterval(send, AGAIN_MS), setTimeout(resolve, NOBODY_MS, null)]
-        this.#waiting.set(id, ({ answer, refusal }) => {
-          stop()
+        again = setInterval(() => {
+          if (ctx.app.isGone?.() === true) reject(unavailable())
+          else send(asked)
+        }, againMs)
+        silence = setTimeout(resolve, nobodyMs, null)
+        this.#waiting.set(asked.id, ({ isWanted, answer, refusal }) => {
+          clearTimeout(silence)
+          silence = setTimeout(reject, silentMs, unavailable())
           if (refusal !== undefined) reject(new ServiceError(refusal.code, refusal.extras))
           else if (answer !== undefined) resolve(answer)
-          else timers = [setTimeout(reject, ANSWER_MS, new ServiceError('unavailable', { retryAfterSeconds: 1 }))]
+          else if (isWanted === true) send({ ...asked, sent })
         })
-        send()
+        send(asked)
       })
     } finally {
-      stop()
-      this.#waiting.delete(id)
+      clearInterval(again)
+      clearTimeout(silence)
+      this.#waiting.delete(asked.id)
     }
   }
 
-  async #answer(sent: Sent, perform: Perform): Promise<void> {
-    const { id, from, requestId, address, tenantId, caller, request } = sent
-    const app = this.#app
-    const say = (said: Omit<Said, 'id'>): void =>
-      app.bus.publish(CHANNELS.operationAnswers(from), this.#seal({ id, ...said }))
-    say({})
+  #listen(): Promise<Unsubscribe> {
+    const channel = CHANNELS.operationAnswers(this.#own)
+    return this.#app.bus.subscribe(channel, (message) => {
+      const said = openMessage(this.#app, channel, message) as (Said & { id: string }) | null
+      if (said !== null) this.#waiting.get(said.id)?.(said)
+    })
+  }
+
+  #answer(asked: Asked, memory: Memory, perform: Perform): void {
+    const { id, from, sent } = asked
+    const say = (said: Said): void => this.#publish(CHANNELS.operationAnswers(from), { id, ...said })
+    const existing = memory.known.get(id)
+    if (existing !== undefined) {
+      existing.askedAt = performance.now()
+      existing.timer.refresh()
+      return say(existing.said)
+    }
+    if (sent === undefined) return say({ isWanted: true })
+    if (memory.known.size >= MAX_REMEMBERED || memory.bytes >= MAX_REMEMBERED_BYTES) {
+      const { code, extras } = unavailable()
+      return say({ refusal: { code, extras } })
+    }
+    const forget = (): void => {
+      memory.known.delete(id)
+      memory.bytes -= bytesOf(known.said)
+    }
+    const known: Known = { said: {}, askedAt: performance.now(), timer: setTimeout(forget, REMEMBERED_MS).unref() }
+    memory.known.set(id, known)
+    memory.bytes += bytesOf(known.said)
+    say(known.said)
+    void this.#run(sent, () => performance.now() - known.askedAt > GONE_MS, perform).then((said) => {
+      say(said)
+      // The stream may have ended.
+      if (memory.known.get(id) !== known) return
+      memory.bytes += bytesOf(said) - bytesOf(known.said)
+      known.said = said
+      known.timer.refresh()
+    })
+  }
+
+  /** Runs an operation as a request of this process would. */
+  async #run(sent: NonNullable<Asked['sent']>, isGone: () => boolean, perform: Perform): Promise<Said> {
+    const { requestId, address, tenantId, request } = sent
     try {
-      const tenant = await admitTenant(app, tenantId)
-      say({ answer: await perform({ app, requestId, address, caller: { tenant, ...caller } }, request) })
+      const tenant = await admitTenant(this.#app, tenantId)
+      const app = ofRequester(this.#app, tenantId, isGone)
+      const caller = { tenant, ...callerFrom(sent.caller) }
+      return { answer: await perform({ app, requestId, address, caller }, request) }
     } catch (error) {
-      const { code, extras } = toServiceError(error, app.log, { requestId })
+      const { code, extras } = toServiceError(error, this.#app.log, { requestId })
       const { cause: _cause, ...shown } = extras
-      say({ refusal: { code, extras: shown } })
+      return { refusal: { code, extras: shown } }
     }
   }
 
-  #seal(message: Sent | Said): string {
-    return seal(this.#app.settings, serialize(message).toString('base64'), SEALED).toString('base64')
-  }
-
-  #open(message: string): unknown {
-    const opened = unseal(this.#app.settings, Buffer.from(message, 'base64'), SEALED)
-    return deserialize(Buffer.from(opened, 'base64'))
+  #publish(channel: string, message: Asked | (Said & { id: string })): void {
+    this.#app.bus.publish(channel, sealMessage(this.#app, channel, message))
   }
 }
 
-const SEALED = 'graphql-sse operation'
+const unavailable = (): ServiceError => new ServiceError('unavailable', { retryAfterSeconds: 1 })
+
+const bytesOf = (said: Said): number => JSON.stringify(said).length
 
 /** The token itself opens the stream, so the bus does not show it. */
 const channelOf = (token: string): string => CHANNELS.operations(sha256(token).toString('base64url'))

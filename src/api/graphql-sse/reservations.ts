@@ -1,5 +1,6 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
+import { sha256 } from '../../core/secrets/crypto.ts'
 import { seal, unseal } from '../../core/secrets/seals.ts'
 import { credentialOf } from '../../live/credentials.ts'
 
@@ -22,17 +23,34 @@ export function reserveStream(ctx: Ctx): string {
   return seal(ctx.app.settings, JSON.stringify(reservation), SEALED).toString('base64url')
 }
 
-/** The reservation of a token; null where it is none, or is another caller's. */
+/**
+ * The reservation of a token; null where it is none, or is another caller's. Throws
+ * `missing_credentials`.
+ */
 export function reservationOf(ctx: Ctx, token: string): Reservation | null {
+  const { tenant } = requireCaller(ctx)
+  const owner = ownerOf(ctx)
   if (token.length > MAX_LENGTH) return null
   try {
     const sealed = Buffer.from(token, 'base64url')
     const reservation = JSON.parse(unseal(ctx.app.settings, sealed, SEALED)) as Reservation
-    const isOwn = reservation.tenantId === requireCaller(ctx).tenant.id && reservation.owner === ownerOf(ctx)
-    return isOwn ? reservation : null
+    return reservation.tenantId === tenant.id && reservation.owner === owner ? reservation : null
   } catch {
     return null
   }
+}
+
+/**
+ * Takes the only place of a reserved stream, among all processes; null where one of them has it.
+ * Call the result when the stream is over. The place of a killed process is free after its lease.
+ */
+export function claimStream(ctx: Ctx, token: string): Promise<(() => void) | null> {
+  return ctx.app.places.take({
+    // Its count is not that of the tenant's streams, which has the stream already.
+    tenantId: `${requireCaller(ctx).tenant.id}:shared`,
+    perTenant: Number.MAX_SAFE_INTEGER,
+    quotas: [{ name: sha256(token).toString('base64url'), cap: 1 }],
+  })
 }
 
 /**
