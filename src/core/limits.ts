@@ -32,7 +32,7 @@ export interface Limits {
    * Takes a token at once, by what this process knows; the others learn of it within `SETTLE_MS`.
    * Tokens that the processes overspend meanwhile become a debt of the shared bucket, so the
    * sustained rate holds over any number of processes. Of several `tokens` one must be there; the
-   * missing ones become a debt too.
+   * missing ones become a debt too. With 0 it only looks whether one is there.
    */
   take(kind: BucketKind, name: string, rate: Rate, tokens?: number): RateLimitResult
   /**

@@ -51,17 +51,23 @@ export function countAddressOfBrowser(app: App, browser: { tenantId: Id; address
 
 /**
  * Takes tokens of a client token and of its address, for answers of a subscription. Returns whether
- * both had one; else none is taken.
+ * both had one; else none is taken. Missing tokens become a debt of the token alone: others use the
+ * same address.
  */
 export function takeForAnswers({ limits, settings }: App, use: BrowserUse, perToken: Rate, tokens: number): boolean {
   const own = bucketOfToken(use, perToken)
-  const rate = unauthenticatedRate({ settings })
-  if (!limits.take(own.kind, own.name, own.rate, tokens).isAllowed) return false
-  if (rate === null) return true
-  const address = addressOf(use, rate)
-  const { isAllowed } = limits.take(address.kind, address.name, rate, tokens)
-  if (!isAllowed) void limits.giveBack(own.kind, own.name, own.rate, tokens)
-  return isAllowed
+  const addressRate = unauthenticatedRate({ settings })
+  const address = addressRate === null ? null : addressOf(use, addressRate)
+  // Both are looked at before either pays.
+  const look = ({ kind, name, rate }: Bucket) => limits.take(kind, name, rate, 0)
+  if (!look(own).isAllowed) return false
+  if (address !== null) {
+    const { isAllowed, remaining } = look(address)
+    if (!isAllowed) return false
+    limits.charge(address.kind, address.name, address.rate, Math.min(tokens, remaining))
+  }
+  limits.charge(own.kind, own.name, own.rate, tokens)
+  return true
 }
 
 /** The buckets of a ticket and of its address; none without a limit. */

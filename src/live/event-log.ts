@@ -25,12 +25,20 @@ export interface SeqRange {
   upTo: number
 }
 
+/** What a replay may bring. Beyond it nothing is counted. */
+export interface ReplayBounds {
+  /** How old its first event may be. */
+  since: Date
+  /** How many events it may have. */
+  most: number
+}
+
 export interface MissedEvents {
-  /** How many events of the range the viewer may see. */
+  /** How many events of the range the viewer may see, if they are within the bounds. */
   visible: number
   /** When the first of these happened; null where there are none. */
   firstAt: Date | null
-  /** Whether the log still has every event of the range. */
+  /** Whether the log still has every event of the range; false beyond the bounds. */
   isWhole: boolean
 }
 
@@ -44,7 +52,7 @@ export interface EventLog {
    */
   events(key: DiscussionKey, range: SeqRange, viewer: StreamViewer | null, limit: number): Promise<PastNews[]>
   /** What a replay of a range would bring. */
-  missed(key: DiscussionKey, range: SeqRange, viewer: StreamViewer): Promise<MissedEvents>
+  missed(key: DiscussionKey, range: SeqRange, viewer: StreamViewer, bounds: ReplayBounds): Promise<MissedEvents>
 }
 
 const READ_HEADS = statement(
@@ -72,11 +80,21 @@ const READ_EVENTS = statement(
    FROM events WHERE ${IN_RANGE} AND ${visibleFrom(5)} ORDER BY seq LIMIT $7`,
 )
 
+// A first event that is too old, or too many, end it. The count of the whole range comes last.
 const MISSED_EVENTS = statement(
   'stream_missed_events',
-  `SELECT count(*) FILTER (WHERE is_visible) AS visible, min(occurred_at) FILTER (WHERE is_visible) AS "firstAt",
-     count(*) = $4 - $3 AS "isWhole"
-   FROM (SELECT occurred_at, ${visibleFrom(5)} AS is_visible FROM events WHERE ${IN_RANGE}) missed`,
+  `WITH first AS MATERIALIZED (
+     SELECT occurred_at FROM events WHERE ${IN_RANGE} AND ${visibleFrom(5)} ORDER BY seq LIMIT 1
+   ), seen AS MATERIALIZED (
+     SELECT count(*) AS visible FROM (
+       SELECT FROM events
+       WHERE ${IN_RANGE} AND ${visibleFrom(5)} AND (SELECT occurred_at >= $7::timestamptz FROM first)
+       LIMIT $8) counted
+   )
+   SELECT visible, (SELECT occurred_at FROM first) AS "firstAt",
+     CASE WHEN visible < $8 AND coalesce((SELECT occurred_at >= $7 FROM first), true)
+       THEN (SELECT count(*) FROM events WHERE ${IN_RANGE}) = $4 - $3 ELSE false END AS "isWhole"
+   FROM seen`,
 )
 
 export const databaseLog = (db: Db): EventLog => ({
@@ -96,8 +114,9 @@ export const databaseLog = (db: Db): EventLog => ({
     })
   },
 
-  async missed(key, range, viewer) {
-    const [missed] = await db.query<MissedEvents>(MISSED_EVENTS, [...rangeParams(key, range), ...visibleParams(viewer)])
+  async missed(key, range, viewer, { since, most }) {
+    const params = [...rangeParams(key, range), ...visibleParams(viewer), since, most + 1]
+    const [missed] = await db.query<MissedEvents>(MISSED_EVENTS, params)
     return missed ?? { visible: 0, firstAt: null, isWhole: false }
   },
 })

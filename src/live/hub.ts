@@ -240,10 +240,11 @@ export class Hub {
     if (after > topic.seq) await topic.refresh()
     if (after > topic.seq || topic.seq - after > Math.max(MAX_LOOK, window.replayEvents)) return null
     if (after === topic.seq) return { after, replayed: 0 }
-    const { visible, firstAt, isWhole } = await topic.missed(after, viewer)
+    const bounds = { since: new Date(Date.now() - window.replayHours * HOUR_MS), most: window.replayEvents }
+    const { visible, firstAt, isWhole } = await topic.missed(after, viewer, bounds)
     // What the viewer does not see can be as old as it likes: nothing is lost with it.
-    const isTooOld = firstAt !== null && firstAt.getTime() < Date.now() - window.replayHours * HOUR_MS
-    if (!isWhole || isTooOld || visible > window.replayEvents) return null
+    const isTooOld = firstAt !== null && firstAt < bounds.since
+    if (!isWhole || isTooOld || visible > bounds.most) return null
     this.metrics.replays()
     return { after, replayed: visible }
   }

@@ -1,7 +1,7 @@
 import { inBatches } from '../core/queues/batches.ts'
 import { type Frame, frameOf, occurredAt, visibleTo } from './streams/frames.ts'
 import { isVisible, type StreamViewer } from './viewer.ts'
-import type { EventLog, DiscussionKey, SeqRange, MissedEvents } from './event-log.ts'
+import type { EventLog, DiscussionKey, SeqRange, MissedEvents, ReplayBounds } from './event-log.ts'
 import { Ring, type RingBudget } from './ring.ts'
 
 /**
@@ -71,9 +71,9 @@ export class Past {
   }
 
   /** What a replay of the range would contain. */
-  async missed(range: SeqRange, viewer: StreamViewer): Promise<MissedEvents> {
+  async missed(range: SeqRange, viewer: StreamViewer, bounds: ReplayBounds): Promise<MissedEvents> {
     const recent = await this.#recent(range)
-    if (recent === null) return this.#options.events.missed(this.#options.key, range, viewer)
+    if (recent === null) return this.#options.events.missed(this.#options.key, range, viewer, bounds)
     const frames = recent.filter((frame) => frame.seq <= range.upTo)
     const visible = frames.filter((frame) => isVisible(frame, viewer))
     const [first] = visible

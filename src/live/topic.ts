@@ -9,7 +9,7 @@ import { decodeNews, type News } from '../core/events.ts'
 import { Broadcast, piecesOf } from './streams/batch.ts'
 import { type Frame, frameOf } from './streams/frames.ts'
 import type { StreamViewer } from './viewer.ts'
-import type { EventLog, DiscussionKey, Head, MissedEvents } from './event-log.ts'
+import type { EventLog, DiscussionKey, Head, MissedEvents, ReplayBounds } from './event-log.ts'
 import type { StreamMetrics } from './metrics.ts'
 import { Past } from './past.ts'
 import { TopicSeat } from './topic-seat.ts'
@@ -140,8 +140,8 @@ export class Topic {
   }
 
   /** What a replay from `after` up to now would contain. */
-  async missed(after: number, viewer: StreamViewer): Promise<MissedEvents> {
-    return this.#past.missed({ after, upTo: this.#seq }, viewer)
+  async missed(after: number, viewer: StreamViewer, bounds: ReplayBounds): Promise<MissedEvents> {
+    return this.#past.missed({ after, upTo: this.#seq }, viewer, bounds)
   }
 
   /**

@@ -427,7 +427,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ),
   select_waiting_export: () => [FIRST_ID],
   stored_texts: () => [FIRST_ID, FIRST_ID, BATCH, 1_000_000],
-  stream_missed_events: (w) => [tenant(w), hot(w), 10, 40, 'public', heavy(w)],
+  stream_missed_events: (w) => [tenant(w), hot(w), 10, 40, 'public', heavy(w), new Date(0), 10_001],
   stream_read_events: (w) => [tenant(w), hot(w), 10, 40, 'public', heavy(w), 100, true],
   stream_read_heads: (w) => [many(tenant(w), 20), discussions(w)],
   stream_read_live_credentials: (w) => [many(tenant(w), 20), w.ids('key', 20, 20), w.now],

@@ -127,6 +127,19 @@ async function askedAtLast(): Promise<Asked[]> {
   return asked.filter(({ body }) => body.query !== 'marker')
 }
 
+/** Lets the waits between tries pass at once, and returns how long they would have been. */
+function quickWaits(): number[] {
+  const waits: number[] = []
+  const setTimer = globalThis.setTimeout
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation((action: () => void, ms = 0, ...given: []) => {
+    // Node's own timers give arguments.
+    const isWait = ms >= 400 && ms < 20_000 && given.length === 0
+    if (isWait) waits.push(ms)
+    return setTimer(action, isWait ? 0 : ms, ...given)
+  })
+  return waits
+}
+
 const positions = () => asked.map(({ body }) => body.variables?.lastEventId)
 
 describe('the shipped modules', () => {
@@ -188,6 +201,7 @@ describe('a token', () => {
 })
 
 test('a query with errors is answered with them, whatever the status; a page of a proxy rejects', async () => {
+  quickWaits()
   const errors = [{ message: 'no', extensions: { code: 'not_found' } }]
   answers = [
     json(404, { errors, data: null }),
@@ -206,11 +220,14 @@ describe('while the service does not answer', () => {
   const FAILURES = [lost, proxys(502), json(503, { errors: [{ message: 'not yet' }] }), proxys(504)]
   const data = { a: 1 }
   const key = { 'Idempotency-Key': 'once' }
+  const MUTATION: GraphqlRequest = { query: 'mutation { a }', headers: key }
+  let waits: number[]
+  beforeEach(() => void (waits = quickWaits()))
 
   test.each<[string, GraphqlRequest]>([
     ['a query', { query: '{a}' }],
     ['a query by its id', { documentId: 'a', kind: 'query' }],
-    ['a mutation with an Idempotency-Key', { query: 'mutation { a }', headers: key }],
+    ['a mutation with an Idempotency-Key', MUTATION],
   ])('%s is sent again', async (_name, request) => {
     answers = [...FAILURES, json(200, { data })]
     expect(await client().query(request)).toEqual({ data })
@@ -238,7 +255,115 @@ describe('while the service does not answer', () => {
     }
   })
 
+  test.each([0, 0.3, 0.999])('waits are at least half of each step, with a chance of %f', async (chance) => {
+    vi.spyOn(Math, 'random').mockReturnValue(chance)
+    answers = [lost]
+    await expect(client().query({ query: '{a}' })).rejects.toThrow(TypeError)
+    expect(waits).toEqual([500, 1000, 2000, 4000].map((least) => least * (1 + chance)))
+  })
+
+  test.each([0, 0.3, 0.999])('waits for as long as Retry-After says, with a chance of %f', async (chance) => {
+    vi.spyOn(Math, 'random').mockReturnValue(chance)
+    const after = (value: string) => json(503, {}, { 'retry-after': value })
+    answers = [after('3'), after('1.5'), after('600'), after('Wed, 21 Oct 2026 07:28:00 GMT'), json(200, { data })]
+    expect(await client().query({ query: '{a}' })).toEqual({ data })
+    const steps = [500, 1000, 2000, 4000].map((least) => least * (1 + chance))
+    expect(waits).toEqual([3000, 1500, 8000, 0].map((ms, index) => ms + (steps[index] ?? 0)))
+  })
+
+  test.each([
+    ['as a problem document', { code: 'idempotency_in_progress' }],
+    ['as an error of GraphQL', { errors: [{ message: 'busy', extensions: { code: 'idempotency_in_progress' } }] }],
+  ])('a mutation whose first try is still at work, told %s, is sent until that has an answer', async (_name, busy) => {
+    answers = [lost, json(409, busy, { 'retry-after': '1' }), json(409, busy), json(200, { data })]
+    expect(await client().query(MUTATION)).toEqual({ data })
+    expect(waits).toEqual([505, 1000 + 1010, 2020])
+    // To the last try.
+    answers = [json(409, busy)]
+    expect(await client().query(MUTATION)).toEqual(busy)
+  })
+
+  test('a conflict of another kind is answered at once', async () => {
+    const conflict = { errors: [{ message: 'no', extensions: { code: 'idempotency_conflict' } }] }
+    answers = [json(409, conflict), json(200, { data })]
+    expect(await client().query(MUTATION)).toEqual(conflict)
+  })
+
+  test('an answer that breaks off is asked for again', async () => {
+    const partly = (response: ServerResponse): void => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 }).write('{"data"')
+      setImmediate(() => response.destroy())
+    }
+    answers = [partly, json(200, { data })]
+    expect(await client().query({ query: '{a}' })).toEqual({ data })
+  })
+
+  test('events do not wait for a query that waits for its next try, but for that try', async () => {
+    vi.restoreAllMocks()
+    let goOn: (() => void) | undefined
+    const setTimer = globalThis.setTimeout
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation((action: () => void, ms = 0, ...given: []) => {
+      if (ms < 400 || ms > 1000 || given.length > 0) return setTimer(action, ms, ...given)
+      goOn = action
+      return setTimer(() => undefined, 0)
+    })
+    const order: string[] = []
+    let tell: (text: string) => unknown = () => undefined
+    let refuseQuery: () => void = () => undefined
+    let answerQuery: () => void = () => undefined
+    answers = [
+      (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n')
+        tell = (text) => response.write(text)
+      },
+      (response) => (refuseQuery = () => json(503, {})(response)),
+      (response) => (answerQuery = () => json(200, { data })(response)),
+    ]
+    const own = client()
+    const end = own.subscribe<{ discussionEvents: { seq: number } }>(REQUEST, {
+      next: (event) => order.push(`event ${event.data?.discussionEvents.seq}`),
+      error: onError,
+      complete: () => undefined,
+    })
+    ended.push(end)
+    await vi.waitFor(() => expect(asked).toHaveLength(1))
+    own.query({ query: '{a}' }).then(() => order.push('answer'), onError)
+    await vi.waitFor(() => expect(asked).toHaveLength(2))
+    // It comes during the first try, which then fails.
+    tell(frame(1))
+    await pause(20)
+    expect(order).toEqual([])
+    refuseQuery()
+    await vi.waitFor(() => expect(order).toEqual(['event 1']))
+    tell(frame(2))
+    await vi.waitFor(() => expect(order).toEqual(['event 1', 'event 2']))
+    goOn?.()
+    await vi.waitFor(() => expect(asked).toHaveLength(3))
+    tell(frame(3))
+    await pause(20)
+    expect(order).toEqual(['event 1', 'event 2'])
+    answerQuery()
+    await vi.waitFor(() => expect(order).toEqual(['event 1', 'event 2', 'answer', 'event 3']))
+  })
+
+  test('a query that was given up during its try is not sent again; no listener is left at its signal', async () => {
+    const busy = () => new Response(null, { status: 503 })
+    const control = new AbortController()
+    const [adds, removes] = (['addEventListener', 'removeEventListener'] as const).map((name) =>
+      vi.spyOn(control.signal, name),
+    )
+    const send = vi.fn<typeof fetch>(() => Promise.resolve(busy()))
+    const { query } = client({ fetch: send })
+    await expect(query({ query: '{a}' }, control.signal)).rejects.toThrow('503')
+    expect([adds?.mock.calls.length, removes?.mock.calls]).toEqual([4, adds?.mock.calls])
+    send.mockClear()
+    send.mockImplementation(() => (control.abort(new Error('left')), Promise.resolve(busy())))
+    await expect(query({ query: '{a}' }, control.signal)).rejects.toThrow('left')
+    expect([send.mock.calls.length, removes?.mock.calls]).toEqual([1, adds?.mock.calls])
+  })
+
   test('a query that is given up is not sent again', async () => {
+    vi.restoreAllMocks()
     vi.spyOn(Math, 'random').mockReturnValue(1)
     const control = new AbortController()
     answers = [

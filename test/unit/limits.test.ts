@@ -1,8 +1,10 @@
-import { describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { addressBucket } from '../../src/core/limits.ts'
+import { takeForAnswers } from '../../src/live/browser-limits.ts'
+import type { App } from '../../src/core/context.ts'
 import { createMemoryLimits } from '../../src/data/limits/memory.ts'
-import { createSharedLimits, type TokenRequest } from '../../src/data/limits/shared.ts'
+import { createSharedLimits, createTokenStore, type TokenRequest } from '../../src/data/limits/shared.ts'
 
 const RATE = { perSecond: 10, burst: 5 }
 
@@ -134,5 +136,58 @@ describe('a token that must be taken exactly', () => {
     } finally {
       vi.useRealTimers()
     }
+  })
+})
+
+describe('shared limits whose store answers late', () => {
+  const LATE_MS = 60
+  /** They are of one process; others share the store. */
+  const late = () => {
+    const store = createTokenStore(Date.now)
+    const limits = createSharedLimits({
+      isUp: () => true,
+      take: async (request) => {
+        const answer = store(request)
+        await new Promise((resolve) => setTimeout(resolve, LATE_MS))
+        return answer
+      },
+      close: () => undefined,
+      now: Date.now,
+    })
+    const left = (kind: 'ticket' | 'client', name: string, rate = RATE): [own: number, shared: number] => {
+      const { tokens } = store({ kind, name, rate, tokens: 0, isExact: false })
+      return [limits.take(kind, name, rate, 0).remaining, Math.floor(tokens)]
+    }
+    return { limits, left }
+  }
+  const SLOW = { perSecond: 0.001, burst: 20 }
+
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  test('keep tokens that are returned while an earlier answer is under way', async () => {
+    const { limits, left } = late()
+    for (const beforeMs of [0, 10, LATE_MS + 10, 500]) {
+      limits.take('client', 'a', SLOW, 8)
+      await vi.advanceTimersByTimeAsync(beforeMs)
+      await limits.giveBack('client', 'a', SLOW, 8)
+      await vi.advanceTimersByTimeAsync(1000)
+      expect([beforeMs, ...left('client', 'a', SLOW)]).toEqual([beforeMs, 20, 20])
+    }
+    limits.close()
+  })
+
+  test('take nothing of a token for answers that its address cannot pay, however often they are tried', async () => {
+    const { limits, left } = late()
+    const settings = { UNAUTHENTICATED_RATE_PER_SECOND: 0.001, UNAUTHENTICATED_RATE_BURST: 20 }
+    const app = { limits, settings } as App
+    const use = { tenantId: 't', id: 'a', address: '203.0.113.7' } as Parameters<typeof takeForAnswers>[1]
+    limits.take('ticket', 't/address/203.0.113.7', SLOW, 20)
+    for (let n = 0; n < 20; n++) {
+      expect(takeForAnswers(app, use, SLOW, 8)).toBe(false)
+      await vi.advanceTimersByTimeAsync(250)
+    }
+    expect(left('client', 't/a', SLOW)).toEqual([20, 20])
+    limits.close()
   })
 })

@@ -1,11 +1,16 @@
+import { readFileSync } from 'node:fs'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 
 import fc from 'fast-check'
 import { buildSchema, type ExecutionArgs, parse } from 'graphql'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
+import { costOf } from '../../src/api/execution/cost.ts'
+import { schema } from '../../src/api/execution/schema.ts'
+import { ROOT } from '../../src/core/process/root.ts'
 import type { App, Caller, Capability, Ctx } from '../../src/core/context.ts'
 import { ServiceError } from '../../src/core/errors.ts'
 import type { Id } from '../../src/core/ids.ts'
@@ -262,23 +267,23 @@ describe('subscribers of one subscription', () => {
 
 describe('answers with as many values as a page', () => {
   /** A subscriber with a client token, whose bucket has so many tokens. */
-  const browser = (id: string, tokens: Record<string, number>, address = 'here'): Ctx => {
+  const browser = (id: string, tokens: Record<string, number>, burst = 200): Ctx => {
     const ctx = ctxOf()
     const take = (_kind: string, name: string, _rate: unknown, count: number) => {
-      const isAllowed = (tokens[name] ?? 0) >= 1
-      if (isAllowed) tokens[name] = (tokens[name] ?? 0) - count
-      return { isAllowed }
+      const left = tokens[name] ?? 0
+      if (left >= 1) tokens[name] = left - count
+      return { isAllowed: left >= 1, remaining: Math.max(0, left) }
     }
-    const giveBack = (_kind: string, name: string, _rate: unknown, count: number) => {
-      tokens[name] = (tokens[name] ?? 0) + count
-      return Promise.resolve()
+    const charge = (_kind: string, name: string, _rate: unknown, count: number): void => {
+      tokens[name] = (tokens[name] ?? 0) - count
     }
     const settings = { UNAUTHENTICATED_RATE_PER_SECOND: 1, UNAUTHENTICATED_RATE_BURST: 1 }
     const actor = { kind: 'client', id, readerId: null, minterId: 'k', discussions: null, expiresAt: new Date() }
-    const caller = { ...ctx.caller, actor } as Caller
-    return { ...ctx, app: { ...app, settings, limits: { take, giveBack } } as unknown as App, address, caller }
+    const tenant = { ...ctx.caller?.tenant, settings: tenantSettings({ clientToken: { burst } }) }
+    const caller = { ...ctx.caller, tenant, actor } as Caller
+    return { ...ctx, app: { ...app, settings, limits: { take, charge } } as unknown as App, address: 'here', caller }
   }
-  const tokensOf = (own: Record<string, number>, address = 1000) => ({
+  const tokensOf = (own: Record<string, number>, address = 1000): Record<string, number> => ({
     ...Object.fromEntries(Object.entries(own).map(([id, count]) => [`t/${id}`, count])),
     't/address/here': address,
   })
@@ -290,24 +295,47 @@ describe('answers with as many values as a page', () => {
     const document = parse(`subscription { event { seq ${fields} } }`)
     return { seen, subscription: new Subscription({ schema: testSchema, document }, ctxOf()) }
   }
+  const seqsUpTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1)
 
-  test('cost tokens of their subscribers, of each in turn; usual answers and those to keys cost none', () => {
-    const [page, usual, ofKey] = [open(600), open(249), open(600)]
+  test('cost tokens of their subscribers, of each in turn; those to keys cost none', () => {
+    const [page, ofKey] = [open(2000), open(2000)]
     const tokens = tokensOf({ a: 100, b: 100 })
     for (const id of ['a', 'b']) page.subscription.payers.add(browser(id, tokens))
     for (const seq of [1, 2, 3]) clientOf(page.subscription).sink.deliver(batch(seq))
     expect(tokens).toEqual(tokensOf({ a: 96, b: 98 }, 994))
-    usual.subscription.payers.add(browser('a', tokens))
     ofKey.subscription.payers.add(ctxOf())
-    for (const { subscription } of [usual, ofKey]) clientOf(subscription).sink.deliver(batch(1))
+    clientOf(ofKey.subscription).sink.deliver(batch(1))
     expect(tokens).toEqual(tokensOf({ a: 96, b: 98 }, 994))
+  })
+
+  test('cost parts of a token where they are small, which each subscriber pays once they are one', () => {
+    const { subscription } = open(250)
+    const tokens = tokensOf({ a: 100, b: 100 })
+    for (const id of ['a', 'b']) subscription.payers.add(browser(id, tokens))
+    const client = clientOf(subscription)
+    for (const seq of seqsUpTo(7)) client.sink.deliver(batch(seq))
+    expect(tokens).toEqual(tokensOf({ a: 99, b: 100 }, 999))
+    for (const seq of [8, 9]) client.sink.deliver(batch(seq))
+    expect(tokens).toEqual(tokensOf({ a: 99, b: 99 }, 998))
+  })
+
+  test('of our own documents take at most a tenth of a usual rate at 10 events a second', () => {
+    const document = parse(readFileSync(join(ROOT, 'src/clients/graphql/page.graphql'), 'utf8'))
+    const { requested } = costOf(schema, document, { operationName: 'DiscussionEvents', variables: {} })
+    const { subscription } = open(requested)
+    const { perSecond, burst } = tenantSettings({}).clientToken
+    const tokens = tokensOf({ a: burst })
+    subscription.payers.add(browser('a', tokens))
+    const client = clientOf(subscription)
+    for (const seq of seqsUpTo(10)) client.sink.deliver(batch(seq))
+    expect(burst - (tokens['t/a'] ?? 0)).toBeLessThanOrEqual(perSecond / 10)
   })
 
   test('wait while no subscriber has tokens, and are then made together', async () => {
     vi.useFakeTimers()
     for (const short of ['t/a', 't/address/here']) {
-      const { seen, subscription } = open(600)
-      const tokens: Record<string, number> = { ...tokensOf({ a: 5 }), [short]: 0 }
+      const { seen, subscription } = open(2000)
+      const tokens = { ...tokensOf({ a: 5 }), [short]: 0 }
       subscription.payers.add(browser('a', tokens))
       const client = clientOf(subscription)
       for (const seq of [1, 2, 3]) client.sink.deliver(batch(seq))
@@ -322,9 +350,47 @@ describe('answers with as many values as a page', () => {
     }
   })
 
+  test('of a long replay are paid by portions of a burst; the address never owes tokens', async () => {
+    vi.useFakeTimers()
+    const { seen, subscription } = open(2000)
+    const tokens = tokensOf({ a: 20 }, 30)
+    subscription.payers.add(browser('a', tokens, 20))
+    const client = clientOf(subscription)
+    client.sink.deliver(batch(...seqsUpTo(40)))
+    // A portion is 10 answers of 2 tokens.
+    expect([seen.length, tokens]).toEqual([10, tokensOf({ a: 0 }, 10)])
+    tokens['t/a'] = 1
+    await vi.advanceTimersByTimeAsync(300)
+    expect([seen.length, tokens]).toEqual([20, tokensOf({ a: -19 }, 0)])
+    Object.assign(tokens, tokensOf({ a: 1 }, 1))
+    await vi.advanceTimersByTimeAsync(300)
+    expect([seen.length, tokens]).toEqual([30, tokensOf({ a: -19 }, 0)])
+    // The rest is not paid for in time. What was paid for is sent.
+    await vi.advanceTimersByTimeAsync(10_000)
+    await vi.waitFor(() => expect(client.cuts).toEqual(['failed']))
+    expect(client.seqs()).toEqual(seqsUpTo(30))
+  })
+
+  test('that were not paid for in time are neither charged nor made', async () => {
+    vi.useFakeTimers()
+    const { seen, subscription } = open(2000)
+    const tokens = tokensOf({ a: 0 })
+    subscription.payers.add(browser('a', tokens))
+    const client = clientOf(subscription)
+    client.sink.deliver(batch(1, 2))
+    await vi.advanceTimersByTimeAsync(10_100)
+    expect(client.cuts).toEqual(['failed'])
+    tokens['t/a'] = 10
+    await vi.advanceTimersByTimeAsync(1000)
+    expect([seen.length, tokens]).toEqual([0, tokensOf({ a: 10 })])
+    // Nor do later ones wait behind them.
+    clientOf(subscription).sink.deliver(batch(3))
+    expect([seen.length, tokens]).toEqual([1, tokensOf({ a: 8 }, 998)])
+  })
+
   test('do not wait for one subscriber where another has tokens, and are not made for nobody', async () => {
     vi.useFakeTimers()
-    const { seen, subscription } = open(600)
+    const { seen, subscription } = open(2000)
     const tokens = tokensOf({ a: 0, b: 2 })
     const leave = ['a', 'b'].map((id) => subscription.payers.add(browser(id, tokens)))
     const client = clientOf(subscription)

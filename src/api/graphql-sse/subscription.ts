@@ -24,12 +24,8 @@ const PIECE_LENGTH = 64 * 1024
 const PAY_AGAIN_MS = 250
 
 type MaybePromise<T> = T | Promise<T>
-/** Answers that wait until a subscriber has tokens, and the one context in which they are made. */
-interface Unpaid {
-  readonly contextValue: Ctx
-  readonly paid: Promise<void>
-  answers: number
-}
+/** Makes an answer that has waited until it was paid for; null if all subscribers have left. */
+type MakeAnswer = (contextValue: Ctx | null) => void
 /** Answers in the order of their events, up to the first that is not to be sent. */
 export interface Pieces {
   readonly chunks: readonly Chunk[]
@@ -57,8 +53,9 @@ export class Subscription {
 
   /** Who pays for its answers. */
   readonly payers: Payers
-  /** Answers that wait until they are paid for; null while none do. */
-  #unpaid: Unpaid | null = null
+  /** Answers that wait until they are paid for. */
+  readonly #unpaid = new Set<MakeAnswer>()
+  #paysLater = false
 
   constructor(operation: ExecutionArgs, ctx: Ctx) {
     this.#operation = operation
@@ -79,19 +76,14 @@ export class Subscription {
     return pieces
   }
 
-  /** The answer to one event. Never rejects. */
-  #answerTo(frame: Payload, contextValue: Ctx, paid: Promise<void> | undefined): MaybePromise<EncodedResult> {
-    const known = this.#answers.get(frame)
-    if (known !== undefined) return known
+  /**
+   * The answer to one event, made with the context, or for null once it is paid for. Never rejects.
+   */
+  #answerTo(frame: Payload, contextValue: Ctx | null): MaybePromise<EncodedResult> {
     this.#forgetOlder(frame)
-    const result =
-      paid === undefined
-        ? this.#execute(frame, contextValue)
-        : paid.then(() => this.#execute(frame, contextValue)).catch(this.failed)
+    const result = contextValue === null ? this.#executePaid(frame) : this.#execute(frame, contextValue)
     const answer =
-      result instanceof Promise
-        ? this.#inTime(result).then((settled) => new EncodedResult(settled))
-        : new EncodedResult(result)
+      result instanceof Promise ? result.then((settled) => new EncodedResult(settled)) : new EncodedResult(result)
     if (this.#answers.size === 0) setTimeout(() => this.#forgetAll(), SHARED_MS).unref()
     this.#answers.set(frame, answer)
     if (isFrame(frame)) {
@@ -125,29 +117,44 @@ export class Subscription {
    * what each shows. That is read after the last of them has come, and so too old for none.
    */
   answersTo(frames: readonly Payload[]): MaybePromise<EncodedResult>[] {
-    const unpaid = this.#pay(frames.filter((frame) => !this.#answers.has(frame)).length)
-    const contextValue = unpaid?.contextValue ?? { ...this.ctx }
-    return frames.map((frame) => this.#answerTo(frame, contextValue, unpaid?.paid))
+    const missing = frames.filter((frame) => !this.#answers.has(frame)).length
+    // Those that wait already come first.
+    let paid = this.#unpaid.size > 0 ? 0 : this.payers.take(missing)
+    const contextValue = { ...this.ctx }
+    return frames.map((frame) => this.#answers.get(frame) ?? this.#answerTo(frame, paid-- > 0 ? contextValue : null))
   }
 
-  /**
-   * Pays for new answers; null where that is done. While nobody has tokens they wait, and are then
-   * made together, as things are by then.
-   */
-  #pay(answers: number): Unpaid | null {
-    if (answers === 0 || (this.#unpaid === null && this.payers.take(answers))) return null
-    this.#unpaid ??= { contextValue: { ...this.ctx }, answers: 0, paid: this.#payLater() }
-    this.#unpaid.answers += answers
-    return this.#unpaid
+  /** Executes an event once it is paid for. After the deadline it is neither paid nor executed. */
+  #executePaid(frame: Payload): Promise<ExecutionResult> {
+    let make: MakeAnswer = () => undefined
+    const result = new Promise<ExecutionResult>((resolve) => {
+      make = (contextValue) =>
+        resolve(
+          contextValue === null ? this.failed(new ServiceError('unavailable')) : this.#execute(frame, contextValue),
+        )
+    })
+    this.#unpaid.add(make)
+    this.#payLater()
+    return this.#inTime(result).finally(() => this.#unpaid.delete(make))
   }
 
-  async #payLater(): Promise<void> {
-    const pause = () => new Promise((resolve) => setTimeout(resolve, PAY_AGAIN_MS).unref())
-    do await pause()
-    while (!this.payers.isEmpty && !this.payers.take(this.#unpaid?.answers ?? 0))
-    this.#unpaid = null
+  #payLater(): void {
+    if (this.#paysLater) return
+    this.#paysLater = true
+    setTimeout(() => this.#payAgain(), PAY_AGAIN_MS).unref()
+  }
+
+  /** What is paid for now is made together, as things are by now. */
+  #payAgain(): void {
+    this.#paysLater = false
     // All have left meanwhile.
-    if (this.payers.isEmpty) throw new ServiceError('unavailable')
+    const contextValue = this.payers.isEmpty ? null : { ...this.ctx }
+    const paid = this.payers.take(this.#unpaid.size)
+    for (const make of [...this.#unpaid].slice(0, paid)) {
+      this.#unpaid.delete(make)
+      make(contextValue)
+    }
+    if (this.#unpaid.size > 0) this.#payLater()
   }
 
   #encode(frames: readonly Payload[]): MaybePromise<Pieces> {
@@ -163,7 +170,7 @@ export class Subscription {
     try {
       const result = execute({ ...this.#operation, rootValue: frame, contextValue })
       const mask = (settled: ExecutionResult): ExecutionResult => maskResult(settled, ctx)
-      return result instanceof Promise ? result.then(mask).catch(this.failed) : mask(result)
+      return result instanceof Promise ? this.#inTime(result.then(mask).catch(this.failed)) : mask(result)
     } catch (error) {
       return this.failed(error)
     }

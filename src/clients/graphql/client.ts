@@ -24,7 +24,10 @@ export type {
 
 /** A token that has less left is renewed before it is used. */
 const RENEW_MS = 30_000
-/** A request that may be repeated waits for up to this long, then twice as long, up to the last. */
+/**
+ * A request that may be repeated waits for half of this to all of it, then twice as long, up to the
+ * last.
+ */
 const FIRST_WAIT_MS = 1000
 const LAST_WAIT_MS = 8000
 /** How long an event waits for answers that it has overtaken. */
@@ -33,17 +36,27 @@ const ACCEPT = 'application/graphql-response+json, application/json;q=0.9'
 
 const waited = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms)
-    signal?.addEventListener('abort', () => {
+    const end = (): void => {
       clearTimeout(timer)
-      reject(signal.reason as Error)
-    })
+      signal?.removeEventListener('abort', end)
+      if (signal?.aborted) reject(signal.reason as Error)
+      else resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end)
+    if (signal?.aborted) end()
   })
 
 /** Whether it has the same effect when it is sent twice. */
 const isRepeatable = ({ kind, query, headers }: GraphqlRequest): boolean =>
   new Headers(headers).has('idempotency-key') ||
   (kind === undefined ? query !== undefined && !/\bmutation\b/.test(query) : kind === 'query')
+
+/** The body of an answer. A proxy may answer with a page. */
+const resultOf = (answer: Response): Promise<unknown> => {
+  if (!/json/.test(answer.headers.get('content-type') ?? '')) throw new Error(`status ${answer.status}`)
+  return answer.json()
+}
 
 /** A client of the GraphQL of an Engagement Service. */
 export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClient {
@@ -105,32 +118,51 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
       signal: signal ?? null,
     })
 
-  const ask = async (request: GraphqlRequest, signal?: AbortSignal): Promise<unknown> => {
-    let answer: Response | undefined
-    for (let waitMs = FIRST_WAIT_MS; ; waitMs *= 2) {
-      const isLast = waitMs > LAST_WAIT_MS || !isRepeatable(request)
+  /** `pause` waits before the request is sent again. */
+  const ask = async (
+    request: GraphqlRequest,
+    signal: AbortSignal | undefined,
+    pause: (ms: number) => Promise<void>,
+  ): Promise<unknown> => {
+    for (let stepMs = FIRST_WAIT_MS; ; stepMs *= 2) {
+      const isLast = stepMs > LAST_WAIT_MS || !isRepeatable(request)
+      let askedMs = 0
       try {
-        answer = await post(url, ACCEPT, request, signal)
-        if (isLast || ![502, 503, 504].includes(answer.status)) break
-        await answer.body?.cancel()
+        const answer = await post(url, ACCEPT, request, signal)
+        if (isLast || ![409, 502, 503, 504].includes(answer.status)) return await resultOf(answer)
+        askedMs = Math.min(LAST_WAIT_MS, 1000 * Number(answer.headers.get('retry-after')) || 0)
+        if (answer.status === 409) {
+          const result = await resultOf(answer)
+          // The first try, whose connection was lost, is still at work.
+          if (!JSON.stringify(result).includes('"idempotency_in_progress"')) return result
+        } else await answer.body?.cancel()
       } catch (error) {
         // The token route has an error of its own.
         if (isLast || !(error instanceof TypeError)) throw error
       }
-      await waited(Math.random() * waitMs, signal)
+      await pause(askedMs + (stepMs * (1 + Math.random())) / 2)
     }
-    // A proxy may answer with a page.
-    if (!/json/.test(answer.headers.get('content-type') ?? '')) throw new Error(`status ${answer.status}`)
-    return answer.json()
   }
-  /** Requests that are not answered yet. */
+  /** Requests that are under way: each until it is answered, or waits to be sent again. */
   const open = new Set<Promise<unknown>>()
   const query: GraphqlClient['query'] = (request, signal) => {
-    const answer = ask(request, signal)
-    const forget = (): unknown => open.delete(answer)
-    open.add(answer)
+    let stop = (): void => undefined
+    const start = (): void => {
+      const sent = new Promise<void>((resolve) => {
+        stop = () => resolve(void open.delete(sent))
+      })
+      open.add(sent)
+    }
+    start()
+    const answer = ask(request, signal, (ms) => {
+      stop()
+      return waited(ms, signal).then(start)
+    })
     // Events wait for open requests. `finally` would end that before the page has the answer.
-    answer.then(forget, forget)
+    answer.then(
+      () => stop(),
+      () => stop(),
+    )
     return answer as never
   }
   const answered = async (): Promise<void> => {

@@ -48,7 +48,7 @@ interface SharedBucket {
   readonly name: string
   readonly bucket: TokenBucket
   rate: Rate
-  /** Tokens not yet reported to the store. */
+  /** Tokens not yet reported to the store; below zero where more were returned. */
   taken: number
   /** When it was last reported. */
   toldAt: number
@@ -99,7 +99,7 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
   function take(kind: BucketKind, name: string, rate: Rate, tokens = 1): RateLimitResult {
     const shared = bucketOf(kind, name, rate)
     const verdict = shared.bucket.take(rate, now(), tokens)
-    if (verdict.isAllowed) note(shared, rate, tokens)
+    if (verdict.isAllowed && tokens > 0) note(shared, rate, tokens)
     return verdict
   }
 
@@ -133,9 +133,10 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
       note(shared, rate, tokens)
     },
     async giveBack(kind, name, rate, tokens) {
-      bucketOf(kind, name, rate).bucket.giveBack(rate, now(), tokens)
-      if (!store.isUp()) return
-      await store.take({ kind, name, rate, tokens: -tokens, isExact: false }).catch(() => undefined)
+      const shared = bucketOf(kind, name, rate)
+      shared.bucket.giveBack(rate, now(), tokens)
+      // With what was taken: an earlier answer of the store, still under way, does not know of it.
+      note(shared, rate, -tokens)
     },
     close() {
       clearTimeout(timer)

@@ -40,7 +40,8 @@ const tokens = perApp((app) => {
     room: roomOf(app, 'clientTokens'),
     read: async (digest) => (await sql.findToken(app.db.query, Buffer.from(digest, 'hex'), new Date())) ?? null,
     // As with keys: made-up ones must not evict real ones, and a new one works at once. Nor must
-    // those that have ended.
+    // those that have ended. Each use of one is looked up, and costs its address a token, as every
+    // refusal does: so its look-ups are as rare as those of made-up ones.
     keep: (token) => token?.isLive === true && token.expiresAt.getTime() > Date.now(),
     groupOf: (_key, token) => token?.minterId,
   })
