@@ -56,10 +56,13 @@ export async function* readSource(
       yield found
     }
     const [first] = foreign ?? []
+    foreign = null
     if (first !== undefined) {
       throw new SourceError(`it is a file of another system: ${first.place}: ${first.refused}`)
     }
   } catch (error) {
+    // A damaged file still says what was refused before the damage.
+    yield* foreign ?? []
     if (hasItem || !(error instanceof SourceError) || detected === null || !('form' in detected)) throw error
     throw new SourceError(`${error.message}: it looks like ${detected.form}`, { cause: error })
   }

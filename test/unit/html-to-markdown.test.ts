@@ -51,11 +51,29 @@ test.each([
   ['(<b>“强”</b>) 是 <b>“强”</b> 是', '(**“强”**) 是 **“强”** 是'],
   ['10<sup>6</sup> and 10<sup>-12</sup> of H<sub>2</sub>O', '10⁶ and 10⁻¹² of H₂O'],
   ['x<sup>n+1</sup>, a<sub>i</sub>, the 1<sup>st</sup>, Name<sup>™</sup>', 'xⁿ⁺¹, aᵢ, the 1st, Name™'],
+  ['10<sup>6 </sup>bits, 1<sup> 2 </sup>x, 10<sup>6,5 </sup>y', '10⁶ bits, 1 ² x, 10^(6,5) y'],
+  ['<pre>x<sup>2</sup>\ny<sub>i</sub> x2</pre>', '```\nx²\nyᵢ x2\n```'],
   ['10<sup>6,5</sup> x<sub>β</sub>', '10^(6,5) x\\_(β)'],
   ['<a href="https://a.example/a b.pdf">t</a>', '[t](https://a.example/a%20b.pdf)'],
   ['<a href=" https://a.example/a\n b<c> ">t</a>', '[t](https://a.example/a%20b%3Cc%3E)'],
 ])('%j is %j', (html, markdown) => {
   expect(htmlToMarkdown(html)).toBe(markdown)
+})
+
+test.each([
+  // A mark that would not be recognised is taken off, and does not split the marks around it.
+  ['<b>(a)<s>b</s></b>c', '<strong>(a)b</strong>c'],
+  ['a<i><del>ab 是</del>a</i>', 'a<em>ab 是a</em>'],
+  ['<b>“强”<del>是</del></b>是', '<strong>“强”是</strong>是'],
+  ['(<i>a<b><code>x</code></b></i>)', '(<em>a<code>x</code></em>)'],
+  // Marks that touch.
+  ['<i>a</i><b>b</b> <b>a</b><i>b</i>', '<em>a</em><strong>b</strong> <strong>a</strong><em>b</em>'],
+  ['<i>a</i><b>b<i>c</i></b> d', '<em>a</em><strong>bc</strong> d'],
+  ['<b><i>!</i>(x)<i>(x)</i></b>', '<strong>!(x)(x)</strong>'],
+  ['<i>(x)<b>。</b></i><b>。</b>', '<em>(x)</em><strong>。。</strong>'],
+])('marks that touch show no asterisks: %j', (html, expected) => {
+  expect(shown(htmlToMarkdown(html))).toBe(`<p>${expected}</p>`)
+  expect(shown(htmlToMarkdown(`<h2>${html}</h2>`))).toBe(`<h2>${expected}</h2>`)
 })
 
 test("a title's entities are decoded only if they end in a semicolon", () => {

@@ -97,6 +97,74 @@ describe('JSON with other fields', () => {
   })
 })
 
+describe('items that lack one required field', () => {
+  const BROKEN = 150
+  const comment = (n: number) => ({
+    commentHex: `h${n}`,
+    domain: 'a.example',
+    url: '/x',
+    commenterHex: 'anonymous',
+    markdown: 'hi',
+    parentHex: 'root',
+    creationDate: '2020-01-01T00:00:00Z',
+  })
+  const commenter = { commenterHex: 'c', email: 'a@b.example', name: 'A', link: '', photo: '', joinDate: '2020' }
+  const artran = (n: number) => ({
+    id: `${n}`,
+    content: 'x',
+    created_at: '2020-01-01T00:00:00Z',
+    nick: 'A',
+    email: 'a@b.example',
+    page_key: '/x',
+  })
+  const line = (n: number) => ({
+    id: `${n}`,
+    text: 'x',
+    user: { id: 'u', name: 'U', picture: '' },
+    locator: { site: 's', url: 'https://a.example/x' },
+    time: '2020-01-01T00:00:00Z',
+    score: 0,
+    pid: '',
+  })
+  const times = <T>(make: (n: number) => T) => Array.from({ length: BROKEN }, (_, n) => make(n))
+  const files: [string, SourceName, string][] = [
+    [
+      'creationDate',
+      'commento',
+      JSON.stringify({ comments: [...times((n) => ({ ...comment(n), creationDate: undefined })), comment(BROKEN)] }),
+    ],
+    [
+      'commenterHex',
+      'commento',
+      JSON.stringify({ commenters: times(() => ({ ...commenter, commenterHex: undefined })), comments: [comment(1)] }),
+    ],
+    ['page_key', 'artrans', JSON.stringify([...times((n) => ({ ...artran(n), page_key: '' })), artran(BROKEN)])],
+    [
+      'time',
+      'remark42',
+      [{ version: 1 }, ...times((n) => ({ ...line(n), time: undefined })), line(BROKEN)]
+        .map((each) => JSON.stringify(each))
+        .join('\n'),
+    ],
+  ]
+
+  test.each(files)('%s is told of each item of %s, and the others are read', async (_, name, content) => {
+    const found = await readAll(name, fileOf(content))
+    expect(found.filter((each) => 'refused' in each)).toHaveLength(BROKEN)
+    expect(found.filter((each) => 'item' in each && each.item.kind === 'comment')).toHaveLength(1)
+  })
+})
+
+test('a file that is cut off says what was refused before its end', async () => {
+  const content = JSON.stringify({ version: 1, comments: Array.from({ length: 3 }, (_, id) => ({ id, text: 'x' })) })
+  const found: Found[] = []
+  const read = async () => {
+    for await (const each of readSource('commento', fileOf(content.slice(0, -2)))) found.push(each)
+  }
+  await expect(read()).rejects.toThrow('it ends in the middle')
+  expect(found.map(({ place }) => place)).toEqual(['comments[0]', 'comments[1]', 'comments[2]'])
+})
+
 test("no message of a source quotes people's texts", async () => {
   const secret = 'Hello I am Ann'
   const broken: [SourceName, string][] = [

@@ -1,5 +1,5 @@
 import { addressesIn } from './text/markdown-text.ts'
-import { rangeIn } from './text/places.ts'
+import { placeFinder } from './text/places.ts'
 import { compileWords } from './text/words.ts'
 
 /** The most places of a rule that are told. */
@@ -25,7 +25,8 @@ export function wordDetails(
   if (found.size === 0) return []
   const entryAt = (index: number): string => entries[index] ?? ''
   const places = compileWords(entries).placesIn(body, MOST)
-  const located = places.map(({ entry, form, ...place }) => ({ entry, range: rangeIn(body, form, place) }))
+  const find = placeFinder(body)
+  const located = places.map(({ entry, form, ...part }) => ({ entry, range: find(form, part) }))
   const isLocated = new Set(located.flatMap(({ entry, range }) => (range === null ? [] : [entry])))
   const elsewhere = [...found].filter((entry) => !isLocated.has(entry)).map((entry) => ({ entry, range: null }))
   return [...located.filter(({ range }) => range !== null), ...elsewhere]

@@ -64,7 +64,8 @@ function* commentOf(value: unknown, at: string, { people, pages, tally }: Readin
   const { row, found } = parseRow(artran, value, at)
   if (row === undefined) return void (yield found)
   if (row.id === '' || row.page_key === '') {
-    return void (yield { place: at, refused: 'has no id or no page_key', isForeign: row.page_key === '' })
+    const missing = [row.id, row.page_key, row.content, row.created_at].filter((each) => each === '')
+    return void (yield { place: at, refused: 'has no id or no page_key', isForeign: missing.length > 2 })
   }
   const place = `${at}, comment ${row.id}`
   const createdAt = anyTimeOf(row.created_at)

@@ -11,10 +11,10 @@ import {
   type Mark,
   MARKS,
   paragraphsOf,
-  phrasingOf,
   type TextRun,
   withAddresses,
 } from './text-runs.ts'
+import { blockOf } from './shown-block.ts'
 import { isPlain, writeMarkdown } from './write-markdown.ts'
 
 // Longer than other files, because a conversion is one pass over the HTML with one state.
@@ -185,6 +185,7 @@ class Converter {
     if (pre !== null) {
       if (name === 'pre') pre.depth++
       if (name === 'br') pre.text += '\n'
+      if (name === 'sup' || name === 'sub') this.raised.push(name)
       if (name === 'code') pre.lang ??= languageOf(attributes['class'] ?? '')
       return
     }
@@ -261,6 +262,7 @@ class Converter {
     }
     if (this.pre !== null) {
       if (name === 'pre' && --this.pre.depth === 0) this.endPre()
+      if (name === 'sup' || name === 'sub') this.raised.pop()
       return
     }
     const mark = MARK_OF.get(name)
@@ -281,7 +283,7 @@ class Converter {
   addText(text: string): void {
     if (this.hidden > 0) return
     if (this.pre !== null) {
-      this.pre.text += text
+      this.pre.text += this.raisedOr(text)
       return
     }
     if (!this.lineBreaks) return this.addLine(text)
@@ -294,12 +296,16 @@ class Converter {
   private addLine(line: string): void {
     const shown = cleanText(line).replace(/[ \t\n\r\f]+/g, ' ')
     if (shown === '') return
-    const raised = this.raised.at(-1)
-    const text = raised === undefined ? shown : raisedText(shown, raised)
+    const text = this.raisedOr(shown)
     const href = this.links.at(-1) ?? null
     const marks = MARKS.filter((mark) => (this.marks.get(mark) ?? 0) > 0)
     if (href !== null || marks.includes('inlineCode')) this.runs.push({ text, marks, href })
     else this.runs.push(...withAddresses(text).map((part) => ({ ...part, marks })))
+  }
+
+  private raisedOr(text: string): string {
+    const raised = this.raised.at(-1)
+    return raised === undefined ? text : raisedText(text, raised)
   }
 
   /** Embedded content becomes a link, which each reader may follow or not. */
@@ -365,10 +371,12 @@ class Converter {
     this.runs = []
     for (const part of paragraphsOf(runs)) {
       this.count(part.map(({ text }) => text))
-      const children = phrasingOf(part)
-      if (children.length === 0) continue
-      if (this.heading === null) this.append({ type: 'paragraph', children })
-      else this.append({ type: 'heading', depth: this.heading, children })
+      const depth = this.heading
+      this.append(
+        blockOf(part, (children) =>
+          depth === null ? { type: 'paragraph', children } : { type: 'heading', depth, children },
+        ),
+      )
     }
   }
 }
@@ -386,10 +394,14 @@ const RAISED = {
 function raisedText(text: string, kind: 'sup' | 'sub'): string {
   if (/^\s*$|\p{L}{2}/u.test(text)) return text
   const [from, to] = RAISED[kind].map((all) => Array.from(all)) as [string[], string[]]
-  const characters = Array.from(text.trim(), (one) => to[from.indexOf(one)])
-  if (!characters.includes(undefined)) return characters.join('')
+  const trimmed = text.trim()
+  const characters = Array.from(trimmed, (one) => to[from.indexOf(one)])
+  const isRaised = !characters.includes(undefined)
   // A mark such as ™ is no power.
-  return /[\p{L}\p{N}]/u.test(text) ? `${kind === 'sup' ? '^' : '_'}(${text.trim()})` : text
+  if (!isRaised && !/[\p{L}\p{N}]/u.test(text)) return text
+  const raised = isRaised ? characters.join('') : `${kind === 'sup' ? '^' : '_'}(${trimmed})`
+  // The spaces around it stay.
+  return text.replace(trimmed, () => raised)
 }
 
 const decoded = (attribute: string | undefined): string => decodeHTMLStrict(attribute ?? '')

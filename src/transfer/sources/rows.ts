@@ -10,7 +10,7 @@ export const flag = z.boolean().nullish()
  * Parses what a source has in one place, with the schema of the fields that are read; or says why
  * it cannot be taken.
  */
-export function parseRow<S extends z.ZodType>(
+export function parseRow<S extends z.ZodObject>(
   schema: S,
   value: unknown,
   place: string,
@@ -19,15 +19,24 @@ export function parseRow<S extends z.ZodType>(
   if (parsed.success) return { row: parsed.data }
   const [issue] = parsed.error.issues
   const refused = `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not valid'}`
-  return { found: { place, refused, ...(lacks(value, issue?.path ?? []) && { isForeign: true }) } }
+  return { found: { place, refused, ...(lacksMost(schema, value) && { isForeign: true }) } }
 }
 
-const lacks = (value: unknown, [field, ...inner]: readonly PropertyKey[]): boolean =>
-  field === undefined ||
-  (inner.length === 0 && z.record(z.string(), z.unknown()).safeParse(value).data?.[String(field)] === undefined)
+/**
+ * Whether a value lacks most of the fields that its format requires, and most of those that it
+ * knows. A field alone may be damaged.
+ */
+function lacksMost(schema: z.ZodObject, value: unknown): boolean {
+  const fields = z.record(z.string(), z.unknown()).safeParse(value).data
+  if (fields === undefined) return true
+  const lacks = (names: readonly string[]): boolean =>
+    names.filter((name) => fields[name] === undefined).length * 2 > names.length
+  const required = schema.safeParse({}).error?.issues.map(({ path }) => String(path[0])) ?? []
+  return lacks(required) && lacks(Object.keys(schema.shape))
+}
 
 /** The same for a line of JSON. */
-export function parseLine<S extends z.ZodType>(
+export function parseLine<S extends z.ZodObject>(
   schema: S,
   line: string | null,
   place: string,

@@ -88,6 +88,16 @@ function add(paragraph: TextRun[], run: TextRun): void {
   else paragraph.push(run)
 }
 
+/** The runs with fewer marks. */
+export function keepMarks(runs: readonly TextRun[], kept: (marks: readonly Mark[]) => readonly Mark[]): TextRun[] {
+  const all: TextRun[] = []
+  for (const run of runs) {
+    if (run === BREAK) all.push(BREAK)
+    else add(all, { ...run, marks: kept(run.marks) })
+  }
+  return all
+}
+
 function trimEnd(paragraph: TextRun[]): void {
   const last = paragraph.at(-1)
   if (last === undefined || last === BREAK || !last.text.endsWith(' ')) return
@@ -110,41 +120,59 @@ interface Beside {
 function markedOf(runs: readonly TextRun[], level: number, beside: Beside = {}): PhrasingContent[] {
   const mark = runs.some(({ marks }) => marks.length > 0) ? MARKS[level] : undefined
   if (mark === undefined) return runs.map((run) => (run === BREAK ? { type: 'break' } : textOf(run.text)))
-  const groups = groupsOf(runs, ({ marks }) => marks.includes(mark))
+  const groups = groupsBy(withoutLost(runs, mark, beside), mark)
   const nodes = groups.flatMap(({ key: isMarked, group }, index): PhrasingContent[] => {
-    const { last, next } = {
-      last: groups[index - 1]?.group.at(-1) ?? beside.last,
-      next: groups[index + 1]?.group[0] ?? beside.next,
-    }
+    const { last, next } = besideGroup(groups, index, beside)
     // What stands beside `~~` is beside punctuation.
     const within = (inner: readonly TextRun[], outer: Beside) =>
       markedOf(inner, level + 1, mark === 'delete' ? {} : outer)
     if (!isMarked) return within(group, { last, next })
     if (mark === 'inlineCode') return [{ type: mark, value: group.map(({ text }) => text).join('') }]
-    const [isAfterLetter, isBeforeLetter] = [isLetter(last, mark, -1), isLetter(next, mark, 0)]
-    const { edges: before, rest } = cutEdges(group, isAfterLetter, 0)
-    const { edges: after, rest: inner } = cutEdges(rest, isBeforeLetter, -1)
-    const outer = { last: before ?? last, next: after ?? next }
+    const { before, inner, after } = cutBoth(group, mark, { last, next })
     const edges = (edge: TextRun | undefined) => (edge === undefined ? [] : [textOf(edge.text)])
-    const isLost =
-      inner.length === 0 ||
-      (mark === 'delete'
-        ? !isSeen(inner, {
-            last: before === undefined ? last : undefined,
-            next: after === undefined ? next : undefined,
-          })
-        : isBesideCode(inner, { isAfterLetter, isBeforeLetter }))
-    const children = isLost ? markedOf(inner, level + 1, outer) : [{ type: mark, children: within(inner, outer) }]
-    return [...edges(before), ...children, ...edges(after)]
+    const children = within(inner, { last: before ?? last, next: after ?? next })
+    return [...edges(before), { type: mark, children }, ...edges(after)]
   })
   return mark === 'delete' ? nodes.reduce(addCode, []) : nodes
 }
 
+const groupsBy = (runs: readonly TextRun[], mark: Mark) => groupsOf(runs, ({ marks }) => marks.includes(mark))
+
+const besideGroup = (groups: readonly { group: TextRun[] }[], index: number, beside: Beside): Beside => ({
+  last: groups[index - 1]?.group.at(-1) ?? beside.last,
+  next: groups[index + 1]?.group[0] ?? beside.next,
+})
+
+/** The text that a mark can stand around, and the edges that are moved out of it. */
+function cutBoth(group: readonly TextRun[], mark: Mark, { last, next }: Beside) {
+  const { edges: before, rest } = cutEdges(group, isLetter(last, mark, -1), 0)
+  const { edges: after, rest: inner } = cutEdges(rest, isLetter(next, mark, 0), -1)
+  return { before, inner, after }
+}
+
+/**
+ * Takes a mark off the runs where it would not be recognised. The marks around it must not be split
+ * there: `**a****b**` is no bold text.
+ */
+function withoutLost(runs: readonly TextRun[], mark: Mark, beside: Beside): TextRun[] {
+  if (mark === 'inlineCode') return [...runs]
+  const groups = groupsBy(runs, mark)
+  return groups.flatMap(({ key: isMarked, group }, index) =>
+    isMarked && isLost(group, mark, besideGroup(groups, index, beside))
+      ? group.map((run) => (run === BREAK ? run : { ...run, marks: run.marks.filter((each) => each !== mark) }))
+      : group,
+  )
+}
+
+function isLost(group: readonly TextRun[], mark: Mark, { last, next }: Beside): boolean {
+  const { before, inner, after } = cutBoth(group, mark, { last, next })
+  if (inner.length === 0) return true
+  if (mark !== 'delete') return isBesideCode(inner, isLetter(last, mark, -1), isLetter(next, mark, 0))
+  return !isSeen(inner, { last: before === undefined ? last : undefined, next: after === undefined ? next : undefined })
+}
+
 /** Whether a mark would stand between a letter and code, where it is not recognised. */
-const isBesideCode = (
-  inner: readonly TextRun[],
-  { isAfterLetter, isBeforeLetter }: { isAfterLetter: boolean; isBeforeLetter: boolean },
-): boolean => {
+function isBesideCode(inner: readonly TextRun[], isAfterLetter: boolean, isBeforeLetter: boolean): boolean {
   const [first = BREAK, last = BREAK] = [inner[0], inner.at(-1)]
   return (isAfterLetter && isCode(first)) || (isBeforeLetter && isCode(last))
 }
@@ -161,10 +189,7 @@ function addCode(nodes: PhrasingContent[], node: PhrasingContent): PhrasingConte
  * Whether `~~` would be recognised here: between two letters, or next to punctuation or a space
  * outside.
  */
-function isSeen(
-  inner: readonly TextRun[],
-  { last, next }: { last: TextRun | undefined; next: TextRun | undefined },
-): boolean {
+function isSeen(inner: readonly TextRun[], { last, next }: Beside): boolean {
   const isAfterLetter = last !== undefined && !hasOthers(last) && ENDS_WITH_LETTER.test(last.text)
   const isBeforeLetter = next !== undefined && !hasOthers(next) && BEGINS_WITH_LETTER.test(next.text)
   if (!isAfterLetter && !isBeforeLetter) return true

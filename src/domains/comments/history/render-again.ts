@@ -12,7 +12,7 @@ const FIRST = '00000000-0000-0000-0000-000000000000'
 const positionSchema = z.object({ tenantId: z.string(), id: z.string() })
 
 /** Passes the next comments after `position` to `change`, which returns how many it has changed. */
-export async function changeTexts(
+async function changeTexts(
   sql: Sql,
   position: unknown,
   change: (texts: readonly StoredText[]) => Promise<number>,
