@@ -56,7 +56,11 @@ process.stdout.on('error', (error) => {
 
 /** What is left to do once the command can do nothing more. */
 function finish(): void {
-  if (draft !== null) rmSync(draft, { force: true })
+  try {
+    if (draft !== null) rmSync(draft, { force: true })
+  } catch (error) {
+    console.error(`the draft is left behind: ${String(error)}`)
+  }
   if (process.stderr.isTTY) process.stderr.write(SHOW_CURSOR)
   if (!hasToldItsEnd) console.error(stops ?? 'stopped')
   hasToldItsEnd = true

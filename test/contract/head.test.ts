@@ -73,6 +73,11 @@ test('HEAD is answered as GET is, without a body, at every path with GET but for
   }
 }, 120_000)
 
+test('HEAD of a subscription is refused, and runs nothing', async () => {
+  const { status } = await ask('HEAD', '/graphql?query=subscription{moderationQueueChanged{__typename}}')
+  expect(status).toBe(406)
+})
+
 test('HEAD of a GraphQL query opens no stream', async () => {
   const { status } = await ask('HEAD', '/graphql?query={settings{maxDepth}}', 'text/event-stream')
   expect(status).toBe(406)

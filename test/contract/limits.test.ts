@@ -235,7 +235,8 @@ describe('an address without valid credentials', () => {
       const headers = { 'x-api-key': '', origin: 'https://nobody.example', ...from() }
       const statuses = await Promise.all(Array.from({ length: burst * 2 }, () => attempt(headers)))
       expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0)
-      expect(statuses.filter((status) => status !== 429).length).toBeGreaterThanOrEqual(burst)
+      // To look up whether a tenant allows the origin costs one more.
+      expect(statuses.filter((status) => status !== 429).length).toBeGreaterThanOrEqual(burst - 1)
     }
   })
 

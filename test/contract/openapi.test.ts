@@ -49,8 +49,10 @@ async function allowed(described: DescribedRoute, side: Side): Promise<Headers> 
   const { access, route } = described
   if (access === 'public') return { 'x-api-key': '' }
   const caller = await callerFor(service, side, described)
-  // With an identity only the author may delete; the furnished comments are the reader's own.
-  return route.path.startsWith('/admin/') ? caller : { ...caller, ...(await side.as(READER)) }
+  // With an identity only the author may delete; the furnished comments are the reader's own, which
+  // only others may report.
+  const reader = route.path.endsWith('/report') ? 'a-reporting-reader' : READER
+  return route.path.startsWith('/admin/') ? caller : { ...caller, ...(await side.as(reader)) }
 }
 
 const requestFor = (described: DescribedRoute, side: Side) =>

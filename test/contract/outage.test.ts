@@ -109,7 +109,7 @@ test('a database without disk space: /readyz is 503 until there is space again',
     const { status, body } = await readyz()
     expect([status, body.code, body.detail]).toEqual([503, 'unavailable', 'The database is out of disk space.'])
   }, WAIT)
-  expect((await service.call('GET', '/discussions')).status).toBe(200)
+  await vi.waitFor(async () => expect((await service.call('GET', '/discussions')).status).toBe(200), WAIT)
   await mend()
   await run('DROP EVENT TRIGGER no_space')
   await vi.waitFor(async () => expect((await readyz()).status).toBe(200), WAIT)

@@ -56,6 +56,21 @@ test('a download takes no query parameter', async () => {
   expect((await get({ 'x-api-key': service.apiKey })).status).toBe(403)
 })
 
+test('HEAD of a file tells its length, and is no download', async () => {
+  const { id } = await create()
+  await make()
+  const url = `${service.url}/api/v1/exports/${id}/file`
+  const { status, headers } = await fetch(url, { method: 'HEAD', headers: admin })
+  expect([status, headers.get('content-length')]).toEqual([200, String((await read(id)).bytes)])
+  const downloads = async () => {
+    const { json } = await service.call('GET', '/audit-log?limit=9', { headers: admin })
+    return json.data.filter((entry: Headers) => entry.action === 'export.download' && entry.targetId === id)
+  }
+  expect(await downloads()).toEqual([])
+  await (await download(id)).arrayBuffer()
+  expect(await downloads()).toHaveLength(1)
+})
+
 test('an export is made by a worker, and downloaded', async () => {
   await post('ann', 'a text to take along')
   const created = await service.call('POST', '/exports', { headers: admin })

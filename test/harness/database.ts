@@ -107,6 +107,7 @@ export async function lendPGlite(): Promise<{ pglite: PGlite; giveBack: () => Pr
 
 async function makePGlite(): Promise<{ pglite: PGlite; before: string }> {
   const pglite = await loadPGlite()
+  backfills ??= (await pglite.query<{ rows: object[] }>(BACKFILLS)).rows[0]?.rows
   return { pglite, before: await look(pglite) }
 }
 
@@ -156,8 +157,14 @@ async function clear(pglite: PGlite): Promise<void> {
     await pglite.exec(`SET session_replication_role = replica; ${deletes} RESET session_replication_role`)
     await pglite.exec(`VACUUM ${names.join()}`)
   }
+  await pglite.exec('DELETE FROM backfills')
+  await pglite.query('INSERT INTO backfills SELECT * FROM jsonb_populate_recordset(NULL::backfills, $1)', [backfills])
   await pglite.exec(FORGET)
 }
+
+/** The backfills of a migrated database. Workers change them. */
+let backfills: object[] | undefined
+const BACKFILLS = `SELECT coalesce(jsonb_agg(b), '[]') AS rows FROM backfills b`
 
 const LARGE_BYTES = 2 ** 20
 
@@ -187,7 +194,8 @@ const changes = Object.entries(CATALOGS).map(
 )
 
 const FILLED = `SELECT oid::regclass::text AS name, pg_total_relation_size(oid)::float AS bytes FROM pg_class
-  WHERE relkind = 'r' AND oid >= ${FIRST_OID} AND relname <> '_prisma_migrations' AND pg_relation_size(oid) > 0`
+  WHERE relkind = 'r' AND oid >= ${FIRST_OID} AND relname NOT IN ('_prisma_migrations', 'backfills')
+    AND pg_relation_size(oid) > 0`
 
 // The planner expects more rows in an empty table that was never vacuumed than in one that was.
 const FORGET = `SELECT setval(seqrelid, seqstart, false) FROM pg_sequence;

@@ -392,7 +392,7 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     await rest('POST /exports')
   },
   'the file of an export': async ({ ctx, w }) => {
-    for await (const _piece of (await openExportFile(ctx, { id: w.id('export', 1) })).pieces()) continue
+    for await (const _piece of (await openExportFile(ctx, { id: w.id('export', 1) }, true)).pieces()) continue
   },
 
   'a page of uploads': page('GET /import-uploads'),

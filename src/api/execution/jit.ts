@@ -64,6 +64,11 @@ export function createExecutor(
     if (++form.uses < COMPILED_AT) return null
     const existing = kept.get(form)
     if (existing !== undefined) return existing.query
+    if (form.uses > COMPILED_AT) {
+      // It gave way to others. Compiled at each request, they would drive each other out.
+      form.uses = 1
+      return null
+    }
     const decided = decide(document, conditions)
     const fields = countFields(decided, operationName)
     const compiled = fields > MAX_FIELDS ? null : compileQuery(schema, decided, operationName)

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import { type App, identityHeader, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { isNewOrigin, isOriginAllowed, isOriginOf } from '../../domains/tickets/origins.ts'
+import { isNewOrigin, isOriginAllowed, isOriginOf, recallOrigin } from '../../domains/tickets/origins.ts'
 import { countAddress } from './limits.ts'
 
 /**
@@ -92,15 +92,16 @@ export function allowOrigin({ routeOptions, headers }: FastifyRequest, reply: Fa
  * The headers of an answer to a caller whose tenant is not known: a page reads it if any tenant
  * allows its origin, so that it can get new credentials, or wait. The look-up of a new origin
  * counts at the address. If the database is down, the origins are unknown; such a refusal reveals
- * nothing.
+ * nothing, and does not wait for the database once more.
  */
 export async function headersWithoutTenant(
   app: App,
-  { path, origin, address }: { path: string; origin: string | undefined; address: string },
+  { path, origin, address, status = 401 }: { path: string; origin?: string | undefined; address: string; status?: number },
 ): Promise<CorsHeaders> {
   if (!METHODS.has(path) && !path.startsWith(STREAMS)) return {}
   const vary = { vary: 'Origin' }
   if (origin === undefined) return vary
+  if (status >= 500) return recallOrigin(app, origin) === false ? vary : { ...vary, ...readable(origin) }
   try {
     if (isNewOrigin(app, origin)) countAddress(app, address)
   } catch {

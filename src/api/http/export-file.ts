@@ -16,13 +16,14 @@ export function registerExportFile(scope: FastifyInstance): void {
       requireAdmin(request.ctx)
       const unknown = Object.keys(request.query as object)
       if (unknown.length > 0) throw validationFailed(unknown.map(unknownParameter))
-      const { name, bytes, pieces } = await openExportFile(request.ctx, request.params)
+      const isRead = request.method !== 'HEAD'
+      const { name, bytes, pieces } = await openExportFile(request.ctx, request.params, isRead)
       void reply
         .type('application/gzip')
         .header('content-length', bytes)
         .header('content-disposition', `attachment; filename="${name}"`)
-      // Nothing of the file is read for HEAD.
-      return reply.send(request.method === 'HEAD' ? undefined : Readable.from(pieces(), { objectMode: false }))
+      // Without a body, Fastify would set the length to 0.
+      return reply.send(Readable.from(isRead ? pieces() : [], { objectMode: false }))
     },
   })
 }

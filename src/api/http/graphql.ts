@@ -71,12 +71,9 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     isKept = false,
   ): Promise<FastifyReply> => {
     const isOnce = http.hasIdempotencyKey(request) && asksFor(params, OperationTypeNode.MUTATION)
-    const possible =
-      isOnce || request.method === 'HEAD'
-        ? ANSWERS
-        : asksFor(params, OperationTypeNode.SUBSCRIPTION)
-          ? [EVENTS]
-          : [...ANSWERS, EVENTS]
+    const streamed = request.method === 'HEAD' ? [] : [EVENTS]
+    const isStreamed = asksFor(params, OperationTypeNode.SUBSCRIPTION)
+    const possible = isStreamed ? streamed : isOnce ? ANSWERS : [...ANSWERS, ...streamed]
     const type = preferredType(request.headers.accept, possible)
     if (type === undefined) throw new ServiceError('not_acceptable')
     if (type === EVENTS) return streams.answerDistinct(request, reply)

@@ -191,20 +191,20 @@ async function refuseMalformed(
   socket: Socket & { _httpMessage?: ServerResponse },
 ): Promise<void> {
   // After the head of an answer (by Node's own check), a second answer would become its content.
-  const isAnswering = socket._httpMessage?.headersSent === true
+  const isTaken = (): boolean => !socket.writable || socket._httpMessage?.headersSent === true
   // Browsers open connections ahead of need. On such a connection, a 408 would be taken for the
   // answer to its first request.
-  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering || socket.bytesRead === 0) {
-    return void socket.destroy()
-  }
+  if (error.code === 'ECONNRESET' || isTaken() || socket.bytesRead === 0) return void socket.destroy()
   const refusal = refusalOf(error)
-  const cors = await headersWithoutTenant(app, placeIn(error.rawPacket, socket))
+  const { status } = refusal
+  const cors = await headersWithoutTenant(app, { ...placeIn(error.rawPacket, socket), status })
+  if (isTaken()) return void socket.destroy()
   countRefusal(app, 'other', refusal.code)
   const requestId = randomUUID()
   const body = JSON.stringify(problemOf(refusal, requestId))
   socket.end(
     [
-      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'Connection: close',
       'Content-Type: application/problem+json',
       `Content-Length: ${Buffer.byteLength(body)}`,
@@ -262,14 +262,14 @@ async function sendProblem(
 /** The CORS headers that a refusal lacks: it may come before the tenant is known, or any hook. */
 async function corsOf(
   app: App,
-  { code }: ServiceError,
+  { code, status }: ServiceError,
   { ctx, url, headers: { origin }, ip: address }: FastifyRequest,
   reply: FastifyReply,
 ): Promise<CorsHeaders> {
   // The tenant has decided.
   if ((ctx as Ctx | null)?.caller != null || code === 'origin_not_allowed') return {}
   const [path = ''] = url.split('?', 1)
-  const { vary, ...cors } = await headersWithoutTenant(app, { path, origin, address })
+  const { vary, ...cors } = await headersWithoutTenant(app, { path, origin, address, status })
   return vary === undefined || reply.hasHeader('vary') ? cors : { vary, ...cors }
 }
 

@@ -220,7 +220,12 @@ async function withEngine<T>(
   const engine = await bg.SchemaEngine.new(
     { datamodels: [['schema.prisma', schema()]] },
     () => undefined,
-    bindMigrationAwareSqlAdapterFactory({ ...adapter, connect }),
+    bindMigrationAwareSqlAdapterFactory({
+      provider: adapter.provider,
+      adapterName: adapter.adapterName,
+      connect,
+      connectToShadowDb: () => adapter.connectToShadowDb(),
+    }),
   )
   try {
     return await work(engine)

@@ -75,17 +75,20 @@ export interface ExportFile {
 }
 
 /**
- * Opens the file of an export, for an admin, and writes an audit entry. `pieces` throws if the
- * export is deleted meanwhile. Throws `admin_only`, and `not_found` also before it is completed.
+ * Opens the file of an export, for an admin. With `isRead` it writes an audit entry: then `pieces`
+ * may be called. That throws if the export is deleted meanwhile. Throws `admin_only`, and
+ * `not_found` also before it is completed.
  */
-export async function openExportFile(ctx: Ctx, { id }: { id: string }): Promise<ExportFile> {
+export async function openExportFile(ctx: Ctx, { id }: { id: string }, isRead: boolean): Promise<ExportFile> {
   requireAdmin(ctx)
   const { tenant } = requireCaller(ctx)
   const { completedAt, bytes } = await getExport(ctx, { id })
   if (completedAt === null || bytes === null) throw new ServiceError('not_found', { detail: 'There is no file yet.' })
-  await ctx.app.db.transaction((sql) =>
-    recordAudit(sql, ctx, { action: 'export.download', targetType: 'export', targetId: id }),
-  )
+  if (isRead) {
+    await ctx.app.db.transaction((sql) =>
+      recordAudit(sql, ctx, { action: 'export.download', targetType: 'export', targetId: id }),
+    )
+  }
   const total = Number(bytes)
   return {
     name: `${tenant.slug}-${completedAt.toISOString().slice(0, 10)}.jsonl.gz`,

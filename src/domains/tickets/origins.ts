@@ -4,8 +4,11 @@ import { createReadCache } from '../../core/read-cache.ts'
 import type { TenantSettings } from '../../core/settings/tenant.ts'
 import { statement } from '../../core/sql.ts'
 
-/** How `allowedOrigins` may name an origin: itself, or with `*` for the first label of its host. */
-const namesOf = (origin: string): string[] => [origin, origin.replace(/^([a-z]+:\/\/)[^.:/]+\./, '$1*.')]
+/**
+ * How `allowedOrigins` may name an origin: itself, or with `*` for the first label of its host if
+ * two more follow.
+ */
+const namesOf = (origin: string): string[] => [origin, origin.replace(/^([a-z]+:\/\/)[^.:/]+\.(?=[^.:/]+\.)/, '$1*.')]
 
 /** Whether a tenant allows the origin. */
 export const isOriginOf = ({ allowedOrigins }: Pick<TenantSettings, 'allowedOrigins'>, origin: string): boolean =>
@@ -27,6 +30,9 @@ const origins = perApp((app) =>
  * Whether any tenant allows the origin. A preflight has no credentials, so more cannot be checked.
  */
 export const isOriginAllowed = (app: App, origin: string): Promise<boolean> => origins(app).get(origin)
+
+/** What is known of that without asking the database; undefined for nothing. */
+export const recallOrigin = (app: App, origin: string): boolean | undefined => origins(app).peek(origin)
 
 /** Whether `isOriginAllowed` would query the database for the first time. */
 export const isNewOrigin = (app: App, origin: string): boolean => origins(app).isNew(origin)
