@@ -8,21 +8,21 @@ import { gaugeOf, metricsOf } from './telemetry/metrics.ts'
  * cache, such as the tokens of one key, takes nothing from the others.
  */
 const SHARES = {
-  parsedDocuments: 20,
-  compiledDocuments: 20,
+  parsedDocuments: 13,
+  compiledDocuments: 13,
   automaticDocuments: 3,
-  documents: 10,
+  documents: 7,
   clientTokens: 14,
   keys: 3,
   signIns: 2,
   tenants: 6,
   keyrings: 3,
-  identities: 5,
-  readers: 5,
+  identities: 12,
+  readers: 12,
   externalIds: 5,
   mutes: 2,
-  frontPages: 1,
-  other: 1,
+  frontPages: 2,
+  other: 3,
 } as const
 
 export type CacheName = keyof typeof SHARES

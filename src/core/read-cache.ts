@@ -41,16 +41,18 @@ const MAX_GROUPS = 1000
  */
 export function createReadCache<Value>(options: {
   room: Room
+  /** Its part of the room; all of it by default. */
+  part?: number
   maxAgeMs?: number
   read: (key: string) => Promise<Value>
   keep?: (value: Value) => boolean
   /** The group in which a value is forgotten; undefined for a value that is not read yet. */
   groupOf?: (key: string, value: Value | undefined) => string | undefined
 }): ReadCache<Value> {
-  const { room, maxAgeMs = MAX_AGE_MS, read, keep = () => true, groupOf = () => undefined } = options
-  const entries = room<string, CachedRead<Value>>({ part: 0.8, bytesOf: ({ known }) => bytesOfValue(known) })
+  const { room, part = 1, maxAgeMs = MAX_AGE_MS, read, keep = () => true, groupOf = () => undefined } = options
+  const entries = room<string, CachedRead<Value>>({ part: part * 0.8, bytesOf: ({ known }) => bytesOfValue(known) })
   /** Keys that were found. Unlike entries they do not expire, and outlive a dropped entry. */
-  const found = room<string, true>({ part: 0.2, bytesOf: () => 0 })
+  const found = room<string, true>({ part: part * 0.2, bytesOf: () => 0 })
   /** When groups were last forgotten. A search for their entries would take time for each. */
   const forgotten = new Map<string, number>()
   let lastForgotten = -Infinity

@@ -191,6 +191,7 @@ const COUNT_MS = 1000
 const counts = perApp((app) =>
   createReadCache<sql.LiveTokens>({
     room: roomOf(app, 'other'),
+    part: 0.25,
     maxAgeMs: COUNT_MS,
     read: (key) => {
       const [tenantId = '', most] = key.split(' ')

@@ -31,6 +31,7 @@ export const limitSchema = z.object({ limit: z.number().int().min(1).max(50) })
 const newestOf = perApp((app) =>
   createReadCache({
     room: roomOf(app, 'frontPages'),
+    part: 0.5,
     maxAgeMs: KEPT_MS,
     read: (tenantId) => findNewest(app.prisma, tenantId),
   }),

@@ -22,6 +22,7 @@ const MOST = 50
 const countedOf = perApp((app) =>
   createReadCache({
     room: roomOf(app, 'frontPages'),
+    part: 0.5,
     maxAgeMs: KEPT_MS,
     read: (key) => {
       const [tenantId, window] = key.split(' ') as [string, Window]

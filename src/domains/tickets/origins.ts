@@ -22,6 +22,7 @@ const FIND_ORIGIN = statement(
 const origins = perApp((app) =>
   createReadCache<boolean>({
     room: roomOf(app, 'other'),
+    part: 0.25,
     read: async (origin) => (await app.db.query(FIND_ORIGIN, [namesOf(origin)])).length > 0,
   }),
 )

@@ -22,6 +22,7 @@ const MAX_MUTES = 1000
 const mutes = perApp((app) => {
   const tenants = createReadCache<boolean>({
     room: roomOf(app, 'other'),
+    part: 0.25,
     read: async (tenantId) => (await app.prisma.readerMute.findFirst({ where: { tenantId } })) !== null,
   })
   const cache = createReadCache<ReadonlySet<Id>>({

@@ -51,6 +51,7 @@ const typeOf = (text: string): string => (text.trimStart().startsWith('{') ? 'ap
 const metadata = perApp((app) =>
   createReadCache<ServerMetadata>({
     room: roomOf(app, 'other'),
+    part: 0.25,
     maxAgeMs: KEPT_MS,
     read: async (issuer) => {
       const { allowInsecureRequests, customFetch, discovery } = await library()
