@@ -195,6 +195,7 @@ describe.each(Object.entries(SITES))('a backend mounted by %s', (_name, mount) =
     const [bob] = await authors(at(page))
     expect(await authors(`${at(page)}&prefix=${encodeURIComponent(bob.name.slice(0, 2))}`)).toEqual([bob])
     expect(await authors(`${at(page)}&prefix=zz`)).toEqual([])
+    expect(await authors(`${at(page)}&prefix=${encodeURIComponent('\u0640')}`)).toEqual([])
     expect(await authors(at(newId()))).toEqual([])
     expect((await site.ask('GET', `/authors${at(page)}`)).json.code).toBe('identity_required')
   })

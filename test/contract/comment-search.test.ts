@@ -45,6 +45,8 @@ describe('GET /comments?search=', () => {
     ['a long word by its beginning', 'x'.repeat(200), [7]],
     ['what is syntax elsewhere', "o'neill & !last:*", [6]],
     ['nothing but punctuation', '&|!', []],
+    ['nothing but a kashida', '\u0640', []],
+    ['nothing but a vowel mark', '\u064E', []],
     ['a quote and a backslash', "\\' climate", [1, 0]],
   ])('finds %s: %s', async (_what, search, expected) => {
     expect((await found(service, tenant, { search })).map(({ body }) => body)).toEqual(expected.map((n) => TEXTS[n]))

@@ -99,6 +99,34 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
     await upgraded
   })
 
+  test.each([
+    ['_search_of_comments', 'an edit', "body = 'plain'", "UPDATE comment_search SET terms = ''", ['plain']],
+    [
+      '_comment_search',
+      'a removal',
+      "body = NULL, status = 'deleted', deleted_at = now()",
+      'DELETE FROM comment_search',
+      [],
+    ],
+  ])('the backfill %s waits for %s that is not committed yet', async (name, _what, change, unfilled, words) => {
+    const { database, other } = await openFilledTwice(1)
+    await runScript(database, `UPDATE comments SET body = 'ältere Wörter'; ${unfilled}`)
+    const letGo = await holdComments(other, 'true', change)
+    let isDone = false
+    const backfill = readMigrations().find((migration) => migration.name.endsWith(name))!
+    const filled = completeBackfill(database.db, backfill).then(() => (isDone = true))
+    const waiting = `SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%comment_terms%'`
+    const isReached = async (): Promise<boolean> => isDone || (await oneRow(other, waiting)) !== undefined
+    await vi.waitFor(async () => expect(await isReached()).toBe(true), { interval: 5 })
+    await letGo()
+    await filled
+    const terms = `SELECT DISTINCT split_part(term, '.', 2) AS word
+      FROM comment_search, unnest(tsvector_to_array(terms)) term WHERE term LIKE '%.%'`
+    const found = await other.db.query<{ word: string }>(unnamed(terms))
+    expect(found.map(({ word }) => word)).toEqual(words)
+  })
+
   test('processes that start at the same time build an index concurrently, one after the other', async () => {
     const { database, other } = await openFilledTwice(10)
     await Promise.all([upgrade(database, SILENT, NEXT_RELEASE), upgrade(other, SILENT, NEXT_RELEASE)])

@@ -102,6 +102,44 @@ test('a reaction of a type that the tenant has removed is toggled off by its rea
   }
 })
 
+test.each([false, true])(
+  'a toggle of a removed type leaves what another device sets meanwhile (shadow: %s)',
+  async (isShadow) => {
+    const page = `removed-type-${isShadow}`
+    const { id } = await newComment(page)
+    const name = `devices-${isShadow}`
+    const reader = await service.as(name)
+    expect((await toggle(id, 'angry', reader)).status).toBe(200)
+    const path = `/discussions/by-external/${page}/comments`
+    const { author } = (await service.call('POST', path, { body: { body: 'y' }, headers: reader })).json
+    if (isShadow) await service.call('POST', `/readers/${author.id}/ban`, { body: { shadow: true } })
+    const { reactionTypes } = (await service.call('GET', '/settings')).json
+    const without = reactionTypes.filter((type: string) => type !== 'angry')
+    await service.call('PATCH', '/settings', { body: { reactionTypes: without } })
+    const { query } = service.app.db
+    let hasSet = false
+    const spy = vi.spyOn(service.app.db, 'query').mockImplementation(async (statement, ...params) => {
+      const rows = await query(statement, ...params)
+      if (!hasSet && statement.name === 'viewer_reactions') {
+        hasSet = true
+        expect((await put(id, 'like', reader)).status).toBe(200)
+      }
+      return rows
+    })
+    try {
+      expect((await toggle(id, 'angry', reader)).json).toEqual({
+        commentId: id,
+        type: 'like',
+        reactionCounts: { like: 1 },
+      })
+      expect(hasSet).toBe(true)
+    } finally {
+      spy.mockRestore()
+      await service.call('PATCH', '/settings', { body: { reactionTypes } })
+    }
+  },
+)
+
 test('a type that the tenant does not have answers 422; an unknown comment 404; no identity 403', async () => {
   const { id } = await newComment('refused')
   const wrong = await toggle(id, 'meh')

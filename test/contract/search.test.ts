@@ -71,6 +71,9 @@ describe('GET /discussions?search=', () => {
     ['quotation marks as nothing', '“last” word', ["o'neill\\x"]],
     ['a word by its first 60 characters', 'x'.repeat(200), ['long']],
     ['nothing but punctuation', '&|!', []],
+    ['nothing but a kashida', '\u0640', []],
+    ['nothing but a vowel mark', '\u064E', []],
+    ['nothing but an accent', '\u0301', []],
     ['white space around it aside', '  climate  ', ['article-2', 'article-1']],
   ])('%s: %s', async (_what, search, expected) => {
     expect(await find(search)).toEqual(expected)

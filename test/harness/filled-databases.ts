@@ -62,14 +62,18 @@ export async function openFilledTwice(rows: number): Promise<{ url: string; data
   return { url, database, other: await open() }
 }
 
-/** Locks comments, as a long transaction does, until what it returns is called. */
-export async function holdComments({ db }: Database, which = 'true'): Promise<() => Promise<void>> {
+/** Changes comments in a long transaction, which holds them until what it returns is called. */
+export async function holdComments(
+  { db }: Database,
+  which = 'true',
+  change = 'depth = depth',
+): Promise<() => Promise<void>> {
   let letGo = (): void => undefined
   const held = new Promise<void>((resolve) => (letGo = resolve))
   let transaction: Promise<unknown> = Promise.resolve()
   await new Promise<void>((isHeld, reject) => {
     transaction = db.transaction(async (sql) => {
-      await sql(unnamed(`UPDATE comments SET depth = depth WHERE ${which}`))
+      await sql(unnamed(`UPDATE comments SET ${change} WHERE ${which}`))
       isHeld()
       await held
     })

@@ -1,22 +1,26 @@
 import { describe, expect, test } from 'vitest'
 
+import { wordDetails } from '../../src/domains/comments/hold-details.ts'
+import { normalizeText } from '../../src/domains/comments/text/normalize.ts'
+import { wordStream } from '../../src/domains/comments/text/word-streams.ts'
 import { compileWords, SearchedText, type WordFilter } from '../../src/domains/comments/text/words.ts'
 import { countCpu } from '../harness/cpu.ts'
 
 const searches = (filter: WordFilter, text: string): boolean => filter.matches(new SearchedText([text]))
 
+/** The least CPU of many runs: a run may have to collect garbage of others. */
+const leastCpuOf = (work: () => void): number => {
+  const runs = Array.from({ length: 30 }, () => {
+    const micros = countCpu()
+    for (let n = 0; n < 5; n++) work()
+    return micros()
+  })
+  return Math.min(...runs)
+}
+
 describe('a long list', () => {
   const entries = (tail: string) => Array.from({ length: 1000 }, (_, n) => `${'啊'.repeat(90)}${tail}${n}`)
 
-  /** The least CPU of many runs: a run may have to collect garbage of others. */
-  const leastCpuOf = (work: () => void): number => {
-    const runs = Array.from({ length: 30 }, () => {
-      const micros = countCpu()
-      for (let n = 0; n < 5; n++) work()
-      return micros()
-    })
-    return Math.min(...runs)
-  }
   const costOf = (filter: WordFilter, body: string): number =>
     leastCpuOf(() => expect(searches(filter, body)).toBe(false))
 
@@ -49,4 +53,27 @@ test('a word that a list has a thousand times is counted once for each entry, at
   const many = timed(Array.from({ length: 1000 }, (_, n) => (n % 2 === 0 ? 'a' : 'A')))
   expect(many.found.size).toBe(1000)
   expect(many.ms).toBeLessThan(5 * one.ms + 10)
+})
+
+describe('a text of many signs', () => {
+  test.each(['é$', 'é½', '是$'])('%s is folded at some times the cost of letters', (unit) => {
+    const source = unit.repeat(5000)
+    const letters = 'éñ'.repeat(5000)
+    const cost = leastCpuOf(() => wordStream(source, { signs: true }))
+    expect(cost / leastCpuOf(() => normalizeText(letters))).toBeLessThan(2.8)
+  })
+
+  // Fewer places than are told, so that each text has the same number of them.
+  test.each([
+    ['between white space', 'éa$ ', '😀 '],
+    ['in one run', 'é,', '😀é,'],
+  ])('has its places found in linear time %s', (_where, unit, place) => {
+    const costOf = (count: number): number => {
+      const text = unit.repeat(count) + place.repeat(15)
+      const found = wordDetails('banned_word', ['😀', '1$'], text, new Set([0]))
+      expect(found.filter(({ start }) => start !== null)).toHaveLength(15)
+      return leastCpuOf(() => wordDetails('banned_word', ['😀', '1$'], text, new Set([0])))
+    }
+    expect(costOf(2000) / leastCpuOf(() => wordStream(unit.repeat(2000), { signs: true }))).toBeLessThan(35)
+  })
 })

@@ -105,4 +105,5 @@ test('the words of a search are marked in a text: whole ones, the last one as a 
   expect(found('私は東京に行く', '東京')).toEqual(['東京'])
   expect(found('ağaç', 'agac')).toEqual(['ağaç'])
   expect(found('nothing', ' -- ')).toEqual([])
+  expect(found('كتاب', '\u0640')).toEqual([])
 })

@@ -15,6 +15,7 @@ test.each([
   ['a blank pattern of Braille', '\u2800Ann', 'Ann'],
   ['hidden tags', 'Ann\u{E0041}\u{E0042}', 'Ann'],
   ['a choice of a form beside a letter', 'A\uFE0Fnn', 'Ann'],
+  ['a choice of a form beside a digit', '1\uFE0F2\uFE0E', '12'],
   ['line ends', 'Ann\nof\tRome\r\n', 'Ann of Rome'],
   ['controls', 'A\u0007nn\u009F', 'Ann'],
 ])('a name has no %s', (_what, name, shown) => expect(nameOrNull(name)).toBe(shown))
@@ -27,6 +28,7 @@ test.each([
   ['Hindi', 'क्\u200Dष'],
   ['Japanese', '葛\u{E0100}城'],
   ['emoji', 'Ann 👩🏽\u200D💻 ❤\uFE0F 🏴󠁧󠁢󠁥󠁮󠁧󠁿 1\uFE0F⃣ 👨\u200D👩\u200D👧'],
+  ['keys', '1\uFE0F\u20E3 #\u20E3 *\uFE0E\u20E3'],
   ['accents', 'Zoë Nguyễn שָׁלוֹם'],
 ])('a name keeps what %s needs', (_script, name) => expect(nameOrNull(name)).toBe(name))
 

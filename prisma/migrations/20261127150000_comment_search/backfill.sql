@@ -5,12 +5,12 @@ WITH batch AS (
     coalesce($1::jsonb ->> 1, '00000000-0000-0000-0000-000000000000')::uuid)
   ORDER BY tenant_id, id LIMIT $2
 ),
--- Locked, so that none is edited or removed meanwhile, and its present text is the one that is read.
+-- SHARE waits for an edit or a removal that is not committed yet, and then reads the new text.
 kept AS (
   SELECT c.tenant_id, c.id, c.discussion_id, c.body FROM comments c JOIN batch b ON c.tenant_id = b.tenant_id AND c.id = b.id
   WHERE c.body IS NOT NULL
     AND NOT EXISTS (SELECT FROM comment_search s WHERE s.tenant_id = c.tenant_id AND s.comment_id = c.id)
-  FOR KEY SHARE OF c
+  FOR SHARE OF c
 ),
 changed AS (
   INSERT INTO comment_search (tenant_id, comment_id, terms)

@@ -5,12 +5,12 @@ WITH batch AS (
     coalesce($1::jsonb ->> 1, '00000000-0000-0000-0000-000000000000')::uuid)
   ORDER BY tenant_id, id LIMIT $2
 ),
--- Locked, so that none is edited or removed meanwhile, and its present text is the one that is read. ASCII stays as it is.
+-- SHARE waits for an edit that is not committed yet, and then reads the new text. ASCII stays as it is.
 kept AS (
   SELECT c.tenant_id, c.id, c.discussion_id, c.body
   FROM comments c JOIN batch b ON c.tenant_id = b.tenant_id AND c.id = b.id
   WHERE octet_length(c.body) <> char_length(c.body)
-  FOR KEY SHARE OF c
+  FOR SHARE OF c
 ),
 changed AS (
   UPDATE comment_search s SET terms = k.terms

@@ -6,8 +6,9 @@ import { atMost, noNul } from './texts.ts'
 /** The text that a list is searched for. It has no syntax. */
 export const searchSchema = noNul(atMost(255, z.string().trim().min(1)))
 
+/** A text without letters, such as a vowel mark alone, would be the beginning of each key. */
 const matches = (tenant: string, search: string): string =>
-  `search @@ (SELECT search_query(${tenant}, search_fold(${search}), search_split(search_fold(${search}))))`
+  `search_fold(${search}) <> '' AND search @@ (SELECT search_query(${tenant}, search_fold(${search}), search_split(search_fold(${search}))))`
 
 /**
  * The rows of `table` that a search finds: their external id begins with it, or their title or name

@@ -31,7 +31,8 @@ const JOINED = `[${SCRIPTS.split(' ')
 /** Invisible characters that shape others: in emoji, Chinese characters and some scripts. */
 const SHAPING = [
   '(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\uFE0F])\\u200D(?=\\p{Extended_Pictographic})',
-  '(?<=[\\p{Extended_Pictographic}0-9#*])[\\uFE0E\\uFE0F]',
+  '(?<=\\p{Extended_Pictographic})[\\uFE0E\\uFE0F]',
+  '(?<=[0-9#*])[\\uFE0E\\uFE0F](?=\\u20E3)',
   '(?<=\\p{Script=Han})[\\uFE00-\\uFE02\\u{E0100}-\\u{E01EF}]',
   '(?<=\\p{Script=Mongolian})[\\u180B-\\u180D\\u180F]',
   `(?<=${JOINED})[\\u200C\\u200D](?=${JOINED})`,

@@ -36,6 +36,8 @@ interface ListAuthors {
 export async function listAuthors(ctx: Ctx, discussionId: Id, args: ListAuthors): Promise<ReaderRecord[]> {
   const { prefix: given, limit } = validate(authorsInput, args)
   const prefix = foldForSearch(given ?? '')
+  // A text that folds to nothing, such as a vowel mark alone, begins no name.
+  if (prefix === '' && given !== undefined && given !== null) return []
   const isWanted = (name: string | null): boolean => name !== null && ` ${foldForSearch(name)}`.includes(` ${prefix}`)
   const left = new Set(await mutedByViewer(ctx))
   if (requireCaller(ctx).identity !== null) left.add((await requireReader(ctx)).id)

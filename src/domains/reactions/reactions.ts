@@ -39,13 +39,15 @@ async function write(
   { commentId, type }: Partial<React> & { commentId: Id },
 ): Promise<Reaction> {
   const { reactionTypes } = requireCaller(ctx).tenant.settings
-  if (type !== undefined && !reactionTypes.includes(type)) {
-    // The tenant may have had the type when the reader chose it.
-    if (mode === 'toggle' && (await isHeld(ctx, commentId, type))) return write(ctx, 'remove', { commentId })
+  const isOffered = type === undefined || reactionTypes.includes(type)
+  // The tenant may have had the type when the reader chose it.
+  if (!isOffered && (mode !== 'toggle' || !(await isHeld(ctx, commentId, type)))) {
     throw invalid('/type', 'not_allowed', `must be one of ${reactionTypes.join(', ')}`)
   }
   if (!isId(commentId)) throw notFound()
-  return asReader(ctx, (reader) => writeAs(ctx, mode, { commentId, type: type ?? null }, reader))
+  // Another device may have chosen another type meanwhile, which stays.
+  const asked = isOffered ? mode : 'remove'
+  return asReader(ctx, (reader) => writeAs(ctx, asked, { commentId, type: type ?? null }, reader))
 }
 
 /** Whether the reader's reaction to a comment in view is of this type. */

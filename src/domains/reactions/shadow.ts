@@ -18,7 +18,11 @@ const WRITE = statement(
      ) both_kinds ORDER BY updated_at DESC LIMIT 1
    )
    INSERT INTO shadow_reactions (tenant_id, comment_id, reader_id, type, updated_at)
-   SELECT $1, $2, $3, CASE WHEN $4::text = 'remove' OR ($4 = 'toggle' AND held.type = $5) THEN NULL ELSE $5 END, $6
+   SELECT $1, $2, $3, CASE
+     WHEN $4::text <> 'set' AND ($5::text IS NULL OR held.type = $5) THEN NULL
+     WHEN $4 = 'remove' THEN held.type
+     ELSE $5
+   END, $6
    FROM (SELECT 1) one LEFT JOIN held ON true
    ON CONFLICT (tenant_id, comment_id, reader_id) DO UPDATE SET type = excluded.type, updated_at = excluded.updated_at
    RETURNING type, (SELECT type FROM held) AS "previousType"`,

@@ -5,7 +5,10 @@ import { queueDeliveries } from '../discussions/append-events.ts'
 import { inShadow } from '../comments/comment.ts'
 import { banIn } from '../readers/bans.ts'
 
-/** `toggle`: the same type again removes the reaction. `set` and `remove` are idempotent. */
+/**
+ * `toggle`: the same type again removes the reaction. `set` and `remove` are idempotent. `remove`
+ * with a type removes a reaction of this type alone.
+ */
 export type ReactionMode = 'toggle' | 'set' | 'remove'
 
 /**
@@ -132,9 +135,15 @@ const writeAll = <Name extends string>(name: Name, ifLocked: '' | 'SKIP LOCKED',
      SELECT tenant_id, comment_id, reader_id, CASE WHEN mode <> 'remove' THEN type END, NULL, ${NOW}
      FROM judged WHERE outcome = 'written'
      ON CONFLICT (tenant_id, comment_id, reader_id) DO UPDATE SET
-       type = CASE WHEN r.type = excluded.type AND (r.tenant_id, r.comment_id, r.reader_id) IN (
-         SELECT tenant_id, comment_id, reader_id FROM judged WHERE mode = 'toggle'
-       ) THEN NULL ELSE excluded.type END,
+       type = CASE
+         WHEN (r.tenant_id, r.comment_id, r.reader_id, r.type) IN (
+           SELECT tenant_id, comment_id, reader_id, type FROM judged WHERE mode <> 'set'
+         ) THEN NULL
+         WHEN (r.tenant_id, r.comment_id, r.reader_id) IN (
+           SELECT tenant_id, comment_id, reader_id FROM judged WHERE mode = 'remove' AND type IS NOT NULL
+         ) THEN r.type
+         ELSE excluded.type
+       END,
        previous_type = r.type,
        updated_at = ${NOW}
      RETURNING tenant_id, comment_id, reader_id, type, previous_type

@@ -28,26 +28,39 @@ export const hasSigns = (text: string): boolean => HAS_SIGN.test(text)
 export const signsIn = (stream: string): number => stream.match(ENCLOSED)?.length ?? 0
 export const withoutSigns = (stream: string): string => stream.replace(ENCLOSED, '')
 
-/** Folds what is between signs. Each sign is enclosed, so that no sign is found in another one. */
-export function foldBetweenSigns(text: string, fold: (part: string) => string): string {
-  let [folded, from] = ['', 0]
-  for (const { 0: sign, index } of text.matchAll(SIGNS)) {
-    folded += fold(text.slice(from, index)) + BEGIN + canonical(sign) + END
-    from = index + sign.length
-  }
-  return folded + fold(text.slice(from))
+/** Stands for a sign while the text is folded: a noncharacter, which folding keeps. */
+const MARK = '\uFDD0'
+/** Another noncharacter, for those that the text has itself. */
+const NO_MARK = '\uFDD1'
+
+/**
+ * Folds a text except its signs, at once: folding has a price for each call. Each sign is enclosed,
+ * so that no sign is found in another one. `space` gets each part between signs.
+ */
+export function foldBetweenSigns(
+  text: string,
+  fold: (marked: string) => string,
+  space: (folded: string) => string,
+): string {
+  const signs: string[] = []
+  const marked = text.replaceAll(MARK, NO_MARK).replace(SIGNS, (sign) => {
+    signs.push(BEGIN + canonical(sign) + END)
+    return MARK
+  })
+  const parts = fold(marked).split(MARK)
+  return parts.map((part, index) => space(part) + (signs[index] ?? '')).join('')
 }
 
 const UNREAD = set('[[\\p{M}--\\u20E3]\\p{Emoji_Modifier}\\u200C]')
 const TAGS = set('[\\u{E0020}-\\u{E007F}]')
 
-/** Without the choice of a form, the colour of skin, and marks. Tags make flags alone. */
+/** In lower case, without choices of form, colours of skin, and marks. Tags make flags alone. */
 function canonical(sign: string): string {
   const bare = sign.replace(UNREAD, '')
   const joined = bare.startsWith('🏴') ? bare : bare.replace(TAGS, '')
   let { length } = joined
   while (joined.charAt(length - 1) === '\u200D') length--
-  const read = joined.slice(0, length)
+  const read = joined.slice(0, length).toLowerCase()
   const compatible = read.normalize('NFKC')
   // Another width of a sign that is no letter, such as ￥.
   return /[\p{L}\p{N}]/u.test(compatible) ? read : compatible

@@ -22,8 +22,9 @@ const segmenter = new Intl.Segmenter('en', { granularity: 'word' })
 
 /** The text of a comment or entry in the form that a list needs. */
 export function wordStream(source: string, form: StreamForm): WordStream {
-  const fold = (part: string): string => spaced(normalizeText(part, form), form.punctuation === true)
-  return streamOf(form.signs === true ? foldBetweenSigns(source, fold) : fold(source))
+  const fold = (text: string): string => normalizeText(text, form)
+  const space = (folded: string): string => spaced(folded, form.punctuation === true)
+  return streamOf(form.signs === true ? foldBetweenSigns(source, fold, space) : space(fold(source)))
 }
 
 /** The stream of a text that is normalized already, in the form of all defaults. */

@@ -10,7 +10,7 @@ const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}
  * accents do not count. It shows why the service has found a comment, and decides nothing.
  */
 export function wordsIn(text: string, search: string): Mark[] {
-  const terms = (search.match(WORD) ?? []).map(fold)
+  const terms = (search.match(WORD) ?? []).map(fold).filter((term) => term !== '')
   const last = terms.at(-1)
   if (last === undefined) return []
   const all = new Set(terms)
