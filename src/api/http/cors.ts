@@ -96,7 +96,12 @@ export function allowOrigin({ routeOptions, headers }: FastifyRequest, reply: Fa
  */
 export async function headersWithoutTenant(
   app: App,
-  { path, origin, address, status = 401 }: { path: string; origin?: string | undefined; address: string; status?: number },
+  {
+    path,
+    origin,
+    address,
+    status = 401,
+  }: { path: string; origin?: string | undefined; address: string; status?: number },
 ): Promise<CorsHeaders> {
   if (!METHODS.has(path) && !path.startsWith(STREAMS)) return {}
   const vary = { vary: 'Origin' }

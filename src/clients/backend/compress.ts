@@ -13,7 +13,10 @@ const MIN_BYTES = 1024
  * The answer as a browser gets it: compressed, unless it is short or the browser refuses gzip, and
  * 304 without a body if the browser has it. What may be kept has an ETag.
  */
-export async function sendable(response: Response, request: Pick<PageRequest, 'method' | 'headers'>): Promise<Response> {
+export async function sendable(
+  response: Response,
+  request: Pick<PageRequest, 'method' | 'headers'>,
+): Promise<Response> {
   const bytes = new Uint8Array(await response.arrayBuffer())
   const { status, headers } = response
   // A 304 has to name what the answer that it stands for named.
@@ -34,7 +37,8 @@ export async function sendable(response: Response, request: Pick<PageRequest, 'm
   return new Response(new Uint8Array(await zip(bytes)), { status, headers })
 }
 
-const tagsIn = (header: string | null): string[] => (header ?? '').split(',').map((tag) => tag.trim().replace(/^(?!W\/)/, 'W/'))
+const tagsIn = (header: string | null): string[] =>
+  (header ?? '').split(',').map((tag) => tag.trim().replace(/^(?!W\/)/, 'W/'))
 
 /** By RFC 9110, section 12.5.3: what names gzip counts before what names any. */
 function takesGzip(accepted: string | null): boolean {

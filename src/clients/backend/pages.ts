@@ -25,7 +25,9 @@ function detailsOf({ title, url }: Page): Page {
     .slice(0, MAX_TITLE)
     .join('')
   const address = textOf(url)
-  const isAddress = /^https?:\/\/[^/\\?#\s\p{Cc}\p{Surrogate}]+([/?#][^\s\p{Cc}\p{Surrogate}]*)?$/iu.test(address) && URL.canParse(address)
+  const isAddress =
+    /^https?:\/\/[^/\\?#\s\p{Cc}\p{Surrogate}]+([/?#][^\s\p{Cc}\p{Surrogate}]*)?$/iu.test(address) &&
+    URL.canParse(address)
   return {
     ...(text === '' ? {} : { title: text }),
     ...(isAddress && charactersOf(address).length <= MAX_URL ? { url: address } : {}),
