@@ -118,7 +118,7 @@ describe('an assertion', () => {
 
   /** A process that finds the tenant's keys in its database, and nothing else. */
   function appWithKeys(): App {
-    const settings = { ENCRYPTION_KEY: randomBytes(32), ENCRYPTION_KEYS: [] }
+    const settings = { ENCRYPTION_KEY: randomBytes(32), ENCRYPTION_KEYS: [], CACHE_MB: 64 }
     const secrets = tenant.identitySecrets.map(({ kid, secret }) => ({
       kid,
       sealed: seal(settings, secret, identitySecretContext(known.id, kid)),

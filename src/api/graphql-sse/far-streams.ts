@@ -13,7 +13,7 @@ import type { OperationRequest } from './sse-request.ts'
 const TIMES = {
   /** How often a process asks. The bus may lose messages, and a stream may open just after. */
   againMs: 250,
-  /** Without a word for this long, no process has the stream. */
+  /** If no process answers for this long, none has the stream. */
   nobodyMs: 2000,
   /** The same once a process has said that it has the stream: it may be busy, or killed. */
   silentMs: 10_000,
