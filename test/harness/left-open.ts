@@ -48,8 +48,8 @@ function openNow(): string[] {
 }
 
 /**
- * Watches what is opened from now on. The result waits for what is being closed, then returns the
- * kinds of what is still open.
+ * Watches what a file opens from now on. Call the result at the end of the file: it waits until
+ * closing resources are closed, and returns the kinds of those that stay open.
  */
 export function watchOpen(): (graceMs?: number) => Promise<string[]> {
   const before = openNow()

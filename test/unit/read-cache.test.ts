@@ -111,7 +111,7 @@ describe('a group is forgotten', () => {
     expect(read).toHaveBeenCalledTimes(4)
   })
 
-  test('with what is being read, of which the group is not known yet', async () => {
+  test('together with a read that has not ended, so that its group is not known yet', async () => {
     const { cache } = grouped()
     const before = cache.get('a1')
     vi.advanceTimersByTime(1)

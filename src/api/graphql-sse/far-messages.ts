@@ -50,11 +50,19 @@ const VALID_MS = 30_000
 export const sealMessage = ({ settings }: App, channel: string, message: object): string =>
   seal(settings, JSON.stringify({ at: Date.now(), message }, toJson), `${SEALED} ${channel}`).toString('base64')
 
-/** The message; null for one that is too old. Throws where it is none of this channel. */
-export function openMessage({ settings }: App, channel: string, sealed: string): unknown {
-  const opened = unseal(settings, Buffer.from(sealed, 'base64'), `${SEALED} ${channel}`)
-  const { at, message } = JSON.parse(opened) as { at: number; message: unknown }
-  return Math.abs(Date.now() - at) > VALID_MS ? null : message
+/**
+ * The message; null if it is too old, or if this process cannot open it: it may be of another
+ * channel, or sealed by a key that only the other process has.
+ */
+export function openMessage({ settings, log }: App, channel: string, sealed: string): unknown {
+  try {
+    const opened = unseal(settings, Buffer.from(sealed, 'base64'), `${SEALED} ${channel}`)
+    const { at, message } = JSON.parse(opened) as { at: number; message: unknown }
+    return Math.abs(Date.now() - at) > VALID_MS ? null : message
+  } catch (err) {
+    log.warn({ err }, 'a message of another process cannot be opened')
+    return null
+  }
 }
 
 const toJson = (_name: string, value: unknown): unknown => (value instanceof Set ? [...value] : value)

@@ -24,8 +24,8 @@ export function reserveStream(ctx: Ctx): string {
 }
 
 /**
- * The reservation of a token; null where it is none, or is another caller's. Throws
- * `missing_credentials`.
+ * The reservation that a token holds; null if the token is not ours, or belongs to another caller.
+ * Throws `missing_credentials`.
  */
 export function reservationOf(ctx: Ctx, token: string): Reservation | null {
   const { tenant } = requireCaller(ctx)

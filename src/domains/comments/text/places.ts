@@ -64,9 +64,9 @@ function chunksOf(text: string, form: StreamForm): { chunks: Chunk[]; length: nu
 export type PlaceFinder = (form: StreamForm, part: { from: number; to: number }) => TextRange | null
 
 /**
- * Where a part of a text's stream stands in the text; null where folding has moved it too far to
- * say. A stream is of another length than its text: of what is folded and left out. What is the
- * same for all parts is made once for each form.
+ * Where a part of a text's stream stands in the text; null if folding has moved it too far to say.
+ * Folding changes letters and leaves some out, so a stream has not the length of its text. Each
+ * form's stream is made once for all parts.
  */
 export function placeFinder(text: string): PlaceFinder {
   const known = new Map<StreamForm, ReturnType<typeof chunksOf> & { stream: string }>()
