@@ -57,7 +57,12 @@ let newest
 
 try {
   spawnSync(join(import.meta.dirname, 'programs.sh'), { stdio: 'inherit' })
-  for (const [name, part] of Object.entries(PARTS)) if (isAsked(name)) await runPart(name, part)
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (!isAsked(name)) continue
+    await runPart(name, part)
+    // A run that is stopped keeps the parts that it has finished.
+    write()
+  }
   if (isAsked(BENCH)) await runBench()
 } finally {
   await newest?.stop()
@@ -138,8 +143,12 @@ function run(program, args, env) {
   })
 }
 
-function report() {
+function write() {
   writeFileSync('test-full.json', JSON.stringify({ seed: SEED, rows, failures }, null, 2))
+}
+
+function report() {
+  write()
   const failed = rows.filter(({ first }) => first === 'failed')
   const slowest = rows.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)
   if (failed.length > 0) printTable('Failed', failed)
