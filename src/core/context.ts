@@ -171,6 +171,15 @@ export interface Caller {
   readonly identity: Identity | null
 }
 
+/** Stands around each mutation field of a request whose answer is stored. */
+export interface Outcome {
+  /**
+   * The value of the field called `name` in the answer. `resolve` runs it, and `noted` is what to
+   * store of its value, as JSON.
+   */
+  of(name: string, resolve: () => unknown, noted: (value: unknown) => unknown): Promise<unknown>
+}
+
 /** One request: the process it runs in, and who calls. */
 export interface Ctx {
   readonly app: App
@@ -183,6 +192,8 @@ export interface Ctx {
   readonly refused?: ServiceError
   /** Collects the raw secrets in an answer that will be stored, so that they are not stored. */
   readonly shownSecrets?: Set<string>
+  /** Notes what the mutations answer, or answers them by earlier notes. */
+  readonly outcome?: Outcome
   /**
    * Puts an admin token into the console's cookie, or removes it (null). Absent where no console
    * asks: the answer then has the token itself.

@@ -19,6 +19,7 @@ declare global {
     interface Plugins<Types extends SchemaTypes> {
       access: import('@pothos/core').BasePlugin<Types>
       budget: import('@pothos/core').BasePlugin<Types>
+      outcome: import('@pothos/core').BasePlugin<Types>
     }
     interface QueryFieldOptions<
       Types extends SchemaTypes,

@@ -2,6 +2,7 @@ import './access.ts'
 import './access-types.ts'
 import './budget.ts'
 import './connection.ts'
+import './outcome.ts'
 import './prisma-page.ts'
 
 import SchemaBuilder from '@pothos/core'
@@ -29,7 +30,7 @@ export const builder = new SchemaBuilder<{
     _Any: { Input: unknown; Output: unknown }
   }
 }>({
-  plugins: ['access', 'budget', PrismaPlugin, RelayPlugin],
+  plugins: ['outcome', 'access', 'budget', PrismaPlugin, RelayPlugin],
   defaultFieldNullability: false,
   prisma: {
     // Only its models are read.

@@ -12,6 +12,7 @@ import {
   forgetInAnswers,
   runOnce,
 } from '../../src/domains/idempotency/idempotency.ts'
+import { OUTCOMES } from '../../src/api/http/idempotency.ts'
 import { createDiscussion } from '../../src/domains/discussions/discussions.ts'
 import { findCallerByKey } from '../../src/domains/api-keys/keys.ts'
 import { onServer } from '../harness/database.ts'
@@ -109,6 +110,74 @@ describe('the first outcome', () => {
     await service.call('POST', `/discussions/${json.id}/unlock`)
     expectReplay(await post(), first)
     expect(await onPage('comments', 'locked')).toBe(0)
+  })
+
+  describe('of an answer over 64 KiB', () => {
+    const PAGE_OF = 'discussion { comments(first: 20) { nodes { id body bodyHtml } } }'
+    /** Posts on a page with long comments, and answers the whole page. */
+    async function postOn(page: string, key: string, others = ''): Promise<TestResponse> {
+      const document = `mutation ($input: CreateCommentInput!) {
+        createComment(input: $input) { comment { id } ${PAGE_OF} } ${others}
+      }`
+      const input = { discussion: { externalId: page }, body: 'The last one' }
+      return service.graphql(document, { input }, keyed(key, await service.as('reader')))
+    }
+    async function addLongPage(page: string): Promise<void> {
+      for (let n = 0; n < 5; n++) await comment(`${page}-${n}`, page, { body: `${page} ${n} ${'long '.repeat(1600)}` })
+    }
+    const bodies = ({ json }: TestResponse): string[] =>
+      json.data.createComment.discussion.comments.nodes.map(({ body }: { body: string }) => body.slice(0, 12))
+
+    test('the ids are stored, and the replay reads the page as it is then', async () => {
+      await addLongPage('long')
+      const first = await postOn('long', 'long')
+      expect(first.text.length).toBeGreaterThan(65_536)
+      const kept = await count('FROM idempotency_records WHERE octet_length(body) > 65536')
+      expect(kept).toBe(0)
+      await comment('later', 'long', { body: 'Later' })
+      const again = await postOn('long', 'long')
+      expect([isReplay(first), isReplay(again)]).toEqual([false, true])
+      expect(again.json.data.createComment.comment).toEqual(first.json.data.createComment.comment)
+      expect(bodies(again)).toEqual(['Later', ...bodies(first)])
+      expect(await onPage('comments', 'long')).toBe(7)
+    })
+
+    test('a refused field stays refused, and a secret is null', async () => {
+      await addLongPage('long-and-more')
+      const others = `
+        refused: approveComment(input: { commentId: "${newId()}" }) { comment { id } }
+        made: createApiKey(input: { label: "Made once", capabilities: [] }) { key apiKey { id label } }`
+      const first = await postOn('long-and-more', 'long-and-more', others)
+      expect(first.json.data.made.key).toMatch(/^ek_/)
+      const again = await postOn('long-and-more', 'long-and-more', others)
+      expect(isReplay(again)).toBe(true)
+      expect(again.json.data).toEqual({ ...first.json.data, made: { ...first.json.data.made, key: null } })
+      expect(again.json.errors[0].message).toBe(first.json.errors[0].message)
+      expect(again.json.errors[0].extensions.code).toBe('not_found')
+    })
+
+    test('what is gone by then is an error of its field, and nothing runs again', async () => {
+      await addLongPage('long-gone')
+      const { json } = await comment('noted', 'long-gone', { body: 'To be noted' })
+      const others = `noted: createNote(input: { on: { commentId: "${json.id}" }, text: "A note" }) { note { id } }`
+      const first = await postOn('long-gone', 'long-gone', others)
+      expect(first.text.length).toBeGreaterThan(65_536)
+      expect((await service.call('DELETE', `/notes/${first.json.data.noted.note.id}`)).status).toBe(204)
+      const again = await postOn('long-gone', 'long-gone', others)
+      expect(isReplay(again)).toBe(true)
+      expect(again.json.data).toEqual({ ...first.json.data, noted: null })
+      expect(again.json.errors).toMatchObject([{ path: ['noted', 'note'], extensions: { code: 'not_found' } }])
+      expect(await count('FROM notes')).toBe(0)
+    })
+
+    test('of REST is stored in the same way', async () => {
+      const body = '😀'.repeat(10_000)
+      const first = await comment('long-rest', 'long-rest', { body })
+      expect(Buffer.byteLength(first.text)).toBeGreaterThan(65_536)
+      expectReplay(await comment('long-rest', 'long-rest', { body }), first)
+      expect(await onPage('comments', 'long-rest')).toBe(1)
+      expect(await count('FROM idempotency_records WHERE octet_length(body) > 65536')).toBe(0)
+    })
   })
 
   test('500 is no outcome: nothing of it stays, and a retry with the same key runs', async () => {
@@ -314,7 +383,7 @@ describe('one transaction', () => {
   let ctx: Ctx
   const DONE: OutgoingResponse = { status: 200, contentType: 'application/json', body: '{}' }
   const run = (key: string, work: (ctx: Ctx) => Promise<OutgoingResponse>) =>
-    runOnce(ctx, { key, method: 'POST', url: '/test', rawBody: Buffer.alloc(0) }, work)
+    runOnce(ctx, { key, method: 'POST', url: '/test', rawBody: Buffer.alloc(0) }, work, OUTCOMES)
 
   beforeAll(async () => {
     const { app } = service
@@ -367,6 +436,7 @@ describe('one transaction', () => {
         await createComment(scoped, { discussion: { externalId: page }, body: 'Gone too' })
         throw error()
       },
+      OUTCOMES,
     )
     await expect(failing).rejects.toThrow(error().message)
     expect(publish).not.toHaveBeenCalled()

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { isStuck, ofTenant } from '../../src/core/queues/patience.ts'
 import { createComment } from '../../src/domains/comments/create.ts'
+import { OUTCOMES } from '../../src/api/http/idempotency.ts'
 import { runOnce } from '../../src/domains/idempotency/idempotency.ts'
 import { findCallerByKey } from '../../src/domains/api-keys/keys.ts'
 import { lockDiscussion } from '../../src/domains/moderation/discussions.ts'
@@ -263,12 +264,17 @@ describe.skipIf(!onServer)(
         caller: { ...caller, identity: null },
       }
       const request = { key: newId(), method: 'POST', url: '/test', rawBody: Buffer.alloc(0) }
-      const slow = runOnce(ctx, request, async (inside) => {
-        await lockDiscussion(inside, { discussionId: first.discussionId })
-        await new Promise((resolve) => setTimeout(resolve, 850))
-        await lockDiscussion(inside, { discussionId: second.discussionId }).catch(() => undefined)
-        return { status: 200, contentType: null, body: '' }
-      })
+      const slow = runOnce(
+        ctx,
+        request,
+        async (inside) => {
+          await lockDiscussion(inside, { discussionId: first.discussionId })
+          await new Promise((resolve) => setTimeout(resolve, 850))
+          await lockDiscussion(inside, { discussionId: second.discussionId }).catch(() => undefined)
+          return { status: 200, contentType: null, body: '' }
+        },
+        OUTCOMES,
+      )
       await expect(slow).rejects.toMatchObject({ code: 'unavailable' })
       expect((await locked.call('GET', `/discussions/${first.discussionId}`)).json.state).toBe('open')
     })

@@ -1,9 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 import type { Ctx } from '../../core/context.ts'
-import { type OutgoingResponse, runOnce } from '../../domains/idempotency/idempotency.ts'
+import { type OutgoingResponse, type Outcomes, runOnce } from '../../domains/idempotency/idempotency.ts'
+import { findNode } from '../../domains/nodes/nodes.ts'
+import { OutcomeNotes, replayOf } from '../../graphql/outcome.ts'
 
 const HEADER = 'idempotency-key'
+/** Answers are noted by the fields of the schema, and replayed by what the caller may see now. */
+export const OUTCOMES: Outcomes = {
+  note: () => new OutcomeNotes(),
+  replay: (ctx, text) => replayOf(text, async (id) => (await findNode(ctx, id))?.node ?? null),
+}
 const NO_BODY = Buffer.alloc(0)
 
 /** Whether a request must be executed once. Without a tenant its key would have no scope. */
@@ -19,7 +26,7 @@ export async function answerOnce(
   const { ctx, method, url } = request
   const key = String(request.headers[HEADER])
   const rawBody = request.rawBody ?? NO_BODY
-  const { status, contentType, body, replayed } = await runOnce(ctx, { key, method, url, rawBody }, run)
+  const { status, contentType, body, replayed } = await runOnce(ctx, { key, method, url, rawBody }, run, OUTCOMES)
   void reply.code(status)
   if (replayed) void reply.header('idempotency-replayed', 'true')
   if (contentType === null) return reply.send()

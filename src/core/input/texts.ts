@@ -52,7 +52,8 @@ const FLAG_OR_UNSEEN = new RegExp(
 export function nameOrNull(text: string | null): string | null {
   if (text === null) return null
   const seen = text.replace(/\s/g, ' ').replace(FLAG_OR_UNSEEN, (part) => (part.startsWith('🏴') ? part : ''))
-  return shownOrNull(seen.trim())
+  // What is gone may have been what a kept character shapes.
+  return seen === text ? shownOrNull(seen.trim()) : nameOrNull(seen)
 }
 
 /** At most `max` characters. Zod's own `max` counts UTF-16 units, of which an emoji has two. */

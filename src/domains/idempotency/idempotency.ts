@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 
-import { type App, type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { type App, type Caller, type Ctx, type Outcome, perApp, requireCaller } from '../../core/context.ts'
 import { invalid, problemOf, ServiceError } from '../../core/errors.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { countRefusal } from '../../core/telemetry/metrics.ts'
@@ -12,6 +12,10 @@ import * as sql from './sql.ts'
 /** As docs/reference/choices/requests.md has it, "Idempotency". */
 const KEPT_MS = 24 * 3_600_000
 const RETRY_SECONDS = 1
+/** Of a longer answer, its ids are stored. */
+const MAX_STORED_BYTES = 65_536
+/** Begins a stored body that has what was noted of an answer. No answer begins with it. */
+const NOTES = '\0'
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
@@ -36,6 +40,13 @@ export interface OutgoingResponse {
   blank?: null
 }
 
+/** Stores less of a long answer than all of it. */
+export interface Outcomes {
+  note(): Outcome & { text(): string }
+  /** Answers by the text of what was noted, and by what is there now. */
+  replay(ctx: Ctx, text: string): Outcome
+}
+
 /**
  * Thrown by `run` for an answer that is not an outcome, such as a failure half-way: everything that
  * it did is undone.
@@ -54,13 +65,15 @@ export class Undecided extends Error {
  * does with the app of its context commits together with its answer, or not at all. Raw secrets are
  * only in the first answer: they are not stored, and a replay leaves them out. A refusal (4xx
  * except 429) is stored like an answer. Anything else that `run` throws is rethrown, and leaves
- * nothing behind. Throws `validation_failed`, `idempotency_conflict`, `idempotency_in_progress`,
- * and `not_found` for an erased answer.
+ * nothing behind. Of an answer over 64 KiB the ids are stored: for its replay, `run` reads what is
+ * there now. Throws `validation_failed`, `idempotency_conflict`, `idempotency_in_progress`, and
+ * `not_found` for an erased answer.
  */
 export async function runOnce(
   ctx: Ctx,
   request: KeyedRequest,
   run: (ctx: Ctx) => Promise<OutgoingResponse>,
+  outcomes: Outcomes,
 ): Promise<OutgoingResponse & { replayed: boolean }> {
   const caller = requireCaller(ctx)
   if (!KEY.test(request.key)) {
@@ -80,24 +93,34 @@ export async function runOnce(
       const now = new Date()
       for (const { key, request: requestDigest } of digests) {
         const record = await sql.findRecord(tx, key, now)
-        if (record !== undefined) return replay(ctx.app, key, requestDigest, record)
+        if (record === undefined) continue
+        const { body, ...stored } = storedAnswer(ctx.app, key, requestDigest, record)
+        if (!body.startsWith(NOTES)) return { ...stored, body, replayed: true }
+        const again = await attempt((app) => {
+          const read = { ...ctx, app }
+          return run({ ...read, outcome: outcomes.replay(read, body.slice(NOTES.length)) })
+        })
+        return { ...stored, body: again.body, replayed: true }
       }
       const shownSecrets = new Set<string>()
       const erased = new Set<Id>()
+      const notes = outcomes.note()
       const answer = await attempt(async (app) => {
-        const decided = await run({ ...ctx, app, shownSecrets })
+        const decided = await run({ ...ctx, app, shownSecrets, outcome: notes })
         app.scope?.erasedReaders.forEach((id) => erased.add(id))
         return decided
       }).catch(asRefusal(ctx))
+      const isLong = Buffer.byteLength(answer.body) > MAX_STORED_BYTES
+      const kept = withoutSecrets(isLong ? { ...answer, body: notes.text() } : answer, shownSecrets)
       await sql.storeRecord(tx, {
         ...current.key,
         requestDigest: current.request,
         status: answer.status,
         contentType: answer.contentType,
-        body: seal(ctx.app.settings, withoutSecrets(answer, shownSecrets), sealContext(current.key)),
+        body: seal(ctx.app.settings, isLong ? NOTES + kept : kept, sealContext(current.key)),
         // Without erased readers: their erasure continues after this, and must not delete its own
         // answer.
-        mentions: mentionsOf(request, answer).filter((id) => !erased.has(id)),
+        mentions: mentionsOf(request, kept).filter((id) => !erased.has(id)),
         readerExternalId: caller.identity?.externalId ?? null,
         now,
         expiresAt: new Date(now.getTime() + KEPT_MS),
@@ -121,12 +144,11 @@ function withoutSecrets({ body, blank }: OutgoingResponse, secrets: ReadonlySet<
   )
 }
 
-function replay(app: App, key: sql.RecordKey, requestDigest: Buffer, record: sql.IdempotencyRecord) {
+function storedAnswer(app: App, key: sql.RecordKey, requestDigest: Buffer, record: sql.IdempotencyRecord) {
   const { status, contentType, body } = record
   if (!requestDigest.equals(record.requestDigest)) throw new ServiceError('idempotency_conflict')
   if (body === null) throw new ServiceError('not_found', { detail: 'The answer to this request has been erased.' })
-  const opened = unseal(app.settings, body, sealContext(key))
-  return { status, contentType, body: opened, replayed: true }
+  return { status, contentType, body: unseal(app.settings, body, sealContext(key)) }
 }
 
 /** Turns a refusal into an answer. */
@@ -193,8 +215,8 @@ const MAX_MENTIONS = 500
 /** Stands for all ids, if there are too many to list. */
 const ANYONE = FIRST_ID
 
-function mentionsOf({ url, rawBody }: KeyedRequest, { body }: OutgoingResponse): Id[] {
-  const texts = [url, Buffer.from(rawBody).toString('latin1'), body]
+function mentionsOf({ url, rawBody }: KeyedRequest, kept: string): Id[] {
+  const texts = [url, Buffer.from(rawBody).toString('latin1'), kept]
   const ids = new Set(texts.flatMap((text) => text.match(UUID) ?? []).map((id) => id.toLowerCase()))
   return ids.size > MAX_MENTIONS ? [ANYONE] : [...ids]
 }

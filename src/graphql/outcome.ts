@@ -1,0 +1,103 @@
+import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
+import { type GraphQLFieldResolver, type GraphQLOutputType, getNullableType, isListType, isObjectType } from 'graphql'
+
+import type { Ctx, Outcome } from '../core/context.ts'
+import { ServiceError } from '../core/errors.ts'
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
+type Fields = Record<string, { value: unknown } | { refusal: Pick<ServiceError, 'code' | 'extras'> }>
+
+/** The member of a stored value that stands for a node. */
+const NODE_ID = '$node'
+
+/**
+ * Notes what each mutation field of a request answers, with ids in the place of nodes. `text` is
+ * all of it; `replayOf` reads it.
+ */
+export class OutcomeNotes implements Outcome {
+  readonly #fields: Fields = {}
+
+  async of(name: string, resolve: () => unknown, noted: (value: unknown) => unknown): Promise<unknown> {
+    try {
+      const value = await resolve()
+      this.#fields[name] = { value: noted(value) }
+      return value
+    } catch (error) {
+      // An outcome with any other error is not stored.
+      if (error instanceof ServiceError) {
+        const { cause: _cause, ...extras } = error.extras
+        this.#fields[name] = { refusal: { code: error.code, extras } }
+      }
+      throw error
+    }
+  }
+
+  text(): string {
+    return JSON.stringify(this.#fields)
+  }
+}
+
+/**
+ * Answers each mutation field by what was noted of it, and runs none. `findNode` returns the node
+ * with an id as it is now, or null.
+ */
+export function replayOf(text: string, findNode: (id: string) => Promise<object | null>): Outcome {
+  const fields = JSON.parse(text) as Fields
+  const withNodes = async (value: Json): Promise<unknown> => {
+    if (value === null || typeof value !== 'object') return value
+    if (isList(value)) return Promise.all(value.map(withNodes))
+    const { [NODE_ID]: id, ...own } = value
+    if (typeof id !== 'string') {
+      const members = Object.entries(value).map(async ([name, each]) => [name, await withNodes(each)] as const)
+      return Object.fromEntries(await Promise.all(members))
+    }
+    const node = await findNode(id)
+    // As a value, the error fails the fields that ask for the node, and no others.
+    if (node === null) return new ServiceError('not_found', { detail: 'What this request answered is gone.' })
+    return { ...node, ...own }
+  }
+  return {
+    of: async (name) => {
+      const field = fields[name]
+      if (field === undefined) throw new Error(`nothing was noted of ${name}`)
+      if ('value' in field) return withNodes(field.value as Json)
+      throw new ServiceError(field.refusal.code, field.refusal.extras)
+    },
+  }
+}
+
+// Array.isArray does not narrow a readonly array.
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value)
+
+/** What JSON keeps of a value of a GraphQL type, with ids in the place of nodes. */
+function withIds(type: GraphQLOutputType | undefined, value: unknown): Json {
+  const of = type && getNullableType(type)
+  if (value === null || value === undefined) return null
+  if (typeof value !== 'object') return value as Json
+  if (Array.isArray(value)) return value.map((each) => withIds(isListType(of) ? of.ofType : undefined, each))
+  if (!isObjectType(of)) return JSON.parse(JSON.stringify(value)) as Json
+  if (of.getInterfaces().some(({ name }) => name === 'Node')) {
+    // The asserted reader sees more of themselves.
+    const own = 'isViewer' in value ? { isViewer: true } : {}
+    return { [NODE_ID]: (value as { id: string }).id, ...own }
+  }
+  const fields = of.getFields()
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withIds(fields[name]?.type, each)]))
+}
+
+type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
+
+/** Leads every mutation field through the outcome of its request, where that has one. */
+class OutcomePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  override wrapResolve(resolve: Resolver<Types>, config: PothosOutputFieldConfig<Types>): Resolver<Types> {
+    if (config.parentType !== 'Mutation') return resolve
+    return (source, args, ctx, info) => {
+      const { outcome } = ctx as Ctx
+      if (outcome === undefined) return resolve(source, args, ctx, info)
+      const run = (): unknown => resolve(source, args, ctx, info)
+      return outcome.of(String(info.path.key), run, (value) => withIds(info.returnType, value))
+    }
+  }
+}
+
+SchemaBuilder.registerPlugin('outcome', OutcomePlugin)
