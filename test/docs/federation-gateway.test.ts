@@ -122,6 +122,7 @@ describe.skipIf(!isHere)(
       }
       const { errors, supergraphSdl } = composeServices([
         { name: 'engagement', url: service.url, typeDefs: parse(text) },
+        { name: 'articles', url: service.url, typeDefs: parse('type Query { articles: [String!]! }') },
       ])
       expect(errors).toBeUndefined()
       expect(supergraphSdl).toContain('type Discussion')

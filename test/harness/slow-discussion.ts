@@ -70,7 +70,7 @@ export class SlowDiscussion {
   readonly #comments: Comment[] = []
   /** The comment of each event, that of `seq` 1 first. */
   readonly #events: Comment[] = []
-  readonly #streams: Stream[] = []
+  #streams: Stream[] = []
   readonly #requests: (() => void)[] = []
   readonly #answers: (() => void)[] = []
   #pins = 0
@@ -138,8 +138,14 @@ export class SlowDiscussion {
     const document = parse(request.query)
     if ((input as URL | string).toString().endsWith('/stream')) {
       const { variables } = request
-      const begin = (controller: Stream['controller']): void =>
-        void this.#streams.push({ document, variables, lastSeq: Number(variables.lastEventId), controller })
+      const begin = (controller: Stream['controller']): void => {
+        const stream = { document, variables, lastSeq: Number(variables.lastEventId), controller }
+        this.#streams.push(stream)
+        init?.signal?.addEventListener('abort', () => {
+          this.#streams = this.#streams.filter((each) => each !== stream)
+          controller.error(new Error('aborted'))
+        })
+      }
       return new Response(new ReadableStream({ start: begin }), { headers: { 'content-type': 'text/event-stream' } })
     }
     await new Promise<void>((go) => this.#requests.push(go))
