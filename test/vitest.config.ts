@@ -15,6 +15,7 @@ const PARTS = [
   'contract',
   'main',
   'models',
+  'transfer',
   'scale',
   'docs',
   'programs',
