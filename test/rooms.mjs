@@ -28,11 +28,25 @@ const ROOMS = {
   routes: { imports: ['graphql/route.ts'], not: [NO_PACKAGE] },
 
   'api/execution': { imports: ['core', 'live', 'graphql', 'operations', 'fields'], not: [DRIVERS] },
-  'api/graphql-sse': { imports: ['core', 'live', 'graphql', 'operations', 'api/execution'], not: [DRIVERS] },
-  'api/rest': { imports: ['core', 'graphql', 'routes', 'api/execution'], not: [DRIVERS, HTTP] },
+  'api/yoga': { imports: ['core', 'live', 'api/execution'], not: [DRIVERS, HTTP] },
+  'api/graphql-sse': {
+    imports: ['core', 'live', 'graphql', 'operations', 'api/execution', 'api/yoga'],
+    not: [DRIVERS],
+  },
+  'api/rest': { imports: ['core', 'graphql', 'routes', 'api/execution', 'api/yoga'], not: [DRIVERS, HTTP] },
   'api/reference': { imports: ['core', 'graphql', 'api/execution', 'api/rest'], not: [DRIVERS] },
   'api/http': {
-    imports: ['core', 'live', 'graphql', 'operations', 'api/execution', 'api/graphql-sse', 'api/rest', 'api/reference'],
+    imports: [
+      'core',
+      'live',
+      'graphql',
+      'operations',
+      'api/execution',
+      'api/yoga',
+      'api/graphql-sse',
+      'api/rest',
+      'api/reference',
+    ],
     not: [DRIVERS],
   },
 

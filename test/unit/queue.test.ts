@@ -12,6 +12,7 @@ import { SourceStream } from '../../src/live/source-stream.ts'
 import { resultsOf } from '../../src/api/graphql-sse/results.ts'
 import { BrokenOff, SharedConnection } from '../../src/api/graphql-sse/shared-connection.ts'
 import { Subscription } from '../../src/api/graphql-sse/subscription.ts'
+import { executeMasked } from '../harness/execute.ts'
 import { SILENT } from '../harness/log.ts'
 
 const frame = (seq: number, bytes: number): Frame =>
@@ -115,7 +116,7 @@ describe('answers on a shared connection', () => {
   const schema = buildSchema('type Query { n: Int } type Subscription { n: Int }')
   const app = { settings: {}, log: SILENT } as App
   const subscription = new Subscription(
-    { schema, document: parse('subscription { n }') },
+    { schema, document: parse('subscription { n }'), execute: executeMasked },
     { app, requestId: 'r', address: null, caller: null },
   )
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 
 import fc from 'fast-check'
-import { buildSchema, type ExecutionArgs, parse } from 'graphql'
+import { buildSchema, parse } from 'graphql'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { costOf } from '../../src/api/execution/cost.ts'
@@ -23,6 +23,8 @@ import { SourceStream } from '../../src/live/source-stream.ts'
 import { Subscriber } from '../../src/api/graphql-sse/subscriber.ts'
 import { Subscription } from '../../src/api/graphql-sse/subscription.ts'
 import { Subscriptions } from '../../src/api/graphql-sse/subscriptions.ts'
+import type { SharedOperation } from '../../src/api/yoga/operations.ts'
+import { executeMasked } from '../harness/execute.ts'
 import { SILENT } from '../harness/log.ts'
 
 const app = { settings: {}, log: SILENT } as App
@@ -90,7 +92,10 @@ function subscriptionWith(resolve: Resolve): Subscription {
   if (EVENT === undefined || SEQ === undefined) throw new Error('the schema has lost its fields')
   EVENT.resolve = (event: Frame) => event
   SEQ.resolve = resolve
-  return new Subscription({ schema: testSchema, document: parse('subscription { event { seq } }') }, ctxOf())
+  return new Subscription(
+    { schema: testSchema, document: parse('subscription { event { seq } }'), execute: executeMasked },
+    ctxOf(),
+  )
 }
 
 /** A subscription whose answers are so long. */
@@ -98,7 +103,10 @@ function longAnswers(length: number): { subscription: Subscription; answers: () 
   let answers = 0
   subscriptionWith(() => ++answers)
   const document = parse(`subscription { event { ${'s'.repeat(length)}: seq } }`)
-  return { subscription: new Subscription({ schema: testSchema, document }, ctxOf()), answers: () => answers }
+  return {
+    subscription: new Subscription({ schema: testSchema, document, execute: executeMasked }, ctxOf()),
+    answers: () => answers,
+  }
 }
 
 interface Client {
@@ -293,7 +301,7 @@ describe('answers with as many values as a page', () => {
     subscriptionWith(({ seq }, _args, ctx) => (seen.push(ctx), seq))
     const fields = Array.from({ length: values - 2 }, (_, index) => `a${index}: __typename`).join(' ')
     const document = parse(`subscription { event { seq ${fields} } }`)
-    return { seen, subscription: new Subscription({ schema: testSchema, document }, ctxOf()) }
+    return { seen, subscription: new Subscription({ schema: testSchema, document, execute: executeMasked }, ctxOf()) }
   }
   const seqsUpTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1)
 
@@ -522,13 +530,14 @@ describe('an operation is the same subscription', () => {
     discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq id @include(if: $isLong) }
   }
   subscription B { discussionEvents(discussionId: "x") { seq } }`
-  const operation = (variableValues: object, query = QUERY, operationName = 'A'): ExecutionArgs => ({
+  const operation = (variableValues: object, query = QUERY, operationName = 'A'): SharedOperation => ({
     schema: testSchema,
+    execute: executeMasked,
     document: parse(query),
     operationName,
     variableValues: { ...variableValues },
   })
-  const isSame = (one: [ExecutionArgs, CallerOf?], other: [ExecutionArgs, CallerOf?]): boolean => {
+  const isSame = (one: [SharedOperation, CallerOf?], other: [SharedOperation, CallerOf?]): boolean => {
     const subscriptions = new Subscriptions()
     const sources = [newSource(), newSource()] as const
     const first = subscriptions.join(ctxOf(one[1]), one[0], sources[0])
@@ -551,7 +560,7 @@ describe('an operation is the same subscription', () => {
     ).toBe(true)
   })
 
-  test.each<[string, [ExecutionArgs, CallerOf?]]>([
+  test.each<[string, [SharedOperation, CallerOf?]]>([
     ['discussion', [operation({ discussionId: 'e' })]],
     ['variable', [operation({ discussionId: 'd', isLong: false })]],
     ['null', [operation({ discussionId: 'd', isLong: null })]],
@@ -565,7 +574,7 @@ describe('an operation is the same subscription', () => {
   })
 
   test('for all readers, unless it selects what one of them may see otherwise', () => {
-    const selecting = (fields: string): ExecutionArgs => {
+    const selecting = (fields: string): SharedOperation => {
       const data = `data { ... on CommentEventData { comment { ${fields} } } }`
       return operation({ discussionId: 'd' }, QUERY.replace('seq id', `seq ${data} id`))
     }

@@ -3,7 +3,7 @@ import { type Ctx, perApp } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { documentIdOf, findDocument } from '../../domains/documents/documents.ts'
 import { checkDocument } from '../../graphql/documents/size.ts'
-import { MAX_KEPT_CHARACTERS } from './prepare.ts'
+import { MAX_KEPT_CHARACTERS } from './read-document.ts'
 import type { Params, SentParams } from './params.ts'
 
 /** Apollo's automatic persisted queries: texts that this process has been sent with their hash. */

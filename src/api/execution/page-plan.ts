@@ -14,7 +14,7 @@ import type { App } from '../../core/context.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { SHOWN_COLUMNS } from '../../domains/comments/fields.ts'
 import { PROFILE } from '../../domains/readers/fields.ts'
-import { check } from './prepare.ts'
+import { readDocument } from './read-document.ts'
 import { schema } from './schema.ts'
 
 /**
@@ -57,7 +57,7 @@ const plans = new WeakMap<DocumentNode, PagePlan | null>()
 
 /** The plan of a document that asks for a page; null if it asks for anything else, or is wrong. */
 export function pagePlanOf(app: App, query: string): PagePlan | null {
-  const { document, errors } = check(app, query)
+  const { document, errors } = readDocument(app, query)
   if (document === null || errors.length > 0) return null
   const known = plans.get(document)
   if (known !== undefined) return known

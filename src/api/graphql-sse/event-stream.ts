@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createSourceEventStream, execute, type ExecutionArgs, type ExecutionResult, OperationTypeNode } from 'graphql'
+import { type ExecutionArgs, type ExecutionResult, OperationTypeNode } from 'graphql'
 import { createHandler, type RequestParams, type Response } from 'graphql-sse'
 
 import type { App, Ctx } from '../../core/context.ts'
@@ -10,9 +10,9 @@ import { hubOf } from '../../live/hub.ts'
 import { headersOf, requireTurn } from '../../live/streams/outlet.ts'
 import { SourceStream } from '../../live/source-stream.ts'
 import { toServiceError } from '../execution/errors.ts'
-import { maskResult } from '../execution/mask.ts'
 import { asksFor } from '../execution/params.ts'
-import { isSubscription, prepare } from '../execution/prepare.ts'
+import { isSubscription, prepare, type Prepared } from '../yoga/operations.ts'
+import { maskResult } from '../yoga/plugins/use-errors.ts'
 import { beginStream, pump } from './pump.ts'
 import { resultsOf } from './results.ts'
 import type { Answer } from './far-messages.ts'
@@ -70,7 +70,7 @@ export function createEventStreams(app: App): EventStreams {
     onSubscribe: async ({ context: place }, params) => {
       const prepared = prepareFor(place, params)
       if (place.token !== null || !isSubscription(prepared)) return prepared
-      const source = await createSourceEventStream(prepared)
+      const source = await prepared.subscribe(prepared)
       // The library recognises a result by its data.
       if (!(source instanceof SourceStream)) return { data: null, ...requireFinal(place.ctx, source) }
       place.begun = { source, subscription: join(place.ctx, prepared, source) }
@@ -78,17 +78,17 @@ export function createEventStreams(app: App): EventStreams {
     },
     // `prepare` has validated the document.
     validate: () => [],
-    execute,
+    execute: (args) => preparedOf(args).execute(args),
     // `onOperation` turns it into answers.
     subscribe: async (args) => {
-      const source: unknown = await createSourceEventStream(args)
+      const source = await preparedOf(args).subscribe(args)
       if (source instanceof SourceStream) return source as AsyncIterable<never>
       return requireFinal(args.contextValue as unknown as Ctx, source)
     },
     onOperation: (_ctx, { context: { ctx, shared } }, args, result) => {
       if (!(result instanceof SourceStream)) return undefined
       shared.add(result)
-      return resultsOf(result, join(ctx, args, result), shared)
+      return resultsOf(result, join(ctx, preparedOf(args), result), shared)
     },
     onNext: async (_ctx, { context: { ctx, shared } }, result) => {
       await shared.gate.enter()
@@ -96,7 +96,7 @@ export function createEventStreams(app: App): EventStreams {
     },
   })
 
-  const join = (ctx: Ctx, operation: ExecutionArgs, source: SourceStream) =>
+  const join = (ctx: Ctx, operation: Prepared, source: SourceStream) =>
     subscriptionsOf(app).join(ctx, operation, source)
 
   /** Runs an operation of a shared connection of this process, or ends one. */
@@ -217,6 +217,9 @@ export function createEventStreams(app: App): EventStreams {
       answerAlone(sseRequest({ ...operationIn(request), accept: EVENT_STREAM }, ownPlace(request.ctx)), reply),
   }
 }
+
+/** The library hands on what `onSubscribe` has returned. */
+const preparedOf = (args: ExecutionArgs): Prepared => args as Prepared
 
 /** Statuses after which trying again can help: with other credentials, or later. */
 const RETRYABLE: ReadonlySet<number> = new Set([401, 429, 503])

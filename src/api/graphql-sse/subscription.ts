@@ -1,4 +1,4 @@
-import { execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import type { ExecutionResult } from 'graphql'
 
 import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
@@ -9,7 +9,7 @@ import type { Frame } from '../../live/streams/frames.ts'
 import { subjectOf } from '../../live/stream-event.ts'
 import { costOf } from '../execution/cost.ts'
 import { toGraphQLError } from '../execution/errors.ts'
-import { maskResult } from '../execution/mask.ts'
+import type { SharedOperation } from '../yoga/operations.ts'
 import { Payers } from './payers.ts'
 
 /** Deadline for resolving one event; after it, subscribers get an error. */
@@ -43,7 +43,7 @@ export class Subscription {
    * get the same answers.
    */
   ctx: Ctx
-  readonly #operation: ExecutionArgs
+  readonly #operation: SharedOperation
   readonly #answers = new Map<Payload, MaybePromise<EncodedResult>>()
   /** The events of `#answers` by what they are about. */
   readonly #answered = new Map<Id | null, Frame[]>()
@@ -57,7 +57,7 @@ export class Subscription {
   readonly #unpaid = new Set<MakeAnswer>()
   #paysLater = false
 
-  constructor(operation: ExecutionArgs, ctx: Ctx) {
+  constructor(operation: SharedOperation, ctx: Ctx) {
     this.#operation = operation
     this.ctx = ctx
     const { schema, document, operationName, variableValues } = operation
@@ -166,11 +166,9 @@ export class Subscription {
   }
 
   #execute(frame: Payload, contextValue: Ctx): MaybePromise<ExecutionResult> {
-    const { ctx } = this
     try {
-      const result = execute({ ...this.#operation, rootValue: frame, contextValue })
-      const mask = (settled: ExecutionResult): ExecutionResult => maskResult(settled, ctx)
-      return result instanceof Promise ? this.#inTime(result.then(mask).catch(this.failed)) : mask(result)
+      const result = this.#operation.execute({ ...this.#operation, rootValue: frame, contextValue })
+      return result instanceof Promise ? this.#inTime(result.catch(this.failed)) : result
     } catch (error) {
       return this.failed(error)
     }

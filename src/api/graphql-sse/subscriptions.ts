@@ -1,10 +1,11 @@
-import { type DocumentNode, type ExecutionArgs, type FieldNode, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
+import { type DocumentNode, type FieldNode, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 
 import { type Actor, type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import type { Payload } from '../../live/streams/batch.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
 import { schema } from '../execution/schema.ts'
+import type { SharedOperation } from '../yoga/operations.ts'
 import { Subscription } from './subscription.ts'
 import { PROFILE } from '../../domains/readers/fields.ts'
 
@@ -34,7 +35,7 @@ export class Subscriptions {
   }
 
   /** Joins the subscription of an operation, until its source is left. */
-  join(ctx: Ctx, operation: ExecutionArgs, source: SourceStream<Payload>): Subscription {
+  join(ctx: Ctx, operation: SharedOperation, source: SourceStream<Payload>): Subscription {
     const key = sharingKey(requireCaller(ctx), operation)
     const shared = this.#shared.get(key) ?? { subscription: new Subscription(operation, ctx), members: 0 }
     this.#shared.set(key, shared)
@@ -54,7 +55,7 @@ export const subscriptionsOf = perApp(() => new Subscriptions())
 /** Everything that answers depend on: the operation, its variables, and the caller's rights. */
 function sharingKey(
   { tenant, actor, identity }: Caller,
-  { document, operationName, variableValues }: ExecutionArgs,
+  { document, operationName, variableValues }: SharedOperation,
 ): string {
   // Readers who see the same in each event share its execution.
   const viewer = isAlike(document) ? null : (identity?.externalId ?? null)

@@ -9,11 +9,11 @@ import { KEYS } from '../../domains/federation/entities.ts'
 import { subgraphOf } from '../../graphql/subgraph.ts'
 import { isHashUnknown, withDocument } from '../execution/documents.ts'
 import { GRAPHQL_RESPONSE } from '../execution/errors.ts'
-import { maskResult } from '../execution/mask.ts'
 import { answerMutation, type Once, type Responded } from '../execution/once.ts'
 import { asksFor, checkParams, checkQuery, countMutations, type Params, paramsInQuery } from '../execution/params.ts'
-import { type Result, run } from '../execution/run.ts'
 import { schema } from '../execution/schema.ts'
+import { type Result, run } from '../yoga/operations.ts'
+import { maskResult } from '../yoga/plugins/use-errors.ts'
 import { createEventStreams } from '../graphql-sse/event-stream.ts'
 import { JSON_TYPE } from './body.ts'
 import { sendDocumentPage } from './pages/document-pages.ts'
@@ -78,8 +78,7 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     if (type === undefined) throw new ServiceError('not_acceptable')
     if (type === EVENTS) return streams.answerDistinct(request, reply)
     const isCostAsked = request.headers[costHeader] === '1'
-    const respond = async (ctx: Ctx): Promise<Responded> =>
-      responseOf(maskResult(await run(ctx, params, { isCostAsked }), ctx), type)
+    const respond = async (ctx: Ctx): Promise<Responded> => responseOf(await run(ctx, params, { isCostAsked }), type)
     if (isOnce) {
       return http.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx)))
     }

@@ -15,9 +15,9 @@ import {
 import { type Access, type Ctx, requireAccess } from '../../core/context.ts'
 import { type FieldError, ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
 import { ACCESS_EXTENSION } from '../../graphql/access.ts'
-import { compile } from '../execution/execute.ts'
 import { checkInput, fromQuery, variableTypes } from '../execution/input.ts'
 import { isRelayConnection, listOf, type Route } from '../../graphql/route.ts'
+import { ownOperation } from '../yoga/operations.ts'
 
 export interface RestRequest {
   params: Readonly<Record<string, string>>
@@ -58,8 +58,8 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
       : route.method === 'GET'
         ? readQuery(types, params, route.bounds ?? {})
         : readBodyVariables(types, params)
-  const full = compile(schema, route.document)
-  const lighter = route.lighter === undefined ? full : compile(schema, route.lighter.document)
+  const full = ownOperation(route.document)
+  const lighter = route.lighter === undefined ? full : ownOperation(route.lighter.document)
   const isServedByLighter = (route.lighter?.serves ?? (() => false)) as (variables: Variables) => boolean
   const project = projectionOf(route)
   const other = route.otherStatus as { status: number; when: (data: unknown) => boolean } | undefined

@@ -1,0 +1,51 @@
+import { type DocumentNode, GraphQLError, parse } from 'graphql'
+
+import { roomOf } from '../../core/cache.ts'
+import { type App, perApp } from '../../core/context.ts'
+import { hasIntrospection } from '../../core/settings/settings.ts'
+import { documentErrors } from '../../graphql/documents/rules.ts'
+import { checkDocument } from '../../graphql/documents/size.ts'
+import { schema } from './schema.ts'
+
+/** A document and its errors; null if it does not parse. */
+interface Checked {
+  document: DocumentNode | null
+  errors: readonly GraphQLError[]
+}
+
+/** Longer documents are not kept. */
+export const MAX_KEPT_CHARACTERS = 20_000
+/** The memory of a parsed document for each character of its text (measured). */
+const BYTES_A_CHARACTER = 50
+
+/** Clients that come back at the same time bring the same few documents. */
+const checkedOf = perApp((app) =>
+  roomOf(
+    app,
+    'parsedDocuments',
+  )<string, Checked>({
+    part: 1,
+    bytesOf: (_checked, text) => BYTES_A_CHARACTER * text.length,
+  }),
+)
+
+/** Parses and validates a document. Throws `validation_failed` for one that is too large. */
+export function readDocument(app: App, query: string): Checked {
+  const kept = checkedOf(app)
+  const known = kept.get(query)
+  if (known !== undefined) return known
+  checkDocument(query)
+  const checked = checkNow(query, { introspection: hasIntrospection(app.settings) })
+  if (query.length <= MAX_KEPT_CHARACTERS) kept.set(query, checked)
+  return checked
+}
+
+function checkNow(query: string, options: { introspection: boolean }): Checked {
+  try {
+    const document = parse(query)
+    return { document, errors: documentErrors(schema, document, options) }
+  } catch (error) {
+    if (error instanceof GraphQLError) return { document: null, errors: [error] }
+    throw error
+  }
+}

@@ -1,0 +1,105 @@
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  getOperationAST,
+  GraphQLError,
+  OperationTypeNode,
+} from 'graphql'
+import type { RequestParams } from 'graphql-sse'
+
+import type { Ctx } from '../../core/context.ts'
+import { readDocument } from '../execution/read-document.ts'
+import { costOf } from '../execution/cost.ts'
+import { toServiceError } from '../execution/errors.ts'
+import type { Params } from '../execution/params.ts'
+import { schema } from '../execution/schema.ts'
+import { markOwn } from './own.ts'
+import { sourceOf } from './plugins/use-sources.ts'
+import { serverOf } from './server.ts'
+
+type Enveloped = ReturnType<ReturnType<typeof serverOf>['getEnveloped']>
+type Execute = (operation: ExecutionArgs) => Promise<ExecutionResult> | ExecutionResult
+
+/** An operation that may be executed, and the server's functions for it. */
+export interface Prepared extends ExecutionArgs {
+  contextValue: Record<PropertyKey, unknown>
+  execute: Execute
+  /** Returns the source of a subscription, or why there is none. */
+  subscribe: (operation: ExecutionArgs) => Promise<unknown>
+}
+
+/** An operation whose events are executed for all who share it. */
+export type SharedOperation = Omit<Prepared, 'contextValue' | 'subscribe'>
+
+/** What became of a request. `data` is there if its operation was executed. */
+export interface Result extends ExecutionResult {
+  isParsed: boolean
+}
+
+/** Runs a query or mutation of a client within all limits. */
+export async function run(ctx: Ctx, params: Params, { isCostAsked = false } = {}): Promise<Result> {
+  const { query, operationName } = params
+  const variables = params.variables ?? {}
+  const enveloped = serverOf(ctx.app).getEnveloped({ ctx, params })
+  const { document, errors } = check(enveloped, query)
+  if (document === null) return { errors, isParsed: false }
+  const execute = async (): Promise<ExecutionResult> => {
+    const contextValue = (await enveloped.contextFactory()) as Ctx
+    const args = { schema, document, operationName, variableValues: variables, contextValue }
+    return (await enveloped.execute(args)) as ExecutionResult
+  }
+  const result = errors.length > 0 ? { errors } : await execute()
+  // Of a document that is not valid there is no cost.
+  if (!isCostAsked || readDocument(ctx.app, query).errors.length > 0) return { ...result, isParsed: true }
+  const cost = costOf(schema, document, { operationName, variables })
+  return { ...result, extensions: { ...result.extensions, cost }, isParsed: true }
+}
+
+/**
+ * Prepares an operation of the event stream within all limits. Errors come back as a result, which
+ * the stream sends like any other.
+ */
+export function prepare(ctx: Ctx, params: RequestParams): Prepared | ExecutionResult {
+  const { query, operationName, variables } = params
+  const enveloped = serverOf(ctx.app).getEnveloped({ ctx, params })
+  const { document, errors } = check(enveloped, query)
+  if (document === null || errors.length > 0) return { data: null, errors }
+  const execute = enveloped.execute as Execute
+  const subscribe = async (operation: ExecutionArgs) => sourceOf(operation, await enveloped.subscribe(operation))
+  const args = { schema, document, operationName: operationName ?? null, variableValues: variables ?? null }
+  return { ...args, contextValue: { ...ctx }, execute, subscribe }
+}
+
+/** Parses a document and checks the request. */
+function check({ parse, validate }: Enveloped, query: string) {
+  let document: DocumentNode
+  try {
+    document = parse(query) as DocumentNode
+  } catch (error) {
+    if (error instanceof GraphQLError) return { document: null, errors: [error] }
+    throw error
+  }
+  return { document, errors: validate(schema, document) as readonly GraphQLError[] }
+}
+
+/** Whether a prepared operation is a subscription. */
+export const isSubscription = (prepared: Prepared | ExecutionResult): prepared is Prepared =>
+  'document' in prepared &&
+  getOperationAST(prepared.document, prepared.operationName)?.operation === OperationTypeNode.SUBSCRIPTION
+
+/** Runs one operation. Rejects with the ServiceError of the first field that failed. */
+export type Operation = (ctx: Ctx, variables: Readonly<Record<string, unknown>>) => Promise<unknown>
+
+/** An operation of the service itself. It is compiled when it first runs (docs/decisions/0003). */
+export function ownOperation(document: DocumentNode): Operation {
+  markOwn(document)
+  return async (ctx, variableValues) => {
+    const { execute } = serverOf(ctx.app).getEnveloped({ ctx })
+    const args = { schema, document, variableValues, contextValue: ctx }
+    const { data, errors } = (await execute(args)) as ExecutionResult
+    if (errors !== undefined && errors.length > 0)
+      throw toServiceError(errors[0], ctx.app.log, { requestId: ctx.requestId })
+    return data
+  }
+}

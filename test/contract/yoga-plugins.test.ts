@@ -1,0 +1,101 @@
+import { useOpenTelemetry } from '@envelop/opentelemetry'
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createClient } from 'graphql-sse'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+
+import type { ServerPlugin } from '../../src/api/yoga/plugin.ts'
+import { PLUGINS } from '../../src/api/yoga/server.ts'
+import { ROOT } from '../../src/core/process/root.ts'
+import { newId } from '../../src/core/ids.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+// A plugin of the ecosystem is in the list, and sees every operation.
+
+let service: TestService
+const exporter = new InMemorySpanExporter()
+const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+const spans = (): string[] => exporter.getFinishedSpans().map(({ name }) => name)
+
+beforeAll(async () => {
+  // The plugin's own types are those of another version.
+  PLUGINS.push(() => useOpenTelemetry({}, provider) as unknown as ServerPlugin)
+  service = await startService({ worker: false })
+})
+afterAll(async () => {
+  PLUGINS.pop()
+  await service.close()
+})
+beforeEach(() => exporter.reset())
+
+const newDiscussion = async (): Promise<string> =>
+  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+
+const post = async (id: string): Promise<void> => {
+  const answer = await service.call('POST', `/discussions/${id}/comments`, {
+    body: { body: `Hello ${newId()}` },
+    headers: await service.as('ada'),
+  })
+  expect(answer.status).toBe(201)
+}
+
+test('queries and mutations of clients, also refused ones, and as often as they are compiled', async () => {
+  for (let n = 0; n < 4; n++) await service.graphql('query Ask { discussion(by: { externalId: "x" }) { id } }')
+  await service.graphql('mutation Change { logout { memberId } }')
+  expect(spans()).toEqual(['query.Ask', 'query.Ask', 'query.Ask', 'query.Ask', 'mutation.Change'])
+})
+
+test('operations of REST', async () => {
+  const id = await newDiscussion()
+  expect((await service.call('GET', `/discussions/${id}`)).status).toBe(200)
+  expect(spans().map((name) => name.split('.')[0])).toEqual(['mutation', 'query'])
+})
+
+test.each([[false], [true]])(
+  'subscriptions, each event of them, and their end (on one connection for all: %s)',
+  async (singleConnection) => {
+    const id = await newDiscussion()
+    const client = createClient({
+      url: `${service.url}/graphql/stream`,
+      headers: { 'x-api-key': service.apiKey },
+      singleConnection,
+    })
+    const got: unknown[] = []
+    const stop = client.subscribe(
+      {
+        query: 'subscription Follow($id: ID!) { discussionEvents(discussionId: $id) { seq } }',
+        variables: { id },
+      },
+      { next: (result) => got.push(result), error: () => undefined, complete: () => undefined },
+    )
+    // The plugin's span of a subscription ends with it.
+    await vi.waitFor(async () => {
+      await post(id)
+      expect(got.length).toBeGreaterThan(0)
+    })
+    const executed = () => spans().filter((name) => name === 'subscription.Follow').length
+    expect(executed()).toBeGreaterThan(0)
+    const before = executed()
+    stop()
+    client.dispose()
+    await vi.waitFor(() => expect(executed()).toBe(before + 1))
+    expect(got).toMatchObject([{ data: { discussionEvents: { seq: expect.any(Number) } } }])
+  },
+)
+
+test('nothing else in the service executes operations', () => {
+  const executing = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.startsWith('generated/'))
+    .filter((file) => {
+      const text = readFileSync(join(ROOT, 'src', file), 'utf8')
+      return /import \{[^}]*\b(execute|subscribe|createSourceEventStream|compileQuery)\b[^}]*\} from '(graphql|graphql-jit)'/.test(
+        text,
+      )
+    })
+  expect(executing.sort()).toEqual([
+    'api/execution/jit.ts',
+    'api/yoga/plugins/use-jit.ts',
+    'api/yoga/plugins/use-sources.ts',
+  ])
+})
