@@ -104,6 +104,8 @@ test('readers without JavaScript page by links, which the page makes', async () 
   const seen: string[][] = []
   for (let cursor: string | null = null, pages = 0; pages < 5; pages++) {
     const { html, head } = await render(page, { pageSize: 2, cursor, hrefOf })
+    // Without its data the widget loads the first page: newer comments would be missing else.
+    expect(html.includes('<script type="application/json">')).toBe(cursor === null)
     const { text, elements } = read(html)
     seen.push(text.match(/Comment \d/g) ?? [])
     const link = elements.find(({ name, attributes }) => name === 'a' && attributes['rel'] === 'next')

@@ -23,6 +23,8 @@ export interface Drawing {
   attributes: Readonly<Record<string, string>>
   /** Whether a reader is signed in; null where the page does not know. */
   signedIn: boolean | null
+  /** Whether it is a page after the first, which the widget does not go on with. */
+  isLater: boolean
   nonce: string | null
   posting: Posting
   /** Named as the author where the page has none. */

@@ -77,6 +77,7 @@ export function drawingOf<Incoming>(
     strings: options.strings ?? {},
     attributes,
     signedIn: null,
+    isLater: typeof options.cursor === 'string',
     nonce: nonce ?? null,
     posting: postingOf(options.page ?? {}),
     hrefOf: hrefOf ?? null,

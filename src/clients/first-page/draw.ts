@@ -34,7 +34,9 @@ export const drawFirstPage: DrawFirstPage = async (first, drawing) => {
     `<template shadowrootmode="open"><style${nonce === null ? '' : ` nonce="${escaped(nonce)}"`}>${style}</style>` +
       htmlOf(threadView(thread)) +
       (next === null ? '' : `<noscript><a href="${next}" rel="next">${escaped(words.text('more'))}</a></noscript>`) +
-      `<script type="application/json">${jsonInHtml(data)}</script></template>`,
+      // Of a later page the newer comments are missing: the widget loads the first one instead.
+      (drawing.isLater ? '' : `<script type="application/json">${jsonInHtml(data)}</script>`) +
+      '</template>',
   )
   const posting = jsonLd(data, drawing, (comment) => comment.author?.name ?? words.text('anonymous'))
   const head =
