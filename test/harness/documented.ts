@@ -42,6 +42,7 @@ export function noteAnswer(settings: Settings, method: string, path: string, ans
   if (operation === undefined) return
   const missing = undocumentedIn(document, checker, operation, answer)
   if (missing !== null) faults.push(`${method} ${pathname}: ${missing}`)
+  if (answer.text.includes('Variable \\"$')) faults.push(`${method} ${pathname} speaks of GraphQL: ${answer.text}`)
 }
 
 /** Errors of any root field beyond its declared ones: an id may be unknown, a key used already. */

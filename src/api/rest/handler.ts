@@ -7,6 +7,7 @@ import {
   GraphQLNonNull,
   type GraphQLSchema,
   isInputObjectType,
+  isNonNullType,
   Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
@@ -130,6 +131,8 @@ function readBody(inputType: GraphQLInputType, params: ReadonlySet<string>) {
     // A wrong body can be of any form and length, and is not copied.
     if (errors.length > 0) return { variables: {}, errors }
     const input = choices.reduce(gather, body as Readonly<Record<string, unknown>>)
+    const missing = choices.filter(({ name, isRequired }) => isRequired && !Object.hasOwn(input, name))
+    if (missing.length > 0) return { variables: {}, errors: missing.map(noChoice) }
     return { variables: { input: { ...input, ...request.params } }, errors }
   }
 }
@@ -138,7 +141,14 @@ function readBody(inputType: GraphQLInputType, params: ReadonlySet<string>) {
 interface Choice {
   name: string
   type: GraphQLInputObjectType
+  isRequired: boolean
 }
+
+const noChoice = ({ type }: Choice): FieldError => ({
+  pointer: '',
+  code: 'exactly_one',
+  message: `must have exactly one of ${Object.keys(type.getFields()).join(' and ')}`,
+})
 
 /** The `@oneOf` inputs in an input. REST has their fields in the body itself. */
 export function choicesIn(inputType: GraphQLInputType): Choice[] {
@@ -146,7 +156,7 @@ export function choicesIn(inputType: GraphQLInputType): Choice[] {
   if (!isInputObjectType(type)) return []
   return Object.values(type.getFields()).flatMap(({ name, type: of }) => {
     const choice = getNullableType(of)
-    return isInputObjectType(choice) && choice.isOneOf ? [{ name, type: choice }] : []
+    return isInputObjectType(choice) && choice.isOneOf ? [{ name, type: choice, isRequired: isNonNullType(of) }] : []
   })
 }
 
