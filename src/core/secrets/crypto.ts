@@ -24,10 +24,16 @@ export const deriveKey = (secret: string | Uint8Array, purpose: string): Buffer 
 /** The cost of a new hash: 32 MB and some 80 ms of a core. Tests lower `N`. */
 export const SCRYPT = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
+/**
+ * A password as it is hashed (RFC 8265, OpaqueString). Keyboards and browsers write one é in two
+ * ways, and macOS a space of its own beside AltGr.
+ */
+const asHashed = (password: string): string => password.replace(/\p{Zs}/gu, ' ').normalize('NFC')
+
 /** `scrypt$N$r$p$salt$hash`, salt and hash in base64. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
-  const hash = await scryptAsync(password, salt, 32, SCRYPT)
+  const hash = await scryptAsync(asHashed(password), salt, 32, SCRYPT)
   return ['scrypt', SCRYPT.N, SCRYPT.r, SCRYPT.p, salt.toString('base64'), hash.toString('base64')].join('$')
 }
 
@@ -39,6 +45,10 @@ export async function verifyPassword(password: string, stored: string): Promise<
   const [, N, r, p, salt, hash] = stored.split('$')
   const expected = Buffer.from(hash ?? '', 'base64')
   const options = { N: Number(N), r: Number(r), p: Number(p), maxmem: SCRYPT.maxmem }
-  const actual = await scryptAsync(password, Buffer.from(salt ?? '', 'base64'), 32, options)
-  return actual.length === expected.length && timingSafeEqual(actual, expected)
+  // Earlier releases hashed a password as it came.
+  for (const form of new Set([asHashed(password), password])) {
+    const actual = await scryptAsync(form, Buffer.from(salt ?? '', 'base64'), 32, options)
+    if (actual.length === expected.length && timingSafeEqual(actual, expected)) return true
+  }
+  return false
 }
