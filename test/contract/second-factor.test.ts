@@ -147,6 +147,29 @@ describe('a second factor', () => {
     expect((await login(member, second)).status).toBe(200)
   })
 
+  test.each([
+    ['in full width', 0xff10, ''],
+    ['in Arabic', 0x660, ''],
+    ['in Persian', 0x6f0, ''],
+    ['with a space', 0x30, ' '],
+    ['with a no-break space', 0x30, '\u00A0'],
+    ['with a hyphen that does not break', 0x30, '\u2011'],
+    ['with an invisible character', 0x30, '\u200B'],
+  ])('a code of the app is taken %s', async (_how, zero, between) => {
+    const write = (code: string): string =>
+      Array.from(code, (digit) => String.fromCodePoint(zero + Number(digit)))
+        .join('')
+        .replace(/(?<=^...)/u, between)
+    const member = await addMember(service, service, 'moderator')
+    const { secret } = (await service.call('POST', '/admin/auth/totp', { headers: member.headers })).json
+    const body = { code: write(codeOf(secret)) }
+    const confirmed = await service.call('POST', '/admin/auth/totp/confirm', { headers: member.headers, body })
+    expect(confirmed.status, confirmed.text).toBe(200)
+    expect((await login(member, write(codeOf(secret, 1)))).status).toBe(200)
+    const [first = ''] = confirmed.json.recoveryCodes as string[]
+    expect((await login(member, first.replaceAll('-', '\u2011'))).status).toBe(200)
+  })
+
   test('guesses are limited, also between requests without a code', async () => {
     const member = await addProtected()
     let guesses = 0

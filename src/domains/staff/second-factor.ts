@@ -32,6 +32,17 @@ const CODE = /^\d{6}$/
 
 export const codeSchema = noNul(atMost(50, z.string().min(1)))
 
+/**
+ * A code without what apps, keyboards and clipboards add: spaces, hyphens, invisible characters,
+ * digits in full width, and those of Arabic and Persian.
+ */
+const asShown = (code: string): string =>
+  code
+    .normalize('NFKC')
+    .replaceAll(/[\s\p{Pd}\p{Cf}]/gu, '')
+    .replaceAll(/[٠-٩۰-۹]/g, (digit) => String(digit.charCodeAt(0) & 15))
+    .toLowerCase()
+
 /** The sealing context of a second factor. */
 export const secondFactorContext = (accountId: Id, kind: string): string => `second-factor:${accountId}:${kind}`
 
@@ -54,7 +65,7 @@ export async function checkSecondFactor(app: App, accountId: Id, code: string | 
   const factor = await app.prisma.secondFactor.findUnique({ where: keyOf(accountId) })
   if (factor === null || factor.confirmedAt === null) return withoutFactor(accountId)
   if (code === null) throw new ServiceError('second_factor_required')
-  const given = code.replaceAll(/[\s-]/g, '').toLowerCase()
+  const given = asShown(code)
   if (!CODE.test(given)) return checkRecoveryCode(app, accountId, given)
   const step = stepOf(app, accountId, factor.sealed, given)
   if (step === null || step <= factor.lastStep) throw new ServiceError('invalid_second_factor')
@@ -133,7 +144,7 @@ export async function confirmTotp(
     throw new ServiceError('invalid_transition', { detail: 'There is no secret to confirm.' })
   }
   const lastStep = await withinLoginLimits(app, { email, address }, async () =>
-    stepOf(app, accountId, factor.sealed, code.replaceAll(/\s/g, '')),
+    stepOf(app, accountId, factor.sealed, asShown(code)),
   )
   if (lastStep === null) throw new ServiceError('invalid_second_factor')
   const recoveryCodes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
