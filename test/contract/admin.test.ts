@@ -94,3 +94,13 @@ test.each([
 ])('login with %s: 422 validation_failed', async (_name, body, pointer) => {
   expect((await login(body)).json).toMatchObject({ status: 422, code: 'validation_failed', errors: [{ pointer }] })
 })
+
+test.each(['', 'unknown', '%00', 'demo%00', 'x'.repeat(5000), 'a&tenant=b'])(
+  'a sign-on at the tenant %s goes back to the console, which says that it is unknown',
+  async (tenant) => {
+    const url = `${service.url}/api/v1/admin/auth/oidc/start?tenant=${tenant}`
+    const answer = await fetch(url, { redirect: 'manual' })
+    expect(answer.status).toBe(303)
+    expect(answer.headers.get('location')).toMatch(/\/console\/#sign-on=unknown_tenant$/)
+  },
+)

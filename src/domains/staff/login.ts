@@ -13,13 +13,13 @@ import { withinLoginLimits } from './login-limits.ts'
 import { checkSecondFactor, codeSchema, hasSecondFactor, type UseCode } from './second-factor.ts'
 import { type AdminToken, beginSignIn, requireSignedIn } from './sign-ins.ts'
 
-const slug = noNul(atMost(63, z.string().min(1)))
+export const tenantSlug = noNul(atMost(63, z.string().min(1)))
 
 export const loginSchema = z.object({
   email: noNul(atMost(320, z.string().min(1))),
   password,
   code: codeSchema.nullish(),
-  tenant: slug.nullish(),
+  tenant: tenantSlug.nullish(),
 })
 
 export interface LoginInput {
@@ -107,7 +107,7 @@ const signIn = (
     return beginSignIn(sql, app, { tenantId, id }, tenantSettings(tenant.settings).staff.signInHours)
   })
 
-export const switchSchema = z.object({ tenant: slug })
+export const switchSchema = z.object({ tenant: tenantSlug })
 
 /**
  * A token of another tenant of the same account. Throws `not_found`, `password_required`,

@@ -9,6 +9,7 @@ import type { TxSql } from '../../../core/sql.ts'
 import { type OidcSettings, tenantSettings } from '../../../core/settings/tenant.ts'
 import type { Member } from '../../../generated/prisma/client.ts'
 import { lockTenant } from '../../tenants/tenants.ts'
+import { tenantSlug } from '../login.ts'
 import { withinSignOnLimits } from '../login-limits.ts'
 import { keyOf, shownMember } from '../membership.ts'
 import { type AdminToken, announceEnded, beginSignIn, type EndedSignIns, endSignIns } from '../sign-ins.ts'
@@ -50,7 +51,9 @@ export function beginSignOn(
   callback: string,
 ): Promise<Departure> {
   return withinSignOnLimits(app, address, async () => {
-    const found = await app.prisma.tenant.findUnique({ where: { slug }, select: TENANT })
+    const found = tenantSlug.safeParse(slug).success
+      ? await app.prisma.tenant.findUnique({ where: { slug }, select: TENANT })
+      : null
     const oidc = found === null ? null : tenantSettings(found.settings).staff.oidc
     if (found === null || oidc === null) throw refuseSignOn('unknown_tenant')
     if (found.suspendedAt !== null) throw refuseSignOn('tenant_suspended')
