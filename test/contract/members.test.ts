@@ -209,6 +209,7 @@ describe('an invitation', () => {
   test.each([
     ['an address that the tenant has', { email: null }, '/email', 'taken'],
     ['what is no address', { email: 'nobody' }, '/email', 'wrong_format'],
+    ['a letter that lower case makes another one', { email: '\u212Aim@example.com' }, '/email', 'wrong_format'],
     ['an empty name', { name: ' ' }, '/name', 'too_short'],
     ['a role that there is not', { role: 'god' }, '/role', undefined],
   ])('of %s: 422 validation_failed', async (_what, body, pointer, code) => {

@@ -178,6 +178,8 @@ describe('single sign-on', () => {
     ['no_email', { email_verified: false }],
     ['no_email', { email_verified: undefined }],
     ['no_email', { email: 'no address' }],
+    // Lower case makes a k of the Kelvin sign, and so another person's address.
+    ['no_email', { email: '\u212Aim@example.com' }],
     ['wrong_domain', { email: 'pat@example.com.evil.example' }],
     ['wrong_domain', { email: 'pat@sub.example.com' }],
     ['no_email', { email: '"pat@example.com"@evil.example' }],

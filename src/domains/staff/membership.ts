@@ -17,7 +17,8 @@ const INVITATION_HOURS = 72
 
 export const memberName = noNul(atMost(80, z.string().trim().min(1)))
 export const memberRole = z.enum(Object.keys(ROLES) as [Role, ...Role[]])
-export const memberEmail = atMost(320, z.string()).refine((text) => z.email().safeParse(emailForm(text)).success, {
+// Before it is folded: the Kelvin sign becomes the letter k, and so another person's address.
+export const memberEmail = atMost(320, z.string()).refine((text) => z.email().safeParse(text.trim()).success, {
   message: 'must be an e-mail address',
   params: { code: 'wrong_format' },
 })
