@@ -132,6 +132,20 @@ describeInBrowser('what the widget does when things go wrong', () => {
     }
   })
 
+  test('a device whose clock is an hour fast shows a new comment as new, which can be edited', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'Just now')
+    const prepare = (page: Page) =>
+      page.addInitScript(() => {
+        const told = Date.now
+        Date.now = () => told() + 3_600_000
+      })
+    const ann = await paper.read(article, { as: 'ann', prepare })
+    await ann.sees('Just now')
+    await expectShown(ann.button('Edit'))
+    expect(await ann.thread.locator('article time').textContent()).toMatch(/^now$|second|minute/)
+  })
+
   test('a signed-out reader can read, and is asked to sign in before any other action', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'For all to read')

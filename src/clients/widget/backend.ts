@@ -87,6 +87,11 @@ export async function ask<T>(url: string, method = 'GET', body?: object, key = n
   }
 }
 
+/** What the clock of the device lacks, in ms: it can be hours wrong. */
+let behind = 0
+/** The time at the service. */
+export const now = (): number => Date.now() + behind
+
 async function askOnce<T>(url: string, method: string, body?: object, key = newKey()): Promise<T> {
   const headers = {
     ...(method === 'GET' ? {} : { 'X-Requested-With': 'engagement', 'Idempotency-Key': key }),
@@ -96,6 +101,7 @@ async function askOnce<T>(url: string, method: string, body?: object, key = newK
   const response = await fetch(url, init).catch(() => {
     throw new RequestError('network')
   })
+  behind = Date.parse(response.headers.get('date') ?? '') - Date.now() || behind
   const answer = await readJson(response)
   if (response.ok && answer !== undefined) return answer as T
   // A proxy's error page has no code.

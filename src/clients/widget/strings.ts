@@ -1,3 +1,4 @@
+import { now } from './backend.ts'
 import type { Text, WritingStrings } from './writing/strings.ts'
 
 /** What every reader may see. `writing/strings.ts` adds what signed-in readers see. */
@@ -110,7 +111,7 @@ export function wordsFor(lang: string, own: Partial<Strings> = {}) {
     inSeconds: (seconds: number): string => relative.format(seconds, 'second'),
     /** The time since then, to the minute; the date after a week. */
     ago: (iso: string): string => {
-      const seconds = (Date.now() - Date.parse(iso)) / 1000
+      const seconds = (now() - Date.parse(iso)) / 1000
       if (seconds > 7 * DAY) return date.format(new Date(iso))
       const [unit, size] = UNITS.find(([, each]) => seconds >= each) ?? ['second', Infinity]
       return relative.format(-Math.floor(seconds / size) || 0, unit)

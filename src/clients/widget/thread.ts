@@ -2,6 +2,7 @@ import type { DiscussionStream, StreamEvent, StreamTicket } from '../browser/str
 import {
   backendFor,
   type Me,
+  now,
   type PageBackend,
   type PageComment,
   type PublicSettings,
@@ -161,7 +162,7 @@ export abstract class Thread extends WidgetElement {
   /** Whether the reader can write here, or the name of the text that says why not. */
   get access(): 'open' | 'locked' | 'archived' | 'reader_banned' {
     const { until } = this.me?.ban ?? {}
-    const isBanned = until === null || Date.parse(until ?? '') > Date.now()
+    const isBanned = until === null || Date.parse(until ?? '') > now()
     return isBanned ? 'reader_banned' : this.state.state
   }
 

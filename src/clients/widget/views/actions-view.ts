@@ -1,7 +1,7 @@
 import { html, nothing } from 'lit/html.js'
 
 import { openPanel, toggleReplies, write } from '../actions.ts'
-import type { PageComment } from '../backend.ts'
+import { now, type PageComment } from '../backend.ts'
 import { button, named, nameOf } from './parts.ts'
 import type { Thread, Panel } from '../thread.ts'
 
@@ -46,7 +46,7 @@ function toolsView(thread: Thread, comment: PageComment): unknown {
   const isApproved = comment.status === 'approved'
   const isOwn = thread.isOwn(comment)
   const canStill = state.state !== 'archived'
-  const isFresh = Date.now() - Date.parse(createdAt) < settings.editWindowSeconds * 1000
+  const isFresh = now() - Date.parse(createdAt) < settings.editWindowSeconds * 1000
   const opens = (isShown: boolean, kind: Panel['kind'], label?: string): unknown =>
     isShown ? opener(thread, comment, kind, label) : nothing
   return [
