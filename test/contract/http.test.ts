@@ -177,9 +177,20 @@ describe.each([
     expectProblem(answer, 'unsupported_media_type')
   })
 
-  test('refuses a compressed body with 415', async () => {
-    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
-    expectProblem(await request('POST', path, { headers, body }), 'unsupported_media_type')
+  // Some payment gateways and proxies send utf-8, which is no coding.
+  test.each(['gzip', 'br', 'utf-8'])(
+    'refuses a body in the coding %s with 415, and names the header',
+    async (coding) => {
+      const headers = { 'content-type': 'application/json', 'content-encoding': coding }
+      const answer = await request('POST', path, { headers, body })
+      expectProblem(answer, 'unsupported_media_type')
+      expect(answer.text).toContain('Content-Encoding: ')
+    },
+  )
+
+  test('says of a body in another charset that it is the charset', async () => {
+    const headers = { 'content-type': 'application/json; charset=latin1', ...accept }
+    expect((await request('POST', path, { headers, body })).text).toContain('the charset must be UTF-8')
   })
 
   test('refuses a body over 256 KiB with 413, with or without Content-Length', async () => {

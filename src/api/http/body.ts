@@ -25,7 +25,8 @@ export function registerBodies(server: FastifyInstance): void {
     request.rawBody = body
     const parse = (): void => {
       if (isCutOff(request)) return done(new ServiceError('request_timeout'), undefined)
-      if (!isPlainUtf8(request)) return done(new ServiceError('unsupported_media_type'), undefined)
+      const detail = faultOf(request)
+      if (detail !== null) return done(new ServiceError('unsupported_media_type', { detail }), undefined)
       if (body.length === 0) return done(null, undefined)
       if (isTooDeep(body)) {
         return done(invalid('', 'too_deep', `must be at most ${MAX_JSON_DEPTH} levels deep`), undefined)
@@ -50,13 +51,15 @@ export function registerBodies(server: FastifyInstance): void {
 }
 
 /**
- * JSON is UTF-8 (RFC 8259, section 8.1). Compressed bodies are refused, because their true size
- * would be known too late.
+ * What is wrong with the form of a body, or null. JSON is UTF-8 (RFC 8259, section 8.1). Compressed
+ * bodies are refused, because their true size would be known too late.
  */
-function isPlainUtf8({ headers }: FastifyRequest): boolean {
+function faultOf({ headers }: FastifyRequest): string | null {
   const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = headers
   const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(type)?.[1] ?? 'utf-8'
-  return /^utf-?8$/i.test(charset) && encoding.toLowerCase() === 'identity'
+  if (!/^utf-?8$/i.test(charset)) return 'Content-Type: the charset must be UTF-8.'
+  if (encoding.toLowerCase() !== 'identity') return 'Content-Encoding: the body must not be compressed; leave it out.'
+  return null
 }
 
 /** Whether the client or a deadline has cut the request off. */
