@@ -191,6 +191,27 @@ test('a subscription by GET gets its events', async () => {
   controller.abort()
 })
 
+test.each([
+  'subscription { moderationQueueChanged { pending } }',
+  '{ __typename }',
+  'subscription { nothing }',
+  'reserved',
+])('an event stream has one type, no length and no coding: %s', async (query) => {
+  const key = { 'x-api-key': service.apiKey }
+  const url = `${service.url}/graphql/stream`
+  const isReserved = query === 'reserved'
+  const token = isReserved ? await (await fetch(url, { method: 'PUT', headers: key })).text() : ''
+  const controller = new AbortController()
+  const search = new URLSearchParams(isReserved ? { token } : { query })
+  const { status, headers } = await fetch(`${url}?${String(search)}`, {
+    headers: { ...key, accept: 'text/event-stream', 'accept-encoding': 'gzip, br' },
+    signal: controller.signal,
+  })
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
+  expect([headers.get('content-encoding'), headers.get('content-length')]).toEqual([null, null])
+  controller.abort()
+})
+
 test('a mutation by GET is not done', async () => {
   expect((await service.call('GET', '/discussions/by-external/got')).status).toBe(404)
 })

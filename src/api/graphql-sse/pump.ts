@@ -59,8 +59,9 @@ export function beginStream(
   status: number,
   headers: Readonly<Record<string, string>>,
 ): ServerResponse {
-  // HTTP/2 forbids `connection`.
-  const { connection: _own, ...sent } = { ...headersOf(reply.getHeaders()), ...headers, ...STREAM_HEADERS }
+  const all = { ...headersOf(reply.getHeaders()), ...headers, ...STREAM_HEADERS }
+  // HTTP/2 forbids `connection`. The library's `none` is no coding: some clients refuse to read on.
+  const { connection: _own, 'content-encoding': _none, ...sent } = all as Record<string, string>
   reply.hijack()
   mayBreakOff(reply.raw)
   return reply.raw.writeHead(status, sent)
