@@ -113,6 +113,11 @@ describe('verifyWebhook', () => {
       [headers, body, []],
       "secrets must be the endpoint's secret or a list of secrets, each a string that is not empty, not an empty list",
     ],
+    ...['', ' ', '\n', 'whs_', 'whsec_', ' whsec_\n', 'whsec_!'].map((empty): [string, unknown[], string] => [
+      `a secret without a key: ${JSON.stringify(empty)}`,
+      [headers, body, [secret.secret, empty]],
+      "secrets must be the endpoint's secret or a list of secrets, each a string that is not empty, not an empty string",
+    ]),
     [
       'no headers',
       [undefined, body, secret.secret],

@@ -4,7 +4,7 @@ import { describe, expect, expectTypeOf, test } from 'vitest'
 import { type EVENTS, WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { exampleEvent } from '../../src/domains/webhooks/example.ts'
 import { signedHeaders } from '../../src/core/delivery/request.ts'
-import { newSigningSecret } from '../../src/core/secrets/signing-secrets.ts'
+import { newSigningSecret, shownOf } from '../../src/core/secrets/signing-secrets.ts'
 import {
   type Reason,
   verifyWebhook,
@@ -59,6 +59,16 @@ describe('verifyWebhook returns the event', () => {
     expect(reasonOf(() => verifyWebhook(headers, body, stranger.secret))).toBe('wrong_signature')
   })
 
+  test.each([
+    ['from a file, with its line end', `${current.secret}\r\n`],
+    ['between spaces', ` ${current.secret} `],
+    ['as libraries of Standard Webhooks take it', shownOf(current).standardSecret],
+    ['in that form from a file', `${shownOf(current).standardSecret}\n`],
+  ])('with a secret %s', (_how, secret) => {
+    expect(verifyWebhook(signed(), body, [stranger.secret, secret])).toMatchObject({ type: 'comment_created' })
+    expect(reasonOf(() => verifyWebhook(signed([previous]), body, secret))).toBe('wrong_signature')
+  })
+
   test('with another prefix', () => {
     const headers = signedHeaders({ ...request, prefix: 'X-Acme-' }, [current], at, body)
     expect(verifyWebhook(headers, body, current.secret, { prefix: 'X-Acme-' })).toMatchObject({ seq: 0 })
@@ -100,6 +110,11 @@ describe('verifyWebhook refuses', () => {
         expect(reasonOf(() => verifyWebhook(signed(), changed, current.secret))).toBe('wrong_signature')
       }),
     )
+  })
+
+  test('a body that was parsed and printed again, and says that this may be it', () => {
+    const printed = JSON.stringify(JSON.parse(body), null, 1)
+    expect(() => verifyWebhook(signed(), printed, current.secret)).toThrow('the body is not the bytes as they came')
   })
 
   test('another timestamp with the same signature', () => {

@@ -49,10 +49,11 @@ export type WebhookBody = string | Uint8Array | ArrayBuffer
 
 /**
  * The event in a genuine request. `rawBody` must be the received bytes, never parsed and serialised
- * again. `secrets` are the endpoint's: after a rotation the new and the old one, in any order. For
- * 24 h a second header has the old secret's signature, so that secrets can be exchanged here at any
- * time in between. Takes the same time whichever byte of a signature is wrong. Throws a
- * WebhookVerificationError, and a TypeError for an argument of the wrong type.
+ * again. `secrets` are the endpoint's, as `secret` or `standardSecret` of the API: after a rotation
+ * the new and the old one, in any order. For 24 h a second header has the old secret's signature,
+ * so that secrets can be exchanged here at any time in between. Takes the same time whichever byte
+ * of a signature is wrong. Throws a WebhookVerificationError, and a TypeError for an argument of
+ * the wrong type.
  */
 export function verifyWebhook(
   headers: WebhookHeaders,
@@ -62,7 +63,7 @@ export function verifyWebhook(
 ): WebhookEvent {
   requireArguments(headers, rawBody, secrets, options)
   const { toleranceSeconds = 300, prefix = 'X-Service-', now = new Date() } = options
-  const known = [secrets].flat()
+  const known = [secrets].flat().map(keyIn)
   const bytes = bytesOf(rawBody)
   const timestamp = required(headers, `${prefix}Timestamp`)
   const seconds = secondsOf(timestamp)
@@ -75,8 +76,19 @@ export function verifyWebhook(
   const expected = known.map((secret) => createHmac('sha256', secret).update(`${timestamp}.`).update(bytes).digest())
   // Every pair is compared, so that the time does not reveal which one matches.
   const matches = signatures.flatMap((signature) => expected.map((each) => timingSafeEqual(signature, each)))
-  if (!matches.includes(true)) throw new WebhookVerificationError('wrong_signature', 'no secret signs it so')
+  if (!matches.includes(true)) throw new WebhookVerificationError('wrong_signature', WRONG)
   return eventIn(bytes)
+}
+
+const WRONG = 'it is signed with another secret, or the body is not the bytes as they came'
+
+/**
+ * The key in a secret. One read from a file ends with a line end, and the API answers the one for
+ * libraries of Standard Webhooks beside it: with either, all signatures would be wrong.
+ */
+function keyIn(secret: string): string {
+  const text = secret.trim()
+  return text.startsWith('whsec_') ? `whs_${Buffer.from(text.slice(6), 'base64').toString('hex')}` : text
 }
 
 /** Says what each argument takes: Node's own errors name parts that the caller never wrote. */
@@ -94,13 +106,14 @@ function requireArguments(headers: unknown, rawBody: unknown, secrets: unknown, 
       rawBody,
     ), 'rawBody must be the received bytes, unparsed: a string, Buffer, Uint8Array or ArrayBuffer', rawBody)
   const list: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets]
-  const isSecret = (value: unknown): boolean => isText(value) && value !== ''
+  // Everybody can sign with the key of a secret that has nothing behind its prefix.
+  const isSecret = (value: unknown): boolean => isText(value) && !/^(whs_)?$/.test(keyIn(value))
   require(list.length > 0 &&
     list.every(
       isSecret,
     ), "secrets must be the endpoint's secret or a list of secrets, each a string that is not empty", list.length === 0
     ? secrets
-    : list.find((each) => !isSecret(each)))
+    : list.filter((each) => !isSecret(each)).map((each) => (isText(each) ? '' : each))[0])
   require(isObject(options), 'options must be an object', options)
   const { toleranceSeconds = 0, prefix = '', now = new Date() } = options as Record<keyof VerifyOptions, unknown>
   const isTolerance = typeof toleranceSeconds === 'number' && toleranceSeconds >= 0
