@@ -107,9 +107,18 @@ export abstract class WidgetElement extends HTMLElement {
     void import('./warnings.ts').then(({ warn }) => warn(about, this)).catch(() => null)
   }
 
-  /** Moves the focus once its target is drawn. */
-  async focusOn(selector: string): Promise<void> {
+  /**
+   * Moves the focus once its target is drawn; not away from a text that is being written, unless
+   * the reader has just asked for it.
+   */
+  async focusOn(selector: string, isAsked = false): Promise<void> {
     await this.update()
-    this.#root.querySelector<HTMLElement>(selector)?.focus()
+    if (isAsked || !this.isTyping) this.#root.querySelector<HTMLElement>(selector)?.focus()
+  }
+
+  /** Whether the focus is in a field that holds a text. */
+  get isTyping(): boolean {
+    const at = this.#root.activeElement
+    return at instanceof HTMLTextAreaElement && at.value !== ''
   }
 }

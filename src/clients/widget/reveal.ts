@@ -6,7 +6,7 @@ import type { Thread } from './thread.ts'
  * Loads what leads to a comment, opens it, and moves the focus to it. One that the first page has
  * not stands above the others. Returns whether the reader may see it.
  */
-export async function reveal(thread: Thread, id: string, more: typeof loadMore): Promise<boolean> {
+export async function reveal(thread: Thread, id: string, more: typeof loadMore, isQuiet: boolean): Promise<boolean> {
   const path = await pathTo(thread, id)
   let parentId = ''
   for (const comment of path) {
@@ -22,14 +22,16 @@ export async function reveal(thread: Thread, id: string, more: typeof loadMore):
     parentId = comment.id
   }
   if (path.length === 0) {
+    if (isQuiet) return false
     thread.errors.set('new', thread.words.text('not_found'))
     void thread.update()
     return false
   }
-  thread.linked = id
+  if (!isQuiet) thread.linked = id
   await thread.update()
+  if (isQuiet) return true
   const shown = thread.shadowRoot?.getElementById(`c-${id}`)
-  shown?.focus({ preventScroll: true })
+  if (!thread.isTyping) shown?.focus({ preventScroll: true })
   shown?.scrollIntoView({ block: 'center' })
   return true
 }

@@ -27,11 +27,20 @@ export interface Panel {
 export interface Writing {
   /** The reader's notifications, behind a button that shows how many are unread. */
   bellView: (thread: Thread) => unknown
-  /** Hears the events of the discussion that may bring a notification. */
-  hear: (thread: Thread, event: StreamEvent) => void
+  /** Hears the events of the discussion. `known` is their comment as it was before. */
+  hear: (thread: Thread, event: StreamEvent, known: PageComment | undefined) => void
+  /** Whether a field holds a text. */
+  isHeld: (thread: Thread) => boolean
+  /**
+   * After the page was loaded: keeps the field that holds a text, with its comment, and goes on
+   * with what the reader wanted to do before they signed in.
+   */
+  loaded: (thread: Thread, before: ThreadState) => void
+  /** Called each minute. */
+  look: (thread: Thread) => void
   /** The form for a comment of the top level. */
   newView: (thread: Thread) => unknown
-  /** What a moderator has decided on the reader's own comment, and why. */
+  /** That the reader's own comment waits or was rejected, and why. */
   decisionView: (thread: Thread, comment: PageComment) => unknown
   /** In place of the text of a muted reader. */
   mutedView: (thread: Thread, comment: PageComment) => unknown
@@ -39,7 +48,7 @@ export interface Writing {
   panelView: (thread: Thread, comment: PageComment) => unknown
   openPanel: (thread: Thread, id: string, kind: Panel['kind']) => void
   react: (thread: Thread, comment: PageComment, type: string) => Promise<void>
-  /** Goes on with what the reader wanted to do before they signed in. */
+  /** Opens what the reader wants to do. */
   resume: (thread: Thread, wish: Wish) => Promise<void>
 }
 
@@ -49,8 +58,6 @@ const idInHash = (): string | undefined => /^#comment-([\da-f-]{36})$/.exec(loca
 const MINUTE_MS = 60_000
 /** Many readers hear of a comment at the same time. */
 const SPREAD_MS = 5000
-/** How many of a reader's comments that wait are asked for each minute. */
-const MOST_ASKED = 5
 
 /**
  * The state and the behaviour of `<engagement-thread>`. Its views import this; `widget.ts` joins
@@ -101,8 +108,11 @@ export abstract class Thread extends WidgetElement {
   #followed: string | undefined
   readonly #onHash = (): void => this.#follow()
 
-  /** Shows a comment of this page, wherever it stands. Returns whether the reader may see it. */
-  abstract reveal(id: string): Promise<boolean>
+  /**
+   * Shows a comment of this page, wherever it stands. Returns whether the reader may see it.
+   * Quietly, it moves neither the focus nor the page.
+   */
+  abstract reveal(id: string, isQuiet?: boolean): Promise<boolean>
 
   /** Loads the next page of the top level. Returns whether it has brought any comment. */
   protected abstract readOn(): Promise<boolean>
@@ -112,7 +122,7 @@ export abstract class Thread extends WidgetElement {
   connectedCallback(): void {
     this.#clock = setInterval(() => {
       void this.update()
-      this.#lookAtPending()
+      this.writing?.look(this)
     }, MINUTE_MS)
     void this.update()
     addEventListener('hashchange', this.#onHash)
@@ -136,8 +146,9 @@ export abstract class Thread extends WidgetElement {
     // Nothing of one page may be shown, or answered, on another.
     if (name === 'discussion' || name === 'backend') {
       this.endServed()
-      this.phase = 'loading'
       this.#followed = undefined
+      const [nodes, state, storage] = [new Nodes(), new ThreadState('newest'), new Storage('')]
+      Object.assign(this, { phase: 'loading', nodes, state, storage, panel: null })
     }
     void this.update()
     if (!this.#isWaiting) this.#begin()
@@ -160,8 +171,9 @@ export abstract class Thread extends WidgetElement {
   }
 
   /** Whether the reader can write here, or the name of the text that says why not. */
-  get access(): 'open' | 'locked' | 'archived' | 'reader_banned' {
+  get access(): 'open' | 'locked' | 'archived' | 'reader_banned' | 'unknown_page' {
     const { until } = this.me?.ban ?? {}
+    if (this.phase === 'unknown_page') return this.phase
     const isBanned = until === null || Date.parse(until ?? '') > now()
     return isBanned ? 'reader_banned' : this.state.state
   }
@@ -225,7 +237,6 @@ export abstract class Thread extends WidgetElement {
   #begin(): void {
     this.#isWaiting = false
     this.#end()
-    this.nodes = new Nodes()
     this.errors.clear()
     if (this.discussion) void this.#open(this.#start)
     else this.warn('discussion')
@@ -295,43 +306,27 @@ export abstract class Thread extends WidgetElement {
     }
     // Per reader: another one may sign in on the same machine.
     const stored = new Storage(`${this.backend}:${this.discussion}:${me?.id}`)
-    // An action under way continues with the storage that it began with.
-    const storage = stored.name === this.storage.name ? this.storage : stored
+    // An action under way continues with the storage that it began with. A text that is being
+    // written stays where its writer is signed out.
+    const isSame = stored.name === this.storage.name || (!me && this.writing?.isHeld(this))
+    const { storage, panel } = isSame ? this : { storage: stored, panel: null }
     if (!isWanted()) return ''
     for (const comment of (own ?? []).toReversed()) {
       state.withdrawn.add(comment.id)
       if (comment.parentId === null || state.comments.has(comment.parentId)) state.add(comment)
     }
-    Object.assign(this, { me, settings, state, storage, phase: 'ready' })
+    const before = this.state
+    Object.assign(this, { me, settings, state, storage, panel, phase: 'ready' })
+    this.writing?.loaded(this, before)
     served?.keepPlaces(this)
     this.endServed()
     this.#tell()
-    const { signedOut } = this
-    const { wish } = signedOut
-    if (me && wish) {
-      signedOut.wish = null
-      void this.writing?.resume(this, wish).catch(() => null)
-    }
     return discussion?.lastEventId ?? '0'
   }
 
   /** Whether the signed-in reader has written it. */
   isOwn({ author }: PageComment): boolean {
     return !!this.me && author?.externalId === this.me.id
-  }
-
-  /** Asks what has become of the reader's own comment. The stream tells everyone the same. */
-  async #learn({ id }: PageComment): Promise<void> {
-    const { state, pages } = this
-    const news = await pages.comment(id).catch(() => null)
-    const known = state.comments.get(id)
-    if (!news || !known || known.revision > news.revision) return
-    const { status, decision } = news
-    // The message may say that it waits.
-    if (status !== known.status) this.status = ''
-    if (status === 'approved') state.add(news)
-    else state.comments.set(id, { ...known, status, decision })
-    void this.update()
   }
 
   /** Asks for the names of mentions that are not known here; not by all pages at once. */
@@ -349,22 +344,15 @@ export abstract class Thread extends WidgetElement {
     setTimeout(() => void learn(), Math.random() * SPREAD_MS)
   }
 
-  /** No event says that a comment was rejected which nobody else has seen. */
-  #lookAtPending(): void {
-    const waiting = [...this.state.comments.values()].filter(({ status }) => status === 'pending')
-    for (const comment of waiting.slice(-MOST_ASKED)) void this.#learn(comment)
-  }
-
   #hear(event: StreamEvent): void {
     const { state, me } = this
     const before = state.list(TOP).waiting.length
-    const known = 'comment' in event.data && state.comments.get(event.data.comment.id)
+    const known = 'comment' in event.data ? state.comments.get(event.data.comment.id) : undefined
     state.apply(event, me?.id ?? '')
     const waiting = state.list(TOP).waiting.length
     if (waiting > before) this.status = this.words.text('newComments', { n: waiting })
     if (event.type === 'notification_reply') this.emit('reply', event.data)
-    this.writing?.hear(this, event)
-    if (known && event.actor.kind !== 'reader' && this.isOwn(known)) void this.#learn(known)
+    this.writing?.hear(this, event, known)
     if ('comment' in event.data) this.#learnNames(event.data.comment.id)
     // The message may say that the reader's own comment waits.
     if (event.type === 'comment_approved') this.status = ''

@@ -1,7 +1,7 @@
 // The readers' side of the service, for pages: `<script type="module" src="…/widget.js">`.
 import { html, nothing } from 'lit/html.js'
 
-import { act, loadMore, NEW } from './actions.ts'
+import { act, loadMore, NEW, write } from './actions.ts'
 import { ask, isPassing } from './backend.ts'
 import { EngagementCount } from './count.ts'
 import { sheetOf } from './element.ts'
@@ -31,6 +31,7 @@ const kit = {
   nameOf,
   notice,
   sheetOf,
+  write,
 }
 
 /** `<engagement-thread discussion backend>`: the comments of a page. */
@@ -47,8 +48,8 @@ export class EngagementThread extends Thread {
   }
 
   // A file of its own, for those who come by a comment's address.
-  async reveal(id: string): Promise<boolean> {
-    return (await import('./reveal.ts')).reveal(this, id, loadMore)
+  async reveal(id: string, isQuiet = false): Promise<boolean> {
+    return (await import('./reveal.ts')).reveal(this, id, loadMore, isQuiet)
   }
 
   protected async loadWriting(): Promise<Writing> {

@@ -3,7 +3,7 @@ import { html, nothing } from 'lit/html.js'
 import { loadMore } from '../actions.ts'
 import { actionsView } from './actions-view.ts'
 import type { PageComment } from '../backend.ts'
-import { button, errorView, nameOf, notice } from './parts.ts'
+import { button, errorView, nameOf } from './parts.ts'
 import type { Thread } from '../thread.ts'
 
 /** Deeper replies are not indented further. */
@@ -15,38 +15,39 @@ const MAX_LINES = 16
 export function commentView(thread: Thread, id: string): unknown {
   const comment = thread.state.comments.get(id)
   if (!comment) return nothing
-  const isGone = comment.body === null
-  return html`${isGone ? goneView(thread, comment) : standingView(thread, comment)} ${repliesView(thread, comment)}`
+  return html`${articleView(thread, comment)} ${repliesView(thread, comment)}`
 }
 
-const goneView = (thread: Thread, comment: PageComment): unknown =>
-  html`<article part="comment gone" class="gone" id="c-${comment.id}" tabindex="-1">
-    <p class="quiet">${thread.words.text(comment.status === 'deleted' ? 'deleted' : 'withheld')}</p>
-    ${thread.writing?.decisionView(thread, comment)} ${actionsView(thread, comment, true)}
-  </article>`
-
-function standingView(thread: Thread, comment: PageComment): unknown {
-  const { words, errors, panel, state, writing, unmuted } = thread
+/** One template for all states, so that the panel stays as it is where the comment goes. */
+function articleView(thread: Thread, comment: PageComment): unknown {
+  const { words, errors, panel, linked, writing } = thread
   const { id, status } = comment
+  const isGone = comment.body === null
   const kind = panel?.id === id ? panel.kind : undefined
-  const isEdited = kind === 'edit'
-  const isMuted = state.muted.has(comment.author?.id ?? '') && !unmuted.has(id)
-  const muted = isMuted ? writing?.mutedView(thread, comment) : undefined
+  const isEdited = kind === 'edit' && !isGone
+  const look = isGone ? 'gone' : ''
   return html`<article
-    part="comment"
-    class=${thread.linked === id ? 'linked' : nothing}
+    part="comment ${look}"
+    class="${look} ${linked === id ? 'linked' : ''}"
     id="c-${id}"
     tabindex="-1"
-    aria-labelledby="a-${id}"
+    aria-labelledby=${isGone ? nothing : `a-${id}`}
   >
-    ${avatarView(nameOf(thread, comment), comment.author?.avatarUrl)}
+    ${isGone ? nothing : avatarView(nameOf(thread, comment), comment.author?.avatarUrl)}
     <div>
-      ${headView(thread, comment)} ${isEdited ? nothing : (muted ?? bodyView(thread, comment))}
-      ${status === 'approved' ? nothing : notice(words.text(status === 'pending' ? 'awaiting' : 'unpublished'))}
-      ${writing?.decisionView(thread, comment)} ${isEdited ? nothing : actionsView(thread, comment, false)}
-      ${thread.writing?.panelView(thread, comment)} ${kind === 'reply' ? nothing : errorView(errors.get(id))}
+      ${isGone ? html`<p class="quiet">${words.text(status === 'deleted' ? 'deleted' : 'withheld')}</p>` : standingView(thread, comment, isEdited)}
+      ${writing?.decisionView(thread, comment)} ${isEdited ? nothing : actionsView(thread, comment, isGone)}
+      ${writing?.panelView(thread, comment)} ${kind === 'reply' ? nothing : errorView(errors.get(id))}
     </div>
   </article>`
+}
+
+function standingView(thread: Thread, comment: PageComment, isEdited: boolean): unknown {
+  const { state, writing, unmuted } = thread
+  const { id } = comment
+  const isMuted = state.muted.has(comment.author?.id ?? '') && !unmuted.has(id)
+  const muted = isMuted ? writing?.mutedView(thread, comment) : undefined
+  return html`${headView(thread, comment)} ${isEdited ? nothing : (muted ?? bodyView(thread, comment))}`
 }
 
 /**

@@ -26,8 +26,15 @@ export class Nodes {
       return item
     })
     for (const child of Array.from(list.children)) if (!items.some((item) => item === child)) child.remove()
+    // A node that is moved loses the focus: the others move around the one that has it.
+    const focused = items.find((item) => item.matches(':focus-within'))
     let next = list.firstChild
     for (const item of items) {
+      while (item === focused && next && next !== item) {
+        const after: ChildNode | null = next.nextSibling
+        list.append(next)
+        next = after
+      }
       if (item === next) next = next.nextSibling
       else list.insertBefore(item, next)
     }

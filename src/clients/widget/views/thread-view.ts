@@ -10,7 +10,8 @@ import type { Thread } from '../thread.ts'
 export function threadView(thread: Thread): unknown {
   const { phase, words, state, status } = thread
   const { text, lang, dir } = words
-  if (phase !== 'ready')
+  const { access, writing } = thread
+  if (phase !== 'ready' && !(access === 'unknown_page' && writing?.isHeld(thread)))
     return html`<slot></slot>
       <div lang=${lang} dir=${dir}>${unreadyView(thread)}</div>`
   return html`<section part="thread" class="thread" lang=${lang} dir=${dir} aria-labelledby="title">
@@ -18,10 +19,10 @@ export function threadView(thread: Thread): unknown {
       <h2 part="title" id="title" tabindex="-1">
         ${text('title')} <span part="count" class="quiet">${words.number(state.count)}</span>
       </h2>
-      ${state.count > 1 ? sortView(thread) : nothing} ${thread.writing?.bellView(thread)}
+      ${state.count > 1 ? sortView(thread) : nothing} ${writing?.bellView(thread)}
     </div>
     <p class="unseen" role="status">${status}</p>
-    ${thread.access === 'open' ? writeView(thread) : notice(text(thread.access))} ${listView(thread)}
+    ${access === 'open' ? nothing : notice(text(access))} ${writeView(thread)} ${listView(thread)}
   </section>`
 }
 
@@ -56,8 +57,10 @@ function sortView(thread: Thread): unknown {
 }
 
 function writeView(thread: Thread): unknown {
-  const { me, words, errors, writing } = thread
-  if (me && writing) return writing.newView(thread)
+  const { me, words, errors, writing, access } = thread
+  // A text that is there stays, whatever happens to the discussion and the sign-in.
+  if (writing && ((me && access === 'open') || thread.storage.draft(NEW).text)) return writing.newView(thread)
+  if (access !== 'open') return nothing
   const wish = { kind: 'post', id: '' }
   const begin = (): unknown => write(thread, wish, (loaded) => loaded.resume(thread, wish))
   return html`<div class="write">

@@ -1,11 +1,9 @@
 import type { PageComment, RequestError } from '../backend.ts'
 import type { Storage } from '../storage.ts'
 import type { Panel, Thread } from '../thread.ts'
+import { closePanel, editOf, keep, noteOf, setPanel } from './fields.ts'
 import { kit } from './kit.ts'
 import { bodyOf, draftOf } from './mentions.ts'
-
-/** The key of the draft of an edit. That of a reply is the comment's id. */
-export const editOf = (id: string): string => `edit-${id}`
 
 export const post = (thread: Thread, parent: PageComment | null): Promise<void> => {
   const place = parent?.id ?? kit.NEW
@@ -26,7 +24,7 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
       await kit.loadMore(thread, parent.id)
     }
     show(thread, storage, comment)
-    thread.panel = null
+    if (parent && thread.panel?.id === parent.id && thread.panel.kind === 'reply') setPanel(thread, null)
     thread.status = words.text(comment.status === 'pending' ? 'awaiting' : 'posted')
     thread.emit('posted', { comment })
     await thread.focusOn(`#c-${comment.id}`)
@@ -47,14 +45,16 @@ export const saveEdit = (thread: Thread, { id, body }: PageComment): Promise<voi
     const text = bodyOf(storage.draft(editOf(id)))
     if (text.trim() !== '' && text !== body) show(thread, storage, await pages.edit(id, text))
     storage.setDraft(editOf(id), '')
-    closePanel(thread)
+    closePanel(thread, { id, kind: 'edit' })
   })
 
 export const remove = (thread: Thread, comment: PageComment): Promise<void> =>
   kit.act(thread, comment.id, 'delete', async () => {
     await thread.pages.remove(comment.id)
     thread.state.remove(comment.id)
-    thread.panel = null
+    if (thread.panel?.kind === 'delete') setPanel(thread, null)
+    // The reader may have begun a text below it meanwhile.
+    keep(thread, thread.state)
     thread.status = thread.words.text('deleted')
     await thread.focusOn('#title')
   })
@@ -65,13 +65,15 @@ export const react = (thread: Thread, { id, viewerReaction }: PageComment, type:
     const { comments } = thread.state
     const comment = comments.get(id)
     if (comment) comments.set(id, { ...comment, reactionCounts: answer.reactionCounts, viewerReaction: answer.type })
-    if (thread.panel?.kind === 'react') closePanel(thread)
+    closePanel(thread, { id, kind: 'react' })
   })
 
 export const report = (thread: Thread, { id }: PageComment, form: HTMLFormElement): Promise<void> =>
   kit.act(thread, id, 'report', async () => {
+    const { storage } = thread
     await thread.pages.report(id, Object.fromEntries(new FormData(form)))
-    closePanel(thread)
+    storage.setDraft(noteOf(id), '')
+    closePanel(thread, { id, kind: 'report' })
     thread.status = thread.words.text('reported')
     thread.errors.set(id, kit.notice(thread.status))
   })
@@ -84,26 +86,20 @@ export const mute = (thread: Thread, { id, author }: PageComment, isMuted: boole
     await thread.pages.mute(author.id, isMuted)
     if (isMuted) muted.add(author.id)
     else muted.delete(author.id)
-    thread.panel = null
+    // A note that is written stays.
+    if (thread.panel?.id === id && !thread.storage.draft(noteOf(id)).text) setPanel(thread, null)
     await thread.focusOn(`#c-${id}`)
   })
 
 /** Opens or closes a panel below a comment. */
 export function openPanel(thread: Thread, id: string, kind: Panel['kind']): void {
   const isOpen = thread.panel?.id === id && thread.panel.kind === kind
-  if (isOpen) return closePanel(thread)
+  if (isOpen) return closePanel(thread, thread.panel)
   thread.errors.delete(id)
-  thread.panel = { id, kind }
+  setPanel(thread, { id, kind })
   if (kind === 'edit' && thread.storage.draft(editOf(id)).text === '') {
     const { text, mentioned } = draftOf(thread.state.comments.get(id))
     thread.storage.setDraft(editOf(id), text, mentioned)
   }
-  void thread.focusOn('.panel :is(textarea, select, button)')
-}
-
-/** The focus goes back to where it came from. */
-export function closePanel(thread: Thread): void {
-  const { panel } = thread
-  thread.panel = null
-  if (panel) void thread.focusOn(`#c-${panel.id} [data-opens=${panel.kind}]`)
+  void thread.focusOn('.panel :is(textarea, select, button)', true)
 }

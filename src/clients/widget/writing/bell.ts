@@ -73,7 +73,7 @@ async function toggle(thread: Thread, bell: Bell): Promise<void> {
  * A reply to the reader, a comment that names somebody, or a decision may have brought a
  * notification.
  */
-export function hear(thread: Thread, event: StreamEvent): void {
+export function ring(thread: Thread, event: StreamEvent): void {
   const bell = bells.get(thread)
   if (!bell || bell.waits || !mayTell(thread, event)) return
   bell.waits = true

@@ -1,5 +1,7 @@
 import type { Thread } from '../thread.ts'
 import { kit } from './kit.ts'
+import { excess, MAX_TEXT } from './length.ts'
+import { bodyOf } from './mentions.ts'
 
 interface Form {
   /** The key of the draft. */
@@ -9,16 +11,21 @@ interface Form {
   send: () => void
   sends?: 'post' | 'save'
   cancel?: () => void
+  /** Why it cannot be sent now. The text stays, to be copied. */
+  why?: string | undefined
 }
 
 /** Who can be mentioned, in a file of its own: it comes with the first `@` that somebody writes. */
 let names: typeof import('./names.ts') | undefined
 
 /** A text to write: kept until it is sent. Ctrl or Cmd with Enter sends it. */
-export function formView(thread: Thread, { place, label, send, sends = 'post', cancel }: Form): unknown {
+export function formView(thread: Thread, { place, label, send, sends = 'post', cancel, why }: Form): unknown {
   const { html, nothing, button, errorView } = kit
   const { storage, words, busy, errors } = thread
-  const { text } = storage.draft(place)
+  const draft = storage.draft(place)
+  const { text } = draft
+  const over = excess(bodyOf(draft), MAX_TEXT)
+  const isOff = text.trim() === '' || over > 0 || why !== undefined
   function write(this: HTMLTextAreaElement): void {
     storage.setDraft(place, this.value)
     void thread.update()
@@ -30,23 +37,22 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
   }
   const submit = (event: Event): void => {
     event.preventDefault()
-    send()
+    if (!isOff) send()
   }
   const key = (event: KeyboardEvent): void => {
     if (names?.press(thread, place, event)) return
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
   }
   const buttons = html`<div class="row">
-    ${button(words.text(sends), null, { kind: 'primary', type: 'submit', isOff: text.trim() === '' })}
-    ${cancel ? button(words.text('cancel'), cancel) : nothing}
+    ${sendButton(thread, words.text(sends), isOff)} ${cancel ? button(words.text('cancel'), cancel) : nothing}
   </div>`
   return html`<form part="form" class="write" @submit=${submit}>
     <textarea
       part="textarea"
       dir="auto"
       rows="2"
-      maxlength="10000"
       aria-label=${label}
+      aria-invalid=${over > 0}
       placeholder=${label}
       aria-autocomplete="list"
       aria-controls=${names?.listId(thread, place) ?? nothing}
@@ -57,6 +63,19 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
       @keydown=${key}
       @blur=${() => names?.leave(thread, place)}
     ></textarea>
-    ${names?.view(thread, place)} ${errorView(errors.get(place))} ${text === '' && !cancel ? nothing : buttons}
+    ${names?.view(thread, place)} ${overView(thread, over)} ${errorView(why ?? errors.get(place))}
+    ${text === '' && !cancel ? nothing : buttons}
   </form>`
 }
+
+/** Sends, or signs in again where the sign-in has ended. */
+export function sendButton(thread: Thread, label: string, isOff: boolean): unknown {
+  const { me, words } = thread
+  const wish = { kind: 'post', id: '' }
+  if (!me) return kit.button(words.text('signIn'), () => kit.write(thread, wish, () => null), { kind: 'primary' })
+  return kit.button(label, null, { kind: 'primary', type: 'submit', isOff })
+}
+
+/** By how many characters the text is too long. */
+export const overView = ({ words }: Thread, over: number): unknown =>
+  kit.html`<p part="error" class="error" role="status">${over > 0 ? words.text('tooLong', { n: over }) : ''}</p>`

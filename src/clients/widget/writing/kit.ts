@@ -1,6 +1,6 @@
 import type { html } from 'lit/html.js'
 
-import type { act, loadMore } from '../actions.ts'
+import type { act, loadMore, write } from '../actions.ts'
 import type { ask, isPassing } from '../backend.ts'
 import type { sheetOf } from '../element.ts'
 import type { en } from '../strings.ts'
@@ -29,6 +29,7 @@ export interface Kit {
   nameOf: typeof nameOf
   notice: typeof notice
   sheetOf: typeof sheetOf
+  write: typeof write
 }
 
 export const kit = {} as Kit

@@ -1,15 +1,17 @@
 import type { PageComment } from '../backend.ts'
 import type { Thread } from '../thread.ts'
-import { closePanel, editOf, mute, post, remove, report, saveEdit } from './actions.ts'
-import { formView } from './form-view.ts'
+import { mute, post, remove, report, saveEdit } from './actions.ts'
+import { closePanel, editOf, noteOf, obstacle } from './fields.ts'
+import { formView, overView, sendButton } from './form-view.ts'
 import { kit } from './kit.ts'
+import { excess, MAX_NOTE } from './length.ts'
 
 /** What is open below a comment. Escape closes it. */
 export function panelView(thread: Thread, comment: PageComment): unknown {
   const { panel } = thread
   if (panel?.id !== comment.id) return kit.nothing
   const leave = ({ key }: KeyboardEvent): void => {
-    if (key === 'Escape') closePanel(thread)
+    if (key === 'Escape') closePanel(thread, panel)
   }
   return kit.html`<div class="panel" @keydown=${leave}>${VIEWS[panel.kind](thread, comment)}</div>`
 }
@@ -18,14 +20,23 @@ const VIEWS = { reply: replyView, edit: editView, delete: deleteView, report: re
 
 /** The form for a comment of the top level. */
 export const newView = (thread: Thread): unknown =>
-  formView(thread, { place: kit.NEW, label: thread.words.text('write'), send: () => void post(thread, null) })
+  formView(thread, {
+    place: kit.NEW,
+    label: thread.words.text('write'),
+    send: () => void post(thread, null),
+    why: isEmpty(thread, kit.NEW) ? undefined : obstacle(thread, null),
+  })
+
+/** A refusal is shown beside its own words: an empty field needs none. */
+const isEmpty = ({ storage }: Thread, place: string): boolean => storage.draft(place).text === ''
 
 function replyView(thread: Thread, comment: PageComment): unknown {
   return formView(thread, {
     place: comment.id,
     label: thread.words.text('writeReply', { name: kit.nameOf(thread, comment) }),
     send: () => void post(thread, comment),
-    cancel: () => closePanel(thread),
+    cancel: () => closePanel(thread, thread.panel),
+    why: obstacle(thread, comment),
   })
 }
 
@@ -37,12 +48,14 @@ function editView(thread: Thread, comment: PageComment): unknown {
     send: () => void saveEdit(thread, comment),
     cancel: () => {
       thread.storage.setDraft(editOf(comment.id), '')
-      closePanel(thread)
+      closePanel(thread, thread.panel)
     },
+    why: obstacle(thread, comment),
   })
 }
 
-const cancelButton = (thread: Thread): unknown => kit.button(thread.words.text('cancel'), () => closePanel(thread))
+const cancelButton = (thread: Thread): unknown =>
+  kit.button(thread.words.text('cancel'), () => closePanel(thread, thread.panel))
 
 function deleteView(thread: Thread, comment: PageComment): unknown {
   const { html, button } = kit
@@ -54,11 +67,21 @@ function deleteView(thread: Thread, comment: PageComment): unknown {
 }
 
 function reportView(thread: Thread, comment: PageComment): unknown {
-  const { html, button } = kit
+  const { html, button, errorView, nothing } = kit
+  const { storage, busy, access } = thread
   const { text } = thread.words
+  const place = noteOf(comment.id)
+  const note = storage.draft(place).text
+  const over = excess(note.trim(), MAX_NOTE)
+  // A locked discussion can be reported still, and so can a banned reader report.
+  const why = !thread.me || comment.body === null || access === 'archived' ? obstacle(thread, comment) : undefined
+  function write(this: HTMLTextAreaElement): void {
+    storage.setDraft(place, this.value)
+    void thread.update()
+  }
   function submit(this: HTMLFormElement, event: Event): void {
     event.preventDefault()
-    void report(thread, comment, this)
+    if (over === 0 && why === undefined) void report(thread, comment, this)
   }
   return html`<form part="form" class="write" @submit=${submit}>
     <label>
@@ -73,13 +96,17 @@ function reportView(thread: Thread, comment: PageComment): unknown {
       dir="auto"
       name="note"
       rows="2"
-      maxlength="1000"
       aria-label=${text('note')}
       placeholder=${text('note')}
+      aria-invalid=${over > 0}
+      ?readonly=${busy.has(comment.id)}
+      .value=${note}
+      @input=${write}
     ></textarea>
+    ${overView(thread, over)} ${errorView(why)}
     <div class="row">
-      ${button(text('send'), null, { kind: 'primary', type: 'submit' })} ${cancelButton(thread)}
-      ${comment.author ? button(text('mute', { name: kit.nameOf(thread, comment) }), () => mute(thread, comment, true)) : kit.nothing}
+      ${sendButton(thread, text('send'), over > 0 || why !== undefined)} ${cancelButton(thread)}
+      ${comment.author ? button(text('mute', { name: kit.nameOf(thread, comment) }), () => mute(thread, comment, true)) : nothing}
     </div>
   </form>`
 }

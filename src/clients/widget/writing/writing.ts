@@ -1,9 +1,11 @@
 // What only signed-in readers need: a file of its own, which their pages load.
 import type { Writing } from '../thread.ts'
 import { openPanel, react } from './actions.ts'
-import { bellView, hear } from './bell.ts'
+import { bellView, ring } from './bell.ts'
 import { decisionView, mutedView } from './comment-views.ts'
+import { isHeld, keep } from './fields.ts'
 import { type Kit, kit } from './kit.ts'
+import { hearOfOwn, lookAtPending } from './news.ts'
 import { newView, panelView } from './panel-view.ts'
 import { resume } from './resume.ts'
 import { strings } from './strings.ts'
@@ -11,5 +13,18 @@ import { strings } from './strings.ts'
 export function writing(given: Kit): Writing {
   Object.assign(kit, given)
   Object.assign(kit.en, strings)
-  return { bellView, decisionView, hear, mutedView, newView, openPanel, panelView, react, resume }
+  const hear: Writing['hear'] = (thread, event, known) => {
+    ring(thread, event)
+    hearOfOwn(thread, event, known)
+  }
+  const loaded: Writing['loaded'] = (thread, before) => {
+    keep(thread, before)
+    const { me, signedOut } = thread
+    const { wish } = signedOut
+    if (!me || !wish) return
+    signedOut.wish = null
+    void resume(thread, wish).catch(() => null)
+  }
+  const [look, views] = [lookAtPending, { bellView, decisionView, mutedView, newView, panelView }]
+  return { ...views, hear, isHeld, loaded, look, openPanel, react, resume }
 }
