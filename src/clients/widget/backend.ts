@@ -146,7 +146,7 @@ export const backendFor = (base: string, externalId: string) => {
     /** Null if the reader may not see it. */
     comment: (id: string) => ask<PageComment>(of(id)).catch(nullIfMissing),
     post: (body: object, key: string) => ask<PageComment>(at('/comments'), 'POST', body, key),
-    edit: (id: string, body: string) => ask<PageComment>(of(id), 'PATCH', { body }),
+    edit: (id: string, body: string, revision?: number) => ask<PageComment>(of(id), 'PATCH', { body, revision }),
     remove: (id: string) => ask<null>(of(id), 'DELETE'),
     react: (id: string, type: string | null) =>
       ask<{ type: string | null; reactionCounts: Record<string, number> }>(

@@ -12,6 +12,8 @@ export interface Draft {
   key: string
   /** The ids of the readers whom it mentions, by the names that it shows. */
   mentioned?: Record<string, string> | undefined
+  /** Of an edit: the revision of the comment that its author has read. */
+  revision?: number | undefined
 }
 
 /**
@@ -27,26 +29,27 @@ export class Storage {
   }
 
   draft(place: string): Draft {
-    return (this.get(place) as Draft | null) ?? { text: '', key: '' }
+    return (this.#get(place) as Draft | null) ?? { text: '', key: '' }
   }
 
-  setDraft(place: string, text: string, mentioned = this.draft(place).mentioned): void {
-    this.set(place, text === '' ? null : { text, key: newKey(), mentioned })
+  setDraft(place: string, text: string, mentioned = this.draft(place).mentioned, revision?: number): void {
+    const draft = { text, key: newKey(), mentioned, revision: revision ?? this.draft(place).revision }
+    this.#set(place, text === '' ? null : draft)
   }
 
   get wish(): Wish | null {
-    return this.get('wish') as Wish | null
+    return this.#get('wish') as Wish | null
   }
   set wish(wish: Wish | null) {
-    this.set('wish', wish)
+    this.#set('wish', wish)
   }
 
-  get(name: string): unknown {
+  #get(name: string): unknown {
     if (!this.#memory.has(name)) this.#memory.set(name, this.#read(name))
     return this.#memory.get(name)
   }
 
-  set(name: string, value: unknown): void {
+  #set(name: string, value: unknown): void {
     this.#memory.set(name, value)
     try {
       if (value === null) sessionStorage.removeItem(this.name + name)

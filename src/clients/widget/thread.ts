@@ -29,15 +29,16 @@ export interface Writing {
   bellView: (thread: Thread) => unknown
   /** Hears the events of the discussion. `known` is their comment as it was before. */
   hear: (thread: Thread, event: StreamEvent, known: PageComment | undefined) => void
+  // These three are missing where the browser still has the file of an earlier release.
   /** Whether a field holds a text. */
-  isHeld: (thread: Thread) => boolean
+  isHeld?: (thread: Thread) => boolean
   /**
    * After the page was loaded: keeps the field that holds a text, with its comment, and goes on
    * with what the reader wanted to do before they signed in.
    */
-  loaded: (thread: Thread, before: ThreadState) => void
+  loaded?: (thread: Thread, before: ThreadState) => void
   /** Called each minute. */
-  look: (thread: Thread) => void
+  look?: (thread: Thread) => void
   /** The form for a comment of the top level. */
   newView: (thread: Thread) => unknown
   /** That the reader's own comment waits or was rejected, and why. */
@@ -122,7 +123,7 @@ export abstract class Thread extends WidgetElement {
   connectedCallback(): void {
     this.#clock = setInterval(() => {
       void this.update()
-      this.writing?.look(this)
+      this.writing?.look?.(this)
     }, MINUTE_MS)
     void this.update()
     addEventListener('hashchange', this.#onHash)
@@ -308,7 +309,7 @@ export abstract class Thread extends WidgetElement {
     const stored = new Storage(`${this.backend}:${this.discussion}:${me?.id}`)
     // An action under way continues with the storage that it began with. A text that is being
     // written stays where its writer is signed out.
-    const isSame = stored.name === this.storage.name || (!me && this.writing?.isHeld(this))
+    const isSame = stored.name === this.storage.name || (!me && this.writing?.isHeld?.(this))
     const { storage, panel } = isSame ? this : { storage: stored, panel: null }
     if (!isWanted()) return ''
     for (const comment of (own ?? []).toReversed()) {
@@ -317,7 +318,7 @@ export abstract class Thread extends WidgetElement {
     }
     const before = this.state
     Object.assign(this, { me, settings, state, storage, panel, phase: 'ready' })
-    this.writing?.loaded(this, before)
+    this.writing?.loaded?.(this, before)
     served?.keepPlaces(this)
     this.endServed()
     this.#tell()

@@ -11,7 +11,7 @@ export function threadView(thread: Thread): unknown {
   const { phase, words, state, status } = thread
   const { text, lang, dir } = words
   const { access, writing } = thread
-  if (phase !== 'ready' && !(access === 'unknown_page' && writing?.isHeld(thread)))
+  if (phase !== 'ready' && !(access === 'unknown_page' && writing?.isHeld?.(thread)))
     return html`<slot></slot>
       <div lang=${lang} dir=${dir}>${unreadyView(thread)}</div>`
   return html`<section part="thread" class="thread" lang=${lang} dir=${dir} aria-labelledby="title">

@@ -39,14 +39,43 @@ function show(thread: Thread, storage: Storage, comment: PageComment): void {
   if (thread.storage === storage) thread.state.add(comment)
 }
 
-export const saveEdit = (thread: Thread, { id, body }: PageComment): Promise<void> =>
-  kit.act(thread, editOf(id), 'edit', async () => {
-    const { storage, pages } = thread
+/** Replaces the text that the reader has seen, and no later one of another device. */
+export const saveEdit = (thread: Thread, comment: PageComment): Promise<void> =>
+  kit.act(thread, editOf(comment.id), 'edit', async () => {
+    const { id, body } = comment
+    const { storage } = thread
     const text = bodyOf(storage.draft(editOf(id)))
-    if (text.trim() !== '' && text !== body) show(thread, storage, await pages.edit(id, text))
+    if (text.trim() !== '' && text !== body) {
+      const edited = await edit(thread, comment, text).catch(async (error: RequestError) => {
+        if (!(await isChanged(thread, storage, comment, error))) throw error
+      })
+      // Both texts are shown, and the reader decides.
+      if (!edited) return
+      show(thread, storage, edited)
+    }
     storage.setDraft(editOf(id), '')
     closePanel(thread, { id, kind: 'edit' })
   })
+
+/** A service of an earlier release, behind a rolling upgrade, knows no `revision`. */
+const edit = ({ pages }: Thread, { id, revision }: PageComment, text: string): Promise<PageComment> =>
+  pages.edit(id, text, revision).catch((error: RequestError) => {
+    if (error.code === 'unknown_field') return pages.edit(id, text)
+    throw error
+  })
+
+/** Whether an edit was refused because the comment is another by now, which is shown then. */
+async function isChanged(
+  thread: Thread,
+  storage: Storage,
+  { id, revision }: PageComment,
+  { code }: RequestError,
+): Promise<boolean> {
+  if (code !== 'invalid_transition') return false
+  const news = await thread.pages.comment(id)
+  if (news) show(thread, storage, news)
+  return news !== null && news.revision !== revision
+}
 
 export const remove = (thread: Thread, comment: PageComment): Promise<void> =>
   kit.act(thread, comment.id, 'delete', async () => {
@@ -98,8 +127,9 @@ export function openPanel(thread: Thread, id: string, kind: Panel['kind']): void
   thread.errors.delete(id)
   setPanel(thread, { id, kind })
   if (kind === 'edit' && thread.storage.draft(editOf(id)).text === '') {
-    const { text, mentioned } = draftOf(thread.state.comments.get(id))
-    thread.storage.setDraft(editOf(id), text, mentioned)
+    const comment = thread.state.comments.get(id)
+    const { text, mentioned } = draftOf(comment)
+    thread.storage.setDraft(editOf(id), text, mentioned, comment?.revision)
   }
   void thread.focusOn('.panel :is(textarea, select, button)', true)
 }

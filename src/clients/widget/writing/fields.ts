@@ -9,6 +9,9 @@ export const editOf = (id: string): string => `edit-${id}`
 /** The key of the draft of the note of a report. */
 export const noteOf = (id: string): string => `note-${id}`
 
+/** What is open is stored as a draft is. */
+const PANEL = 'panel'
+
 const PLACES: Partial<Record<Panel['kind'], (id: string) => string>> = {
   reply: (id) => id,
   edit: editOf,
@@ -26,7 +29,7 @@ export const isHeld = (thread: Thread): boolean =>
 /** A reload of the browser's page opens it again if it holds a text. */
 export function setPanel(thread: Thread, panel: Panel | null): void {
   thread.panel = panel
-  thread.storage.set('panel', panel)
+  thread.storage.setDraft(PANEL, panel ? JSON.stringify(panel) : '')
 }
 
 /** Closes this panel if it is still the open one. The focus goes back to where it came from. */
@@ -50,7 +53,7 @@ export function obstacle(thread: Thread, comment: PageComment | null): string | 
  * asks what has become of its comment.
  */
 export function keep(thread: Thread, before: ThreadState): void {
-  const panel = thread.panel ?? (thread.storage.get('panel') as Panel | null)
+  const panel = thread.panel ?? (JSON.parse(thread.storage.draft(PANEL).text || 'null') as Panel | null)
   if (!panel || textIn(thread, panel) === '') return
   const isNew = thread.panel === null
   thread.panel = panel

@@ -13,13 +13,15 @@ interface Form {
   cancel?: () => void
   /** Why it cannot be sent now. The text stays, to be copied. */
   why?: string | undefined
+  /** What stands below the text. */
+  below?: unknown
 }
 
 /** Who can be mentioned, in a file of its own: it comes with the first `@` that somebody writes. */
 let names: typeof import('./names.ts') | undefined
 
 /** A text to write: kept until it is sent. Ctrl or Cmd with Enter sends it. */
-export function formView(thread: Thread, { place, label, send, sends = 'post', cancel, why }: Form): unknown {
+export function formView(thread: Thread, { place, label, send, sends = 'post', cancel, why, below }: Form): unknown {
   const { html, nothing, button, errorView } = kit
   const { storage, words, busy, errors } = thread
   const draft = storage.draft(place)
@@ -63,7 +65,7 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
       @keydown=${key}
       @blur=${() => names?.leave(thread, place)}
     ></textarea>
-    ${names?.view(thread, place)} ${overView(thread, over)} ${errorView(why ?? errors.get(place))}
+    ${names?.view(thread, place)} ${below} ${overView(thread, over)} ${errorView(why ?? errors.get(place))}
     ${text === '' && !cancel ? nothing : buttons}
   </form>`
 }

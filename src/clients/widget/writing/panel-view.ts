@@ -5,6 +5,7 @@ import { closePanel, editOf, noteOf, obstacle } from './fields.ts'
 import { formView, overView, sendButton } from './form-view.ts'
 import { kit } from './kit.ts'
 import { excess, MAX_NOTE } from './length.ts'
+import { draftOf } from './mentions.ts'
 
 /** What is open below a comment. Escape closes it. */
 export function panelView(thread: Thread, comment: PageComment): unknown {
@@ -46,12 +47,30 @@ function editView(thread: Thread, comment: PageComment): unknown {
     label: thread.words.text('edit'),
     sends: 'save',
     send: () => void saveEdit(thread, comment),
+    below: theirsView(thread, comment),
     cancel: () => {
       thread.storage.setDraft(editOf(comment.id), '')
       closePanel(thread, thread.panel)
     },
     why: obstacle(thread, comment),
   })
+}
+
+/** The text that has come from another device since the edit began, to be read and copied. */
+function theirsView({ storage, words }: Thread, comment: PageComment): unknown {
+  const { html, nothing, errorView } = kit
+  const { revision = comment.revision } = storage.draft(editOf(comment.id))
+  if (revision === comment.revision || comment.body === null) return nothing
+  const label = words.text('changed')
+  return html`${errorView(label)}
+    <textarea
+      part="textarea"
+      dir="auto"
+      rows="2"
+      readonly
+      aria-label=${label}
+      .value=${draftOf(comment).text}
+    ></textarea>`
 }
 
 const cancelButton = (thread: Thread): unknown =>

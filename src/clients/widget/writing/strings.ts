@@ -33,6 +33,7 @@ export const strings = {
   already_reported: 'You have reported this comment.',
   banned_word: 'It has a word that is not allowed here.',
   blank: 'It has no text.',
+  changed: 'It was changed elsewhere meanwhile. Save puts your text in the place of this one:',
   too_long: 'It is too long.',
   tooLong: { one: '{n} character too many.', other: '{n} characters too many.' } as Text,
   too_deep: 'Replies cannot go deeper.',

@@ -17,7 +17,7 @@ export function writing(given: Kit): Writing {
     ring(thread, event)
     hearOfOwn(thread, event, known)
   }
-  const loaded: Writing['loaded'] = (thread, before) => {
+  const loaded: NonNullable<Writing['loaded']> = (thread, before) => {
     keep(thread, before)
     const { me, signedOut } = thread
     const { wish } = signedOut
