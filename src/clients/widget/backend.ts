@@ -81,7 +81,8 @@ export async function ask<T>(url: string, method = 'GET', body?: object, key = n
     try {
       return await askOnce<T>(url, method, body, key)
     } catch (error) {
-      if (!(error instanceof RequestError && isPassing(error)) || attempt === ATTEMPTS) throw error
+      const isLast = attempt === ATTEMPTS || globalThis.navigator?.onLine === false
+      if (!(error instanceof RequestError && isPassing(error)) || isLast) throw error
       await new Promise((resolve) => setTimeout(resolve, 300 * 2 ** attempt * (0.5 + Math.random())))
     }
   }

@@ -47,3 +47,13 @@ async function pathTo({ state, pages, discussionId }: Thread, id: string): Promi
   }
   return path
 }
+
+/** Asks for the names of mentions that are not known here. A failure leaves them without. */
+export async function learnNames(thread: Thread, id: string): Promise<void> {
+  const { state, pages } = thread
+  const news = await pages.comment(id).catch(() => null)
+  const known = state.comments.get(id)
+  if (!known || known.revision !== news?.revision) return
+  state.comments.set(id, { ...known, bodyHtml: news.bodyHtml })
+  void thread.update()
+}

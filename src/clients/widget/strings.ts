@@ -17,6 +17,7 @@ export const en = {
   moreReplies: 'More replies',
   empty: 'No comments yet.',
   failed: 'The comments cannot be loaded.',
+  offline: 'You are offline.',
   retry: 'Try again',
   write: 'Write a comment',
   writeReply: 'Reply to {name}',

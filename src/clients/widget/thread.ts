@@ -29,7 +29,9 @@ export interface Writing {
   bellView: (thread: Thread) => unknown
   /** Hears the events of the discussion. `known` is their comment as it was before. */
   hear: (thread: Thread, event: StreamEvent, known: PageComment | undefined) => void
-  // These three are missing where the browser still has the file of an earlier release.
+  // These are missing where the browser still has the file of an earlier release.
+  /** Sends what waits for the line. */
+  goOn?: (thread: Thread) => void
   /** Whether a field holds a text. */
   isHeld?: (thread: Thread) => boolean
   /**
@@ -56,6 +58,7 @@ export interface Writing {
 /** The comment that the page's address names. */
 const idInHash = (): string | undefined => /^#comment-([\da-f-]{36})$/.exec(location.hash)?.[1]
 
+const NEWS = ['hashchange', 'online', 'offline']
 const MINUTE_MS = 60_000
 /** Many readers hear of a comment at the same time. */
 const SPREAD_MS = 5000
@@ -98,6 +101,7 @@ export abstract class Thread extends WidgetElement {
   /** With `loading="lazy"`, until a reader comes near. */
   #isWaiting = false
 
+  isOffline = !navigator.onLine
   /** Null until a reader is signed in. */
   writing: Writing | null = null
 
@@ -107,7 +111,13 @@ export abstract class Thread extends WidgetElement {
   linked: string | undefined
   /** The comment of the address that was followed last. */
   #followed: string | undefined
-  readonly #onHash = (): void => this.#follow()
+  readonly #onNews = (): void => {
+    this.isOffline = !navigator.onLine
+    this.#follow()
+    if (this.phase === 'failed' && !this.isOffline) this.#begin()
+    this.writing?.goOn?.(this)
+    void this.update()
+  }
 
   /**
    * Shows a comment of this page, wherever it stands. Returns whether the reader may see it.
@@ -126,7 +136,7 @@ export abstract class Thread extends WidgetElement {
       this.writing?.look?.(this)
     }, MINUTE_MS)
     void this.update()
-    addEventListener('hashchange', this.#onHash)
+    for (const name of NEWS) addEventListener(name, this.#onNews)
     if (this.getAttribute('loading') !== 'lazy' || idInHash()) return this.#begin()
     this.#isWaiting = true
     this.#seen = new IntersectionObserver(([entry]) => entry?.isIntersecting && this.#begin(), { rootMargin: '50%' })
@@ -136,7 +146,7 @@ export abstract class Thread extends WidgetElement {
   disconnectedCallback(): void {
     clearInterval(this.#clock)
     this.#clock = undefined
-    removeEventListener('hashchange', this.#onHash)
+    for (const name of NEWS) removeEventListener(name, this.#onNews)
     this.#end()
   }
 
@@ -262,7 +272,9 @@ export abstract class Thread extends WidgetElement {
         onEvent: (event) => this.#hear(event),
         onReload: () => this.#load(() => start === this.#start),
         onState: (state) => {
-          if (state === 'open') this.#lost = Infinity
+          if (state !== 'open') return
+          this.#lost = Infinity
+          this.writing?.goOn?.(this)
         },
         onError: (error) => {
           this.emit('error', { error, action: 'stream' })
@@ -332,17 +344,9 @@ export abstract class Thread extends WidgetElement {
 
   /** Asks for the names of mentions that are not known here; not by all pages at once. */
   #learnNames(id: string): void {
-    const { state, pages } = this
-    const isNameless = (html: string | null | undefined): boolean => html != null && html.search(NAMELESS) >= 0
-    if (!isNameless(state.comments.get(id)?.bodyHtml)) return
-    const learn = async (): Promise<void> => {
-      const news = await pages.comment(id).catch(() => null)
-      const known = state.comments.get(id)
-      if (!known || known.revision !== news?.revision) return
-      state.comments.set(id, { ...known, bodyHtml: news.bodyHtml })
-      void this.update()
-    }
-    setTimeout(() => void learn(), Math.random() * SPREAD_MS)
+    const html = this.state.comments.get(id)?.bodyHtml
+    const learn = (): unknown => import('./reveal.ts').then(({ learnNames }) => learnNames(this, id)).catch(() => null)
+    if (html && html.search(NAMELESS) >= 0) setTimeout(learn, Math.random() * SPREAD_MS)
   }
 
   #hear(event: StreamEvent): void {

@@ -10,9 +10,9 @@ import type { Thread } from '../thread.ts'
 export function threadView(thread: Thread): unknown {
   const { phase, words, state, status } = thread
   const { text, lang, dir } = words
-  const { access, writing } = thread
+  const { access, writing, isOffline } = thread
   if (phase !== 'ready' && !(access === 'unknown_page' && writing?.isHeld?.(thread)))
-    return html`<slot></slot>
+    return html`${phase === 'failed' ? nothing : html`<slot></slot>`}
       <div lang=${lang} dir=${dir}>${unreadyView(thread)}</div>`
   return html`<section part="thread" class="thread" lang=${lang} dir=${dir} aria-labelledby="title">
     <div part="header" class="header">
@@ -21,7 +21,7 @@ export function threadView(thread: Thread): unknown {
       </h2>
       ${state.count > 1 ? sortView(thread) : nothing} ${writing?.bellView(thread)}
     </div>
-    <p class="unseen" role="status">${status}</p>
+    <p class=${isOffline ? 'notice' : 'unseen'} role="status">${isOffline ? text('offline') : status}</p>
     ${access === 'open' ? nothing : notice(text(access))} ${writeView(thread)} ${listView(thread)}
   </section>`
 }
@@ -41,7 +41,11 @@ function unreadyView(thread: Thread): unknown {
 const quiet = (text: string): unknown => html`<p class="quiet">${text}</p>`
 
 const failedView = (thread: Thread): unknown =>
-  notice([thread.words.text('failed'), ' ', button(thread.words.text('retry'), () => thread.reload())])
+  notice([
+    thread.words.text(thread.isOffline ? 'offline' : 'failed'),
+    ' ',
+    button(thread.words.text('retry'), () => thread.reload()),
+  ])
 
 function sortView(thread: Thread): unknown {
   const { text } = thread.words

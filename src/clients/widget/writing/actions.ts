@@ -3,6 +3,7 @@ import type { Storage } from '../storage.ts'
 import type { Panel, Thread } from '../thread.ts'
 import { closePanel, editOf, keep, noteOf, setPanel } from './fields.ts'
 import { kit } from './kit.ts'
+import { isAway, isWaiting, stopWaiting, waitForLine } from './line.ts'
 import { bodyOf, draftOf } from './mentions.ts'
 
 export const post = (thread: Thread, parent: PageComment | null): Promise<void> => {
@@ -12,13 +13,22 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     const draft = storage.draft(place)
     const { text, key } = draft
     if (text.trim() === '') return
+    const wait = (): void => waitForLine(thread, place, storage, () => post(thread, parent))
+    // It is tried all the same: a browser may be wrong about its line.
+    const { isOffline } = thread
+    if (isOffline) wait()
     const sent = pages.post({ body: bodyOf(draft), ...(parent && { parentId: parent.id }) }, key)
     const comment = await sent.catch((error: RequestError) => {
+      // The reader may have taken it back meanwhile.
+      if (isAway(error)) return isOffline && !isWaiting(thread, place) ? undefined : wait()
+      stopWaiting(thread, place)
       // The service would repeat a refusal under this key for a day, so the draft gets a new key.
       // Without an answer the write may have succeeded, so it keeps its key.
       if (!kit.isPassing(error)) storage.setDraft(place, text)
       throw error
     })
+    if (!comment) return
+    stopWaiting(thread, place)
     storage.setDraft(place, '')
     if (parent && !thread.state.list(parent.id).isLoaded && parent.replyCount > 0) {
       await kit.loadMore(thread, parent.id)

@@ -3,6 +3,7 @@ import type { PageComment } from '../backend.ts'
 import type { ThreadState } from '../state.ts'
 import type { Panel, Thread } from '../thread.ts'
 import { kit } from './kit.ts'
+import { stopWaiting } from './line.ts'
 
 /** The key of the draft of an edit. That of a reply is the comment's id. */
 export const editOf = (id: string): string => `edit-${id}`
@@ -28,6 +29,8 @@ export const isHeld = (thread: Thread): boolean =>
 
 /** A reload of the browser's page opens it again if it holds a text. */
 export function setPanel(thread: Thread, panel: Panel | null): void {
+  // A reply waits in view alone.
+  if (thread.panel?.kind === 'reply') stopWaiting(thread, thread.panel.id)
   thread.panel = panel
   thread.storage.setDraft(PANEL, panel ? JSON.stringify(panel) : '')
 }

@@ -1,6 +1,7 @@
 import type { Thread } from '../thread.ts'
 import { kit } from './kit.ts'
 import { excess, MAX_TEXT } from './length.ts'
+import { isWaiting, lineView, stopWaiting } from './line.ts'
 import { bodyOf } from './mentions.ts'
 
 interface Form {
@@ -45,8 +46,14 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
     if (names?.press(thread, place, event)) return
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
   }
+  const waits = isWaiting(thread, place)
+  const stop = (): void => {
+    stopWaiting(thread, place)
+    void thread.update()
+  }
   const buttons = html`<div class="row">
-    ${sendButton(thread, words.text(sends), isOff)} ${cancel ? button(words.text('cancel'), cancel) : nothing}
+    ${sendButton(thread, words.text(sends), isOff)}
+    ${waits || cancel ? button(words.text('cancel'), waits ? stop : (cancel ?? null)) : nothing}
   </div>`
   return html`<form part="form" class="write" @submit=${submit}>
     <textarea
@@ -59,14 +66,14 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
       aria-autocomplete="list"
       aria-controls=${names?.listId(thread, place) ?? nothing}
       aria-activedescendant=${names?.activeId(thread, place) ?? nothing}
-      ?readonly=${busy.has(place)}
+      ?readonly=${waits || busy.has(place)}
       .value=${text}
       @input=${write}
       @keydown=${key}
       @blur=${() => names?.leave(thread, place)}
     ></textarea>
-    ${names?.view(thread, place)} ${below} ${overView(thread, over)} ${errorView(why ?? errors.get(place))}
-    ${text === '' && !cancel ? nothing : buttons}
+    ${names?.view(thread, place)} ${below} ${text === '' ? nothing : lineView(thread, place)} ${overView(thread, over)}
+    ${errorView(why ?? errors.get(place))} ${text === '' && !cancel ? nothing : buttons}
   </form>`
 }
 
@@ -80,4 +87,6 @@ export function sendButton(thread: Thread, label: string, isOff: boolean): unkno
 
 /** By how many characters the text is too long. */
 export const overView = ({ words }: Thread, over: number): unknown =>
-  kit.html`<p part="error" class="error" role="status">${over > 0 ? words.text('tooLong', { n: over }) : ''}</p>`
+  over > 0
+    ? kit.html`<p part="error" class="error" role="status">${words.text('tooLong', { n: over })}</p>`
+    : kit.nothing

@@ -3,6 +3,7 @@ import type { Writing } from '../thread.ts'
 import { openPanel, react } from './actions.ts'
 import { bellView, ring } from './bell.ts'
 import { decisionView, mutedView } from './comment-views.ts'
+import { goOn } from './line.ts'
 import { isHeld, keep } from './fields.ts'
 import { type Kit, kit } from './kit.ts'
 import { hearOfOwn, lookAtPending } from './news.ts'
@@ -26,5 +27,5 @@ export function writing(given: Kit): Writing {
     void resume(thread, wish).catch(() => null)
   }
   const [look, views] = [lookAtPending, { bellView, decisionView, mutedView, newView, panelView }]
-  return { ...views, hear, isHeld, loaded, look, openPanel, react, resume }
+  return { ...views, goOn, hear, isHeld, loaded, look, openPanel, react, resume }
 }

@@ -1,0 +1,54 @@
+// A post that cannot be sent waits in its field, and is sent once there is a connection.
+import type { RequestError } from '../backend.ts'
+import type { Storage } from '../storage.ts'
+import type { Thread } from '../thread.ts'
+import { kit } from './kit.ts'
+
+interface Waiting {
+  /** That of the reader who has posted. */
+  storage: Storage
+  send: () => Promise<void>
+  timer: ReturnType<typeof setTimeout>
+}
+
+/** By their places. */
+const posts = new WeakMap<Thread, Map<string, Waiting>>()
+
+/** The browser tells of its own line alone: that the service is back is found out by trying. */
+const AGAIN_MS = 10_000
+
+/** Whether there was no answer of the service. */
+export const isAway = ({ code }: RequestError): boolean => /network|unavailable/.test(code)
+
+export const isWaiting = (thread: Thread, place: string): boolean => posts.get(thread)?.has(place) === true
+
+export function waitForLine(thread: Thread, place: string, storage: Storage, send: () => Promise<void>): void {
+  stopWaiting(thread, place)
+  const timer = setTimeout(() => goOn(thread), AGAIN_MS * (0.5 + Math.random()))
+  const all = posts.get(thread) ?? new Map<string, Waiting>()
+  posts.set(thread, all.set(place, { storage, send, timer }))
+}
+
+export function stopWaiting(thread: Thread, place: string): void {
+  const all = posts.get(thread)
+  clearTimeout(all?.get(place)?.timer)
+  all?.delete(place)
+}
+
+/** Sends what waits. Another reader who has signed in meanwhile sends nothing of it. */
+export function goOn(thread: Thread): void {
+  if (thread.isOffline) return
+  for (const [place, { storage, send }] of posts.get(thread) ?? []) {
+    if (thread.storage === storage) void send()
+    else stopWaiting(thread, place)
+  }
+}
+
+/** That there is no connection, and what becomes of the text. */
+export function lineView(thread: Thread, place: string): unknown {
+  const { words, isOffline } = thread
+  const waits = isWaiting(thread, place)
+  if (!waits && !isOffline) return kit.nothing
+  const why = words.text(isOffline ? 'offline' : 'away')
+  return kit.errorView(waits ? `${why} ${words.text('waits')}` : why)
+}

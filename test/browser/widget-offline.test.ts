@@ -1,0 +1,167 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+
+import { describeInBrowser } from '../harness/browser.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
+
+const WAIT = { timeout: 20_000, interval: 20 }
+const LONG = 60_000
+
+describeInBrowser('the widget without a connection', () => {
+  let service: TestService
+  let paper: Newspaper
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    paper = await openNewspaper(service, service.url)
+  })
+  afterAll(async () => {
+    await paper?.close()
+    await service?.close()
+  })
+  afterEach(() => paper.leave())
+
+  const comments = async (article: string): Promise<string[]> => {
+    const { data } = await paper.call('GET', `/discussions/by-external/${article}/comments?replies=3`)
+    type Listed = { body: string; replies?: { data: Listed[] } }
+    return data.flatMap(({ body, replies }: Listed) => [body, ...(replies?.data ?? []).map((each) => each.body)])
+  }
+  const setOffline = ({ page }: Window, isOffline: boolean) => page.context().setOffline(isOffline)
+  const isShown = ({ page }: Window, text: string) => page.getByText(text).first().isVisible()
+
+  test.each(['ann', undefined])('says so at once, and takes it back (signed in: %s)', async (as) => {
+    const article = newArticle()
+    await paper.post(article, 'bob', 'The first')
+    const window = await paper.read(article, as === undefined ? {} : { as })
+    await window.sees('The first')
+    await setOffline(window, true)
+    await window.sees('You are offline.')
+    await window.sees('The first')
+    expect(await window.thread.getByRole('status').first().textContent()).toBe('You are offline.')
+    await setOffline(window, false)
+    await window.seesNot('You are offline.')
+  })
+
+  test(
+    'lets a comment and a reply wait, and sends each of them once when the line is back',
+    async () => {
+      const article = newArticle()
+      await paper.post(article, 'bob', 'The first')
+      const ann = await paper.read(article, { as: 'ann' })
+      await ann.button('Reply').click()
+      await setOffline(ann, true)
+      await ann.thread.getByRole('textbox', { name: /^Reply to/ }).fill('A reply on the train')
+      await ann.page.keyboard.press('Control+Enter')
+      await ann.thread.getByRole('textbox', { name: 'Write a comment' }).fill('A comment on the train')
+      await ann.page.keyboard.press('Control+Enter')
+      const told = ann.thread.getByText(
+        'You are offline. Your text is kept, and sent as soon as there is a connection.',
+      )
+      await vi.waitFor(async () => expect(await told.count()).toBe(2), WAIT)
+      expect(await comments(article)).toEqual(['The first'])
+      await setOffline(ann, false)
+      await ann.sees(/A comment on the train[^]*A reply on the train/)
+      await vi.waitFor(async () => expect(await told.count()).toBe(0), WAIT)
+      expect(await comments(article)).toEqual(['A comment on the train', 'The first', 'A reply on the train'])
+      expect(await ann.thread.getByRole('textbox').inputValue()).toBe('')
+    },
+    LONG,
+  )
+
+  test(
+    'sends a post whose answers were lost again by itself, and it exists once',
+    async () => {
+      const article = newArticle()
+      const keys = new Set<string | undefined>()
+      let lost = 0
+      const ann = await paper.read(article, {
+        as: 'ann',
+        prepare: (page) =>
+          page.route('**/engagement/comments?*', async (route) => {
+            if (route.request().method() !== 'POST') return route.continue()
+            keys.add(route.request().headers()['idempotency-key'])
+            if (lost === 4) return route.continue()
+            lost++
+            await route.fetch()
+            await route.abort()
+          }),
+      })
+      await ann.write('Only once')
+      await ann.sees('The service does not answer. Your text is kept, and sent as soon as there is a connection.')
+      const box = ann.thread.getByRole('textbox')
+      expect([await box.inputValue(), await box.isEditable()]).toEqual(['Only once', false])
+      await vi.waitFor(async () => expect(await box.inputValue()).toBe(''), WAIT)
+      expect(await comments(article)).toEqual(['Only once'])
+      expect([lost, keys.size]).toEqual([4, 1])
+    },
+    LONG,
+  )
+
+  test(
+    'does not send what the reader takes back, or closes',
+    async () => {
+      const article = newArticle()
+      await paper.post(article, 'bob', 'The first')
+      const ann = await paper.read(article, { as: 'ann' })
+      await ann.button('Reply').click()
+      await setOffline(ann, true)
+      await ann.thread.getByRole('textbox', { name: /^Reply to/ }).fill('Not this')
+      await ann.page.keyboard.press('Control+Enter')
+      await ann.sees('Your text is kept, and sent')
+      await ann.page.keyboard.press('Escape')
+      await ann.write('Nor that')
+      await ann.sees('Your text is kept, and sent')
+      expect(await ann.thread.getByRole('textbox').isEditable()).toBe(false)
+      await ann.button('Cancel').click()
+      expect(await ann.thread.getByRole('textbox').isEditable()).toBe(true)
+      const requests: string[] = []
+      ann.page.on('request', (request) => request.method() === 'POST' && requests.push(request.url()))
+      await setOffline(ann, false)
+      await ann.seesNot('You are offline.')
+      await paper.post(article, 'bob', 'The second')
+      await ann.button('1 new comment').waitFor()
+      expect(await ann.thread.getByRole('textbox').inputValue()).toBe('Nor that')
+      expect(requests.filter((url) => url.includes('/comments'))).toEqual([])
+      expect(await comments(article)).toEqual(['The second', 'The first'])
+      await ann.button('Post').click()
+      await ann.sees('Nor that')
+    },
+    LONG,
+  )
+
+  test('says in its own place that the service is away, until it is back', async () => {
+    const article = newArticle()
+    await paper.post(article, 'bob', 'The first')
+    let isDown = true
+    const window = await paper.read(article, {
+      query: 'written=The comments come with JavaScript.',
+      prepare: (page) =>
+        page.route('**/engagement/**', (route) =>
+          isDown ? route.fulfill({ status: 503, body: '<h1>Bad gateway</h1>' }) : route.continue(),
+        ),
+    })
+    expect(await isShown(window, 'The comments come with JavaScript.')).toBe(true)
+    await window.page.getByText('The comments cannot be loaded.').waitFor()
+    expect(await isShown(window, 'The comments come with JavaScript.')).toBe(false)
+    await setOffline(window, true)
+    await window.page.getByText('You are offline.').waitFor()
+    isDown = false
+    // Nobody presses the button.
+    await setOffline(window, false)
+    await window.sees('The first')
+  })
+
+  test('says of other writes that there is no connection, and keeps their texts', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'One')
+    const ann = await paper.read(article, { as: 'ann' })
+    await ann.button('Edit').click()
+    await ann.thread.getByRole('textbox', { name: 'Edit' }).fill('Two')
+    await setOffline(ann, true)
+    await ann.button('Save').click()
+    await ann.sees('There is no connection. Your text is kept')
+    await setOffline(ann, false)
+    expect(await ann.thread.getByRole('textbox', { name: 'Edit' }).inputValue()).toBe('Two')
+    await ann.button('Save').click()
+    await ann.sees(/edited[^]*Two/)
+  })
+})
