@@ -163,6 +163,9 @@ describe.each(Object.entries(SITES))('a backend mounted by %s', (_name, mount) =
       { id: waiting.id, status: 'pending', body: 'Waiting', decision: null },
     ])
     expect([await ownOf('bob'), await ownOf()]).toEqual([[], null])
+    // However many others the reader has written since.
+    for (let n = 0; n < 51; n++) await post(page, 'ann', { body: `Number ${n}` })
+    expect((await ownOf('ann')).map(({ id }: { id: string }) => id)).toEqual([rejected.id, waiting.id])
     const all = await site.ask('GET', '/me/comments?status=pending&limit=2', { as: 'ann' })
     expect(all.json.data).toMatchObject([{ body: 'On another page' }, { body: 'Waiting' }])
     expect((await site.ask('GET', '/me/comments')).json.code).toBe('identity_required')

@@ -1,4 +1,4 @@
-/** How many of a reader's newest comments are looked at for those that wait or were rejected. */
+/** How many of a reader's comments a page shows that wait, and how many that were rejected. */
 const OWN = '50'
 
 interface Thread {
@@ -32,20 +32,30 @@ export async function threadOf({ externalId, query, part, signedIn, tell, ticket
   // After the discussion: what changes in between comes again by the stream.
   const [comments, own, admission] = await Promise.all([
     part('GET', '/comments', query),
-    reader === null ? null : part('GET', '/me/comments', { discussionId: discussion.id, limit: OWN }),
+    reader === null ? null : Promise.all(OUT_OF_VIEW.map((status) => ownIn(part, discussion.id, status))),
     ticket(),
     tell(),
   ])
-  if (!comments.ok) return comments
-  if (own?.ok === false) return own
+  const failed = [comments, ...(own ?? [])].find(({ ok }) => !ok)
+  if (failed) return failed
   return Response.json({
     ...first,
     comments: await comments.json(),
-    own: own && outOfView((await own.json()) as { data: { status: string }[] }),
+    own: own && newestFirst(await Promise.all(own.map(async (each) => (await each.json()) as { data: Own[] }))),
     ticket: admission?.ok === true ? await admission.json() : null,
   })
 }
 
-/** Of the reader's newest comments, those that only they see. */
-const outOfView = ({ data }: { data: { status: string }[] }) =>
-  data.filter(({ status }) => status === 'pending' || status === 'rejected')
+interface Own {
+  id: string
+}
+
+/** Asked by their state: a busy reader has many newer comments than one that waits. */
+const OUT_OF_VIEW = ['pending', 'rejected'] as const
+
+const ownIn = (part: Thread['part'], discussionId: string, status: string): Promise<Response> =>
+  part('GET', '/me/comments', { discussionId, status, limit: OWN })
+
+/** Ids are in the order of time. */
+const newestFirst = (pages: { data: Own[] }[]): Own[] =>
+  pages.flatMap(({ data }) => data).sort((one, other) => (one.id < other.id ? 1 : -1))

@@ -60,6 +60,7 @@ export const loadMore = (thread: Thread, parentId: string, isByScroll = false): 
     const before = ids.length
     const query = parentId === TOP ? { sort: state.sort, replies: '3' } : { sort: 'oldest', parentId }
     state.addPage(parentId, await pages.comments({ ...query, limit, ...(cursor !== null && { cursor }) }))
+    thread.writing?.addOwn?.(thread)
     // The button may have gone.
     if (!isByScroll && before > 0 && ids.length > before) await thread.focusOn(`#c-${ids[before]}`)
   })

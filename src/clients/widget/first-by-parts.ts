@@ -11,6 +11,15 @@ export async function firstByParts(ask: Ask, query: Record<string, string>): Pro
     ask<Discussion | null>('/discussion', {}),
   ])
   // After the discussion, so that changes in between come again by the stream.
-  const comments = discussion && (await ask<CommentPage>('/comments', query))
-  return { settings, reader, discussion, comments, ticket: null }
+  const [comments, own] = await Promise.all([
+    discussion && ask<CommentPage>('/comments', query),
+    discussion && reader && ownOf(ask, discussion.id),
+  ])
+  return { settings, reader, discussion, comments, ...(own && { own }), ticket: null }
+}
+
+/** The reader's comments that wait; null from a backend that is older still. */
+const ownOf = async (ask: Ask, discussionId: string): Promise<CommentPage['data'] | null> => {
+  const page = ask<CommentPage>(`/me/comments?${new URLSearchParams({ discussionId, status: 'pending' })}`)
+  return (await page.catch(() => null))?.data ?? null
 }

@@ -27,6 +27,7 @@ export async function reveal(thread: Thread, id: string, more: typeof loadMore, 
     void thread.update()
     return false
   }
+  thread.writing?.addOwn?.(thread)
   if (!isQuiet) thread.linked = id
   await thread.update()
   if (isQuiet) return true

@@ -35,10 +35,12 @@ export interface Writing {
   /** Whether a field holds a text. */
   isHeld?: (thread: Thread) => boolean
   /**
-   * After the page was loaded: keeps the field that holds a text, with its comment, and goes on
-   * with what the reader wanted to do before they signed in.
+   * After the page was loaded: shows the reader's own that nobody else sees, keeps the field that
+   * holds a text, with its comment, and goes on with what the reader wanted before they signed in.
    */
-  loaded?: (thread: Thread, before: ThreadState) => void
+  loaded?: (thread: Thread, before: ThreadState, own: readonly PageComment[]) => void
+  /** After further comments were loaded: adds the reader's own that nobody else sees. */
+  addOwn?: (thread: Thread) => void
   /** Called each minute. */
   look?: (thread: Thread) => void
   /** The form for a comment of the top level. */
@@ -324,13 +326,9 @@ export abstract class Thread extends WidgetElement {
     const isSame = stored.name === this.storage.name || (!me && this.writing?.isHeld?.(this))
     const { storage, panel } = isSame ? this : { storage: stored, panel: null }
     if (!isWanted()) return ''
-    for (const comment of (own ?? []).toReversed()) {
-      state.withdrawn.add(comment.id)
-      if (comment.parentId === null || state.comments.has(comment.parentId)) state.add(comment)
-    }
     const before = this.state
     Object.assign(this, { me, settings, state, storage, panel, phase: 'ready' })
-    this.writing?.loaded?.(this, before)
+    this.writing?.loaded?.(this, before, own ?? [])
     served?.keepPlaces(this)
     this.endServed()
     this.#tell()

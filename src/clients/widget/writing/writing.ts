@@ -6,7 +6,7 @@ import { decisionView, mutedView } from './comment-views.ts'
 import { goOn } from './line.ts'
 import { isHeld, keep } from './fields.ts'
 import { type Kit, kit } from './kit.ts'
-import { hearOfOwn, lookAtPending } from './news.ts'
+import { addOwn, hearOfOwn, lookAtPending, rememberOwn } from './news.ts'
 import { newView, panelView } from './panel-view.ts'
 import { resume } from './resume.ts'
 import { strings } from './strings.ts'
@@ -18,7 +18,8 @@ export function writing(given: Kit): Writing {
     ring(thread, event)
     hearOfOwn(thread, event, known)
   }
-  const loaded: NonNullable<Writing['loaded']> = (thread, before) => {
+  const loaded: NonNullable<Writing['loaded']> = (thread, before, own) => {
+    rememberOwn(thread, own)
     keep(thread, before)
     const { me, signedOut } = thread
     const { wish } = signedOut
@@ -27,5 +28,5 @@ export function writing(given: Kit): Writing {
     void resume(thread, wish).catch(() => null)
   }
   const [look, views] = [lookAtPending, { bellView, decisionView, mutedView, newView, panelView }]
-  return { ...views, goOn, hear, isHeld, loaded, look, openPanel, react, resume }
+  return { ...views, addOwn, goOn, hear, isHeld, loaded, look, openPanel, react, resume }
 }
