@@ -61,21 +61,22 @@ function toolsView(thread: Thread, comment: PageComment): unknown {
   ]
 }
 
-/** A kind of reaction, and how often it is held. */
+/**
+ * A kind of reaction, and how often it is held. One that the tenant no longer has can be taken
+ * back, and not be given.
+ */
 export function faceView(thread: Thread, comment: PageComment, type: string): unknown {
   const { words, state, settings } = thread
   const n = Object.hasOwn(comment.reactionCounts, type) ? comment.reactionCounts[type] : undefined
   const count = n === undefined ? '' : ` ${words.number(n)}`
   const isPressed = comment.viewerReaction === type
+  const face = (FACES.get(type) ?? named(thread, type)) + count
+  const label = named(thread, type) + count
+  if (!isPressed && !settings.reactionTypes.includes(type))
+    return n ? html`<span part="chip" class="chip" role="img" aria-label=${label}>${face}</span>` : nothing
   const wish = { kind: 'react', id: comment.id }
   const react = (): Promise<void> => write(thread, wish, (writing) => writing.react(thread, comment, type))
-  return button((FACES.get(type) ?? named(thread, type)) + count, react, {
-    kind: 'chip',
-    label: named(thread, type) + count,
-    isPressed,
-    // One that the tenant no longer has can be taken back, and not be given.
-    isOff: state.state !== 'open' || !(isPressed || settings.reactionTypes.includes(type)),
-  })
+  return button(face, react, { kind: 'chip', label, isPressed, isOff: state.state !== 'open' })
 }
 
 /** It stands in the row, so that news of replies takes no room of its own. */

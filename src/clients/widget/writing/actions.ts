@@ -105,6 +105,8 @@ export const react = (thread: Thread, { id, viewerReaction }: PageComment, type:
     const comment = comments.get(id)
     if (comment) comments.set(id, { ...comment, reactionCounts: answer.reactionCounts, viewerReaction: answer.type })
     closePanel(thread, { id, kind: 'react' })
+    // Its button is gone.
+    if (!thread.settings.reactionTypes.includes(type)) void thread.focusOn(`#c-${id}`)
   })
 
 export const report = (thread: Thread, { id }: PageComment, form: HTMLFormElement): Promise<void> =>
@@ -134,10 +136,12 @@ export const mute = (thread: Thread, { id, author }: PageComment, isMuted: boole
 export function openPanel(thread: Thread, id: string, kind: Panel['kind']): void {
   const isOpen = thread.panel?.id === id && thread.panel.kind === kind
   if (isOpen) return closePanel(thread, thread.panel)
+  const comment = thread.state.comments.get(id)
+  // A reader may have asked for it before they signed in. The service refuses it.
+  if (kind === 'report' && comment && thread.isOwn(comment)) return
   thread.errors.delete(id)
   setPanel(thread, { id, kind })
   if (kind === 'edit' && thread.storage.draft(editOf(id)).text === '') {
-    const comment = thread.state.comments.get(id)
     const { text, mentioned } = draftOf(comment)
     thread.storage.setDraft(editOf(id), text, mentioned, comment?.revision)
   }
