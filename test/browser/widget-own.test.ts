@@ -66,6 +66,7 @@ describeInBrowser("a reader's own, in the widget", () => {
       await ann.sees('A comment that waits')
       await ann.page.evaluate(`location.hash = '#comment-${id}'`)
       await ann.sees(/An old question[^]*A reply that waits/)
+      expect(await ann.thread.getByText('Awaiting moderation').count()).toBe(2)
     })
 
     test('are shown with a backend of an earlier release', async () => {
@@ -77,6 +78,7 @@ describeInBrowser("a reader's own, in the widget", () => {
           page.route('**/engagement/thread?*', (route) => route.fulfill({ status: 404, json: { code: 'not_found' } })),
       })
       await ann.sees(/A comment that waits[^]*A reply that waits/)
+      expect(await ann.thread.getByText('Awaiting moderation').count()).toBe(2)
     })
 
     test('cost a page of signed-out readers no request', async () => {

@@ -59,6 +59,9 @@ export class RequestError extends Error {
   }
 }
 
+/** Whether the browser knows that there is no line. Node, where tests run this, knows nothing. */
+const isOffline = (): boolean => (Object(globalThis.navigator) as { onLine?: boolean }).onLine === false
+
 const ATTEMPTS = 4
 /**
  * Whether a retry may succeed: there was no answer, the service is restarting, or another equal
@@ -81,7 +84,7 @@ export async function ask<T>(url: string, method = 'GET', body?: object, key = n
     try {
       return await askOnce<T>(url, method, body, key)
     } catch (error) {
-      const isLast = attempt === ATTEMPTS || globalThis.navigator?.onLine === false
+      const isLast = attempt === ATTEMPTS || isOffline()
       if (!(error instanceof RequestError && isPassing(error)) || isLast) throw error
       await new Promise((resolve) => setTimeout(resolve, 300 * 2 ** attempt * (0.5 + Math.random())))
     }
