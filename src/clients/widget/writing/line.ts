@@ -17,8 +17,8 @@ const posts = new WeakMap<Thread, Map<string, Waiting>>()
 /** The browser tells of its own line alone: that the service is back is found out by trying. */
 const AGAIN_MS = 10_000
 
-/** Whether there was no answer of the service. */
-export const isAway = ({ code }: RequestError): boolean => /network|unavailable/.test(code)
+/** Whether there was no answer. A proxy's error page may be a refusal that never ends. */
+export const isAway = ({ code }: RequestError): boolean => code === 'network'
 
 export const isWaiting = (thread: Thread, place: string): boolean => posts.get(thread)?.has(place) === true
 
