@@ -241,9 +241,10 @@ describeInBrowser('the widget at the first look', () => {
     const window = await paper.read(article, {
       query: 'loading=lazy',
       prepare: async (page) => {
-        page.on('request', (request) => void (asked += Number(request.url().includes('/engagement/'))))
-        // A long article above the comments.
-        await page.addInitScript(`addEventListener('DOMContentLoaded', () => {
+        // The count above the article is an element of its own.
+        page.on('request', (request) => void (asked += Number(request.url().includes('/engagement/thread?'))))
+        // A long article above the comments, before the widget's module runs.
+        await page.addInitScript(`document.addEventListener('readystatechange', () => {
           document.querySelector('engagement-thread').style.marginTop = '5000px'
         })`)
       },
