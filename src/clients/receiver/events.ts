@@ -125,7 +125,10 @@ export interface Discussion {
   createdAt: string
   /** When anything in it last changed. */
   updatedAt: string
-  /** When its last approved comment was posted. */
+  /**
+   * When the last comment that came into view was posted. It stays when that comment leaves the
+   * view.
+   */
   lastCommentedAt: string | null
   /** When moderators see its comments. Null: as the tenant's setting says. */
   moderationMode: 'none' | 'pre' | 'post' | null

@@ -47,7 +47,11 @@ export const FIELDS = {
   seq: { type: 'bigint', help: 'The stream position of this answer. Open the stream with it to miss nothing.' },
   createdAt: { type: 'timestamptz', help: 'When it was created.' },
   updatedAt: { type: 'timestamptz', help: 'When anything in it last changed.' },
-  lastCommentedAt: { type: 'timestamptz', isNullable: true, help: 'When its last approved comment was posted.' },
+  lastCommentedAt: {
+    type: 'timestamptz',
+    isNullable: true,
+    help: 'When the last comment that came into view was posted. It stays when that comment leaves the view.',
+  },
   moderationMode: {
     type: 'moderation_mode',
     isNullable: true,
