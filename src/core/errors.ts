@@ -39,6 +39,13 @@ export class ServiceError extends Error {
   }
 }
 
+/**
+ * `not_found` for one thing of a kind. Whoever may not see a thing gets the same words as for one
+ * that is not there, so that they do not learn that it exists.
+ */
+export const noSuch = (kind: string): ServiceError =>
+  new ServiceError('not_found', { detail: `There is no such ${kind}.` })
+
 /** The error for a query parameter that the route does not have. */
 export const unknownParameter = (name: string): FieldError => ({
   pointer: `/${name}`,

@@ -572,6 +572,10 @@ describe('where it names discussions', () => {
     }
     const path = `/discussions/by-external/${unnamedPage}`
     expect((await service.call('GET', path)).status).toBe(404)
+    // A reader cannot try out which pages have a discussion.
+    const refusal = async (externalId: string) =>
+      (await ask(token, CREATE, { input: { discussion: { externalId }, body: 'First' } })).json.errors[0].message
+    expect(await refusal(other.externalId)).toBe(await refusal(unnamedPage))
   })
 
   test('the page keeps its discussion under another external id', async () => {

@@ -1,5 +1,5 @@
 import { type Ctx, type NamedDiscussions, ofRequest, requireCaller } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { countOfUnknown, type DiscussionName, findDiscussionId, findDiscussionIds } from '../discussions/discussions.ts'
 import { findDiscussionOfComment } from './sql.ts'
@@ -28,8 +28,6 @@ async function isNamed(ctx: Ctx, discussionId: Id): Promise<boolean> {
   return named === null || named.ids.includes(discussionId) || (await idsOf(ctx, named)).has(discussionId)
 }
 
-const unknown = (thing: string): ServiceError => new ServiceError('not_found', { detail: `There is no such ${thing}.` })
-
 /** The ids of the discussions that the request's client token names; null where it sees all. */
 export async function namedIds(ctx: Ctx): Promise<readonly Id[] | null> {
   const named = namedOf(ctx)
@@ -42,7 +40,7 @@ export const isSeenByClient = (ctx: Ctx, value: { id: Id; discussionId?: Id }): 
 
 /** Throws `not_found` for a discussion that the client token does not name. */
 export async function requireNamed(ctx: Ctx, discussionId: Id): Promise<void> {
-  if (!(await isNamed(ctx, discussionId))) throw unknown('discussion')
+  if (!(await isNamed(ctx, discussionId))) throw noSuch('discussion')
 }
 
 /** Counts in which discussions that the client token does not name count as unknown. */
@@ -58,7 +56,7 @@ export async function namedCounts(ctx: Ctx, counts: readonly DiscussionCount[]):
 export const ofComment = async (ctx: Ctx, { input: { commentId } }: { input: { commentId: Id } }): Promise<void> => {
   if (namedOf(ctx) === null || !isId(commentId)) return
   const discussionId = await findDiscussionOfComment(ctx.app.db.query, requireCaller(ctx).tenant.id, commentId)
-  if (discussionId === undefined || !(await isNamed(ctx, discussionId))) throw unknown('comment')
+  if (discussionId === undefined || !(await isNamed(ctx, discussionId))) throw noSuch('comment')
 }
 
 /** `client` of a field with the argument `discussionId`. */
@@ -71,11 +69,9 @@ export const ofNewComment = async (ctx: Ctx, { input }: { input: { discussion: D
   if (discussionId != null) await requireNamed(ctx, discussionId)
   if (externalId == null || namedOf(ctx)?.externalIds.includes(externalId) === true) return
   const id = await findDiscussionId(ctx, externalId)
-  if (id === null) {
-    const detail = 'There is no such discussion. A client token begins only those whose external ids it names.'
-    throw new ServiceError('not_found', { detail })
-  }
-  await requireNamed(ctx, id)
+  if (id !== null && (await isNamed(ctx, id))) return
+  const detail = 'There is no such discussion. A client token begins only those whose external ids it names.'
+  throw new ServiceError('not_found', { detail })
 }
 
 /**
@@ -84,7 +80,7 @@ export const ofNewComment = async (ctx: Ctx, { input }: { input: { discussion: D
  */
 export async function seenByClient<T extends { id: Id; discussionId?: Id } | null>(ctx: Ctx, value: T): Promise<T> {
   if (value !== null && !(await isSeenByClient(ctx, value))) {
-    throw unknown(value.discussionId === undefined ? 'discussion' : 'comment')
+    throw noSuch(value.discussionId === undefined ? 'discussion' : 'comment')
   }
   return value
 }

@@ -11,14 +11,13 @@ import {
 } from '../../core/context.ts'
 import { roomOf } from '../../core/cache.ts'
 import { newClientToken, sha256, sha256Hex } from '../../core/secrets/crypto.ts'
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { invalid, noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { counted, externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import { credentialOf } from '../../live/credentials.ts'
 import { findDiscussion } from '../discussions/discussions.ts'
-import { noDiscussion } from '../discussions/row.ts'
 import { NO_CLAIMS } from '../readers/fields.ts'
 import { ensureReader } from '../readers/readers.ts'
 import { lockReader } from '../readers/records.ts'
@@ -168,7 +167,7 @@ export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput)
 /** Throws `not_found`, as a ticket for an unknown discussion does. */
 async function requireDiscussions(ctx: Ctx, ids: readonly Id[]): Promise<void> {
   const found = ids.every(isId) ? await Promise.all(ids.map((id) => findDiscussion(ctx, id))) : [null]
-  if (found.includes(null)) throw noDiscussion()
+  if (found.includes(null)) throw noSuch('discussion')
 }
 
 function insertForReader({ app, caller }: Ctx, readerId: Id, row: sql.NewToken): Promise<void> {

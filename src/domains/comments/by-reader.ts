@@ -1,11 +1,11 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
+import { noSuch } from '../../core/errors.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/input/cursor.ts'
 import { type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { anyId, cutKeys, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
 import { namedIds, requireNamed } from '../client-tokens/scope.ts'
 import { loadDiscussion } from '../discussions/discussions.ts'
-import { noDiscussion } from '../discussions/row.ts'
 import type { Reader } from '../readers/fields.ts'
 import { viewerInShadow } from '../readers/readers.ts'
 import { seesRecords, sightOf } from '../readers/records.ts'
@@ -59,7 +59,7 @@ export async function listCommentsOfReader(
 async function discussionsFor(ctx: Ctx, discussionId: Id | null | undefined): Promise<readonly Id[] | null> {
   if (discussionId == null) return namedIds(ctx)
   await requireNamed(ctx, discussionId)
-  if (!isId(discussionId)) throw noDiscussion()
+  if (!isId(discussionId)) throw noSuch('discussion')
   return [discussionId]
 }
 

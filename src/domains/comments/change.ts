@@ -1,6 +1,6 @@
 import { CHANNELS } from '../../core/bus.ts'
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch } from '../../core/errors.ts'
 import type { Audience } from '../../core/events.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { Sql, TxSql } from '../../core/sql.ts'
@@ -41,7 +41,7 @@ export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Co
   const { comment, written, isOfQueue } = await app.db.transaction(async (sql) => {
     const now = new Date()
     const locked = isId(id) ? await lockComment(sql, tenantId, id, now) : undefined
-    if (locked === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+    if (locked === undefined) throw noSuch('comment')
     const { comment: row, events, tombstones = [] } = await change(sql, locked, now)
     const changed = toComment(row)
     const common = { tenantId, discussionId: row.discussionId }

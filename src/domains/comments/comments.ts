@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/queues/shared-reads.ts'
@@ -26,7 +26,7 @@ export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
   const row = isId(id) ? await selectComment(ctx.app.db.query, tenant.id, id) : undefined
   const comment = row === undefined ? null : await commentFor(ctx, row)
-  if (comment === null) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  if (comment === null) throw noSuch('comment')
   return comment
 }
 

@@ -1,12 +1,11 @@
 import type { z } from 'zod'
 
 import { type Ctx, hasCapability, requireCaller, requireIdentity } from '../../core/context.ts'
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { invalid, noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TenantSettings } from '../../core/settings/tenant.ts'
 import { validate } from '../../core/input/validate.ts'
 import { createDiscussion, type DiscussionName, findDiscussionId } from '../discussions/discussions.ts'
-import { noDiscussion } from '../discussions/row.ts'
 import { ReaderGone } from '../readers/gone.ts'
 import type { Reader } from '../readers/fields.ts'
 import { asReader } from '../readers/readers.ts'
@@ -66,7 +65,7 @@ interface CommentTarget {
 /** The discussion to post in; null if the page has none yet. */
 async function findDiscussion(ctx: Ctx, { id, externalId }: DiscussionName): Promise<Id | null> {
   if (id == null) return findDiscussionId(ctx, externalId ?? '')
-  if (!isId(id)) throw noDiscussion()
+  if (!isId(id)) throw noSuch('discussion')
   return id
 }
 
@@ -120,7 +119,7 @@ function isExempt(ctx: Ctx): boolean {
 function refusal(outcome: Exclude<CreateOutcome, 'created'>, { maxDepth }: TenantSettings): ServiceError {
   switch (outcome) {
     case 'not_found':
-      return noDiscussion()
+      return noSuch('discussion')
     case 'parent_not_found':
       return new ServiceError('not_found', { detail: 'There is no such comment to reply to.' })
     case 'too_deep':

@@ -10,7 +10,7 @@ import {
   pageOf,
   pageSize,
 } from '../../core/input/cursor.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/queues/shared-reads.ts'
@@ -55,7 +55,7 @@ export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<C
   if (parentId === null) {
     return pageFor(ctx, { discussionId, parentId }, level, await loadRoots(ctx, discussionId, level), args)
   }
-  if (!isId(parentId)) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  if (!isId(parentId)) throw noSuch('comment')
   const rows = await listLevel(ctx.app.db.query, tenant.id, { discussionId, parentId, ...level })
   if (rows.length === 0) await requireParent(ctx, discussionId, parentId)
   return pageFor(ctx, { discussionId, parentId }, level, listedOf(rows), args)
@@ -272,5 +272,5 @@ function placeOf(sort: CommentSort, cursor: string | null | undefined): LevelPla
 async function requireParent(ctx: Ctx, discussionId: Id, parentId: Id): Promise<void> {
   const isOwn = (await shadowIn(ctx, discussionId))?.shown.has(parentId) === true
   const parent = await getComment(isOwn ? ctx : anonymous(ctx), parentId)
-  if (parent.discussionId !== discussionId) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  if (parent.discussionId !== discussionId) throw noSuch('comment')
 }

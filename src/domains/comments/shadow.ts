@@ -1,5 +1,5 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { anyId, type Sql, statement } from '../../core/sql.ts'
@@ -149,7 +149,7 @@ const loadOwn = perRequest<Id, OwnReaction | undefined, [Id]>(async (ctx, commen
 export async function countsInShadow(sql: Sql, tenantId: Id, id: Id, readerId: Id): Promise<Record<string, number>> {
   const row = await selectComment(sql, tenantId, id)
   const [own] = await selectOwn(sql, tenantId, readerId, [id])
-  if (row === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  if (row === undefined) throw noSuch('comment')
   return own === undefined ? row.reactionCounts : countsWith(own, row.reactionCounts)
 }
 

@@ -1,6 +1,6 @@
 import { type Doer, doerOf, recordAuditOf } from '../../core/audit.ts'
 import { type App, type Ctx, requireAccess } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { validate } from '../../core/input/validate.ts'
@@ -20,7 +20,6 @@ import {
   toDiscussion,
 } from './fields.ts'
 import { lockDiscussionRow } from './locks.ts'
-import { noDiscussion } from './row.ts'
 import { selectByExternalId, updateDiscussionRow } from './sql.ts'
 
 type UpdateDiscussion = { id: Id } & {
@@ -42,7 +41,7 @@ export async function updateDiscussion(ctx: Ctx, { id, ...input }: UpdateDiscuss
 
 /** The same for an operator at the command line. */
 export async function changeDiscussion(app: App, doer: Doer, id: Id, changes: DiscussionChanges): Promise<Discussion> {
-  if (!isId(id)) throw noDiscussion()
+  if (!isId(id)) throw noSuch('discussion')
   try {
     const { row, closed } = await app.db.transaction((tx) => changeRow(tx, doer, id, changes))
     if (closed !== null) announce(app, closed)
@@ -63,7 +62,7 @@ type Renamed = 'renamed' | 'unchanged' | 'renamed_since'
 export async function renameDiscussion(app: App, doer: Doer, from: string, to: string): Promise<Renamed> {
   const externalId = validate(discussionInput.pick({ externalId: true }), { externalId: to }).externalId
   const row = await selectByExternalId(app.db.query, doer.tenantId, from)
-  if (row === undefined) throw noDiscussion()
+  if (row === undefined) throw noSuch('discussion')
   if (row.externalId === externalId) return 'unchanged'
   if (row.externalId !== from) return 'renamed_since'
   await changeDiscussion(app, doer, row.id, { externalId })
@@ -79,13 +78,13 @@ interface ChangedRow {
 async function changeRow(tx: TxSql, doer: Doer, id: Id, changes: DiscussionChanges): Promise<ChangedRow> {
   const { tenantId } = doer
   const before = await lockDiscussionRow(tx, tenantId, id)
-  if (before === undefined) throw noDiscussion()
+  if (before === undefined) throw noSuch('discussion')
   const wanted = changedRow(before, changes)
   const [from, to] = [before.externalId, wanted.externalId]
   if (from === to && !differs(before, wanted)) return { row: before, closed: null }
   if (before.state === 'archived') throw new ServiceError('discussion_archived')
   const updated = await updateDiscussionRow(tx, tenantId, id, wanted)
-  if (updated === undefined) throw noDiscussion()
+  if (updated === undefined) throw noSuch('discussion')
   if (from !== to) await moveAlias(tx, tenantId, { id, from, to })
   const target = { action: 'discussion.update', targetType: 'discussion', targetId: id } as const
   await recordAuditOf(tx, doer, { ...target, before: auditForm(before), after: auditForm(updated) })
@@ -95,7 +94,7 @@ async function changeRow(tx: TxSql, doer: Doer, id: Id, changes: DiscussionChang
   const closed = isDue ? await closeDue(tx, { tenantId, id, closesAt }, { kind: 'moderator' }, now) : null
   if (closed === null) return { row: updated, closed }
   const row = await lockDiscussionRow(tx, tenantId, id)
-  if (row === undefined) throw noDiscussion()
+  if (row === undefined) throw noSuch('discussion')
   const lock = { action: 'discussion.lock', targetType: 'discussion', targetId: id } as const
   await recordAuditOf(tx, doer, { ...lock, before: { state: before.state }, after: { state: row.state } })
   return { row, closed }

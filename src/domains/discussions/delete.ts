@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
+import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import { auditForm } from './fields.ts'
 import { lockDiscussionRow } from './locks.ts'
-import { noDiscussion } from './row.ts'
 
 /**
  * Deletes a discussion: from the commit on it cannot be found, its external ids are free, and its
@@ -17,7 +17,7 @@ export async function deleteDiscussion(ctx: Ctx, id: Id): Promise<Id> {
   const where = { tenantId: tenant.id, id }
   await ctx.app.db.transaction(async (tx) => {
     const before = isId(id) ? await lockDiscussionRow(tx, tenant.id, id) : undefined
-    if (before === undefined) throw noDiscussion()
+    if (before === undefined) throw noSuch('discussion')
     const now = new Date()
     await tx.prisma.discussion.update({
       where: { tenantId_id: where },

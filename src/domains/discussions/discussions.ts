@@ -13,7 +13,7 @@ import {
   pageOf,
   pageSize,
 } from '../../core/input/cursor.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch, ServiceError } from '../../core/errors.ts'
 import { roomOf } from '../../core/cache.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
@@ -35,7 +35,7 @@ import {
   JSON_FIELDS,
   toDiscussion,
 } from './fields.ts'
-import { noDiscussion, selectDiscussion } from './row.ts'
+import { selectDiscussion } from './row.ts'
 import * as sql from './sql.ts'
 
 const RENAMING = 'The discussion is being given another external id.'
@@ -96,7 +96,7 @@ function upsertAudited(ctx: Ctx, id: Id, input: DiscussionInput): Promise<Discus
 /** One discussion by either of its ids. Throws `not_found`. */
 export async function getDiscussion(ctx: Ctx, key: DiscussionName): Promise<Discussion> {
   const row = await findRow(ctx, key)
-  if (row === undefined) throw noDiscussion()
+  if (row === undefined) throw noSuch('discussion')
   return toDiscussion(row)
 }
 
@@ -202,7 +202,7 @@ export async function ensureDiscussion(ctx: Ctx, externalId: string): Promise<Id
  */
 export async function loadDiscussion(ctx: Ctx, id: Id): Promise<Discussion> {
   const found = await loadById(ctx, id)
-  if (found === null) throw noDiscussion()
+  if (found === null) throw noSuch('discussion')
   return found.discussion
 }
 

@@ -1,4 +1,3 @@
-import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { DISCUSSION_COLUMNS, type DiscussionRow } from './fields.ts'
@@ -17,6 +16,3 @@ export const selectDiscussion = async (
   id: Id,
   orDeleted = false,
 ): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(BY_ID, [tenantId, id, orDeleted]))[0]
-
-export const noDiscussion = (): ServiceError =>
-  new ServiceError('not_found', { detail: 'There is no such discussion.' })

@@ -1,6 +1,6 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller, type Tenant } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
@@ -158,7 +158,7 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
   const { tenant } = requireCaller(ctx)
   const { externalId, readerIds, ended } = await ctx.app.db.transaction(async (tx) => {
     const reader = isId(readerId) ? await sql.lockReaderToErase(tx, tenant.id, readerId) : undefined
-    if (reader === undefined) throw new ServiceError('not_found', { detail: 'There is no such reader.' })
+    if (reader === undefined) throw noSuch('reader')
     const former = await listFormerReaders(tx.prisma, tenant.id, readerId)
     const merged = await dissolveMerges(tx, tenant.id, readerId)
     const rest = merged.filter(({ isUnderWay }) => isUnderWay).map((each) => each.readerId)

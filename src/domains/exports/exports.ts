@@ -1,7 +1,7 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireAdmin, requireCaller } from '../../core/context.ts'
 import type { PageQuery } from '../../core/input/cursor.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
 import type { TxSql } from '../../core/sql.ts'
@@ -33,7 +33,7 @@ export async function createExport(ctx: Ctx): Promise<TenantExport> {
 /** Throws `not_found`. */
 export async function getExport(ctx: Ctx, { id }: { id: string }): Promise<TenantExport> {
   const found = isId(id) ? await findExport(ctx, id) : null
-  if (found === null) throw new ServiceError('not_found', { detail: 'There is no such export.' })
+  if (found === null) throw noSuch('export')
   return found
 }
 
@@ -51,7 +51,7 @@ export async function deleteExport(ctx: Ctx, { id }: { id: string }): Promise<Id
     const { count } = isId(id)
       ? await sql.prisma.tenantExport.deleteMany({ where: { tenantId: tenant.id, id } })
       : { count: 0 }
-    if (count === 0) throw new ServiceError('not_found', { detail: 'There is no such export.' })
+    if (count === 0) throw noSuch('export')
     await recordAudit(sql, ctx, { action: 'export.delete', targetType: 'export', targetId: id })
   })
   return id

@@ -1,6 +1,6 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import type { PageQuery } from '../../core/input/cursor.ts'
 import { validate } from '../../core/input/validate.ts'
@@ -65,11 +65,9 @@ async function requireRoom({ prisma }: TxSql, tenantId: Id, bytes: number, now: 
 /** Throws `not_found`. */
 export async function getImportUpload(ctx: Ctx, { id }: { id: string }): Promise<ImportUpload> {
   const found = isId(id) ? await findImportUpload(ctx, id) : null
-  if (found === null) throw noUpload()
+  if (found === null) throw noSuch('upload')
   return found
 }
-
-export const noUpload = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such upload.' })
 
 /** The same; null if there is none. One statement serves all uploads of a request. */
 export const findImportUpload = rowPerRequest<ImportUpload>((ctx, where) =>
@@ -129,11 +127,11 @@ function changing(
   change: (sql: TxSql, where: { tenantId: Id; id: Id }) => Promise<void>,
 ): Promise<ImportUpload> {
   const where = { tenantId: requireCaller(ctx).tenant.id, id }
-  if (!isId(id)) throw noUpload()
+  if (!isId(id)) throw noSuch('upload')
   return ctx.app.db.transaction(async (sql) => {
     // The row is locked by this: a deletion comes before or after the change.
     const there = { where: { ...where, ...kept(new Date()) }, data: { attempts: { increment: 0 } } }
-    if ((await sql.prisma.importUpload.updateMany(there)).count === 0) throw noUpload()
+    if ((await sql.prisma.importUpload.updateMany(there)).count === 0) throw noSuch('upload')
     await change(sql, where)
     return sql.prisma.importUpload.findUniqueOrThrow({ where: { tenantId_id: where } })
   })
@@ -151,7 +149,7 @@ export async function deleteImportUpload(ctx: Ctx, { id }: { id: string }): Prom
     const { count } = isId(id)
       ? await sql.prisma.importUpload.updateMany({ where, data: { expiresAt: now } })
       : { count: 0 }
-    if (count === 0) throw noUpload()
+    if (count === 0) throw noSuch('upload')
     await recordAudit(sql, ctx, { action: 'import_upload.delete', ...targetOf(id) })
   })
   return id

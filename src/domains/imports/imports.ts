@@ -1,6 +1,6 @@
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import type { PageQuery } from '../../core/input/cursor.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
 import type { Import } from '../../generated/prisma/client.ts'
@@ -22,7 +22,7 @@ export async function findImports(ctx: Ctx, { where, ...query }: PageQuery): Pro
 /** Throws `not_found`. */
 export async function getImport(ctx: Ctx, { id }: { id: string }): Promise<Import> {
   const found = isId(id) ? await findImport(ctx, id) : null
-  if (found === null) throw new ServiceError('not_found', { detail: 'There is no such import.' })
+  if (found === null) throw noSuch('import')
   return found
 }
 

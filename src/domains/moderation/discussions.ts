@@ -1,11 +1,11 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
+import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { type Discussion, toDiscussion } from '../discussions/fields.ts'
 import { announce, appendEvents } from '../discussions/append-events.ts'
 import { setDiscussionState } from '../discussions/close.ts'
 import { lockDiscussionRow } from '../discussions/locks.ts'
-import { noDiscussion } from '../discussions/row.ts'
 import { type DiscussionVerb, nextDiscussionState } from './transitions.ts'
 
 interface Target {
@@ -30,7 +30,7 @@ async function changeDiscussion(ctx: Ctx, id: Id, verb: DiscussionVerb): Promise
   const { tenant } = requireCaller(ctx)
   const { discussion, written } = await ctx.app.db.transaction(async (sql) => {
     const row = isId(id) ? await lockDiscussionRow(sql, tenant.id, id) : undefined
-    if (row === undefined) throw noDiscussion()
+    if (row === undefined) throw noSuch('discussion')
     const state = nextDiscussionState(verb, row.state)
     if (state === null) return { discussion: toDiscussion(row), written: null }
     await setDiscussionState(sql, tenant.id, id, state)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch, ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
@@ -53,7 +53,7 @@ async function reportAs(
   await changeComment(ctx, commentId, async (sql, comment, now) => {
     createdAt = now
     const ban = await findBan(sql, tenant.id, reader.id, now)
-    if (ban === 'open') throw new ServiceError('reader_banned')
+    if (ban === 'open') throw comment.status === 'approved' ? new ServiceError('reader_banned') : noSuch('comment')
     if (comment.authorId === reader.id && comment.status !== 'deleted') {
       throw new ServiceError('invalid_transition', { detail: 'An author cannot report their own comment.' })
     }
@@ -62,7 +62,7 @@ async function reportAs(
     // First, because the caller may know of their own report even if it has taken the comment out
     // of view.
     if (!(await insertReport(sql, report))) throw new ServiceError('already_reported')
-    if (comment.status !== 'approved') throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+    if (comment.status !== 'approved') throw noSuch('comment')
     if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
     const after = { ...comment, reportCount: comment.reportCount + Number(counts) }
     const isTolerated = after.reportCount - after.reportsAnswered < tenant.settings.reportThreshold

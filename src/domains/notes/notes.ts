@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 import { doerOf, recordAudit } from '../../core/audit.ts'
 import { type Ctx, isAdmin, requireCaller } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { type Page, type PageArgs, pageById } from '../../core/input/cursor.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
@@ -53,11 +53,9 @@ async function lockedComment(sql: TxSql, ctx: Ctx, id: Id | null | undefined): P
   const comment = id != null && isId(id) ? await lockComment(sql, tenant.id, id, new Date()) : undefined
   // Its author was erased, and with them all notes on it.
   const isErased = comment?.status === 'deleted' && comment.authorId === null
-  if (comment === undefined || isErased) throw noComment()
+  if (comment === undefined || isErased) throw noSuch('comment')
   return { commentId: comment.id }
 }
-
-const noComment = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such comment.' })
 
 /**
  * The notes on a reader or a comment, newest first. Throws `not_found` for an unknown reader or
@@ -87,7 +85,7 @@ export async function deleteNote(ctx: Ctx, { noteId }: { noteId: Id }): Promise<
   await ctx.app.db.transaction(async (sql) => {
     const where = { tenantId_id: { tenantId, id: noteId } }
     const note = isId(noteId) ? await sql.prisma.note.findUnique({ where }) : null
-    if (note === null) throw new ServiceError('not_found', { detail: 'There is no such note.' })
+    if (note === null) throw noSuch('note')
     const isAuthor = note.actorKind === actor.kind && note.actorId === actor.id
     if (!isAuthor && !mayAll) throw new ServiceError('not_author')
     const { count } = await sql.prisma.note.deleteMany({ where: { tenantId, id: noteId } })

@@ -1,5 +1,5 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { invalid, noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { ReaderGone } from '../readers/gone.ts'
 import type { Reader } from '../readers/fields.ts'
@@ -44,7 +44,7 @@ async function write(
   if (!isOffered && (mode !== 'toggle' || !(await isHeld(ctx, commentId, type)))) {
     throw invalid('/type', 'not_allowed', `must be one of ${reactionTypes.join(', ')}`)
   }
-  if (!isId(commentId)) throw notFound()
+  if (!isId(commentId)) throw noSuch('comment')
   // Another device may have chosen another type meanwhile, which stays.
   const asked = isOffered ? mode : 'remove'
   return asReader(ctx, (reader) => writeAs(ctx, asked, { commentId, type: type ?? null }, reader))
@@ -56,8 +56,6 @@ async function isHeld(ctx: Ctx, commentId: string, type: string): Promise<boolea
   const comment = await findComment(ctx, commentId)
   return comment !== null && (await reactionOfViewer(ctx, comment)) === type
 }
-
-const notFound = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such comment.' })
 
 async function writeAs(
   ctx: Ctx,
@@ -80,7 +78,7 @@ async function writeAs(
     case 'in_shadow':
       return reactInShadow(ctx, reader, { mode, discussionId: held.discussionId ?? '', commentId, type })
     case 'not_found':
-      throw notFound()
+      throw noSuch('comment')
     case 'unavailable':
       throw new ReaderGone()
     case 'busy':

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { recordAudit } from '../../core/audit.ts'
 import { type Capability, type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/input/cursor.ts'
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { invalid, noSuch } from '../../core/errors.ts'
 import { FIRST_ID, type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
 import { announceChange } from '../../core/read-cache.ts'
@@ -81,7 +81,7 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
 /** One reader. One statement serves all of a request. Throws `not_found`. */
 export async function getReader(ctx: Ctx, id: Id): Promise<ReaderRecord> {
   const reader = isId(id) ? await findReader(ctx, id) : null
-  if (reader === null) throw noReader()
+  if (reader === null) throw noSuch('reader')
   return reader
 }
 
@@ -99,14 +99,12 @@ export async function findReaderIds(ctx: Ctx, externalIds: readonly string[]): P
 // Excludes readers whose erasure has begun.
 const FOUND = { erasingAt: null }
 
-const noReader = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such reader.' })
-
 /** The same within a transaction. Throws `not_found`. */
 export async function getReaderIn({ prisma }: TxSql, ctx: Ctx, id: Id): Promise<ReaderRecord> {
   const { tenant } = requireCaller(ctx)
   const where = { tenantId_id: { tenantId: tenant.id, id }, ...FOUND }
   const reader = isId(id) ? await prisma.reader.findUnique({ where }) : null
-  if (reader === null) throw noReader()
+  if (reader === null) throw noSuch('reader')
   return reader
 }
 

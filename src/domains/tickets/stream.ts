@@ -2,12 +2,13 @@ import { z } from 'zod'
 
 import { baseUrl } from '../../core/address.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
+import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { ensureDiscussion } from '../discussions/discussions.ts'
-import { noDiscussion, selectDiscussion } from '../discussions/row.ts'
+import { selectDiscussion } from '../discussions/row.ts'
 import { ensureReader } from '../readers/readers.ts'
 import { credentialOf } from '../../live/credentials.ts'
 import { firstConnectionBy, signTicket } from '../../live/tickets.ts'
@@ -45,7 +46,7 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
   if (actor.kind === 'client') throw new Error('a client token mints no tickets')
   const discussionId = await discussionOf(ctx, input)
   const discussion = isId(discussionId) ? await selectDiscussion(app.db.query, tenant.id, discussionId) : undefined
-  if (discussion === undefined) throw noDiscussion()
+  if (discussion === undefined) throw noSuch('discussion')
   const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
   const minter = { ...credentialOf(actor, tenant.id), expiresAt: actor.expiresAt?.getTime() ?? null }
   const bound = { tenantId: tenant.id, discussionId, readerId, minter, mintedAt: Date.now() }

@@ -1,7 +1,7 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/input/cursor.ts'
 import { bodyOf, idempotencyKeyOf, lastingHeaders } from '../../core/delivery/request.ts'
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { invalid, noSuch, ServiceError } from '../../core/errors.ts'
 import { type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import { FIRST_ID, firstIdAt, type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { withOwnHeaders } from '../../core/delivery/own-headers.ts'
@@ -93,7 +93,7 @@ export async function listAllDeliveries(
 async function requireComment(ctx: Ctx, id: string): Promise<void> {
   const where = { tenantId: requireCaller(ctx).tenant.id, id }
   if (isId(id) && (await ctx.app.prisma.comment.count({ where })) > 0) return
-  throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  throw noSuch('comment')
 }
 
 /**

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 import { doerOf, recordAuditOf } from '../../../core/audit.ts'
 import { type Ctx, hasCapability, requireCaller, type Tenant } from '../../../core/context.ts'
-import { invalid, ServiceError } from '../../../core/errors.ts'
+import { invalid, noSuch, ServiceError } from '../../../core/errors.ts'
 import type { EventActor } from '../../../core/events.ts'
 import { type Id, isId } from '../../../core/ids.ts'
 import type { Sql } from '../../../core/sql.ts'
@@ -53,7 +53,7 @@ export async function updateComment(ctx: Ctx, { commentId, ...input }: UpdateCom
   const now = new Date()
   // Checks first without a lock: refused texts are not rendered, and rendering holds no lock.
   const found = isId(commentId) ? await peekComment(ctx.app.db.query, tenant.id, commentId, now) : undefined
-  if (found === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  if (found === undefined) throw noSuch('comment')
   requireEditable(found, reader, tenant, now)
   if (found.body === body) return authorsComment(ctx, found)
   requireRevision(found, revision)
@@ -244,11 +244,11 @@ function refuseExplanation(explanation: Explanation): void {
 function requireAuthor(comment: LockedComment, reader: Reader): void {
   if (comment.authorId === reader.id) return
   // A caller who may not see the comment must not learn that it exists.
-  throw new ServiceError(comment.status === 'approved' ? 'not_author' : 'not_found')
+  throw comment.status === 'approved' ? new ServiceError('not_author') : noSuch('comment')
 }
 
 function requireOpen({ discussionState, status }: LockedComment): void {
-  if (status === 'deleted') throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  if (status === 'deleted') throw noSuch('comment')
   if (discussionState === 'archived') throw new ServiceError('discussion_archived')
   if (discussionState === 'locked') throw new ServiceError('discussion_locked')
 }

@@ -1,5 +1,5 @@
 import { type Ctx, perApp, requireCaller } from '../../../core/context.ts'
-import { invalid, ServiceError } from '../../../core/errors.ts'
+import { invalid, noSuch, ServiceError } from '../../../core/errors.ts'
 import { type Id, isId, newId } from '../../../core/ids.ts'
 import { type Page, type PageArgs, pageById } from '../../../core/input/cursor.ts'
 import { roomOf } from '../../../core/cache.ts'
@@ -109,7 +109,7 @@ export async function muteReader(ctx: Ctx, { readerId: mutedId }: { readerId: Id
 
 async function requireInView(ctx: Ctx, id: Id): Promise<void> {
   const reader = isId(id) ? await findReaderInView(ctx, id) : null
-  if (reader === null) throw new ServiceError('not_found', { detail: 'There is no such reader.' })
+  if (reader === null) throw noSuch('reader')
 }
 
 /** Locks one of both, so that an erasure or a merge waits. */
