@@ -40,8 +40,8 @@ export class ServiceError extends Error {
 }
 
 /**
- * `not_found` for one thing of a kind. Whoever may not see a thing gets the same words as for one
- * that is not there, so that they do not learn that it exists.
+ * `not_found` for one thing of a kind. A caller who may not see a thing gets the same words as for
+ * one that is not there, so that they do not learn that it exists.
  */
 export const noSuch = (kind: string): ServiceError =>
   new ServiceError('not_found', { detail: `There is no such ${kind}.` })

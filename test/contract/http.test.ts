@@ -79,6 +79,23 @@ test.each([
   expect([answer.status, answer.headers.get('cache-control')]).toEqual([status, 'private, no-store'])
 })
 
+test.each([
+  ['GET', '/absent', 404],
+  ['GET', '/api/v1/absent', 404],
+  ['GET', '/api/v1/%E0%A4%A', 404],
+  ['GET', '/widget/absent.js', 404],
+  ['GET', '/console/assets/absent.js', 404],
+  ['GET', '/docs/guides/absent.md', 404],
+  ['GET', '/api/v1/stream/absent', 404],
+  ['GET', `/api/v1/${'long/'.repeat(4000)}`, 414],
+  ['PUT', '/healthz', 405],
+  ['GET', '/healthz', 200],
+  ['GET', '/readyz', 200],
+])('nor what has no route or tenant: %s %s', async (method, path, status) => {
+  const answer = await request(method, path)
+  expect([answer.status, answer.headers.get('cache-control')]).toEqual([status, 'private, no-store'])
+})
+
 describe('a method that a path does not take: 405 with Allow', () => {
   const PATHS: [path: string, allow: string[]][] = [
     ['/api/v1/discussions', ['GET', 'POST']],

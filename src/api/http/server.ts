@@ -57,6 +57,8 @@ const MAX_CONCURRENT = 100
 const LINGER_MS = 500
 /** An external id of 512 characters, each four bytes, percent-encoded. */
 const MAX_PARAM_LENGTH = 512 * 12
+/** Answers depend on the caller and the reader, so that no cache may store them. */
+const NOT_STORED = 'private, no-store'
 const WELL_FORMED_REQUEST_ID = /^[\x21-\x7e]{1,128}$/
 
 /** The HTTP server of an api process. It listens once `listen` is called. */
@@ -89,7 +91,9 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     done()
   })
   server.addHook('onRequest', (request, reply, done) => {
-    void reply.header('x-request-id', request.id)
+    // Without it, shared caches keep what they like, for as long as they like: some a 404 of an old
+    // process for a file of the new release. Routes set their own.
+    void reply.headers({ 'x-request-id': request.id, 'cache-control': NOT_STORED })
     const isMalformed = lacksHost(request)
     done(isMalformed ? malformed('An HTTP/1.1 request needs the header Host.') : (oversized(request.raw) ?? undefined))
   })
@@ -137,11 +141,6 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   })
   await server.register(async (scope) => {
     const refuseOthers = methods.watch(scope)
-    // Answers depend on the caller and the reader, so that shared caches must not store them.
-    scope.addHook('onRequest', (_request, reply, done) => {
-      void reply.header('cache-control', 'private, no-store')
-      done()
-    })
     registerCaller(scope, app)
     registerPreflights(scope, app)
     registerRest(scope)
@@ -209,6 +208,7 @@ async function refuseMalformed(
       'Content-Type: application/problem+json',
       `Content-Length: ${Buffer.byteLength(body)}`,
       `X-Request-Id: ${requestId}`,
+      `Cache-Control: ${NOT_STORED}`,
       ...Object.entries(cors).map((header) => header.join(': ')),
       '',
       body,
@@ -252,7 +252,7 @@ async function sendProblem(
       .code(refusal.status)
       .headers({ ...refusalHeaders(refusal), ...cors })
       // The router's own refusals run no hooks.
-      .header('x-request-id', request.id)
+      .headers({ 'x-request-id': request.id, 'cache-control': NOT_STORED })
       .header('content-type', isResponse ? GRAPHQL_RESPONSE : 'application/problem+json')
       // Bytes: Fastify would add a charset to a text. A problem document has none (RFC 9457).
       .send(Buffer.from(JSON.stringify(answer)))
