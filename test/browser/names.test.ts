@@ -24,7 +24,7 @@ describeInBrowser('a name of 26 stacked marks paints over nothing', () => {
     [
       'of a mention',
       WIDGET,
-      '<div class="body" style="margin-top:-100px"><div style="height:100px"></div>By <span class="mention">@NAME</span></div>',
+      '<div class="body" style="margin-top:-100px"><div style="height:100px"></div>By <span dir="auto">@NAME</span></div>',
     ],
     ['in a button of the widget', WIDGET, '<button class="plain">Mute NAME</button>'],
     ['in the list of names', WIDGET, '<div class="names"><ul><li>NAME</li></ul></div>'],

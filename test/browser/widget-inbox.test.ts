@@ -217,6 +217,45 @@ describeInBrowser('notifications and mentions in the widget', () => {
     await bob.sees(`Ask @${author.name} of it.`)
   })
 
+  test('a name of the other direction turns neither the text that begins with it nor what tells of it', async () => {
+    const article = newArticle()
+    const name = 'وقار'
+    const path = `/discussions/by-external/${article}/comments`
+    const waqar = await service.as('waqar', { name })
+    const { json } = await service.call('POST', path, { body: { body: 'Good morning' }, headers: waqar })
+    const root = await paper.post(article, 'ann', 'Who knows it?')
+    await allRead('ann')
+    const answer = `- [@](reader:${json.author.id}) knows it.\n- So do I.`
+    await service.call('POST', path, { body: { body: answer, parentId: root }, headers: waqar })
+    const ann = await annReads(article)
+    await ann.sees('So do I.')
+    const list = ann.comment('So do I.').locator('[part=body] ul').last()
+    expect(await list.evaluate((one) => getComputedStyle(one).direction)).toBe('ltr')
+    await bell(ann).click()
+    const entry = inbox(ann).getByRole('listitem').first()
+    await entry.getByText('So do I.').waitFor()
+    /** How far from the left the first of these words in the entry begins. */
+    const leftOf = (selector: string, words: string) =>
+      entry
+        .locator(selector)
+        .first()
+        .evaluate((one, sought) => {
+          const texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT)
+          while (texts.nextNode()) {
+            const node = texts.currentNode
+            const at = node.nodeValue?.indexOf(sought) ?? -1
+            if (at < 0) continue
+            const range = document.createRange()
+            range.setStart(node, at)
+            range.setEnd(node, at + sought.length)
+            return range.getBoundingClientRect().left
+          }
+          throw new Error(`there is no ${sought}`)
+        }, words)
+    expect(await leftOf('bdi', name)).toBeLessThan(await leftOf('bdi', 'replied'))
+    expect(await leftOf('p', name)).toBeLessThan(await leftOf('p', 'knows'))
+  })
+
   test('with a backend of an earlier release there is no bell, and with nobody signed in neither', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'A root')

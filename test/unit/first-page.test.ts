@@ -79,6 +79,7 @@ test('bindings draw what lit draws, but for handlers and styles', () => {
 const BODY = [
   ...FRAGMENTS,
   '<p>',
+  '<span class="mention" dir="rtl">',
   '<a href="https://www.example.com/?a=1&amp;b=2">',
   '<a href="javascript:x()">',
   '<a href="&#106;avascript:x()" onmouseover="x()">',
@@ -104,8 +105,9 @@ test('whatever the HTML of a body is, the page gets allowed tags, closed, with s
       for (const [name, attributes] of tags) {
         expect(name).toMatch(TAGS)
         expect(name).not.toMatch(/^h\d/)
-        const { href, rel, start, ...others } = attributes
+        const { href, rel, start, dir, ...others } = attributes
         expect(others).toEqual({})
+        expect(dir).toBe(name === 'span' ? 'auto' : undefined)
         if (href !== undefined) expect([LINKS.test(href), rel]).toEqual([true, 'nofollow ugc noopener'])
         if (start !== undefined) expect(start).toMatch(/^-?\d+$/)
       }

@@ -7,9 +7,9 @@ import { renderMarkdown } from '../../src/domains/comments/text/markdown.ts'
 const ID = '01a22378-2c05-7284-9431-381e1b3a9998'
 const OTHER = '01a22378-2c05-7284-9431-381e1b3a9999'
 
-test('the widget draws the name of a mention, and none of its attributes', () => {
+test('the widget draws the name of a mention in its own direction, and none of its attributes', () => {
   const html = `<p>hello <span class="mention" data-reader="${ID}" onclick="alert(1)">@Ann</span></p>\n`
-  expect(contentOf(html)).toMatchObject({ html: '<p>hello <span>@Ann</span></p>\n', text: 'hello @Ann' })
+  expect(contentOf(html)).toMatchObject({ html: '<p>hello <span dir="auto">@Ann</span></p>\n', text: 'hello @Ann' })
 })
 
 test('a text names its first ten readers, each once, and no place of it moves without them', () => {

@@ -50,5 +50,7 @@ const nameOf = (name: string): string => name.replace(/^h\d/, 'strong')
 
 function attributesOf(name: string, { href = '', start = '1' }: Record<string, string>): string {
   if (name === 'ol') return ` start="${Math.trunc(Number(start)) || 0}"`
+  // A mention: its name does not decide the direction of the text, even where it comes first.
+  if (name === 'span') return ' dir="auto"'
   return name === 'a' && LINKS.test(href) ? ` href="${escaped(href)}" rel="nofollow ugc noopener"` : ''
 }

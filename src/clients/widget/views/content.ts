@@ -33,6 +33,8 @@ function elementLike(original: Element, name: string): Element {
   // Headings of a comment must not appear in the page's outline.
   const made = document.createElement(name.replace(/^h\d/, 'strong'))
   if (made instanceof HTMLOListElement) made.start = Number(original.getAttribute('start') ?? 1)
+  // A mention: its name does not decide the direction of the text, even where it comes first.
+  if (name === 'span') made.dir = 'auto'
   const href = original.getAttribute('href') ?? ''
   if (made instanceof HTMLAnchorElement && LINKS.test(href)) {
     made.href = href

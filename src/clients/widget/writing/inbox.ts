@@ -132,15 +132,15 @@ export function openInbox(thread: Thread, bell: Bell): Inbox {
     const { comment, createdAt, readAt, discussion } = one
     const { words, nodes } = thread
     const href = hrefOf(thread, one)
-    const text = titleOf(thread, one)
+    const text = html`<bdi dir=${words.dir}>${titleOf(thread, one)}</bdi>`
     return html`<li class=${readAt === null ? 'unread' : ''} part="notification">
       ${readAt === null ? html`<span class="unseen">${words.text('isUnread')}</span>` : nothing}
-      ${href === null || !comment ? html`<bdi>${text}</bdi>` : html`<a href=${href} @click=${() => follow(one, comment.id)}><bdi>${text}</bdi></a>`}
+      ${href === null || !comment ? text : html`<a href=${href} @click=${() => follow(one, comment.id)}>${text}</a>`}
       <span class="quiet"
         ><time datetime=${createdAt}>${words.ago(createdAt)}</time
         >${discussion?.title ? html` · <bdi>${discussion.title}</bdi>` : nothing}</span
       >
-      ${comment?.bodyHtml ? html`<p class="quiet" dir="auto">${nodes.body(`told-${one.id}`, comment.bodyHtml).textContent}</p>` : nothing}
+      ${comment?.bodyHtml ? html`<p class="quiet">${textOf(nodes.body(`told-${one.id}`, comment.bodyHtml))}</p>` : nothing}
     </li>`
   }
 
@@ -192,9 +192,21 @@ const DECIDED: Partial<Record<string, StringKey>> = {
 function titleOf({ words }: Thread, { kind, actor, comment }: Notification): string {
   if (kind === 'decision') return words.text(DECIDED[comment?.status ?? 'deleted'] ?? 'rejectedYours')
   return words.text(kind === 'reply' ? 'repliedToYou' : 'mentionedYou', {
-    name: actor?.name ?? words.text('anonymous'),
+    name: isolated(actor?.name ?? words.text('anonymous')),
   })
 }
+
+/** A name that does not decide the direction of the text around it (FSI and PDI of Unicode). */
+const isolated = (name: string): string => `\u2068${name}\u2069`
+
+/** The text of a comment, in which a `span` is a mention. */
+const textOf = (node: Node): string =>
+  [...node.childNodes]
+    .map((child) => {
+      if (child.nodeName === 'SPAN') return isolated(child.textContent ?? '')
+      return child.hasChildNodes() ? textOf(child) : child.nodeValue
+    })
+    .join('')
 
 /** The address of the comment; null where its page has told none. */
 function hrefOf({ address, discussionId }: Thread, { comment, discussion }: Notification): string | null {
