@@ -369,6 +369,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   import_reports: (w) => [tenant(w), comments(w), readers(w), many('spam')],
   ...all('rehearse_reactions rehearse_shadow_reactions rehearse_reports', (w) => [tenant(w), comments(w), readers(w)]),
   import_revisions: (w) => [tenant(w), comments(w), many(9)],
+  imported_texts: () => [FIRST_ID, FIRST_ID, BATCH, 1_000_000],
   latest_texts: (w) => [tenant(w), PAGE],
   lease_classifier_requests: () => [[], [], 50, 50, 30_000],
   lease_deliveries: () => [[], [], 8, 200, 30_000, []],
