@@ -25,7 +25,7 @@ interface Imported {
 }
 
 // It goes through the imported items, of which there are none without an import, and leaves texts
-// of other comments alone.
+// of other comments alone. Each comment is looked up by itself: a join would read all of them.
 const READ = statement(
   'imported_texts',
   `SELECT "tenantId", key, id, revision, body, "bodyHtml" FROM (
@@ -36,8 +36,10 @@ const READ = statement(
        SELECT tenant_id, key, kind, item_id, made FROM import_items
        WHERE (tenant_id, key) > ($1::uuid, $2::uuid) ORDER BY tenant_id, key LIMIT $3
      ) i
-     LEFT JOIN comments c ON c.tenant_id = i.tenant_id AND c.id = i.item_id AND i.kind = 'comment' AND i.made
-       AND c.body LIKE '%&#x%'
+     LEFT JOIN LATERAL (
+       SELECT id, revision, body, body_html FROM comments
+       WHERE tenant_id = i.tenant_id AND id = i.item_id AND i.kind = 'comment' AND i.made AND body LIKE '%&#x%' LIMIT 1
+     ) c ON true
    ) measured WHERE before < $4 ORDER BY "tenantId", key`,
 )
 
