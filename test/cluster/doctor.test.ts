@@ -23,10 +23,21 @@ describe.skipIf(!hasPostgres)(`the doctor asks each host of DATABASE_URL${skippe
     stranger = await startPostgres()
     programs.push(
       createHttpServer((_request, response) => response.end('hello')),
-      createServer((socket) => socket.on('error', () => undefined).write('SSH-2.0-OpenSSH_9.2\r\n')),
-      // One takes connections and sends nothing, another one ends each at once.
-      createServer((socket) => void socket.on('error', () => undefined)),
-      createServer((socket) => socket.on('error', () => undefined).end()),
+      createServer((socket) =>
+        socket
+          .on('error', () => undefined)
+          .resume()
+          .write('SSH-2.0-OpenSSH_9.2\r\n'),
+      ),
+      // One takes connections and sends nothing, another one ends each at once. A socket that is not
+      // read never notices its end.
+      createServer((socket) => void socket.on('error', () => undefined).resume()),
+      createServer((socket) =>
+        socket
+          .on('error', () => undefined)
+          .resume()
+          .end(),
+      ),
     )
     for (const program of programs) await new Promise<void>((resolve) => program.listen(0, '127.0.0.1', resolve))
   }, LONG)

@@ -85,7 +85,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
         headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
         body: JSON.stringify({ externalId: 'article-1' }),
       })
-      expect(created.status).toBe(201)
+      expect(created.status, await created.text()).toBe(201)
       // Each of these is read from a file that pruning could have deleted.
       const pages = [
         'docs',
@@ -97,8 +97,10 @@ describe('the folder of the container image', { timeout: LONG }, () => {
         'graphql',
       ]
       for (const page of pages) {
-        const { status } = await fetch(`http://127.0.0.1:${PORT}/${page}`, { headers: { accept: 'text/html' } })
-        expect([page, status]).toEqual([page, 200])
+        const answer = await fetch(`http://127.0.0.1:${PORT}/${page}`, { headers: { accept: 'text/html' } })
+        // Unread, it would keep its connection open.
+        await answer.arrayBuffer()
+        expect([page, answer.status]).toEqual([page, 200])
       }
     } finally {
       npm.kill('SIGTERM')
