@@ -163,7 +163,7 @@ describeInBrowser('notifications and mentions in the widget', () => {
     expect(data[0].body).toMatch(/^Come, \[@\]\(reader:[\da-f-]{36}\) at six\.$/)
 
     // An edit shows the name, and keeps the mention.
-    await bob.comment('at six').getByRole('button', { name: 'Edit' }).click()
+    await bob.choose('Edit', 'at six')
     const edit = bob.thread.getByRole('textbox', { name: 'Edit' })
     expect(await edit.inputValue()).toBe('Come, @Ann Okafor at six.')
     await edit.fill('Come, @Ann Okafor at seven.')

@@ -43,17 +43,19 @@ describeInBrowser('the widget on its page', () => {
   afterEach(() => paper.leave())
 
   test.each([
-    ['light', 1280, ['Reply']],
+    ['light', 1280, ['Reply', 'More actions']],
     ['light', 360, ['React', 'Reply', 'Edit', 'Delete', 'Report']],
-    ['dark', 1280, ['Report']],
-    ['dark', 360, ['Delete']],
+    ['dark', 1280, ['Report', 'React']],
+    ['dark', 360, ['Delete', 'More actions']],
   ] as const)(
     'axe-core finds no violation in %s at %i pixels, with %j open',
     async (theme, width, kinds) => {
       const ann = await paper.read(article, { as: 'ann', width, query: `page=${theme}` })
-      await ann.sees('Show 1 reply')
+      await ann.button('Show 1 reply').waitFor()
       for (const name of kinds) {
-        await ann.button(name).first().click()
+        if (/Edit|Delete/.test(name)) await ann.choose(name, 'Ann Okafor')
+        else if (name === 'Report') await ann.choose(name, 'A comment with')
+        else await ann.button(name).first().click()
         expect(await axeFindings(ann.page, 'engagement-thread'), name).toEqual([])
         await ann.page.keyboard.press('Escape')
       }
@@ -155,6 +157,39 @@ describeInBrowser('the widget on its page', () => {
     LONG,
   )
 
+  test.each([320, 390, 1280])(
+    'what can be done with a comment stands in one row, with all reactions given, at %i pixels',
+    async (width) => {
+      const page = newArticle()
+      let parent: string | undefined
+      for (let depth = 0; depth < 4; depth++) {
+        parent = await paper.post(page, `writer-${depth}-${width}`, `At depth ${depth}`, parent)
+        for (const type of ['like', 'love', 'laugh', 'wow', 'sad', 'angry'])
+          await paper.call('PUT', `/comments/${parent}/reaction`, { type }, `${type}-${width}`)
+      }
+      const ann = await paper.read(page, { as: 'ann', width })
+      await ann.sees('At depth 0')
+      await vi.waitFor(async () => {
+        const more = ann.button(/^Show/).first()
+        if (await more.isVisible()) await more.click()
+        expect(await ann.thread.locator('article').count()).toBe(4)
+      }, WAIT)
+      const heights = await ann.thread.locator('.actions').evaluateAll((all) => all.map((one) => one.clientHeight))
+      expect(heights).toEqual([32, 32, 32, 32])
+      // The reactions to choose from stand in one row, too, within the page.
+      for (const opener of await ann.button('React').all()) {
+        await opener.click()
+        const boxes = await Promise.all(
+          (await ann.thread.locator('.react button').all()).map((one) => one.boundingBox()),
+        )
+        expect(boxes.map((box) => box?.y)).toEqual(Array.from({ length: 6 }, () => boxes[0]?.y))
+        expect(await ann.page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+        await ann.page.keyboard.press('Escape')
+      }
+    },
+    LONG,
+  )
+
   test('everything works by keyboard, and the focus stays in place', async () => {
     const page = newArticle()
     const ann = await paper.read(page, { as: 'ann' })
@@ -186,8 +221,51 @@ describeInBrowser('the widget on its page', () => {
     await keyboard.press('Escape')
     await vi.waitFor(async () => expect(await ann.thread.getByRole('textbox').count()).toBe(1), WAIT)
     expect(await focused()).toBe('Reply to Ann Okafor')
-    await tabTo('Delete')
+    await tabTo('React')
     await keyboard.press('Enter')
+    await vi.waitFor(async () => expect(await focused()).toBe('Like'), WAIT)
+    await keyboard.press('ArrowRight')
+    await keyboard.press('Enter')
+    await ann.button('Love 1').waitFor()
+    await vi.waitFor(async () => expect(await focused()).toBe('React'), WAIT)
+    await tabTo('More actions')
+    const more = ann.button('More actions')
+    expect(await more.getAttribute('aria-haspopup')).toBe('menu')
+    expect(await more.getAttribute('aria-expanded')).toBe('false')
+    await keyboard.press('Enter')
+    await vi.waitFor(async () => expect(await focused()).toBe('Edit'), WAIT)
+    expect(await more.getAttribute('aria-expanded')).toBe('true')
+    // The arrows go around, and the ends have keys of their own.
+    const steps = { ArrowDown: 'Delete', Home: 'Edit', End: 'Delete', ArrowUp: 'Edit' }
+    for (const [key, item] of Object.entries(steps)) {
+      await keyboard.press(key)
+      expect(await focused()).toBe(item)
+    }
+    await keyboard.press('ArrowUp')
+    expect(await focused()).toBe('Delete')
+    await keyboard.press('Escape')
+    await vi.waitFor(async () => expect(await focused()).toBe('More actions'), WAIT)
+    expect(await ann.thread.getByRole('menu').count()).toBe(0)
+    // So does the Tab key, and a click on the button, or elsewhere.
+    const isClosed = () => vi.waitFor(async () => expect(await ann.thread.getByRole('menu').count()).toBe(0), WAIT)
+    await ann.menu()
+    await keyboard.press('Tab')
+    await isClosed()
+    await ann.menu()
+    await more.click()
+    await isClosed()
+    await ann.menu()
+    await ann.thread.getByRole('heading').click()
+    await isClosed()
+    await more.focus()
+    await keyboard.press('ArrowDown')
+    await vi.waitFor(async () => expect(await focused()).toBe('Edit'), WAIT)
+    await keyboard.press('End')
+    await keyboard.press('Enter')
+    await vi.waitFor(async () => expect(await focused()).toBe('Delete'), WAIT)
+    await keyboard.press('Escape')
+    await vi.waitFor(async () => expect(await focused()).toBe('More actions'), WAIT)
+    await ann.choose('Delete')
     await vi.waitFor(async () => expect(await focused()).toBe('Delete'), WAIT)
     await keyboard.press('Enter')
     await ann.sees('No comments yet')

@@ -47,6 +47,10 @@ export interface Window {
   thread: Locator
   comment(text: string): Locator
   button(name: string | RegExp): Locator
+  /** Opens the menu of the first comment with this text. Returns what can be chosen. */
+  menu(text?: string): Promise<string[]>
+  /** Chooses from the menu of the first comment with this text. */
+  choose(name: string | RegExp, text?: string): Promise<void>
   write(text: string): Promise<void>
   sees(text: string | RegExp): Promise<void>
   seesNot(text: string): Promise<void>
@@ -112,11 +116,23 @@ export async function openNewspaper(service: TestService | Processes, serviceUrl
 function windowOf(page: Page): Window {
   const thread = page.locator('engagement-thread')
   const text = () => thread.locator('section').innerText()
+  const comment = (words: string): Locator => thread.locator('article').filter({ hasText: words }).first()
+  const items = thread.getByRole('menuitem')
+  const menu = async (words = ''): Promise<string[]> => {
+    await comment(words).getByRole('button', { name: 'More actions' }).click()
+    await items.first().waitFor()
+    return items.allInnerTexts()
+  }
   return {
     page,
     thread,
-    comment: (words) => thread.locator('article').filter({ hasText: words }).first(),
+    comment,
     button: (name) => thread.getByRole('button', { name }),
+    menu,
+    choose: async (name, words) => {
+      await menu(words)
+      await thread.getByRole('menuitem', { name }).click()
+    },
     write: async (words) => {
       await thread.getByRole('textbox', { name: 'Write a comment' }).fill(words)
       await thread.getByRole('button', { name: 'Post', exact: true }).click()

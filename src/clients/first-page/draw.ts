@@ -28,7 +28,7 @@ export const drawFirstPage: DrawFirstPage = async (first, drawing) => {
   const thread = threadFor(data, drawing, words)
   const cursor = data.comments?.nextCursor ?? null
   const next = hrefOf !== null && cursor !== null ? escaped(hrefOf(cursor)) : null
-  const style = `${css}:host{--_types:${data.settings.reactionTypes.length}}${FIRST_CSS}`
+  const style = css + FIRST_CSS
   const html = elementHtml(
     drawing,
     `<template shadowrootmode="open"><style${nonce === null ? '' : ` nonce="${escaped(nonce)}"`}>${style}</style>` +
@@ -84,6 +84,7 @@ function threadFor({ settings, discussion, comments }: First, { sort, posting }:
     me: null,
     writing: null,
     panel: null,
+    popup: null,
     errors: new Map<string, unknown>(),
     unfolded: new Set<string>(),
     unmuted: new Set<string>(),

@@ -1,7 +1,7 @@
 import { RequestError, type PageComment } from './backend.ts'
 import { type List, TOP } from './state.ts'
 import type { Wish } from './storage.ts'
-import type { Panel, Thread, Writing } from './thread.ts'
+import type { Panel, Popup, Thread, Writing } from './thread.ts'
 
 /** The place of a comment of the top level, and the key of its draft. */
 export const NEW = 'new'
@@ -46,8 +46,12 @@ export async function write(thread: Thread, wish: Wish, go: (writing: Writing) =
   if (thread.emit('sign-in', { action: wish.kind })) thread.warn('sign-in')
 }
 
-export const openPanel = (thread: Thread, id: string, kind: Panel['kind']): Promise<void> =>
-  write(thread, { kind, id }, (writing) => writing.openPanel(thread, id, kind))
+/** Opens or closes a panel or a popup of a comment. Everybody has the menu, signed in or not. */
+export async function open(thread: Thread, id: string, kind: (Panel | Popup)['kind']): Promise<void> {
+  if (kind !== 'menu') return write(thread, { kind, id }, (writing) => writing.openPanel(thread, id, kind))
+  if (!thread.writing) await act(thread, id, 'load', () => thread.needWriting())
+  if (thread.writing?.popupView) thread.writing.openPanel(thread, id, kind)
+}
 
 /**
  * The next page of a level; for replies the first one too. The focus moves to it, unless the reader

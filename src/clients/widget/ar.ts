@@ -57,6 +57,7 @@ export const strings: Strings = {
   send: 'إرسال البلاغ',
   reported: 'شكرًا لك. سيراجعه المشرفون.',
   react: 'تفاعل',
+  menu: 'إجراءات أخرى',
   like: 'إعجاب',
   love: 'أحببته',
   laugh: 'أضحكني',

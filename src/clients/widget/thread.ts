@@ -20,7 +20,13 @@ import { loadStreamClient } from './stream-client.ts'
 /** The open panel below a comment. */
 export interface Panel {
   id: string
-  kind: 'reply' | 'edit' | 'delete' | 'report' | 'react'
+  kind: 'reply' | 'edit' | 'delete' | 'report'
+}
+
+/** What is open over a comment, and closes when the focus leaves it. */
+export interface Popup {
+  id: string
+  kind: 'menu' | 'react'
 }
 
 /** What only signed-in readers need, in a file of its own (`writing/writing.ts`). */
@@ -43,6 +49,8 @@ export interface Writing {
   addOwn?: (thread: Thread) => void
   /** Called each minute. */
   look?: (thread: Thread) => void
+  /** What is open over a comment. */
+  popupView?: (thread: Thread, comment: PageComment) => unknown
   /** The form for a comment of the top level. */
   newView: (thread: Thread) => unknown
   /** That the reader's own comment waits or was rejected, and why. */
@@ -51,7 +59,8 @@ export interface Writing {
   mutedView: (thread: Thread, comment: PageComment) => unknown
   /** What is open below a comment. */
   panelView: (thread: Thread, comment: PageComment) => unknown
-  openPanel: (thread: Thread, id: string, kind: Panel['kind']) => void
+  /** Opens or closes a panel or a popup. */
+  openPanel: (thread: Thread, id: string, kind: (Panel | Popup)['kind']) => void
   react: (thread: Thread, comment: PageComment, type: string) => Promise<void>
   /** Opens what the reader wants to do. */
   resume: (thread: Thread, wish: Wish) => Promise<void>
@@ -78,6 +87,7 @@ export abstract class Thread extends WidgetElement {
   state = new ThreadState('newest')
   storage = new Storage('')
   panel: Panel | null = null
+  popup: Popup | null = null
   /** Why actions failed, by place. */
   readonly errors = new Map<string, unknown>()
   /** The places of actions under way. */

@@ -1,8 +1,8 @@
 // The readers' side of the service, for pages: `<script type="module" src="…/widget.js">`.
 import { html, nothing } from 'lit/html.js'
 
-import { act, loadMore, NEW, write } from './actions.ts'
-import { ask, isPassing } from './backend.ts'
+import { act, loadMore, NEW, open, write } from './actions.ts'
+import { ask, isPassing, now } from './backend.ts'
 import { EngagementCount } from './count.ts'
 import { sheetOf } from './element.ts'
 import { TOP } from './state.ts'
@@ -30,6 +30,8 @@ const kit = {
   named,
   nameOf,
   notice,
+  now,
+  open,
   sheetOf,
   write,
 }

@@ -1,73 +1,63 @@
 import { html, nothing } from 'lit/html.js'
 
-import { openPanel, toggleReplies, write } from '../actions.ts'
-import { now, type PageComment } from '../backend.ts'
-import { button, named, nameOf } from './parts.ts'
-import type { Thread, Panel } from '../thread.ts'
+import { open, toggleReplies, write } from '../actions.ts'
+import type { PageComment } from '../backend.ts'
+import { button, type Look, named, nameOf } from './parts.ts'
+import type { Panel, Popup, Thread } from '../thread.ts'
 
 // A Map, because a type may be named like a property of every object.
 const FACES = new Map(Object.entries({ like: '👍', love: '❤️', laugh: '😂', wow: '😮', sad: '😢', angry: '😠' }))
 
-/** What can be done with a comment; of one that is gone, only its replies can be seen. */
-export const actionsView = (thread: Thread, comment: PageComment, isGone: boolean): unknown =>
-  html`<div part="actions" class="row actions">
-    <div class="row tools">${isGone ? nothing : toolsView(thread, comment)} ${repliesButton(thread, comment)}</div>
-    ${comment.status === 'approved' && !isGone ? facesView(thread, comment) : nothing}
-  </div>`
-
 /**
- * They have room for a face of each type, so that reactions of others move nothing that is being
- * read.
+ * One row: what can be done with a comment; of one that is gone, only its replies can be seen. What
+ * grows stands between what is fixed at the start and at the end, so that it moves nothing.
  */
-function facesView(thread: Thread, comment: PageComment): unknown {
-  const { settings, access, nodes } = thread
-  const { reactionTypes } = settings
-  const isOpen = access === 'open'
+export function actionsView(thread: Thread, comment: PageComment, isGone: boolean): unknown {
+  const { access, settings, state, words, writing } = thread
+  const isShown = comment.status === 'approved' && !isGone
+  const isOpen = access === 'open' && isShown
+  const label = words.text('writeReply', { name: nameOf(thread, comment) })
+  const hasMenu = !isGone && state.state !== 'archived' && (isShown || thread.isOwn(comment))
+  return html`<div part="actions" class="row actions" @keydown=${press}>
+    ${isOpen && comment.depth < settings.maxDepth ? opener(thread, comment, 'reply', words.text('reply'), { label }) : nothing}
+    ${isShown ? facesView(thread, comment, isOpen) : nothing} ${repliesButton(thread, comment)}
+    ${hasMenu ? opener(thread, comment, 'menu', '···', { label: words.text('menu') }) : nothing}
+    ${writing?.popupView?.(thread, comment)}
+  </div>`
+}
+
+/** An arrow opens a menu, too. */
+function press(event: KeyboardEvent): void {
+  const { key, target } = event
+  if (key !== 'ArrowDown' || !(target as Element).ariaHasPopup) return
+  event.preventDefault()
+  ;(target as HTMLElement).click()
+}
+
+/** The button that opens a panel below a comment, or a popup over it. */
+function opener(thread: Thread, { id }: PageComment, kind: (Panel | Popup)['kind'], text: string, look: Look): unknown {
+  const isOpen = [thread.panel, thread.popup].some((one) => one?.id === id && one.kind === kind)
+  return button(text, () => open(thread, id, kind), { opens: kind, isOpen, ...look })
+}
+
+/** The first type is offered on each comment, others once they are held. */
+function facesView(thread: Thread, comment: PageComment, isOpen: boolean): unknown {
+  const { reactionTypes } = thread.settings
   const held = Object.keys(comment.reactionCounts)
-  const types = nodes.order(comment.id, [...reactionTypes.slice(0, 1), ...held])
-  return html`<div class="row faces" .style=${`--_types:${reactionTypes.length}`}>
-    ${isOpen && types.length > 0 ? opener(thread, comment, 'react') : nothing}
-    ${types.map((type) => (isOpen || held.includes(type) ? faceView(thread, comment, type) : nothing))}
-  </div>`
-}
-
-/** The button that opens a panel below a comment. */
-const opener = (thread: Thread, { id }: PageComment, kind: Panel['kind'], label?: string): unknown =>
-  button(thread.words.text(kind), () => openPanel(thread, id, kind), {
-    ...(label && { label }),
-    opens: kind,
-    isOpen: thread.panel?.id === id && thread.panel.kind === kind,
-  })
-
-function toolsView(thread: Thread, comment: PageComment): unknown {
-  const { state, settings, words } = thread
-  const { depth, createdAt } = comment
-  const isOpen = thread.access === 'open'
-  const isApproved = comment.status === 'approved'
-  const isOwn = thread.isOwn(comment)
-  const canStill = state.state !== 'archived'
-  const isFresh = now() - Date.parse(createdAt) < settings.editWindowSeconds * 1000
-  const opens = (isShown: boolean, kind: Panel['kind'], label?: string): unknown =>
-    isShown ? opener(thread, comment, kind, label) : nothing
-  return [
-    opens(
-      isOpen && isApproved && depth < settings.maxDepth,
-      'reply',
-      words.text('writeReply', { name: nameOf(thread, comment) }),
-    ),
-    opens(isOwn && isOpen && isFresh && comment.status !== 'rejected', 'edit'),
-    opens(isOwn && canStill, 'delete'),
-    opens(!isOwn && isApproved && canStill, 'report'),
-  ]
+  const types = thread.nodes.order(comment.id, [...reactionTypes.slice(0, 1), ...held])
+  return html`${isOpen && types.length > 0 ? opener(thread, comment, 'react', '☺+', { label: thread.words.text('react') }) : nothing}
+    <div class="faces">
+      ${types.map((type) => (isOpen || held.includes(type) ? faceView(thread, comment, type) : nothing))}
+    </div>`
 }
 
 /**
- * A kind of reaction, and how often it is held. One that the tenant no longer has can be taken
- * back, and not be given.
+ * A kind of reaction, and how often it is held, but for the picker. One that the tenant no longer
+ * has can be taken back, and not be given.
  */
-export function faceView(thread: Thread, comment: PageComment, type: string): unknown {
+export function faceView(thread: Thread, comment: PageComment, type: string, isPicked = false): unknown {
   const { words, state, settings } = thread
-  const n = Object.hasOwn(comment.reactionCounts, type) ? comment.reactionCounts[type] : undefined
+  const n = !isPicked && Object.hasOwn(comment.reactionCounts, type) ? comment.reactionCounts[type] : undefined
   const count = n === undefined ? '' : ` ${words.number(n)}`
   const isPressed = comment.viewerReaction === type
   const face = (FACES.get(type) ?? named(thread, type)) + count
@@ -76,17 +66,21 @@ export function faceView(thread: Thread, comment: PageComment, type: string): un
     return n ? html`<span part="chip" class="chip" role="img" aria-label=${label}>${face}</span>` : nothing
   const wish = { kind: 'react', id: comment.id }
   const react = (): Promise<void> => write(thread, wish, (writing) => writing.react(thread, comment, type))
-  return button(face, react, { kind: 'chip', label, isPressed, isOff: state.state !== 'open' })
+  return button(face, react, { kind: count ? 'chip' : 'face', label, isPressed, isOff: state.state !== 'open' })
 }
 
 /** It stands in the row, so that news of replies takes no room of its own. */
 function repliesButton(thread: Thread, comment: PageComment): unknown {
   const { words, state } = thread
   const { isOpen, isLoaded, ids, waiting } = state.list(comment.id)
-  const n = isLoaded ? ids.length + waiting.length : comment.replyCount
-  const toggle = (): unknown => toggleReplies(thread, comment)
-  if (waiting.length > 0) return button(words.text('newReplies', { n: waiting.length }), toggle, { kind: 'news' })
-  return n > 0
-    ? button(isOpen ? words.text('hideReplies') : words.text('showReplies', { n }), toggle, { isOpen })
-    : nothing
+  const news = waiting.length
+  const n = news || (isLoaded ? ids.length : comment.replyCount)
+  if (n === 0) return nothing
+  const isHidden = news > 0 || !isOpen
+  const label = isHidden ? words.text(news > 0 ? 'newReplies' : 'showReplies', { n }) : words.text('hideReplies')
+  const sign = isHidden ? `▾ ${words.number(n)}` : '▴'
+  // A narrow row has room for the sign alone.
+  const text = html`<span class="wide">${label}</span><span class="slim">${sign}</span>`
+  const look: Look = news > 0 ? { kind: 'news' } : { isOpen }
+  return button(text, () => toggleReplies(thread, comment), { label, ...look })
 }

@@ -4,14 +4,14 @@ import type { PageComment } from '../backend.ts'
 import type { Thread } from '../thread.ts'
 
 export interface Look {
-  kind?: 'plain' | 'primary' | 'danger' | 'chip' | 'news' | 'more'
+  kind?: 'plain' | 'primary' | 'danger' | 'chip' | 'face' | 'news' | 'more'
   type?: 'button' | 'submit'
   /** For when the text alone is not clear. */
   label?: string
   isOpen?: boolean
   isPressed?: boolean
   isOff?: boolean
-  /** The panel that it opens, which returns the focus to it. */
+  /** What it opens, which returns the focus to it. */
   opens?: string
 }
 
@@ -21,8 +21,9 @@ export const button = (text: unknown, click: (() => unknown) | null, look: Look 
     type=${type}
     part="button ${kind}"
     class=${kind}
-    title=${isPressed === undefined ? nothing : label}
+    title=${label ?? nothing}
     aria-label=${label ?? nothing}
+    aria-haspopup=${opens === 'menu' ? opens : nothing}
     aria-expanded=${isOpen ?? nothing}
     aria-pressed=${isPressed ?? nothing}
     data-opens=${opens ?? nothing}

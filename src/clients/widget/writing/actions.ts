@@ -1,6 +1,6 @@
 import type { PageComment, RequestError } from '../backend.ts'
 import type { Storage } from '../storage.ts'
-import type { Panel, Thread } from '../thread.ts'
+import type { Panel, Popup, Thread } from '../thread.ts'
 import { closePanel, editOf, keep, noteOf, setPanel } from './fields.ts'
 import { kit } from './kit.ts'
 import { isAway, isWaiting, stopWaiting, waitForLine } from './line.ts'
@@ -104,7 +104,7 @@ export const react = (thread: Thread, { id, viewerReaction }: PageComment, type:
     const { comments } = thread.state
     const comment = comments.get(id)
     if (comment) comments.set(id, { ...comment, reactionCounts: answer.reactionCounts, viewerReaction: answer.type })
-    closePanel(thread, { id, kind: 'react' })
+    closePopup(thread, { id, kind: 'react' })
     // Its button is gone.
     if (!thread.settings.reactionTypes.includes(type)) void thread.focusOn(`#c-${id}`)
   })
@@ -127,13 +127,37 @@ export const mute = (thread: Thread, { id, author }: PageComment, isMuted: boole
     await thread.pages.mute(author.id, isMuted)
     if (isMuted) muted.add(author.id)
     else muted.delete(author.id)
-    // A note that is written stays.
-    if (thread.panel?.id === id && !thread.storage.draft(noteOf(id)).text) setPanel(thread, null)
     await thread.focusOn(`#c-${id}`)
   })
 
-/** Opens or closes a panel below a comment. */
-export function openPanel(thread: Thread, id: string, kind: Panel['kind']): void {
+/** Opens or closes a panel below a comment, or a popup over it. */
+export function open(thread: Thread, id: string, kind: (Panel | Popup)['kind']): void {
+  if (kind === 'menu' || kind === 'react') return openPopup(thread, id, kind)
+  thread.popup = null
+  openPanel(thread, id, kind)
+}
+
+/** Otherwise a click on a popup's button takes the focus, which closes it too early. */
+const keepFocus = (event: Event): void => event.preventDefault()
+
+function openPopup(thread: Thread, id: string, kind: Popup['kind']): void {
+  const { popup } = thread
+  if (popup?.id === id && popup.kind === kind) return closePopup(thread, popup)
+  thread.popup = { id, kind }
+  const row = thread.shadowRoot?.querySelector(`#c-${id} .actions`)
+  row?.addEventListener('mousedown', keepFocus)
+  void thread.focusOn('.popup button', true)
+}
+
+/** Closes this popup if it is still the open one. The focus goes back to where it came from. */
+export function closePopup(thread: Thread, popup: Popup | null): void {
+  const { popup: open } = thread
+  if (!popup || open?.id !== popup.id || open.kind !== popup.kind) return
+  thread.popup = null
+  void thread.focusOn(`#c-${popup.id} [data-opens=${popup.kind}]`)
+}
+
+function openPanel(thread: Thread, id: string, kind: Panel['kind']): void {
   const isOpen = thread.panel?.id === id && thread.panel.kind === kind
   if (isOpen) return closePanel(thread, thread.panel)
   const comment = thread.state.comments.get(id)

@@ -40,7 +40,7 @@ export function closePanel(thread: Thread, panel: Panel | null): void {
   const { panel: open } = thread
   if (!panel || open?.id !== panel.id || open.kind !== panel.kind) return
   setPanel(thread, null)
-  void thread.focusOn(`#c-${panel.id} [data-opens=${panel.kind}]`)
+  void thread.focusOn(`#c-${panel.id} [data-opens=${panel.kind === 'reply' ? 'reply' : 'menu'}]`)
 }
 
 /** Why nothing can be sent about this comment now; of the top level without one. */

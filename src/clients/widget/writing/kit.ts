@@ -1,7 +1,7 @@
 import type { html } from 'lit/html.js'
 
-import type { act, loadMore, write } from '../actions.ts'
-import type { ask, isPassing } from '../backend.ts'
+import type { act, loadMore, open, write } from '../actions.ts'
+import type { ask, isPassing, now } from '../backend.ts'
 import type { sheetOf } from '../element.ts'
 import type { en } from '../strings.ts'
 import type { Thread } from '../thread.ts'
@@ -28,6 +28,8 @@ export interface Kit {
   named: typeof named
   nameOf: typeof nameOf
   notice: typeof notice
+  now: typeof now
+  open: typeof open
   sheetOf: typeof sheetOf
   write: typeof write
 }

@@ -1,9 +1,10 @@
 import type { PageComment } from '../backend.ts'
 import type { Thread } from '../thread.ts'
-import { mute, post, remove, report, saveEdit } from './actions.ts'
+import { post, remove, report, saveEdit } from './actions.ts'
 import { closePanel, editOf, noteOf, obstacle } from './fields.ts'
 import { formView, overView, sendButton } from './form-view.ts'
-import { kit } from './kit.ts'
+import css from './forms.css?inline'
+import { addStyles, kit } from './kit.ts'
 import { excess, MAX_NOTE } from './length.ts'
 import { draftOf } from './mentions.ts'
 
@@ -11,22 +12,25 @@ import { draftOf } from './mentions.ts'
 export function panelView(thread: Thread, comment: PageComment): unknown {
   const { panel } = thread
   if (panel?.id !== comment.id) return kit.nothing
+  addStyles(thread, css)
   const leave = ({ key }: KeyboardEvent): void => {
     if (key === 'Escape') closePanel(thread, panel)
   }
   return kit.html`<div class="panel" @keydown=${leave}>${VIEWS[panel.kind](thread, comment)}</div>`
 }
 
-const VIEWS = { reply: replyView, edit: editView, delete: deleteView, report: reportView, react: reactView }
+const VIEWS = { reply: replyView, edit: editView, delete: deleteView, report: reportView }
 
 /** The form for a comment of the top level. */
-export const newView = (thread: Thread): unknown =>
-  formView(thread, {
+export function newView(thread: Thread): unknown {
+  addStyles(thread, css)
+  return formView(thread, {
     place: kit.NEW,
     label: thread.words.text('write'),
     send: () => void post(thread, null),
     why: isEmpty(thread, kit.NEW) ? undefined : obstacle(thread, null),
   })
+}
 
 /** A refusal is shown beside its own words: an empty field needs none. */
 const isEmpty = ({ storage }: Thread, place: string): boolean => storage.draft(place).text === ''
@@ -86,7 +90,7 @@ function deleteView(thread: Thread, comment: PageComment): unknown {
 }
 
 function reportView(thread: Thread, comment: PageComment): unknown {
-  const { html, button, errorView, nothing } = kit
+  const { html, errorView } = kit
   const { storage, busy, access } = thread
   const { text } = thread.words
   const place = noteOf(comment.id)
@@ -123,15 +127,6 @@ function reportView(thread: Thread, comment: PageComment): unknown {
       @input=${write}
     ></textarea>
     ${overView(thread, over)} ${errorView(why)}
-    <div class="row">
-      ${sendButton(thread, text('send'), over > 0 || why !== undefined)} ${cancelButton(thread)}
-      ${comment.author ? button(text('mute', { name: kit.nameOf(thread, comment) }), () => mute(thread, comment, true)) : nothing}
-    </div>
+    <div class="row">${sendButton(thread, text('send'), over > 0 || why !== undefined)} ${cancelButton(thread)}</div>
   </form>`
-}
-
-function reactView(thread: Thread, comment: PageComment): unknown {
-  return kit.html`<div class="row" role="group" aria-label=${thread.words.text('react')}>
-    ${thread.settings.reactionTypes.map((type) => kit.faceView(thread, comment, type))}
-  </div>`
 }

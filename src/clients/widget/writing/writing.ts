@@ -1,6 +1,6 @@
 // What only signed-in readers need: a file of its own, which their pages load.
 import type { Writing } from '../thread.ts'
-import { openPanel, react } from './actions.ts'
+import { open, react } from './actions.ts'
 import { bellView, ring } from './bell.ts'
 import { decisionView, mutedView } from './comment-views.ts'
 import { goOn } from './line.ts'
@@ -8,6 +8,7 @@ import { isHeld, keep } from './fields.ts'
 import { type Kit, kit } from './kit.ts'
 import { addOwn, hearOfOwn, lookAtPending, rememberOwn } from './news.ts'
 import { newView, panelView } from './panel-view.ts'
+import { popupView } from './popups.ts'
 import { resume } from './resume.ts'
 import { strings } from './strings.ts'
 
@@ -27,6 +28,6 @@ export function writing(given: Kit): Writing {
     signedOut.wish = null
     void resume(thread, wish).catch(() => null)
   }
-  const [look, views] = [lookAtPending, { bellView, decisionView, mutedView, newView, panelView }]
-  return { ...views, addOwn, goOn, hear, isHeld, loaded, look, openPanel, react, resume }
+  const [look, views] = [lookAtPending, { bellView, decisionView, mutedView, newView, panelView, popupView }]
+  return { ...views, addOwn, goOn, hear, isHeld, loaded, look, openPanel: open, react, resume }
 }

@@ -1,0 +1,68 @@
+import type { PageComment } from '../backend.ts'
+import type { Panel, Thread } from '../thread.ts'
+import { closePopup, mute } from './actions.ts'
+import { addStyles, kit } from './kit.ts'
+import css from './popups.css?inline'
+
+/** How far a key moves within a popup; the ends are joined. */
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }
+
+/** What is open over a comment: its menu, or the choice of a reaction. */
+export function popupView(thread: Thread, comment: PageComment): unknown {
+  const { popup } = thread
+  if (popup?.id !== comment.id) return kit.nothing
+  addStyles(thread, css)
+  const isMenu = popup.kind === 'menu'
+  return kit.html`<div
+    part="popup ${popup.kind}"
+    class="popup ${popup.kind}"
+    role=${isMenu ? 'menu' : 'group'}
+    aria-label=${thread.words.text(popup.kind)}
+    @keydown=${(event: KeyboardEvent) => move(thread, event)}
+    @focusout=${(event: FocusEvent) => leave(thread, event)}
+  >
+    ${isMenu ? itemsOf(thread, comment) : thread.settings.reactionTypes.map((type) => kit.faceView(thread, comment, type, true))}
+  </div>`
+}
+
+function itemsOf(thread: Thread, comment: PageComment): unknown[] {
+  const { words, settings, access, me } = thread
+  const { id, status, author, createdAt } = comment
+  const opens = (kind: Panel['kind']): unknown => item(words.text(kind), () => kit.open(thread, id, kind))
+  if (thread.isOwn(comment)) {
+    const isFresh = kit.now() - Date.parse(createdAt) < settings.editWindowSeconds * 1000
+    return [access === 'open' && isFresh && status !== 'rejected' ? opens('edit') : kit.nothing, opens('delete')]
+  }
+  const isMuted = thread.state.muted.has(author?.id ?? '')
+  const turn = (): Promise<void> => mute(thread, comment, !isMuted)
+  const label = isMuted ? words.text('unmute') : words.text('mute', { name: kit.nameOf(thread, comment) })
+  return [opens('report'), me && author ? item(label, turn) : kit.nothing]
+}
+
+const item = (text: string, choose: () => unknown): unknown =>
+  kit.html`<button type="button" part="button item" role="menuitem" tabindex="-1" @click=${choose}>${text}</button>`
+
+/** Escape closes it. Arrows move between its buttons, from left to right as they are drawn. */
+function move(thread: Thread, event: KeyboardEvent): void {
+  const { key, currentTarget } = event
+  if (key === 'Escape') {
+    // Not the panel below.
+    event.stopPropagation()
+    return closePopup(thread, thread.popup)
+  }
+  const all = [...(currentTarget as Element).querySelectorAll<HTMLElement>('button:enabled')]
+  const isBack = key.startsWith('Arrow') && !/Up|Down/.test(key) && thread.words.dir === 'rtl'
+  const step = (STEPS[key] ?? 0) * (isBack ? -1 : 1)
+  const at = all.findIndex((one) => one.matches(':focus'))
+  const to = key === 'Home' ? 0 : key === 'End' ? -1 : step === 0 ? undefined : (at + step) % all.length
+  if (to === undefined) return
+  event.preventDefault()
+  all.at(to)?.focus()
+}
+
+/** The focus has left it, by the Tab key or a click elsewhere. */
+function leave(thread: Thread, { currentTarget, relatedTarget }: FocusEvent): void {
+  if ((currentTarget as Element).contains(relatedTarget as Node | null)) return
+  thread.popup = null
+  void thread.update()
+}
