@@ -179,6 +179,49 @@ describeInBrowser('the widget at the first look', () => {
     await paper.call('POST', `/readers/${data[0].id}/unban`)
   })
 
+  test.each([320, 1280])('the news of comments have a place of their own, %i pixels wide', async (width) => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'The first')
+    const window = await paper.read(article, { as: 'bob', width })
+    await window.sees('The first')
+    await window.thread.evaluate((element) => element.scrollIntoView())
+    await paper.post(article, 'ann', 'The second')
+    await window.button('1 new comment').waitFor()
+    const boxOf = async (selector: string) => (await window.thread.locator(selector).first().boundingBox())!
+    const [form, news, head] = [await boxOf('textarea'), await boxOf('.new button'), await boxOf('.avatar')]
+    expect(news.y).toBeGreaterThanOrEqual(form.y + form.height)
+    expect(head.y).toBeGreaterThanOrEqual(news.y + news.height)
+  })
+
+  test.each(['light', 'dark'])(
+    'avatars have a colour by the name, in which their letter can be read, in %s',
+    async (look) => {
+      const article = newArticle()
+      for (let n = 0; n < 30; n++) await paper.post(article, `${n * 7}-painter`, `Comment ${n} in ${look}.`)
+      const window = await paper.read(article, { query: `page=${look}&page-size=100` })
+      await window.sees('Comment 29')
+      const avatars = await window.thread.locator('.avatar').evaluateAll((all) => {
+        const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true })!
+        const lightness = (color: string): number => {
+          context.fillStyle = color
+          context.fillRect(0, 0, 1, 1)
+          const [r = 0, g = 0, b = 0] = [...context.getImageData(0, 0, 1, 1).data].map((value) =>
+            value <= 10 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4,
+          )
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b
+        }
+        return all.map((one) => {
+          const { color, backgroundColor } = getComputedStyle(one)
+          const [dark = 0, light = 0] = [lightness(color), lightness(backgroundColor)].toSorted((a, b) => a - b)
+          return { backgroundColor, contrast: (light + 0.05) / (dark + 0.05) }
+        })
+      })
+      expect(avatars).toHaveLength(30)
+      expect(new Set(avatars.map(({ backgroundColor }) => backgroundColor)).size).toBe(9)
+      expect(Math.min(...avatars.map(({ contrast }) => contrast))).toBeGreaterThanOrEqual(4.5)
+    },
+  )
+
   test('shows many new comments a page at a time', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'The first')

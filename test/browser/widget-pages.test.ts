@@ -323,6 +323,20 @@ describeInBrowser('the widget on its page', () => {
     expect(await shown()).toEqual(['Number 1.', 'Number 2.', 'Number 3.'])
   })
 
+  test('a chain of only replies opens as a whole', async () => {
+    const page = newArticle()
+    let parent: string | undefined
+    for (let depth = 0; depth < 8; depth++) parent = await paper.post(page, 'ann', `Link ${depth}.`, parent)
+    await paper.post(page, 'bob', 'The first of two.', parent)
+    const fork = await paper.post(page, 'bob', 'The second of two.', parent)
+    await paper.post(page, 'ann', 'Below the fork.', fork)
+    const window = await paper.read(page)
+    await window.sees('Link 1.')
+    await window.button('Show 1 reply').click()
+    await window.sees(/Link 7\.[^]*The first of two\.[^]*The second of two\./)
+    expect(await window.thread.getByRole('alert').count()).toBe(0)
+  })
+
   test("speaks Arabic from right to left if the page does, and takes the page's own texts", async () => {
     const page = newArticle()
     await paper.post(page, 'ann', 'مرحبا')

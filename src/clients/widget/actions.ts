@@ -60,10 +60,20 @@ export async function open(thread: Thread, id: string, kind: (Panel | Popup)['ki
 export const loadMore = (thread: Thread, parentId: string, isByScroll = false): Promise<void> =>
   act(thread, `more-${parentId}`, 'load', async () => {
     const { state, pages, pageSize: limit } = thread
-    const { cursor, ids } = state.list(parentId)
+    const { ids } = state.list(parentId)
     const before = ids.length
-    const query = parentId === TOP ? { sort: state.sort, replies: '3' } : { sort: 'oldest', parentId }
-    state.addPage(parentId, await pages.comments({ ...query, limit, ...(cursor !== null && { cursor }) }))
+    const load = async (id: string): Promise<void> => {
+      const query = id === TOP ? { sort: state.sort } : { sort: 'oldest', parentId: id }
+      const { cursor } = state.list(id)
+      state.addPage(id, await pages.comments({ ...query, limit, replies: '3', ...(cursor !== null && { cursor }) }))
+    }
+    await load(parentId)
+    // An only reply opens with its own replies, down to the end of the chain.
+    for (let id: string | undefined = parentId; id;) {
+      if (!state.list(id).isLoaded) await load(id)
+      const [only, next]: string[] = state.list(id).ids
+      id = only && !next && state.comments.get(only)?.replyCount ? only : undefined
+    }
     thread.writing?.addOwn?.(thread)
     // The button may have gone.
     if (!isByScroll && before > 0 && ids.length > before) await thread.focusOn(`#c-${ids[before]}`)

@@ -10,8 +10,9 @@ const MARKS =
   /,(\w+)=\w+\.litHtmlPolyfillSupport;\1\?\.\(\w+,\w+\),\(\w+\.litHtmlVersions\?\?=\[\]\)\.push\(`[\d.]+`\);var /
 
 /**
- * What lit has for templates of SVG and MathML, bindings of whole elements, and directives, which
- * the widget does not use, and what stays in its place. An eighth of lit.
+ * Parts of lit and what stays in their place: for SVG and MathML, compiled templates, bindings of
+ * whole elements, directives, and options of handlers and of `render`. The widget has none of them.
+ * They are a sixth of lit. Another version of lit fails the build.
  */
 const UNUSED: readonly (readonly [string, string])[] = [
   [',l=2===i?"<svg>":3===i?"<math>":""', ',l=""'],
@@ -39,6 +40,21 @@ const UNUSED: readonly (readonly [string, string])[] = [
   [
     'if(i===E)return i;let h=void 0!==e?s._$Co?.[e]:s._$Cl;const o=a(i)?void 0:i._$litDirective$;return h?.constructor!==o&&(h?._$AO?.(!1),void 0===o?h=void 0:(h=new o(t),h._$AT(t,s,e)),void 0!==e?(s._$Co??=[])[e]=h:s._$Cl=h),void 0!==h&&(i=M(t,h._$AS(t,i.values),h,e)),i',
     'return i',
+  ],
+  [
+    '"number"==typeof s?this._$AC(t):(void 0===s.el&&(s.el=S.createElement(V(s.h,s.h[0]),this.options)),s)',
+    'this._$AC(t)',
+  ],
+  ['(t?.creationScope??l).importNode', 'l.importNode'],
+  ['||t.capture!==s.capture||t.once!==s.once||t.passive!==s.passive', ''],
+  [
+    '"function"==typeof this._$AH?this._$AH.call(this.options?.host??this.element,t):this._$AH.handleEvent(t)',
+    'this._$AH.call(this.element,t)',
+  ],
+  ['const e=s?.renderBefore??i;let h=e._$litPart$', 'let e=i,h=e._$litPart$'],
+  [
+    'const t=s?.renderBefore??null;e._$litPart$=h=new k(i.insertBefore(c(),t),t,void 0,s??{})',
+    'e._$litPart$=h=new k(i.insertBefore(c(),null),null,void 0,{})',
   ],
 ]
 

@@ -51,13 +51,20 @@ function standingView(thread: Thread, comment: PageComment, isEdited: boolean): 
 }
 
 /**
+ * A colour of its own by the name. A class, because the policy of a page that has this in its HTML
+ * allows no `style`.
+ */
+const hueOf = (name: string): string =>
+  `h${Array.from(name).reduce((sum, one) => (sum * 31 + (one.codePointAt(0) ?? 0)) % 997, 0) % 9}`
+
+/**
  * A letter, covered by the picture once that is loaded; a picture that fails to load is removed.
  */
 function avatarView(name: string, url: string | null | undefined): unknown {
   function drop(this: HTMLImageElement): void {
     this.hidden = true
   }
-  return html`<span part="avatar" class="avatar" aria-hidden="true">
+  return html`<span part="avatar" class="avatar ${hueOf(name)}" aria-hidden="true">
     ${Array.from(name)[0]?.toUpperCase()}
     ${url ? html`<img src=${url} alt="" loading="lazy" referrerpolicy="no-referrer" @error=${drop} />` : nothing}
   </span>`
