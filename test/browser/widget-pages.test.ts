@@ -391,6 +391,46 @@ describeInBrowser('the widget on its page', () => {
     expect(asked).toHaveLength(4)
   })
 
+  test('a reader who is banned in shadow counts their own comment on other pages, too; others do not', async () => {
+    await paper.post('river-bath', 'shade', 'Before the ban')
+    const { data } = await paper.call('GET', '/readers?externalId=bob')
+    await paper.call('POST', `/readers/${data[0].id}/ban`, { shadow: true })
+    try {
+      await paper.post('river-bath', 'bob', 'In shadow')
+      for (const [as, said] of [
+        ['bob', '2 comments'],
+        ['ann', '1 comment'],
+      ] as const) {
+        const { page } = await paper.read('river-bath', { as })
+        await page.goto(paper.site.url)
+        const count = page.locator('engagement-count[discussion=river-bath] [part=count]')
+        await vi.waitFor(async () => expect(await count.innerText()).toBe(said), WAIT)
+      }
+    } finally {
+      await paper.call('POST', `/readers/${data[0].id}/unban`)
+    }
+  })
+
+  test('a count that comes late does not replace that of the thread', async () => {
+    const page = newArticle()
+    await paper.post(page, 'ann', 'One')
+    let answer = (): void => undefined
+    const held = new Promise<void>((resolve) => (answer = resolve))
+    const window = await paper.read(page, {
+      prepare: (one) =>
+        one.route('**/counts?*', async (route) => {
+          await held
+          await route.fulfill({ json: { data: [{ externalId: page, commentCount: 7 }] } })
+        }),
+    })
+    await window.sees('One')
+    const answered = window.page.waitForResponse('**/counts?*').then((response) => response.finished())
+    answer()
+    await answered
+    await window.page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    expect(await window.page.locator('engagement-count [part=count]').innerText()).toBe('1 comment')
+  })
+
   test('one count for an impossible page does not stop the others', async () => {
     const page = newArticle()
     await paper.post(page, 'ann', 'One')

@@ -654,11 +654,13 @@ describe('caching', () => {
     expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['public, max-age=60', 'Accept-Encoding'])
   })
 
-  test('counts may be cached by anyone, their refusal by no one', async () => {
+  test('counts may be cached for readers who are not signed in, their refusal for no one', async () => {
     const site = fetchSite(service)
-    const counts = await site.ask('GET', `/counts${at('a')}`, { as: 'ann' })
-    expect(counts.headers.get('cache-control')).toBe('public, max-age=30')
-    expect(counts.headers.get('vary')).toBe('Accept-Encoding')
+    const counts = await site.ask('GET', `/counts${at('a')}`)
+    expect(counts.headers.get('cache-control')).toBe('public, max-age=0, s-maxage=30')
+    expect(counts.headers.get('vary')).toBe('Cookie, Authorization, Accept-Encoding')
+    const own = await site.ask('GET', `/counts${at('a')}`, { as: 'ann' })
+    expect(own.headers.get('cache-control')).toBe('private, no-store')
     const tooMany = await site.ask('GET', `/counts?${'externalId=a&'.repeat(201)}`)
     expect(tooMany.status).toBe(422)
     expect(tooMany.headers.get('cache-control')).not.toContain('public')
@@ -889,8 +891,13 @@ describe('the service gets', () => {
   test('no reader where the answer is the same for all', async () => {
     const upstream = await startUpstream()
     const site = fetchSite(service, { url: upstream.url })
-    await site.ask('GET', `/counts${at('a')}`, { as: 'broken' })
-    expect(upstream.asked.map(({ headers }) => headers['x-service-identity'])).toEqual([undefined])
+    for (const path of ['/settings', '/latest-comments', '/most-discussed'])
+      await site.ask('GET', path, { as: 'broken' })
+    expect(upstream.asked.map(({ headers }) => headers['x-service-identity'])).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
   })
 
   test('no request that is refused here', async () => {

@@ -36,6 +36,8 @@ interface Asked {
 }
 
 const NOTHING = new Uint8Array()
+/** The headers by which a site knows who is signed in. */
+const PERSONAL = 'Cookie, Authorization'
 /** As many as a token names; the service refuses more. */
 const MAX_PAGES = 50
 
@@ -170,7 +172,10 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     const isNone = response.status === 404 && !service.path.includes('parentId=')
     if (isNone && route.ifNone !== undefined) return Response.json(route.ifNone)
     if (response.ok && route.isComment === true) return shownTo(profile, response)
-    if (response.ok && route.cacheControl !== undefined) response.headers.set('cache-control', route.cacheControl)
+    if (response.ok && route.cacheControl !== undefined && profile === null) {
+      response.headers.set('cache-control', route.cacheControl)
+      if (route.reader === 'told') response.headers.set('vary', PERSONAL)
+    }
     return response
   }
 
@@ -310,7 +315,7 @@ function finish(response: Response, requestId: string): Response {
   if (!headers.has('x-request-id')) headers.set('x-request-id', requestId)
   if (!headers.has('cache-control')) headers.set('cache-control', 'private, no-store')
   // The signed-in reader shows in these answers.
-  if (!/\bpublic\b/.test(headers.get('cache-control') ?? '')) headers.set('vary', 'Cookie, Authorization')
+  if (!/\bpublic\b/.test(headers.get('cache-control') ?? '')) headers.set('vary', PERSONAL)
   headers.set('x-content-type-options', 'nosniff')
   return response
 }

@@ -28,7 +28,7 @@ export interface Route {
   isOfPages?: true
   /** The answer for a page without a discussion. It is no error, which browsers would log. */
   ifNone?: unknown
-  /** For successful answers, if the service sets none. */
+  /** For successful answers to readers who are not signed in, or who are not told. */
   cacheControl?: string
 }
 
@@ -87,8 +87,10 @@ export const ROUTES: readonly Route[] = [
     service: 'POST /discussions/counts',
     externalId: 'many',
     body: (externalIds) => ({ externalIds }),
-    reader: 'untold',
-    cacheControl: 'public, max-age=30',
+    // One who is banned in shadow counts their own comments, as in the thread.
+    reader: 'told',
+    // Not in a browser, where the answer from before a sign-in would stay after it.
+    cacheControl: 'public, max-age=0, s-maxage=30',
   },
   {
     method: 'GET',

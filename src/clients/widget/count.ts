@@ -57,8 +57,16 @@ export class EngagementCount extends WidgetElement {
   }
 }
 
+/** When threads of this page have told their counts. */
+const toldAt = new Map<string, number>()
+
 /** A thread on the same page has a newer count than the last answer. */
 export function tellCount(backend: string, discussion: string, count: number): void {
+  toldAt.set(backend + discussion, performance.now())
+  show(backend, discussion, count)
+}
+
+function show(backend: string, discussion: string, count: number): void {
   for (const element of elements) {
     if (element.backend === backend && element.discussion === discussion) element.count = count
   }
@@ -95,9 +103,12 @@ function* queries(ids: Iterable<string>): Generator<URLSearchParams> {
 
 /** Without an answer, the server's own content stays. */
 async function askCounts(backend: string, query: URLSearchParams): Promise<void> {
+  const askedAt = performance.now()
   try {
     const { data } = await ask<Counts>(`${backend}/counts?${query}`)
-    for (const { externalId, commentCount } of data) tellCount(backend, externalId, commentCount)
+    for (const { externalId, commentCount } of data) {
+      if ((toldAt.get(backend + externalId) ?? 0) < askedAt) show(backend, externalId, commentCount)
+    }
   } catch {
     for (const element of elements) if (element.backend === backend) return element.warn('backend')
   }
