@@ -103,4 +103,21 @@ describeInBrowser('The audit log in the console', () => {
     expect(complaints).toEqual([])
     await close()
   })
+
+  test('the names of who has acted stay on one line at 1280 pixels', async () => {
+    const { json } = await desk.service.call('POST', '/keys', {
+      body: { label: 'pages', capabilities: ['manage_settings'] },
+    })
+    await desk.service.call('PATCH', '/settings', { headers: { 'x-api-key': json.key }, body: { maxLinks: 5 } })
+    // A long change takes all the room that it gets.
+    const bannedWords = Array.from({ length: 200 }, (_, n) => `word${n}`)
+    await desk.ok('PATCH', '/settings', { bannedWords })
+    const { page, close } = await desk.visit('/audit')
+    await page.setViewportSize({ width: 1280, height: 800 })
+    const name = page.getByRole('button', { name: 'Only what pages did' }).first()
+    await name.waitFor()
+    const lines = (box: { height: number } | null) => Math.round((box?.height ?? 0) / 20)
+    expect(lines(await name.boundingBox())).toBe(1)
+    await close()
+  })
 })

@@ -44,6 +44,20 @@ describeInBrowser('API keys in the console', () => {
     await close()
   })
 
+  test('at 390 pixels nothing lies over the capabilities of a key', async () => {
+    await desk.ok('POST', '/keys', { label: 'Narrow', capabilities: ['moderate_content', 'view_analytics'] })
+    const { page, close } = await desk.visit('/keys')
+    await page.setViewportSize({ width: 390, height: 844 })
+    const row = page.getByRole('row', { name: /Narrow/ })
+    await row.waitFor()
+    const ends = await row
+      .locator('td')
+      .evaluateAll((cells) => cells.map((cell) => cell.getBoundingClientRect()).map(({ left, right }) => [left, right]))
+    expect(ends).toHaveLength(7)
+    for (const [n, [left]] of ends.entries()) if (n > 0) expect(left).toBeGreaterThanOrEqual(ends[n - 1]![1]! - 1)
+    await close()
+  })
+
   test('a refusal about no field is shown above the form, with the focus there', async () => {
     const setBudget = (activeKeyBudget: number) => desk.ok('PATCH', '/settings', { activeKeyBudget })
     await setBudget(1)

@@ -32,6 +32,25 @@ describeInBrowser('The view of a queue in the console', () => {
     await page.keyboard.press('Enter')
   }
 
+  test('the comment that gets the focus is below the bar of the queue, however high the bar is', async () => {
+    const posted: Posted[] = []
+    for (const n of [1, 2, 3, 4, 5, 6]) posted.push(await post('ann', `hold number ${n}, ${'long '.repeat(40)}`))
+    const { page, close } = await desk.visit('/moderation')
+    await page.setViewportSize({ width: 390, height: 700 })
+    await expectShown(page, ...posted)
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    const distance = () =>
+      page.evaluate<number>(
+        `document.activeElement.getBoundingClientRect().top - document.querySelector('[role=toolbar]').getBoundingClientRect().bottom`,
+      )
+    for (const key of ['j', 'j', 'j', 'j', 'k', 'k', 'k']) {
+      await page.keyboard.press(key)
+      await expect.poll(distance, WAIT).toBeGreaterThanOrEqual(0)
+    }
+    await close()
+    for (const { id } of posted) await desk.ok('POST', `/comments/${id}/approve`)
+  })
+
   test('filters by reason, reader and page, and by the links of a card; the address has it, and Back works', async () => {
     const ann = await post('ann', 'hold one')
     const links = await post(

@@ -18,7 +18,8 @@ pre, code { font: 0.875rem/1.5 ui-monospace, monospace }
 img { max-width: 100%; height: auto }
 table { display: block; overflow-x: auto; border-collapse: collapse }
 th, td { padding: 0.25rem 0.75rem; border: 1px solid #8886; text-align: start; vertical-align: top }
-nav a { margin-inline-end: 1rem }`
+body { overflow-wrap: break-word }
+nav { display: flex; flex-wrap: wrap; gap: 0 1rem }`
 
 const sourceOf = (style: string): string => `'sha256-${createHash('sha256').update(style).digest('base64')}'`
 

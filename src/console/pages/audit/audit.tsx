@@ -43,7 +43,7 @@ export function Page() {
         }
       >
         {(entries) => (
-          <DataTable label="Audit log" head={['When', 'Who', 'What', 'To', 'Change']} minWidth={860}>
+          <DataTable label="Audit log" head={['When', 'Who', 'What', 'To', 'Change']} minWidth={900}>
             {stretchesOf(entries).map((stretch) => (
               <Entries key={stretch[0]?.id} entries={stretch} onActor={filters.actor.set} />
             ))}
@@ -74,7 +74,8 @@ function Entry({ entry, target, onActor }: OnActor & { entry: AuditEntry; target
           {TO_THE_SECOND.format(new Date(entry.at))}
         </Text>
       </Table.Td>
-      <Table.Td maw={200}>
+      {/* Their texts may break anywhere, so that the columns need a width. */}
+      <Table.Td miw={140} maw={200}>
         <Actor actor={entry.actor} onOnly={onActor} />
       </Table.Td>
       <Table.Td>
@@ -87,7 +88,7 @@ function Entry({ entry, target, onActor }: OnActor & { entry: AuditEntry; target
           </Badge>
         )}
       </Table.Td>
-      <Table.Td maw={240}>
+      <Table.Td miw={180} maw={240}>
         <Target type={entry.targetType} id={entry.targetId} target={target} />
       </Table.Td>
       <Table.Td miw={260}>

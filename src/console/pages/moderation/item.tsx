@@ -45,7 +45,6 @@ export function Item(props: ItemProps) {
       aria-description={isHeld ? `${entry.colleague} works on this comment.` : undefined}
       aria-posinset={place}
       aria-setsize={count}
-      style={{ scrollMarginTop: 130 }}
     >
       {entry.dealtBy === null ? <Waiting {...props} isInView={inViewport} /> : <Dealt {...props} />}
       {entry.refusal !== null && (

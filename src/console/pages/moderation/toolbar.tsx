@@ -1,9 +1,31 @@
 import { Button, Checkbox, Group, Paper, Text, VisuallyHidden } from '@mantine/core'
+import { useEffect, useRef } from 'react'
+
 import { IconArrowBackUp } from '../../ui/icons.tsx'
 
 import { WRITTEN } from '../../ui/written.ts'
 import { ApproveIcon, RejectIcon } from './icons.tsx'
 import type { Verb } from './undo.ts'
+
+/** What gets the focus is scrolled below the bar, whose height changes with its content. */
+function useScrollPadding() {
+  const bar = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const { current } = bar
+    const { style } = document.documentElement
+    const observer = new ResizeObserver(([entry]) => {
+      if (!(entry?.target instanceof HTMLElement)) return
+      const { target } = entry
+      style.scrollPaddingTop = `${parseFloat(getComputedStyle(target).top) + target.offsetHeight + 8}px`
+    })
+    if (current) observer.observe(current)
+    return () => {
+      observer.disconnect()
+      style.scrollPaddingTop = ''
+    }
+  }, [])
+  return bar
+}
 
 /** The last action, the actions on selected comments, and the number of new ones. */
 export function Toolbar({
@@ -37,8 +59,10 @@ export function Toolbar({
   // A screen reader announces changes of an element that is there already. So the element stays
   // while it is empty, and is only hidden.
   const isBare = waiting + dealt + fresh === 0 && said.words === ''
+  const bar = useScrollPadding()
   return (
     <Paper
+      ref={bar}
       withBorder={!isBare}
       p={isBare ? 0 : 'xs'}
       role={isBare ? undefined : 'toolbar'}
