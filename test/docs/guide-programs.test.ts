@@ -137,9 +137,9 @@ describe('run against the service', () => {
     }
   })
 
-  test('graphql/README:1 and graphql/README:2: a page asks with the token of its backend', async () => {
+  test('graphql/README:1 and graphql/README:3: a page asks with the token of its backend', async () => {
     const site = await serve('graphql/README:1', ofBackend())
-    const { stdout } = start('graphql/README:2', { SITE: site })
+    const { stdout } = start('graphql/README:3', { SITE: site })
     expect(JSON.parse(await text(stdout as NodeJS.ReadableStream))).toMatchObject({
       data: { discussion: { commentCount: expect.any(Number) as number } },
     })

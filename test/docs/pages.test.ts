@@ -53,6 +53,15 @@ test('the README has at most 150 lines', () => {
   expect(read('README.md').split('\n').length).toBeLessThanOrEqual(150)
 })
 
+test("the page's subscription stands in its guide as the ready documents have it", () => {
+  const ready = read('src/clients/graphql/page.graphql')
+  const shown = blocksOf('graphql').flatMap(([place, content]) =>
+    place.includes('graphql/subscriptions') ? content : [],
+  )
+  expect(shown).toHaveLength(1)
+  for (const part of shown.join('').trim().split('\n\n')) expect(ready).toContain(part)
+})
+
 describe('code blocks', () => {
   test.each(blocksOf('json'))('%s is JSON', (_place, content) => {
     expect(() => JSON.parse(content) as unknown).not.toThrow()

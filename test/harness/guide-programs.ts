@@ -55,7 +55,9 @@ app.use((request, _response, next) => {
     before: `${EXPRESS}\n${BACKEND}\nconst articles = new Map([['article-1', {}]])`,
     after: LISTEN,
   },
-  'graphql/README:2': { before: TOKENS, after: 'console.log(JSON.stringify({ data, errors }))' },
+  // The configuration of a site's Vite.
+  'graphql/README:2': null,
+  'graphql/README:3': { before: TOKENS, after: 'console.log(JSON.stringify({ data, errors }))' },
   'graphql/subscriptions:1': {
     before: `${TOKENS}\nconst page = { id: process.env.ID, lastEventId: '0' }`,
     after: '',
@@ -71,6 +73,7 @@ app.use((request, _response, next) => {
   'graphql/urql:1': null,
   'graphql/urql:2': null,
   'graphql/urql:3': null,
+  'graphql/urql:4': null,
   'graphql/native:1': null,
   'graphql/relay:1': null,
   'graphql/relay:2': null,
@@ -179,6 +182,20 @@ declare module '@graphql-codegen/cli' {
 }
 declare module '@graphql-codegen/client-preset' {
   export const addTypenameSelectionDocumentTransform: object
+}
+// The hooks that the guide has of it.
+declare module 'urql' {
+  import type { AnyVariables, CombinedError, OperationContext, OperationResult, TypedDocumentNode } from '@urql/core'
+  type State<Data> = { data?: Data; error?: CombinedError; fetching: boolean }
+  type Asked<Data, Variables> = { query: TypedDocumentNode<Data, Variables>; variables: Variables; pause?: boolean }
+  export function useQuery<Data, Variables extends AnyVariables>(asked: Asked<Data, Variables>): [State<Data>]
+  export function useSubscription<Data, Variables extends AnyVariables>(asked: Asked<Data, Variables>): [State<Data>]
+  export function useMutation<Data, Variables extends AnyVariables>(
+    document: TypedDocumentNode<Data, Variables>,
+  ): [
+    State<Data>,
+    (variables: Variables, context?: Partial<OperationContext>) => Promise<OperationResult<Data, Variables>>,
+  ]
 }
 declare module '@urql/exchange-persisted' {
   export function persistedExchange(options: object): import('@urql/core').Exchange
