@@ -33,7 +33,32 @@ const HEADERS = {
   'referrer-policy': 'no-referrer',
 }
 
-const PAGE = `<!doctype html>
+const escape = (text: string): string => text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`)
+
+interface Listed {
+  tags: readonly { name: string; description: string }[]
+  paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+}
+
+/** All operations in a list, by their tags. An entry opens the reference at its operation. */
+function listOf({ tags, paths }: Listed): string {
+  const all = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, operation]) => {
+      const { tags: [tag = ''] = [], summary = '' } = Object(operation) as { tags?: string[]; summary?: string }
+      const address = `#tag/${tag}/${method.toUpperCase()}${path}`
+      const name = `<code>${method.toUpperCase()} ${escape(path)}</code>`
+      return { tag, html: `<li><a href="${escape(address)}">${name}</a> ${escape(summary)}</li>` }
+    }),
+  )
+  return tags
+    .map(({ name, description }) => {
+      const entries = all.filter(({ tag }) => tag === name).map(({ html }) => html)
+      return `<h2>${escape(name)}</h2><p>${escape(description)}</p><ul>${entries.join('')}</ul>`
+    })
+    .join('\n')
+}
+
+const pageOf = (document: Listed): string => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
@@ -42,34 +67,58 @@ const PAGE = `<!doctype html>
     <link rel="icon" href="data:,">
     <link rel="alternate" type="application/json" href="api/v1/openapi.json" title="OpenAPI 3.1">
     <link rel="alternate" type="application/json" href="api/v1/asyncapi.json" title="AsyncAPI 3">
+    <style>:root { color-scheme: light dark } #list { max-width: 60rem; margin: 0 auto; padding: 1rem; font: 16px/1.6 system-ui, sans-serif; overflow-wrap: anywhere }</style>
   </head>
   <body>
-    <noscript><a href="api/v1/openapi.json">OpenAPI 3.1</a> <a href="api/v1/asyncapi.json">AsyncAPI 3</a></noscript>
+    <main id="list">
+      <h1>API reference</h1>
+      <p><a href="#description/introduction">Open the whole reference</a>, with requests to try, or read
+      <a href="docs/guides/">the guides</a>, <a href="api/v1/openapi.json">OpenAPI 3.1</a> and
+      <a href="api/v1/asyncapi.json">AsyncAPI 3</a>.</p>
+      ${listOf(document)}
+    </main>
     <div id="reference"></div>
-    <script src="docs/scalar.js"></script>
     <script src="docs/start.js"></script>
   </body>
 </html>
 `
 
-// All options that would contact other sites are off.
-const START = `Scalar.createApiReference('#reference', {
-  url: 'api/v1/openapi.json',
-  telemetry: false,
-  withDefaultFonts: false,
-  hideClientButton: true,
-  showDeveloperTools: 'never',
-  documentDownloadType: 'direct',
-  persistAuth: false,
-  agent: { disabled: true },
-  mcp: { disabled: true },
-})
+/**
+ * The reference takes 1 MB and seconds of a slow processor, so that it comes when an operation is
+ * opened. All options that would contact other sites are off.
+ */
+const START = `let isOpen = false
+function open() {
+  if (isOpen || location.hash === '') return
+  isOpen = true
+  const script = document.createElement('script')
+  script.src = 'docs/scalar.js'
+  script.onload = start
+  script.onerror = () => (isOpen = false)
+  document.body.append(script)
+}
+function start() {
+  document.getElementById('list').remove()
+  Scalar.createApiReference('#reference', {
+    url: 'api/v1/openapi.json',
+    telemetry: false,
+    withDefaultFonts: false,
+    hideClientButton: true,
+    showDeveloperTools: 'never',
+    documentDownloadType: 'direct',
+    persistAuth: false,
+    agent: { disabled: true },
+    mcp: { disabled: true },
+  })
+}
+addEventListener('hashchange', open)
+open()
 `
 
 /**
- * The API reference: `GET /docs` is a page that the browser renders from `/api/v1/openapi.json` and
- * `/api/v1/asyncapi.json`, with files served from here. Each document is made at its first request,
- * so that a start does not wait for it.
+ * The API reference: `GET /docs` lists the operations, and renders `/api/v1/openapi.json` where one
+ * of them is opened, with files served from here. Each document is made at its first request, so
+ * that a start does not wait for it.
  */
 export function registerReference(server: FastifyInstance, app: App): void {
   const { settings } = app
@@ -83,7 +132,9 @@ export function registerReference(server: FastifyInstance, app: App): void {
     server.get(`/${name}`, (_request, reply) => reply.redirect(`.${API_BASE}/${name}`, 308))
   }
   const script = 'text/javascript; charset=utf-8'
-  serveAsset(server, '/docs', () => assetOf('text/html; charset=utf-8', Buffer.from(PAGE), HEADERS))
+  serveAsset(server, '/docs', () =>
+    assetOf('text/html; charset=utf-8', Buffer.from(pageOf(openApiDocument(schema, settings, baseUrl(app)))), HEADERS),
+  )
   serveAsset(server, '/docs/start.js', () => assetOf(script, Buffer.from(START), HEADERS))
   // 3 MB, which every browser accepts compressed.
   serveAsset(server, '/docs/scalar.js', () =>
