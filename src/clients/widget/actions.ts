@@ -29,13 +29,16 @@ function reasonOf({ words }: Thread, error: unknown): string {
   return words.text(words.has(key) ? key : 'error', { time: words.inSeconds(Math.max(1, retryAfterSeconds)) })
 }
 
+/** Everybody has it, signed in or not. */
+const MENU = 'menu'
+
 /**
  * Does what only a signed-in reader can do, by the code for it. Another reader is asked to sign in,
  * by the page, and goes on afterwards (`writing/resume.ts`).
  */
 export async function write(thread: Thread, wish: Wish, go: (writing: Writing) => unknown): Promise<void> {
   const { me, panel, signedOut } = thread
-  if (me) {
+  if (me || wish.kind === MENU) {
     // It is missing where it could not be loaded with the comments.
     if (!thread.writing) await act(thread, wish.id || NEW, 'load', () => thread.needWriting())
     if (thread.writing) await go(thread.writing)
@@ -46,12 +49,11 @@ export async function write(thread: Thread, wish: Wish, go: (writing: Writing) =
   if (thread.emit('sign-in', { action: wish.kind })) thread.warn('sign-in')
 }
 
-/** Opens or closes a panel or a popup of a comment. Everybody has the menu, signed in or not. */
-export async function open(thread: Thread, id: string, kind: (Panel | Popup)['kind']): Promise<void> {
-  if (kind !== 'menu') return write(thread, { kind, id }, (writing) => writing.openPanel(thread, id, kind))
-  if (!thread.writing) await act(thread, id, 'load', () => thread.needWriting())
-  if (thread.writing?.popupView) thread.writing.openPanel(thread, id, kind)
-}
+/** Opens or closes a panel or a popup of a comment. The file of an earlier release has no menu. */
+export const open = (thread: Thread, id: string, kind: (Panel | Popup)['kind']): Promise<void> =>
+  write(thread, { kind, id }, (writing) => {
+    if (kind !== MENU || writing.popupView) writing.openPanel(thread, id, kind)
+  })
 
 /**
  * The next page of a level; for replies the first one too. The focus moves to it, unless the reader
@@ -64,16 +66,14 @@ export const loadMore = (thread: Thread, parentId: string, isByScroll = false): 
     const before = ids.length
     const load = async (id: string): Promise<void> => {
       const query = id === TOP ? { sort: state.sort } : { sort: 'oldest', parentId: id }
-      const { cursor } = state.list(id)
-      state.addPage(id, await pages.comments({ ...query, limit, replies: '3', ...(cursor !== null && { cursor }) }))
+      const { cursor, isLoaded } = state.list(id)
+      if (id === parentId || !isLoaded)
+        state.addPage(id, await pages.comments({ ...query, limit, replies: '3', ...(cursor !== null && { cursor }) }))
+      // An only reply opens with its own replies, down to the end of the chain.
+      const [only, next] = state.list(id).ids
+      if (id !== TOP && only && !next && state.comments.get(only)?.replyCount) await load(only)
     }
     await load(parentId)
-    // An only reply opens with its own replies, down to the end of the chain.
-    for (let id: string | undefined = parentId; id;) {
-      if (!state.list(id).isLoaded) await load(id)
-      const [only, next]: string[] = state.list(id).ids
-      id = only && !next && state.comments.get(only)?.replyCount ? only : undefined
-    }
     thread.writing?.addOwn?.(thread)
     // The button may have gone.
     if (!isByScroll && before > 0 && ids.length > before) await thread.focusOn(`#c-${ids[before]}`)

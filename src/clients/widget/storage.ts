@@ -32,9 +32,13 @@ export class Storage {
     return (this.#get(place) as Draft | null) ?? { text: '', key: '' }
   }
 
-  setDraft(place: string, text: string, mentioned = this.draft(place).mentioned, revision?: number): void {
-    const draft = { text, key: newKey(), mentioned, revision: revision ?? this.draft(place).revision }
-    this.#set(place, text === '' ? null : draft)
+  setDraft(
+    place: string,
+    text: string,
+    mentioned = this.draft(place).mentioned,
+    revision = this.draft(place).revision,
+  ): void {
+    this.#set(place, text === '' ? null : { text, key: newKey(), mentioned, revision })
   }
 
   get wish(): Wish | null {

@@ -170,8 +170,11 @@ export abstract class Thread extends WidgetElement {
     if (name === 'discussion' || name === 'backend') {
       this.endServed()
       this.#followed = undefined
-      const [nodes, state, storage] = [new Nodes(), new ThreadState('newest'), new Storage('')]
-      Object.assign(this, { phase: 'loading', nodes, state, storage, panel: null })
+      this.phase = 'loading'
+      this.nodes = new Nodes()
+      this.state = new ThreadState('newest')
+      this.storage = new Storage('')
+      this.panel = null
     }
     void this.update()
     if (!this.#isWaiting) this.#begin()

@@ -52,16 +52,16 @@ function facesView(thread: Thread, comment: PageComment, isOpen: boolean): unkno
 }
 
 /**
- * A kind of reaction, and how often it is held, but for the picker. One that the tenant no longer
- * has can be taken back, and not be given.
+ * A kind of reaction, and how often it is held. One that the tenant no longer has can be taken back, and not be given.
  */
-export function faceView(thread: Thread, comment: PageComment, type: string, isPicked = false): unknown {
+export function faceView(thread: Thread, comment: PageComment, type: string): unknown {
   const { words, state, settings } = thread
-  const n = !isPicked && Object.hasOwn(comment.reactionCounts, type) ? comment.reactionCounts[type] : undefined
+  const n = Object.hasOwn(comment.reactionCounts, type) ? comment.reactionCounts[type] : undefined
   const count = n === undefined ? '' : ` ${words.number(n)}`
   const isPressed = comment.viewerReaction === type
-  const face = (FACES.get(type) ?? named(thread, type)) + count
-  const label = named(thread, type) + count
+  const name = named(thread, type)
+  const face = (FACES.get(type) ?? name) + count
+  const label = name + count
   if (!isPressed && !settings.reactionTypes.includes(type))
     return n ? html`<span part="chip" class="chip" role="img" aria-label=${label}>${face}</span>` : nothing
   const wish = { kind: 'react', id: comment.id }

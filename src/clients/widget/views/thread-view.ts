@@ -8,9 +8,8 @@ import { TOP } from '../state.ts'
 import type { Thread } from '../thread.ts'
 
 export function threadView(thread: Thread): unknown {
-  const { phase, words, state, status } = thread
+  const { phase, words, state, status, access, writing, isOffline } = thread
   const { text, lang, dir } = words
-  const { access, writing, isOffline } = thread
   if (phase !== 'ready' && !(access === 'unknown_page' && writing?.isHeld?.(thread)))
     return html`${phase === 'failed' ? nothing : html`<slot></slot>`}
       <div lang=${lang} dir=${dir}>${unreadyView(thread)}</div>`

@@ -151,8 +151,8 @@ function openPopup(thread: Thread, id: string, kind: Popup['kind']): void {
 
 /** Closes this popup if it is still the open one. The focus goes back to where it came from. */
 export function closePopup(thread: Thread, popup: Popup | null): void {
-  const { popup: open } = thread
-  if (!popup || open?.id !== popup.id || open.kind !== popup.kind) return
+  const { popup: shown } = thread
+  if (!popup || shown?.id !== popup.id || shown.kind !== popup.kind) return
   thread.popup = null
   void thread.focusOn(`#c-${popup.id} [data-opens=${popup.kind}]`)
 }

@@ -13,6 +13,8 @@ export function popupView(thread: Thread, comment: PageComment): unknown {
   if (popup?.id !== comment.id) return kit.nothing
   addStyles(thread, css)
   const isMenu = popup.kind === 'menu'
+  // The counts stand in the row.
+  const uncounted = { ...comment, reactionCounts: {} }
   return kit.html`<div
     part="popup ${popup.kind}"
     class="popup ${popup.kind}"
@@ -21,7 +23,7 @@ export function popupView(thread: Thread, comment: PageComment): unknown {
     @keydown=${(event: KeyboardEvent) => move(thread, event)}
     @focusout=${(event: FocusEvent) => leave(thread, event)}
   >
-    ${isMenu ? itemsOf(thread, comment) : thread.settings.reactionTypes.map((type) => kit.faceView(thread, comment, type, true))}
+    ${isMenu ? itemsOf(thread, comment) : thread.settings.reactionTypes.map((type) => kit.faceView(thread, uncounted, type))}
   </div>`
 }
 

@@ -5,12 +5,13 @@ import { bellView, ring } from './bell.ts'
 import { decisionView, mutedView } from './comment-views.ts'
 import { goOn } from './line.ts'
 import { isHeld, keep } from './fields.ts'
-import { type Kit, kit } from './kit.ts'
+import { addStyles, type Kit, kit } from './kit.ts'
 import { addOwn, hearOfOwn, lookAtPending, rememberOwn } from './news.ts'
 import { newView, panelView } from './panel-view.ts'
 import { popupView } from './popups.ts'
 import { resume } from './resume.ts'
 import { strings } from './strings.ts'
+import css from './writing.css?inline'
 
 export function writing(given: Kit): Writing {
   Object.assign(kit, given)
@@ -20,6 +21,8 @@ export function writing(given: Kit): Writing {
     hearOfOwn(thread, event, known)
   }
   const loaded: NonNullable<Writing['loaded']> = (thread, before, own) => {
+    // A reaction of theirs can be seen without a field.
+    addStyles(thread, css)
     rememberOwn(thread, own)
     keep(thread, before)
     const { me, signedOut } = thread
