@@ -32,10 +32,7 @@ describeInBrowser('an edit on two devices', () => {
         if (!isLive) await page.route('**/stream/**', (route) => route.abort())
       },
     })
-    await desk
-      .comment(await bodyOf(id))
-      .getByRole('button', { name: 'Edit' })
-      .click()
+    await desk.choose('Edit', await bodyOf(id))
     await mine(desk).fill(text)
     return desk
   }
@@ -74,7 +71,7 @@ describeInBrowser('an edit on two devices', () => {
     await desk.sees(CHANGED)
     await desk.button('Cancel').click()
     await desk.sees('From the phone')
-    await desk.button('Edit').click()
+    await desk.choose('Edit')
     expect(await mine(desk).inputValue()).toBe('From the phone')
     expect(await theirs(desk).count()).toBe(0)
   })

@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
@@ -19,7 +20,7 @@ interface Case {
 
 const FIELDS = {
   'the box for a comment': { author: 'bob', name: 'Write a comment' },
-  'a reply': { author: 'bob', opens: 'Reply', name: /^Reply to/ },
+  'a reply': { author: 'bob', name: /^Reply to/ },
   'an edit': { author: 'ann', opens: 'Edit', name: 'Edit' },
   'a report': { author: 'bob', opens: 'Report', name: /^A note to the moderators/ },
 } as const
@@ -58,9 +59,8 @@ describeInBrowser('a field of the widget that holds a text', () => {
     const listens = async () => (await paper.call('GET', `/discussions/${discussionId}/presence`)).streams
     await vi.waitFor(async () => expect(await listens()).toBe(1), WAIT)
     const made = { window, article, discussionId, id }
-    if ('opens' in rest) {
-      await window.comment('The one in question').getByRole('button', { name: rest.opens }).click()
-    }
+    if (field === 'a reply') await window.comment('The one in question').getByRole('button', { name: 'Reply' }).click()
+    else if ('opens' in rest) await window.choose(rest.opens, 'The one in question')
     const area = areaOf(made, field)
     await area.fill(TEXT)
     await area.evaluate((each: HTMLTextAreaElement) => each.setSelectionRange(2, 6))
@@ -421,6 +421,30 @@ describeInBrowser('a field of the widget that holds a text', () => {
     const sent = page.waitForResponse((response) => /POST|PATCH/.test(response.request().method()))
     await thread.getByRole('button', { name: /^(Post|Save|Send report)$/ }).click()
     expect((await sent).status()).toBeLessThan(300)
+  })
+
+  test('a menu takes the focus from a text, and what is chosen in it leaves the text', async () => {
+    const made = await open('a reply')
+    const { window } = made
+    const area = areaOf(made, 'a reply')
+    const more = window.comment('The one in question').getByRole('button', { name: 'More actions' })
+    const isFocused = (at: Locator) =>
+      vi.waitFor(async () => expect(await at.evaluate((each) => each.matches(':focus'))).toBe(true), WAIT)
+    // The second time the row keeps the focus where it is until the menu is there.
+    for (let times = 0; times < 2; times++) {
+      await area.focus()
+      expect(await window.menu('The one in question')).toEqual(['Report', expect.stringMatching(/^Mute /)])
+      await isFocused(window.thread.getByRole('menuitem').first())
+      await window.page.keyboard.press('Escape')
+      await isFocused(more)
+      expect(await area.inputValue()).toBe(TEXT)
+    }
+    await window.choose(/^Mute /, 'The one in question')
+    await sees(made, 'You have muted this reader.')
+    expect(await area.inputValue()).toBe(TEXT)
+    await window.button('Unmute').click()
+    await sees(made, 'The one in question')
+    expect(await area.inputValue()).toBe(TEXT)
   })
 
   test('an answer takes the focus from no other text', async () => {

@@ -154,7 +154,7 @@ describeInBrowser('the widget without a connection', () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'One')
     const ann = await paper.read(article, { as: 'ann' })
-    await ann.button('Edit').click()
+    await ann.choose('Edit')
     await ann.thread.getByRole('textbox', { name: 'Edit' }).fill('Two')
     await setOffline(ann, true)
     await ann.button('Save').click()
