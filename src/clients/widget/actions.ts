@@ -51,9 +51,7 @@ export async function write(thread: Thread, wish: Wish, go: (writing: Writing) =
 
 /** Opens or closes a panel or a popup of a comment. The file of an earlier release has no menu. */
 export const open = (thread: Thread, id: string, kind: (Panel | Popup)['kind']): Promise<void> =>
-  write(thread, { kind, id }, (writing) => {
-    if (kind !== MENU || writing.popupView) writing.openPanel(thread, id, kind)
-  })
+  write(thread, { kind, id }, (writing) => (kind !== MENU || writing.popupView) && writing.openPanel(thread, id, kind))
 
 /**
  * The next page of a level; for replies the first one too. The focus moves to it, unless the reader

@@ -107,9 +107,10 @@ async function askOnce<T>(url: string, method: string, body?: object, key = newK
   })
   behind = Date.parse(response.headers.get('date') ?? '') - Date.now() || behind
   const answer = await readJson(response)
-  if (response.ok && answer !== undefined) return answer as T
-  // A proxy's error page has no code.
-  const { code = 'unavailable', errors } = (answer ?? {}) as Problem
+  const { ok, status } = response
+  if (ok && answer !== undefined) return answer as T
+  // A proxy's error page has no code. What it refuses, such as a text too long for it, it refuses again.
+  const { code = ok || status > 499 ? 'unavailable' : 'error', errors } = (answer ?? {}) as Problem
   throw new RequestError(errors?.[0]?.code ?? code, Number(response.headers.get('retry-after')))
 }
 
