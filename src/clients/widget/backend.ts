@@ -109,7 +109,7 @@ async function askOnce<T>(url: string, method: string, body?: object, key = newK
   const answer = await readJson(response)
   const { ok, status } = response
   if (ok && answer !== undefined) return answer as T
-  // A proxy's error page has no code. What it refuses, such as a text too long for it, it refuses again.
+  // A proxy's error page has no code. A text that is too long for a proxy stays so.
   const { code = ok || status > 499 ? 'unavailable' : 'error', errors } = (answer ?? {}) as Problem
   throw new RequestError(errors?.[0]?.code ?? code, Number(response.headers.get('retry-after')))
 }

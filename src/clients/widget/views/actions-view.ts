@@ -52,7 +52,8 @@ function facesView(thread: Thread, comment: PageComment, isOpen: boolean): unkno
 }
 
 /**
- * A kind of reaction, and how often it is held. One that the tenant no longer has can be taken back, and not be given.
+ * A kind of reaction, and how often it is held. One that the tenant no longer has can be taken
+ * back, and not be given.
  */
 export function faceView(thread: Thread, comment: PageComment, type: string): unknown {
   const { words, state, settings } = thread
