@@ -123,6 +123,50 @@ describeInBrowser('notifications and mentions in the widget', () => {
     )
   })
 
+  test('the bell forgets what leaves the view, and hears of decisions, while the page is open', async () => {
+    const article = newArticle()
+    const root = await paper.post(article, 'ann', 'Who comes along?')
+    const other = await paper.post(article, 'ann', 'And who stays?')
+    await allRead('ann')
+    const ann = await annReads(article)
+    const rings = (label: string) =>
+      vi.waitFor(async () => expect(await bell(ann).getAttribute('aria-label')).toBe(label), WAIT)
+    const taken = await paper.post(article, 'bob', 'I do', root)
+    await rings('Notifications: 1 unread')
+    await paper.call('DELETE', `/comments/${taken}`, {})
+    await rings('Notifications')
+    const judged = await paper.post(article, 'bob', 'I do not', root)
+    await rings('Notifications: 1 unread')
+    await paper.call('POST', `/comments/${judged}/reject`, {})
+    await rings('Notifications')
+    await paper.call('POST', `/comments/${judged}/approve`, {})
+    await rings('Notifications: 1 unread')
+    await paper.call('POST', `/comments/${other}/reject`, { reason: 'spam' })
+    await rings('Notifications: 2 unread')
+    await ann.button('1 new reply').click()
+    await ann.comment('I do not').getByRole('button', { name: 'Report' }).last().click()
+    await ann.button(/^Mute/).click()
+    await rings('Notifications: 1 unread')
+  })
+
+  test('opening the list counts again what has left the view on other pages', async () => {
+    const [article, elsewhere] = [newArticle(), newArticle()]
+    const root = await paper.post(elsewhere, 'ann', 'Elsewhere')
+    await paper.post(article, 'ann', 'Here')
+    await allRead('ann')
+    const answer = await paper.post(elsewhere, 'carl', 'An answer', root)
+    const ann = await annReads(article)
+    await vi.waitFor(
+      async () => expect(await bell(ann).getAttribute('aria-label')).toBe('Notifications: 1 unread'),
+      WAIT,
+    )
+    await paper.call('DELETE', `/comments/${answer}`, {})
+    await bell(ann).click()
+    await inbox(ann).waitFor()
+    await vi.waitFor(async () => expect(await bell(ann).getAttribute('aria-label')).toBe('Notifications'), WAIT)
+    expect(await ann.button('Mark all as read').count()).toBe(0)
+  })
+
   test('`@` and a few letters find an author, by the keyboard alone; the other reader sees the name live', async () => {
     const article = newArticle()
     // Here already, since it is signed for Ann under another name.

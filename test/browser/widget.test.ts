@@ -194,6 +194,8 @@ describeInBrowser('the widget in two windows', () => {
       const article = newArticle()
       await paper.set({ moderationMode: 'pre' })
       try {
+        const before = new Date(Date.now() + 1000).toISOString()
+        await paper.call('POST', '/readers/me/notifications/read', { before }, 'ann')
         const ann = await paper.read(article, { as: 'ann', prepare: (page) => page.clock.install() })
         await ann.write('Waits')
         await ann.sees(/Waits[^]*Awaiting moderation/)
@@ -203,6 +205,7 @@ describeInBrowser('the widget in two windows', () => {
         await ann.page.clock.runFor(61_000)
         await ann.sees(/Waits[^]*This comment was not published[^]*Be kind\./)
         expect(await ann.thread.getByText('Awaiting').count()).toBe(0)
+        await ann.button('Notifications: 1 unread').waitFor()
       } finally {
         await paper.set({ moderationMode: 'none' })
       }

@@ -2,6 +2,7 @@ import type { PageComment, RequestError } from '../backend.ts'
 import type { Storage } from '../storage.ts'
 import type { Panel, Popup, Thread } from '../thread.ts'
 import { closePanel, editOf, keep, noteOf, setPanel } from './fields.ts'
+import { recountOf } from './bell.ts'
 import { kit } from './kit.ts'
 import { isAway, isWaiting, stopWaiting, waitForLine } from './line.ts'
 import { bodyOf, draftOf } from './mentions.ts'
@@ -127,6 +128,7 @@ export const mute = (thread: Thread, { id, author }: PageComment, isMuted: boole
     await thread.pages.mute(author.id, isMuted)
     if (isMuted) muted.add(author.id)
     else muted.delete(author.id)
+    recountOf(thread)
     await thread.focusOn(`#c-${id}`)
   })
 

@@ -1,6 +1,6 @@
 import css from './bell.css?inline'
 import type { StreamEvent } from '../../browser/stream.ts'
-import type { RequestError } from '../backend.ts'
+import type { PageComment, RequestError } from '../backend.ts'
 import type { Thread } from '../thread.ts'
 import type { Bell, Unread } from './inbox.ts'
 import { addStyles, kit } from './kit.ts'
@@ -47,12 +47,19 @@ function bellOf(thread: Thread): Bell | null {
   return bell
 }
 
-/** Asks how many are unread. A failure leaves what is shown. */
+/** Asks how many are unread, and for the list where it is open. A failure leaves what is shown. */
 async function recount(thread: Thread, bell: Bell): Promise<void> {
   const answer = kit.ask<Unread>(`${thread.backend}/me/notifications/count`)
+  const list = bell.isOpen ? bell.inbox?.refresh() : null
   bell.unread = await answer.catch(({ code }: RequestError) => (code === 'not_found' ? null : bell.unread))
-  if (bell.isOpen) await bell.inbox?.refresh()
+  await list
   void thread.update()
+}
+
+/** What the reader may see has changed. */
+export function recountOf(thread: Thread): void {
+  const bell = bells.get(thread)
+  if (bell) void recount(thread, bell)
 }
 
 async function toggle(thread: Thread, bell: Bell): Promise<void> {
@@ -60,7 +67,8 @@ async function toggle(thread: Thread, bell: Bell): Promise<void> {
   if (bell.isOpen) {
     try {
       bell.inbox ??= (await import('./inbox.ts')).openInbox(thread, bell)
-      await bell.inbox.refresh()
+      // The number may be of what has left the view on other pages.
+      await recount(thread, bell)
     } catch (error) {
       bell.isOpen = bell.inbox !== null
       thread.emit('error', { error, action: 'inbox' })
@@ -70,12 +78,12 @@ async function toggle(thread: Thread, bell: Bell): Promise<void> {
 }
 
 /**
- * A reply to the reader, a comment that names somebody, or a decision may have brought a
- * notification.
+ * An event may have brought a notification, or have taken away or brought back what one tells of.
+ * `before` is the comment as it was known here.
  */
-export function ring(thread: Thread, event: StreamEvent): void {
+export function ring(thread: Thread, event: StreamEvent, before: PageComment | undefined): void {
   const bell = bells.get(thread)
-  if (!bell || bell.waits || !mayTell(thread, event)) return
+  if (!bell || bell.waits || !mayTell(thread, bell, event, before)) return
   bell.waits = true
   const delay = event.type === 'notification_reply' ? 0 : Math.random() * SPREAD_MS
   setTimeout(() => {
@@ -84,9 +92,13 @@ export function ring(thread: Thread, event: StreamEvent): void {
   }, delay)
 }
 
-function mayTell(thread: Thread, { type, data, actor }: StreamEvent): boolean {
+function mayTell(thread: Thread, { unread }: Bell, { type, data, actor }: StreamEvent, before?: PageComment): boolean {
   if (type === 'notification_reply') return true
   if (!('comment' in data)) return false
   const { comment } = data
-  return comment.body?.includes(MENTION) === true || (actor.kind !== 'reader' && thread.isOwn(comment))
+  if (comment.body?.includes(MENTION)) return true
+  // Whom it named or answered, the event does not tell any more.
+  if (comment.status !== 'approved' && unread?.count) return true
+  const answered = thread.state.comments.get(comment.parentId ?? '')
+  return actor.kind !== 'reader' && [comment, before, answered].some((one) => one && thread.isOwn(one))
 }

@@ -2,6 +2,7 @@ import type { StreamEvent } from '../../browser/stream.ts'
 import type { PageComment } from '../backend.ts'
 import type { ThreadState } from '../state.ts'
 import type { Thread } from '../thread.ts'
+import { recountOf } from './bell.ts'
 
 /** How many of a reader's comments that wait are asked for each minute. */
 const MOST_ASKED = 5
@@ -34,8 +35,11 @@ async function learn(thread: Thread, { id }: PageComment): Promise<void> {
   const known = state.comments.get(id)
   if (!news || !known || known.revision > news.revision) return
   const { status, decision } = news
-  // The message may say that it waits.
-  if (status !== known.status) thread.status = ''
+  if (status !== known.status) {
+    // The message may say that it waits.
+    thread.status = ''
+    recountOf(thread)
+  }
   if (status === 'approved') state.add(news)
   else state.comments.set(id, { ...known, status, decision })
   void thread.update()

@@ -17,7 +17,7 @@ export function writing(given: Kit): Writing {
   Object.assign(kit, given)
   Object.assign(kit.en, strings)
   const hear: Writing['hear'] = (thread, event, known) => {
-    ring(thread, event)
+    ring(thread, event, known)
     hearOfOwn(thread, event, known)
   }
   const loaded: NonNullable<Writing['loaded']> = (thread, before, own) => {
