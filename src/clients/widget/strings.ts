@@ -45,7 +45,7 @@ export const en = {
   rate_limited: 'That was too fast. Try again {time}.',
   not_found: 'This comment is gone.',
   unknown_page: 'There are no comments for this page.',
-  error: 'That did not work. Your text is kept: try again in a moment.',
+  error: 'That did not work. Your text is kept: try again.',
 }
 
 export type Strings = Record<keyof typeof en | keyof WritingStrings, Text>

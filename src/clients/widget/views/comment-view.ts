@@ -55,7 +55,7 @@ function standingView(thread: Thread, comment: PageComment, isEdited: boolean): 
  * allows no `style`.
  */
 const hueOf = (name: string): string =>
-  `h${Array.from(name).reduce((sum, one) => (sum * 31 + (one.codePointAt(0) ?? 0)) % 997, 0) % 9}`
+  `h${Array.from(name).reduce((sum, one) => (sum * 31 + (one.codePointAt(0) ?? 0)) % 997, 0) % 7}`
 
 /**
  * A letter, covered by the picture once that is loaded; a picture that fails to load is removed.
