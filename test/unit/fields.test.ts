@@ -30,7 +30,7 @@ const CLIENTS: Readonly<Record<string, Shown>> = {
   'the widget shows comments': {
     fields: comments.SHOWN_COLUMNS,
     files: WIDGET,
-    without: ['deletedAt', 'discussionId', 'revision'],
+    without: ['deletedAt', 'discussionId'],
   },
   // Apollo Client, urql, Relay: they show the HTML, and groups in place of the counts.
   'the GraphQL documents show comments': {
