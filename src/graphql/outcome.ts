@@ -15,7 +15,8 @@ const NODE_ID = '$node'
  * all of it; `replayOf` reads it.
  */
 export class OutcomeNotes implements Outcome {
-  readonly #fields: Fields = {}
+  // A field may be called `__proto__`.
+  readonly #fields = Object.create(null) as Fields
 
   async of(name: string, resolve: () => unknown, noted: (value: unknown) => unknown): Promise<unknown> {
     try {
@@ -58,7 +59,7 @@ export function replayOf(text: string, findNode: (id: string) => Promise<object 
   }
   return {
     of: async (name) => {
-      const field = fields[name]
+      const field = Object.hasOwn(fields, name) ? fields[name] : undefined
       if (field === undefined) throw new Error(`nothing was noted of ${name}`)
       if ('value' in field) return withNodes(field.value as Json)
       throw new ServiceError(field.refusal.code, field.refusal.extras)

@@ -29,8 +29,8 @@ describe.skipIf(!hasPostgres)(`the doctor asks each host of DATABASE_URL${skippe
           .resume()
           .write('SSH-2.0-OpenSSH_9.2\r\n'),
       ),
-      // One takes connections and sends nothing, another one ends each at once. A socket that is not
-      // read never notices its end.
+      // One takes connections and sends nothing, another one ends each at once. A socket that is
+      // not read never notices its end.
       createServer((socket) => void socket.on('error', () => undefined).resume()),
       createServer((socket) =>
         socket

@@ -2,6 +2,7 @@ import { useOpenTelemetry } from '@envelop/opentelemetry'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { GraphQLError, type ValidationRule } from 'graphql'
 import { createClient } from 'graphql-sse'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 
@@ -18,13 +19,23 @@ const exporter = new InMemorySpanExporter()
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
 const spans = (): string[] => exporter.getFinishedSpans().map(({ name }) => name)
 
+/** A rule of documents, as plugins of the ecosystem add them. */
+const noState: ValidationRule = (context) => ({
+  Field: ({ name }) => {
+    if (name.value === 'state') context.reportError(new GraphQLError('no state here'))
+  },
+})
+
 beforeAll(async () => {
   // The plugin's own types are those of another version.
-  PLUGINS.push(() => useOpenTelemetry({}, provider) as unknown as ServerPlugin)
+  PLUGINS.push(
+    () => useOpenTelemetry({}, provider) as unknown as ServerPlugin,
+    () => ({ onValidate: ({ addValidationRule }) => addValidationRule(noState) }),
+  )
   service = await startService({ worker: false })
 })
 afterAll(async () => {
-  PLUGINS.pop()
+  PLUGINS.splice(-2)
   await service.close()
 })
 beforeEach(() => exporter.reset())
@@ -44,6 +55,16 @@ test('queries and mutations of clients, also refused ones, and as often as they 
   for (let n = 0; n < 4; n++) await service.graphql('query Ask { discussion(by: { externalId: "x" }) { id } }')
   await service.graphql('mutation Change { logout { memberId } }')
   expect(spans()).toEqual(['query.Ask', 'query.Ask', 'query.Ask', 'query.Ask', 'mutation.Change'])
+})
+
+test('a rule that a plugin adds refuses documents, also those that are kept', async () => {
+  const query = '{ discussion(by: { externalId: "x" }) { state } }'
+  for (let n = 0; n < 2; n++) {
+    const { json } = await service.graphql(query)
+    expect(json.errors[0]).toMatchObject({ message: 'no state here', extensions: { code: 'validation_failed' } })
+  }
+  const other = await service.graphql('{ discussion(by: { externalId: "x" }) { id } }')
+  expect(other.json.errors[0].extensions.code).toBe('not_found')
 })
 
 test('operations of REST', async () => {

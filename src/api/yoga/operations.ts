@@ -9,12 +9,13 @@ import {
 import type { RequestParams } from 'graphql-sse'
 
 import type { Ctx } from '../../core/context.ts'
-import { readDocument } from '../execution/read-document.ts'
 import { costOf } from '../execution/cost.ts'
 import { toServiceError } from '../execution/errors.ts'
 import type { Params } from '../execution/params.ts'
 import { schema } from '../execution/schema.ts'
 import { markOwn } from './own.ts'
+import { maskResult } from './plugins/use-errors.ts'
+import { isValid } from './plugins/use-kept-documents.ts'
 import { sourceOf } from './plugins/use-sources.ts'
 import { serverOf } from './server.ts'
 
@@ -43,15 +44,16 @@ export async function run(ctx: Ctx, params: Params, { isCostAsked = false } = {}
   const variables = params.variables ?? {}
   const enveloped = serverOf(ctx.app).getEnveloped({ ctx, params })
   const { document, errors } = check(enveloped, query)
-  if (document === null) return { errors, isParsed: false }
+  if (document === null) return { ...maskResult({ errors }, ctx), isParsed: false }
   const execute = async (): Promise<ExecutionResult> => {
     const contextValue = (await enveloped.contextFactory()) as Ctx
     const args = { schema, document, operationName, variableValues: variables, contextValue }
     return (await enveloped.execute(args)) as ExecutionResult
   }
-  const result = errors.length > 0 ? { errors } : await execute()
+  // Once more: plugins after the last of ours may have set errors.
+  const result = maskResult(errors.length > 0 ? { errors } : await execute(), ctx)
   // Of a document that is not valid there is no cost.
-  if (!isCostAsked || readDocument(ctx.app, query).errors.length > 0) return { ...result, isParsed: true }
+  if (!isCostAsked || !isValid(document)) return { ...result, isParsed: true }
   const cost = costOf(schema, document, { operationName, variables })
   return { ...result, extensions: { ...result.extensions, cost }, isParsed: true }
 }

@@ -1,23 +1,31 @@
-import type { DocumentNode, GraphQLError } from 'graphql'
+import { type DocumentNode, type GraphQLError, specifiedRules, validate, type ValidationRule } from 'graphql'
 
 import type { App } from '../../../core/context.ts'
 import { readDocument } from '../../execution/read-document.ts'
 import type { ServerPlugin } from '../plugin.ts'
 
+const KNOWN: ReadonlySet<ValidationRule> = new Set(specifiedRules)
+const errorsOf = new WeakMap<DocumentNode, readonly GraphQLError[]>()
+
+/** Whether a document of a client keeps the rules for documents. */
+export const isValid = (document: DocumentNode): boolean => errorsOf.get(document)?.length === 0
+
 /**
  * Parses and validates a document once, by the rules for documents. In the place of Yoga's own
- * caches, which count documents instead of bytes.
+ * caches, which count documents instead of bytes. Rules that other plugins add run each time.
  */
-export function useKeptDocuments(app: App): ServerPlugin {
-  const errorsOf = new WeakMap<DocumentNode, readonly GraphQLError[]>()
-  return {
-    onParse: ({ setParseFn }) =>
-      setParseFn((source: string) => {
-        const { document, errors } = readDocument(app, source)
-        if (document === null) throw errors[0] as GraphQLError
-        errorsOf.set(document, errors)
-        return document
-      }),
-    onValidate: ({ params: { documentAST }, setResult }) => setResult([...(errorsOf.get(documentAST) ?? [])]),
-  }
-}
+export const useKeptDocuments = (app: App): ServerPlugin => ({
+  onParse: ({ setParseFn }) =>
+    setParseFn((source: string) => {
+      const { document, errors } = readDocument(app, source)
+      if (document === null) throw errors[0] as GraphQLError
+      errorsOf.set(document, errors)
+      return document
+    }),
+  onValidate: ({ setValidationFn }) =>
+    setValidationFn((schema, document, rules: readonly ValidationRule[] = []) => {
+      // Yoga adds those of the specification.
+      const added = rules.filter((rule) => !KNOWN.has(rule))
+      return [...(errorsOf.get(document) ?? []), ...(added.length === 0 ? [] : validate(schema, document, added))]
+    }),
+})
