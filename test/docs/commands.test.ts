@@ -20,7 +20,7 @@ const blocksOf = (language: string) =>
       .map(({ line, content }) => [`${path}:${line}`, content] as const),
   )
 
-const LANGUAGES = 'sh js ts tsx html css python go kotlin swift json jsonl csv yaml graphql http nginx text'.split(' ')
+const LANGUAGES = 'sh js ts tsx vue html css python go kotlin swift json jsonl csv yaml graphql http nginx text'.split(' ')
 
 test('every code block says its language', () => {
   const unknown = pages.flatMap(({ path, blocks }) =>
@@ -252,6 +252,8 @@ describe('names in prose', () => {
   /** Names of other programs, of files that somebody makes, and one that is put together. */
   const FOREIGN = new Set([
     'NODE_COMPILE_CACHE',
+    'mapMaybePromise',
+    'uuidString',
     // `npm run test:full` writes it.
     'test-full.json',
     // Former names in GraphQL.
