@@ -128,6 +128,76 @@ describeInBrowser('the widget without a connection', () => {
     LONG,
   )
 
+  /**
+   * A service that is away. The request with this number is held until `fail` is called: what the
+   * reader does meanwhile, they do during an attempt.
+   */
+  const away = (held: number) => {
+    const line = { isDown: true, begun: 0, failed: 0, fail: (): void => {} }
+    const isHeld = new Promise<void>((resolve) => (line.fail = resolve))
+    const prepare = async (page: Window['page']): Promise<void> => {
+      page.on('requestfailed', (request) => void (request.method() === 'POST' && line.failed++))
+      await page.route('**/engagement/comments?*', async (route) => {
+        if (route.request().method() !== 'POST' || !line.isDown) return route.continue()
+        if (++line.begun === held) await isHeld
+        await route.abort()
+      })
+    }
+    return { line, prepare }
+  }
+  /** The browser has noticed nothing. */
+  const tellOfLine = ({ page }: Window) => page.evaluate(() => void dispatchEvent(new Event('online')))
+
+  test(
+    'does not send what the reader takes back while it is tried again',
+    async () => {
+      const article = newArticle()
+      const { line, prepare } = away(5)
+      const ann = await paper.read(article, { as: 'ann', prepare })
+      await ann.write('Not this')
+      await ann.sees('The service does not answer. Your text is kept, and sent')
+      await tellOfLine(ann)
+      await vi.waitFor(() => expect(line.begun).toBe(5), WAIT)
+      await ann.button('Cancel').click()
+      line.fail()
+      const box = ann.thread.getByRole('textbox')
+      await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+      line.isDown = false
+      await tellOfLine(ann)
+      expect(await box.inputValue()).toBe('Not this')
+      expect([line.begun, await comments(article)]).toEqual([8, []])
+      await ann.button('Post').click()
+      await vi.waitFor(async () => expect(await comments(article)).toEqual(['Not this']), WAIT)
+    },
+    LONG,
+  )
+
+  test(
+    'does not send a reply that the reader closes while it is sent',
+    async () => {
+      const article = newArticle()
+      await paper.post(article, 'bob', 'The first')
+      const { line, prepare } = away(1)
+      const ann = await paper.read(article, { as: 'ann', prepare })
+      await ann.button('Reply').click()
+      const box = ann.thread.getByRole('textbox', { name: /^Reply to/ })
+      await box.fill('Not this')
+      await ann.page.keyboard.press('Control+Enter')
+      await vi.waitFor(() => expect(line.begun).toBe(1), WAIT)
+      await ann.page.keyboard.press('Escape')
+      await vi.waitFor(async () => expect(await box.count()).toBe(0), WAIT)
+      line.fail()
+      await vi.waitFor(() => expect(line.failed).toBe(4), WAIT)
+      await ann.button('Reply').click()
+      await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+      expect(await box.inputValue()).toBe('Not this')
+      line.isDown = false
+      await tellOfLine(ann)
+      expect(await comments(article)).toEqual(['The first'])
+    },
+    LONG,
+  )
+
   test('says in its own place that the service is away, until it is back', async () => {
     const article = newArticle()
     await paper.post(article, 'bob', 'The first')

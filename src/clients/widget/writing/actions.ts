@@ -18,10 +18,13 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     // It is tried all the same: a browser may be wrong about its line.
     const { isOffline } = thread
     if (isOffline) wait()
+    const waited = isWaiting(thread, place)
+    const isTakenBack = (): boolean =>
+      (waited && !isWaiting(thread, place)) || (parent !== null && !isReplyOpen(thread, parent.id))
     const sent = pages.post({ body: bodyOf(draft), ...(parent && { parentId: parent.id }) }, key)
     const comment = await sent.catch((error: RequestError) => {
       // The reader may have taken it back meanwhile.
-      if (isAway(error)) return isOffline && !isWaiting(thread, place) ? undefined : wait()
+      if (isAway(error)) return isTakenBack() ? undefined : wait()
       stopWaiting(thread, place)
       // The service would repeat a refusal under this key for a day, so the draft gets a new key.
       // Without an answer the write may have succeeded, so it keeps its key.
@@ -35,12 +38,14 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
       await kit.loadMore(thread, parent.id)
     }
     show(thread, storage, comment)
-    if (parent && thread.panel?.id === parent.id && thread.panel.kind === 'reply') setPanel(thread, null)
+    if (parent && isReplyOpen(thread, parent.id)) setPanel(thread, null)
     thread.status = words.text(comment.status === 'pending' ? 'awaiting' : 'posted')
     thread.emit('posted', { comment })
     await thread.focusOn(`#c-${comment.id}`)
   })
 }
+
+const isReplyOpen = ({ panel }: Thread, id: string): boolean => panel?.id === id && panel.kind === 'reply'
 
 /**
  * Shows what the reader has written, on the thread's present state, which may have been loaded
