@@ -97,7 +97,8 @@ export function wordsFor(lang: string, own: Partial<Strings> = {}) {
     dir: /^(ar|fa|he|ps|ur|yi)\b/.test(locale) ? 'rtl' : 'ltr',
     has: (key: string): key is StringKey => Object.hasOwn(strings, key),
     text: (key: StringKey, values: { n?: number; name?: string; time?: string } = {}): string => {
-      const text = strings[key]
+      // The file of an earlier release may name a text that is gone.
+      const text = strings[key] ?? ''
       const { n = 0 } = values
       const form = typeof text === 'string' ? text : (text[plural.select(n)] ?? text.other ?? '')
       const all: Record<string, string | number> = { ...values, n: number.format(n) }
