@@ -388,6 +388,25 @@ describeInBrowser('a field of the widget that holds a text', () => {
     },
   )
 
+  test('a reply is not said to belong to a comment that is gone where the service does not tell', async () => {
+    const made = await open('a reply')
+    const { page, seesNot } = made.window
+    await paper.call('DELETE', `/comments/${made.id}`)
+    await sees(made, 'This comment was deleted.')
+    const isComment = (url: URL): boolean => url.pathname.endsWith(`/comments/${made.id}`)
+    await page.route(isComment, (route) => route.fulfill({ status: 429, json: { code: 'rate_limited' } }))
+    const refused = page.waitForResponse((response) => isComment(new URL(response.url())))
+    await page.reload()
+    await (await refused).finished()
+    await made.window.thread.getByRole('textbox', { name: 'Write a comment' }).waitFor()
+    // Two frames: what the answer changes is drawn by then.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+    await seesNot('This comment was deleted.')
+    await page.unroute(isComment)
+    await page.reload()
+    await vi.waitFor(async () => expect(await areaOf(made, 'a reply').inputValue()).toBe(TEXT), WAIT)
+  })
+
   test('a field without a text goes with its comment, and the box with the lock', async () => {
     const made = await open('a reply')
     await areaOf(made, 'a reply').fill('')

@@ -101,10 +101,13 @@ async function refresh(thread: Thread, id: string): Promise<void> {
 
 const GONE = { status: 'deleted', author: null, body: null, bodyHtml: null } as const
 
-/** After a reload of the browser's page. The text has a place also where its comment is gone. */
+/**
+ * After a reload of the browser's page. The text has a place also where its comment is gone. Without
+ * an answer nobody knows whether it is.
+ */
 async function openAgain(thread: Thread, id: string): Promise<void> {
   const { state } = thread
-  if (await thread.reveal(id, true).catch(() => false)) return
+  if (await thread.reveal(id, true).catch(() => true)) return
   const gone = { ...GONE, id, discussionId: thread.discussionId ?? '', parentId: null, depth: 0, replyCount: 0 }
   const rest = { pinnedAt: null, editedAt: null, deletedAt: null, decision: null, revision: 1 }
   const none = { reactionCounts: {}, viewerReaction: null, authorMuted: null, createdAt: new Date(0).toISOString() }
