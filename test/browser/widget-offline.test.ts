@@ -198,6 +198,24 @@ describeInBrowser('the widget without a connection', () => {
     LONG,
   )
 
+  test(
+    'does not send what waits as another reader, who has signed in in another tab',
+    async () => {
+      const article = newArticle()
+      const { line, prepare } = away(0)
+      const ann = await paper.read(article, { as: 'ann', prepare })
+      await ann.write('Of ann')
+      await ann.sees('The service does not answer. Your text is kept, and sent')
+      await ann.page.context().addCookies([{ name: 'reader', value: 'bob', url: paper.site.url }])
+      line.isDown = false
+      await tellOfLine(ann)
+      const box = ann.thread.getByRole('textbox')
+      await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+      expect([await box.inputValue(), line.begun, await comments(article)]).toEqual(['Of ann', 4, []])
+    },
+    LONG,
+  )
+
   test('says in its own place that the service is away, until it is back', async () => {
     const article = newArticle()
     await paper.post(article, 'bob', 'The first')

@@ -4,7 +4,7 @@ import type { Panel, Popup, Thread } from '../thread.ts'
 import { closePanel, editOf, keep, noteOf, setPanel } from './fields.ts'
 import { recountOf } from './bell.ts'
 import { kit } from './kit.ts'
-import { isAway, isWaiting, stopWaiting, waitForLine } from './line.ts'
+import { isAway, isOtherReader, isWaiting, stopWaiting, waitForLine } from './line.ts'
 import { bodyOf, draftOf } from './mentions.ts'
 
 export const post = (thread: Thread, parent: PageComment | null): Promise<void> => {
@@ -17,12 +17,17 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     const wait = (): void => waitForLine(thread, place, storage, () => post(thread, parent))
     // It is tried all the same: a browser may be wrong about its line.
     const { isOffline } = thread
+    const isRetry = isWaiting(thread, place)
     if (isOffline) wait()
     const waited = isWaiting(thread, place)
     const isTakenBack = (): boolean =>
       (waited && !isWaiting(thread, place)) || (parent !== null && !isReplyOpen(thread, parent.id))
-    const sent = pages.post({ body: bodyOf(draft), ...(parent && { parentId: parent.id }) }, key)
-    const comment = await sent.catch((error: RequestError) => {
+    const send = async (): Promise<PageComment | undefined> => {
+      if (isRetry && (await isOtherReader(thread))) stopWaiting(thread, place)
+      if (isTakenBack()) return undefined
+      return pages.post({ body: bodyOf(draft), ...(parent && { parentId: parent.id }) }, key)
+    }
+    const comment = await send().catch((error: RequestError) => {
       // The reader may have taken it back meanwhile.
       if (isAway(error)) return isTakenBack() ? undefined : wait()
       stopWaiting(thread, place)

@@ -44,6 +44,12 @@ export function goOn(thread: Thread): void {
   }
 }
 
+/** Whether another reader has signed in, in another tab: what waits here would be sent as theirs. */
+export async function isOtherReader({ pages, me }: Thread): Promise<boolean> {
+  const { reader } = await pages.me()
+  return reader !== null && reader.id !== me?.id
+}
+
 /** That there is no connection, and what becomes of the text. */
 export function lineView(thread: Thread, place: string): unknown {
   const { words, isOffline } = thread
