@@ -166,6 +166,7 @@ describeInBrowser('the widget at the first look', () => {
   test('tells a banned reader in place of the form, but not one who is banned in shadow', async () => {
     const article = newArticle()
     await paper.post(article, 'bob', 'Before the ban')
+    await paper.post(article, 'ann', 'Of another')
     const { data } = await paper.call('GET', '/readers?externalId=bob')
     const ban = (settings: object): Promise<unknown> => paper.call('POST', `/readers/${data[0].id}/ban`, settings)
     await ban({ until: new Date(Date.now() + 86_400_000).toISOString() })
@@ -173,6 +174,7 @@ describeInBrowser('the widget at the first look', () => {
     await window.sees('You cannot take part in discussions at present.')
     expect(await window.thread.getByRole('textbox').count()).toBe(0)
     expect(await window.button('Reply').count()).toBe(0)
+    expect(await window.menu('Of another')).toEqual([expect.stringMatching(/^Mute /)])
     await ban({ shadow: true })
     await window.page.reload()
     await window.thread.getByRole('textbox', { name: 'Write a comment' }).waitFor()

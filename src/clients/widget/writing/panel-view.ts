@@ -96,8 +96,9 @@ function reportView(thread: Thread, comment: PageComment): unknown {
   const place = noteOf(comment.id)
   const note = storage.draft(place).text
   const over = excess(note.trim(), MAX_NOTE)
-  // A locked discussion can be reported still, and so can a banned reader report.
-  const why = !thread.me || comment.body === null || access === 'archived' ? obstacle(thread, comment) : undefined
+  // In a locked discussion comments can be reported still.
+  const isRefused = access === 'archived' || access === 'reader_banned'
+  const why = !thread.me || comment.body === null || isRefused ? obstacle(thread, comment) : undefined
   function write(this: HTMLTextAreaElement): void {
     storage.setDraft(place, this.value)
     void thread.update()

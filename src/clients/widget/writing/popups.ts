@@ -38,7 +38,7 @@ function itemsOf(thread: Thread, comment: PageComment): unknown[] {
   const isMuted = thread.state.muted.has(author?.id ?? '')
   const turn = (): Promise<void> => mute(thread, comment, !isMuted)
   const label = isMuted ? words.text('unmute') : words.text('mute', { name: kit.nameOf(thread, comment) })
-  return [opens('report'), me && author ? item(label, turn) : kit.nothing]
+  return [access === 'reader_banned' ? kit.nothing : opens('report'), me && author ? item(label, turn) : kit.nothing]
 }
 
 const item = (text: string, choose: () => unknown): unknown =>
