@@ -110,6 +110,24 @@ describeInBrowser('what the widget does when things go wrong', () => {
     expect(await ann.thread.locator('article').getByRole('button').count()).toBe(0)
   })
 
+  test('a menu closes where its comment goes, or the discussion is archived', async () => {
+    const article = newArticle()
+    const one = await paper.post(article, 'ann', 'The one')
+    await paper.post(article, 'bob', 'A reply', one)
+    await paper.post(article, 'ann', 'The other')
+    const { id } = await paper.call('GET', `/discussions/by-external/${article}`)
+    const bob = await paper.read(article, { as: 'bob' })
+    const isClosed = () => vi.waitFor(async () => expect(await bob.thread.getByRole('menu').count()).toBe(0), WAIT)
+    expect(await bob.menu('The one')).toEqual(['Report', expect.stringMatching(/^Mute /)])
+    await paper.call('DELETE', `/comments/${one}`)
+    await bob.sees('This comment was deleted.')
+    await isClosed()
+    expect(await bob.menu('The other')).toEqual(['Report', expect.stringMatching(/^Mute /)])
+    await paper.call('POST', `/discussions/${id}/archive`)
+    await bob.sees('This discussion is archived.')
+    await isClosed()
+  })
+
   test("a comment can be edited within the tenant's edit window", async () => {
     const article = newArticle()
     const id = await paper.post(article, 'ann', 'Quick')

@@ -1,5 +1,5 @@
 import type { PageComment } from '../backend.ts'
-import type { Panel, Thread } from '../thread.ts'
+import type { Panel, Popup, Thread } from '../thread.ts'
 import { closePopup, mute } from './actions.ts'
 import { addStyles, kit } from './kit.ts'
 import css from './popups.css?inline'
@@ -11,6 +11,10 @@ const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, A
 export function popupView(thread: Thread, comment: PageComment): unknown {
   const { popup } = thread
   if (popup?.id !== comment.id) return kit.nothing
+  if (!hasOpener(thread, comment, popup)) {
+    thread.popup = null
+    return kit.nothing
+  }
   addStyles(thread, css)
   const isMenu = popup.kind === 'menu'
   // The counts stand in the row.
@@ -25,6 +29,14 @@ export function popupView(thread: Thread, comment: PageComment): unknown {
   >
     ${isMenu ? itemsOf(thread, comment) : thread.settings.reactionTypes.map((type) => kit.faceView(thread, uncounted, type))}
   </div>`
+}
+
+/** Whether the button stands that has opened it (`views/actions-view.ts`). */
+function hasOpener(thread: Thread, comment: PageComment, { kind }: Popup): boolean {
+  const isApproved = comment.status === 'approved'
+  if (comment.body === null) return false
+  if (kind === 'react') return isApproved && thread.access === 'open'
+  return thread.state.state !== 'archived' && (isApproved || thread.isOwn(comment))
 }
 
 function itemsOf(thread: Thread, comment: PageComment): unknown[] {
