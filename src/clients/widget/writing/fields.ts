@@ -102,8 +102,8 @@ async function refresh(thread: Thread, id: string): Promise<void> {
 const GONE = { status: 'deleted', author: null, body: null, bodyHtml: null } as const
 
 /**
- * After a reload of the browser's page. The text has a place also where its comment is gone. Without
- * an answer nobody knows whether it is.
+ * After a reload of the browser's page. The text has a place also where its comment is gone.
+ * Without an answer nobody knows whether it is.
  */
 async function openAgain(thread: Thread, id: string): Promise<void> {
   const { state } = thread

@@ -44,7 +44,7 @@ export function goOn(thread: Thread): void {
   }
 }
 
-/** Whether another reader has signed in, in another tab: what waits here would be sent as theirs. */
+/** Whether another reader has signed in, in another tab: what waits would be sent as theirs. */
 export async function isOtherReader({ pages, me }: Thread): Promise<boolean> {
   const { reader } = await pages.me()
   return reader !== null && reader.id !== me?.id
