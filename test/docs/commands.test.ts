@@ -20,7 +20,9 @@ const blocksOf = (language: string) =>
       .map(({ line, content }) => [`${path}:${line}`, content] as const),
   )
 
-const LANGUAGES = 'sh js ts tsx vue html css python go kotlin swift json jsonl csv yaml graphql http nginx text'.split(' ')
+const LANGUAGES = 'sh js ts tsx vue html css python go kotlin swift json jsonl csv yaml graphql http nginx text'.split(
+  ' ',
+)
 
 test('every code block says its language', () => {
   const unknown = pages.flatMap(({ path, blocks }) =>
