@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
+import { unnamed } from '../harness/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 const WAIT = { timeout: 30_000, interval: 10 }
@@ -24,8 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-let count = 0
-const run = (text: string): Promise<unknown> => service.app.db.query({ ...statement(`fault_${count++}`, text), text })
+const run = (text: string): Promise<unknown> => service.app.db.query(unnamed(text))
 
 const fail = (code: string): Promise<unknown> => run(`INSERT INTO faults VALUES ('${code}')`)
 const mend = (): Promise<unknown> => run('DELETE FROM faults')
