@@ -219,7 +219,7 @@ describeInBrowser('the widget at the first look', () => {
         })
       })
       expect(avatars).toHaveLength(30)
-      expect(new Set(avatars.map(({ backgroundColor }) => backgroundColor)).size).toBe(9)
+      expect(new Set(avatars.map(({ backgroundColor }) => backgroundColor)).size).toBe(7)
       expect(Math.min(...avatars.map(({ contrast }) => contrast))).toBeGreaterThanOrEqual(4.5)
     },
   )
