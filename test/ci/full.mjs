@@ -27,7 +27,7 @@ const servers = {
 /** Each part: its folders of tests, its settings, its number of workers. */
 const PARTS = {
   unit: { folders: ['unit'], env: { ...embedded, TEST_EFFORT: 'full' }, workers: CORES + 1 },
-  contract: { folders: ['contract', 'transfer', 'main', 'models'], env: embedded, workers: CORES + 1 },
+  contract: { folders: ['contract', 'jobs', 'clients', 'main', 'models'], env: embedded, workers: CORES + 1 },
   docs: { folders: ['docs', 'programs'], env: embedded, workers: CORES },
   timing: { folders: ['timing'], env: embedded, workers: 1 },
   'timing-servers': { folders: ['timing'], env: servers, workers: 1 },
@@ -37,11 +37,11 @@ const PARTS = {
   browser: { folders: ['browser'], env: servers, workers: SERVER_WORKERS },
   cluster: { folders: ['cluster'], env: servers, workers: CORES },
   servers: {
-    folders: ['contract', 'transfer', 'main', 'models', 'programs'],
+    folders: ['contract', 'jobs', 'clients', 'main', 'models', 'programs'],
     env: servers,
     workers: CORES + 1,
   },
-  newest: { folders: ['contract', 'transfer', 'main', 'models'], env: servers, workers: CORES + 1 },
+  newest: { folders: ['contract', 'jobs', 'clients', 'main', 'models'], env: servers, workers: CORES + 1 },
 }
 const BENCH = 'bench'
 
