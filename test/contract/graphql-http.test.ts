@@ -102,6 +102,7 @@ const STANDARD: Record<string, Case[]> = {
       200,
       true,
     ],
+    ['an empty name stands for none, as in a GET', { body: { query: FINE, operationName: '' } }, 200, true],
     ['variables that are not declared are ignored', { body: { query: FINE, variables: { other: 1 } } }, 200, true],
     ['a map of extensions', { body: { query: FINE, extensions: { other: 1 } } }, 200, true],
     ['no Content-Type: 415', { body: '{"query":"{ __typename }"}', type: '' }, 415, false],

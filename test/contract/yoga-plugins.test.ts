@@ -2,12 +2,14 @@ import { useOpenTelemetry } from '@envelop/opentelemetry'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { GraphQLError, type ValidationRule } from 'graphql'
+import { GraphQLError, parse, type ValidationRule } from 'graphql'
 import { createClient } from 'graphql-sse'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { ServerPlugin } from '../../src/api/yoga/plugin.ts'
 import { PLUGINS } from '../../src/api/yoga/server.ts'
+import { ServiceError } from '../../src/core/errors.ts'
+import { hubOf } from '../../src/live/hub.ts'
 import { ROOT } from '../../src/core/process/root.ts'
 import { newId } from '../../src/core/ids.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -104,6 +106,92 @@ test.each([[false], [true]])(
     expect(got).toMatchObject([{ data: { discussionEvents: { seq: expect.any(Number) } } }])
   },
 )
+
+describe('a plugin that refuses or replaces', () => {
+  /** What the plugin below does. */
+  let does: 'nothing' | 'parses' | 'refuses' | 'fails' | 'refuses a subscription' = 'nothing'
+  let other: TestService
+  const refused = new GraphQLError('not now', { originalError: new ServiceError('rate_limited') })
+
+  const plugin: ServerPlugin = {
+    onParse: ({ setParseFn }) => {
+      if (does === 'parses') setParseFn((source: string) => parse(source))
+    },
+    onExecute: ({ setResultAndStopExecution }) => {
+      if (does === 'refuses') setResultAndStopExecution({ errors: [refused] })
+      return {
+        onExecuteDone: ({ setResult }) => {
+          if (does === 'fails') setResult({ errors: [new GraphQLError('secret at 10.0.0.1', { path: ['a'] })] })
+        },
+      }
+    },
+    onSubscribe: () => ({
+      onSubscribeResult: ({ setResult }) => {
+        if (does === 'refuses a subscription') setResult({ errors: [refused] } as never)
+      },
+    }),
+  }
+
+  beforeAll(async () => {
+    PLUGINS.push(() => plugin)
+    other = await startService({ worker: false })
+  })
+  afterAll(async () => {
+    PLUGINS.pop()
+    await other.close()
+  })
+  beforeEach(() => void (does = 'nothing'))
+
+  test('parses by itself, and the rules for documents hold', async () => {
+    does = 'parses'
+    const { json } = await other.graphql('{ nothingOfThis }')
+    expect(json.errors[0].extensions.code).toBe('validation_failed')
+  })
+
+  test('refuses with the code of its ServiceError', async () => {
+    does = 'refuses'
+    const { json } = await other.graphql('{ discussion(by: { externalId: "x" }) { id } }')
+    expect(json.errors[0].extensions.code).toBe('rate_limited')
+    expect((await other.call('GET', `/discussions/${newId()}`)).status).toBe(429)
+  })
+
+  test('adds an error, which shows nothing of the inside', async () => {
+    does = 'fails'
+    const { json } = await other.graphql('{ discussion(by: { externalId: "x" }) { id } }')
+    expect(json.errors[0].extensions.code).toBe('internal')
+    expect(JSON.stringify(json)).not.toContain('secret')
+  })
+
+  const open = (query: string): Promise<Response> =>
+    fetch(`${other.url}/graphql/stream`, {
+      method: 'POST',
+      headers: { 'x-api-key': other.apiKey, 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ query }),
+    })
+
+  test('refuses a subscription, which then holds no stream', async () => {
+    const { id } = (await other.call('POST', '/discussions', { body: { externalId: newId() } })).json
+    does = 'refuses a subscription'
+    const answer = await open(`subscription { discussionEvents(discussionId: "${id}") { seq } }`)
+    expect(answer.status).toBe(429)
+    await answer.text()
+    expect(hubOf(other.app).counts()).toEqual([])
+  })
+
+  test('adds an error to an event, which shows nothing of the inside', async () => {
+    const { id } = (await other.call('POST', '/discussions', { body: { externalId: newId() } })).json
+    const stream = await open(`subscription { discussionEvents(discussionId: "${id}") { seq } }`)
+    does = 'fails'
+    const body = { body: 'Hello' }
+    await other.call('POST', `/discussions/${id}/comments`, { body, headers: await other.as('ada') })
+    const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    while (!text.includes('event: next')) text += (await reader?.read())?.value ?? ''
+    expect(text).toContain('"code":"internal"')
+    expect(text).not.toContain('secret')
+    await reader?.cancel()
+  })
+})
 
 test('nothing else in the service executes operations', () => {
   const executing = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })

@@ -1,6 +1,6 @@
 import { execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
 
-import { maskResult } from '../../src/api/yoga/plugins/use-errors.ts'
+import { maskResult } from '../../src/api/execution/errors.ts'
 import type { Ctx } from '../../src/core/context.ts'
 
 /** Executes on any schema with errors of the service's form, as its own server does. */

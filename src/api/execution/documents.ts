@@ -21,8 +21,10 @@ export const isHashUnknown = (error: unknown): boolean =>
  * `unknown_document`, also for a text that a browser may not run, and `validation_failed` for an id
  * that is not that of the text.
  */
-export async function withDocument(ctx: Ctx, params: SentParams): Promise<Params> {
-  const { query, documentId, extensions } = params
+export async function withDocument(ctx: Ctx, sent: SentParams): Promise<Params> {
+  const { query, documentId, extensions } = sent
+  // As in the query string of a GET, an empty name stands for none.
+  const params = { ...sent, operationName: sent.operationName === '' ? null : sent.operationName }
   const persisted = hashIn(extensions)
   const id = documentId ?? (persisted === null ? null : `sha256:${persisted}`)
   if (query == null) {

@@ -1,4 +1,4 @@
-import { GraphQLError } from 'graphql'
+import { type ExecutionResult, GraphQLError } from 'graphql'
 import type { Logger } from 'pino'
 
 import type { Ctx } from '../../core/context.ts'
@@ -79,4 +79,10 @@ export function toGraphQLError(error: unknown, { app, requestId }: Ctx): GraphQL
   })
   masked.add(answer)
   return answer
+}
+
+/** A result whose errors are in the service's form, which reveals nothing else. */
+export function maskResult<R extends Pick<ExecutionResult, 'errors'>>(result: R, ctx: Ctx): R {
+  if (result.errors === undefined) return result
+  return { ...result, errors: result.errors.map((error) => toGraphQLError(error, ctx)) }
 }

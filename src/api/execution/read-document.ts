@@ -35,15 +35,19 @@ export function readDocument(app: App, query: string): Checked {
   const known = kept.get(query)
   if (known !== undefined) return known
   checkDocument(query)
-  const checked = checkNow(query, { introspection: hasIntrospection(app.settings) })
+  const checked = checkNow(app, query)
   if (query.length <= MAX_KEPT_CHARACTERS) kept.set(query, checked)
   return checked
 }
 
-function checkNow(query: string, options: { introspection: boolean }): Checked {
+/** The errors of a document by the rules for documents of clients. */
+export const errorsIn = (app: App, document: DocumentNode): readonly GraphQLError[] =>
+  documentErrors(schema, document, { introspection: hasIntrospection(app.settings) })
+
+function checkNow(app: App, query: string): Checked {
   try {
     const document = parse(query)
-    return { document, errors: documentErrors(schema, document, options) }
+    return { document, errors: errorsIn(app, document) }
   } catch (error) {
     if (error instanceof GraphQLError) return { document: null, errors: [error] }
     throw error

@@ -1,4 +1,4 @@
-import type { ExecutionResult } from 'graphql'
+import type { ExecutionArgs, ExecutionResult } from 'graphql'
 
 import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
@@ -43,7 +43,8 @@ export class Subscription {
    * get the same answers.
    */
   ctx: Ctx
-  readonly #operation: SharedOperation
+  readonly #operation: Pick<ExecutionArgs, 'schema' | 'document' | 'operationName' | 'variableValues'>
+  readonly #executeOn: SharedOperation['execute']
   readonly #answers = new Map<Payload, MaybePromise<EncodedResult>>()
   /** The events of `#answers` by what they are about. */
   readonly #answered = new Map<Id | null, Frame[]>()
@@ -57,10 +58,11 @@ export class Subscription {
   readonly #unpaid = new Set<MakeAnswer>()
   #paysLater = false
 
-  constructor(operation: SharedOperation, ctx: Ctx) {
-    this.#operation = operation
+  constructor({ execute, schema, document, operationName, variableValues }: SharedOperation, ctx: Ctx) {
+    // Not the context of its first subscriber.
+    this.#operation = { schema, document, operationName, variableValues }
+    this.#executeOn = execute
     this.ctx = ctx
-    const { schema, document, operationName, variableValues } = operation
     this.payers = new Payers(costOf(schema, document, { operationName, variables: variableValues ?? {} }).requested)
   }
 
@@ -167,7 +169,7 @@ export class Subscription {
 
   #execute(frame: Payload, contextValue: Ctx): MaybePromise<ExecutionResult> {
     try {
-      const result = this.#operation.execute({ ...this.#operation, rootValue: frame, contextValue })
+      const result = this.#executeOn({ ...this.#operation, rootValue: frame, contextValue })
       return result instanceof Promise ? this.#inTime(result.catch(this.failed)) : result
     } catch (error) {
       return this.failed(error)

@@ -1,4 +1,4 @@
-import { type DocumentNode, type FieldNode, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
+import { type DocumentNode, type FieldNode, print, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 
 import { type Actor, type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
@@ -63,7 +63,7 @@ function sharingKey(
   // A missing variable differs from null: it gets the default.
   const given = variablesOf(document).filter((name) => variableValues?.[name] !== undefined)
   const variables = given.map((name) => [name, variableValues?.[name]])
-  const text = document.loc?.source.body
+  const text = document.loc?.source.body ?? print(document)
   return digest(JSON.stringify([tenant.id, rights, viewer, operationName, variables, text]))
 }
 

@@ -9,12 +9,12 @@ import {
 import type { RequestParams } from 'graphql-sse'
 
 import type { Ctx } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
 import { costOf } from '../execution/cost.ts'
-import { toServiceError } from '../execution/errors.ts'
+import { maskResult, toServiceError } from '../execution/errors.ts'
 import type { Params } from '../execution/params.ts'
 import { schema } from '../execution/schema.ts'
 import { markOwn } from './own.ts'
-import { maskResult } from './plugins/use-errors.ts'
 import { isValid } from './plugins/use-kept-documents.ts'
 import { sourceOf } from './plugins/use-sources.ts'
 import { serverOf } from './server.ts'
@@ -50,7 +50,6 @@ export async function run(ctx: Ctx, params: Params, { isCostAsked = false } = {}
     const args = { schema, document, operationName, variableValues: variables, contextValue }
     return (await enveloped.execute(args)) as ExecutionResult
   }
-  // Once more: plugins after the last of ours may have set errors.
   const result = maskResult(errors.length > 0 ? { errors } : await execute(), ctx)
   // Of a document that is not valid there is no cost.
   if (!isCostAsked || !isValid(document)) return { ...result, isParsed: true }
@@ -66,9 +65,13 @@ export function prepare(ctx: Ctx, params: RequestParams): Prepared | ExecutionRe
   const { query, operationName, variables } = params
   const enveloped = serverOf(ctx.app).getEnveloped({ ctx, params })
   const { document, errors } = check(enveloped, query)
-  if (document === null || errors.length > 0) return { data: null, errors }
-  const execute = enveloped.execute as Execute
-  const subscribe = async (operation: ExecutionArgs) => sourceOf(operation, await enveloped.subscribe(operation))
+  if (document === null || errors.length > 0) return { data: null, ...maskResult({ errors }, ctx) }
+  const execute: Execute = (operation) => {
+    const mask = (result: ExecutionResult) => maskResult(result, operation.contextValue as Ctx)
+    const result = (enveloped.execute as Execute)(operation)
+    return result instanceof Promise ? result.then(mask) : mask(result)
+  }
+  const subscribe = (operation: ExecutionArgs) => sourceOf(operation, enveloped.subscribe)
   const args = { schema, document, operationName: operationName ?? null, variableValues: variables ?? null }
   return { ...args, contextValue: { ...ctx }, execute, subscribe }
 }
@@ -79,7 +82,9 @@ function check({ parse, validate }: Enveloped, query: string) {
   try {
     document = parse(query) as DocumentNode
   } catch (error) {
-    if (error instanceof GraphQLError) return { document: null, errors: [error] }
+    // A ServiceError where the document is too large.
+    if (error instanceof GraphQLError || error instanceof ServiceError)
+      return { document: null, errors: [error as GraphQLError] }
     throw error
   }
   return { document, errors: validate(schema, document) as readonly GraphQLError[] }

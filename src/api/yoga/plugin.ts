@@ -10,5 +10,10 @@ export interface Asked {
   params?: Pick<Params, 'operationName' | 'variables'>
 }
 
-/** A plugin of the server. */
+/**
+ * A plugin of the server. Its hooks of parsing and validating have what was asked, those of
+ * executing and subscribing the context of the operation. To refuse, it sets or throws a
+ * GraphQLError whose `originalError` is a ServiceError: any other is `validation_failed` before
+ * something ran, and `internal` after.
+ */
 export type ServerPlugin = Plugin<Ctx & Asked>

@@ -3,27 +3,30 @@ import { createYoga } from 'graphql-yoga'
 import { type App, type Ctx, perApp } from '../../core/context.ts'
 import { schema } from '../execution/schema.ts'
 import type { Asked, ServerPlugin } from './plugin.ts'
-import { useErrors } from './plugins/use-errors.ts'
 import { useJit } from './plugins/use-jit.ts'
 import { useKeptDocuments } from './plugins/use-kept-documents.ts'
 import { useOperationRules } from './plugins/use-operation-rules.ts'
 import { useSources } from './plugins/use-sources.ts'
 import { useTraces } from './plugins/use-traces.ts'
 
-/** The plugins in their order: each may replace what an earlier one has set. A new one is last. */
+/**
+ * The plugins in their order: each may replace what an earlier one has set. A new one is last. It
+ * sees errors as they are: those of clients get their form after all plugins (`operations.ts`).
+ * `useKeptDocuments` and `useJit` set functions, and stand before all that wrap them.
+ */
 export const PLUGINS: ((app: App) => ServerPlugin)[] = [
   useKeptDocuments,
   useOperationRules,
   useSources,
   useJit,
   useTraces,
-  useErrors,
 ]
 
 /**
  * The GraphQL server of a process. Every operation goes through it: those of clients, the events of
- * subscriptions, and the operations of REST (`operations.ts`). Its HTTP is not used
- * (docs/decisions/0034). The first operation makes it: Yoga loads Node's fetch, 3 % of a start.
+ * subscriptions, and the operations of REST (`operations.ts`). Its HTTP is not used, nor the hooks
+ * of HTTP; docs/decisions/0034 has which hooks run where. The first operation makes it: Yoga loads
+ * Node's fetch, 3 % of a start.
  */
 export const serverOf = perApp((app) =>
   createYoga<Asked, Ctx>({

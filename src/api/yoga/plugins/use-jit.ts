@@ -5,7 +5,7 @@ import { roomOf } from '../../../core/cache.ts'
 import type { App } from '../../../core/context.ts'
 import { createExecutor, type Operation } from '../../execution/jit.ts'
 import { schema } from '../../execution/schema.ts'
-import { isOwn } from '../own.ts'
+import { isEvent, isOwn } from '../own.ts'
 import type { ServerPlugin } from '../plugin.ts'
 
 /**
@@ -18,7 +18,7 @@ export function useJit(app: App): ServerPlugin {
   return {
     onExecute: ({ args, setExecuteFn }) => {
       // An event is executed once for all subscribers, and often never again.
-      if (args.rootValue !== undefined) return setExecuteFn(execute)
+      if (isEvent(args)) return setExecuteFn(execute)
       setExecuteFn(isOwn(args.document) ? executeOwn : (given: ExecutionArgs) => executeOften(given as Operation))
     },
   }

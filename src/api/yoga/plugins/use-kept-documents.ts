@@ -1,7 +1,7 @@
 import { type DocumentNode, type GraphQLError, specifiedRules, validate, type ValidationRule } from 'graphql'
 
 import type { App } from '../../../core/context.ts'
-import { readDocument } from '../../execution/read-document.ts'
+import { errorsIn, readDocument } from '../../execution/read-document.ts'
 import type { ServerPlugin } from '../plugin.ts'
 
 const KNOWN: ReadonlySet<ValidationRule> = new Set(specifiedRules)
@@ -23,9 +23,12 @@ export const useKeptDocuments = (app: App): ServerPlugin => ({
       return document
     }),
   onValidate: ({ setValidationFn }) =>
-    setValidationFn((schema, document, rules: readonly ValidationRule[] = []) => {
-      // Yoga adds those of the specification.
+    setValidationFn((schema, document, rules: readonly ValidationRule[] = [], ...options) => {
+      // A plugin that parses by itself does not pass the rules by.
+      const errors = errorsOf.get(document) ?? errorsIn(app, document)
+      errorsOf.set(document, errors)
+      // Yoga adds those of the specification. What is too large for ours is too large for others.
       const added = rules.filter((rule) => !KNOWN.has(rule))
-      return [...(errorsOf.get(document) ?? []), ...(added.length === 0 ? [] : validate(schema, document, added))]
+      return errors.length > 0 || added.length === 0 ? errors : validate(schema, document, added, ...options)
     }),
 })

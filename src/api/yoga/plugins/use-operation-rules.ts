@@ -12,9 +12,9 @@ export const useOperationRules = (): ServerPlugin => ({
   onValidate:
     ({ context, params: { documentAST } }) =>
     ({ valid, setResult }) => {
-      const { params } = context
-      if (!valid || params === undefined) return
-      const { operationName, variables } = { ...params, variables: params.variables ?? {} }
+      if (!valid) return
+      const { operationName, variables: given } = context.params ?? {}
+      const variables = given ?? {}
       const errors = variableErrors(schema, documentAST, operationName, variables)
       setResult([...(errors.length > 0 ? errors : costErrors(schema, documentAST, { operationName, variables }))])
     },

@@ -1,7 +1,10 @@
+import { isAsyncIterable } from '@graphql-tools/utils'
 import { createSourceEventStream, type ExecutionArgs } from 'graphql'
 
 import { SourceStream } from '../../../live/source-stream.ts'
 import type { ServerPlugin } from '../plugin.ts'
+
+type Subscribe = (operation: ExecutionArgs) => unknown
 
 /** By the context of their operation. Other plugins may have wrapped what they return. */
 const sources = new WeakMap<object, SourceStream>()
@@ -20,12 +23,28 @@ export const useSources = (): ServerPlugin => ({
 })
 
 /**
- * The source of a subscription; `result` where there is none. What a plugin has made of the source
- * ends with it.
+ * The source of a subscription; what `subscribe` answers where there is none, and where a plugin
+ * has refused it. What a plugin has made of the source ends with it.
  */
-export function sourceOf({ contextValue }: ExecutionArgs, result: unknown): unknown {
-  const source = sources.get(contextValue as object)
-  if (source === undefined || result === source) return result
-  source.onLeave(() => void (result as Partial<AsyncIterator<unknown>>).return?.().catch(() => undefined))
-  return source
+export async function sourceOf(operation: ExecutionArgs, subscribe: Subscribe): Promise<unknown> {
+  const begun = (): SourceStream | undefined => sources.get(operation.contextValue as object)
+  try {
+    const result = await subscribe(operation)
+    const source = begun()
+    if (source === undefined || result === source) return result
+    if (!isAsyncIterable(result)) {
+      source.leave()
+      return result
+    }
+    source.onLeave(
+      () =>
+        void result[Symbol.asyncIterator]()
+          .return?.()
+          .catch(() => undefined),
+    )
+    return source
+  } catch (error) {
+    begun()?.leave()
+    throw error
+  }
 }

@@ -1,6 +1,6 @@
 import { getOperationAST } from 'graphql'
 
-import { isOwn } from '../own.ts'
+import { isEvent, isOwn } from '../own.ts'
 import type { ServerPlugin } from '../plugin.ts'
 
 /** The most characters of an operation's name in a trace. */
@@ -14,7 +14,7 @@ export const useTraces = (): ServerPlugin => ({
   onExecute({ args }) {
     const { span } = args.contextValue.app
     // The span of a route is that of its operation, and the request of a subscription is over.
-    if (span === undefined || isOwn(args.document) || args.rootValue !== undefined) return undefined
+    if (span === undefined || isOwn(args.document) || isEvent(args)) return undefined
     const operation = getOperationAST(args.document, args.operationName)
     if (operation == null) return undefined
     const { operation: kind, name } = operation
