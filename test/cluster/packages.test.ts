@@ -77,7 +77,7 @@ describe('@engagement-service/client', { timeout: LONG }, () => {
       typeof each === 'string' ? each : Object.values(each),
     )
     expect(files).toEqual(expect.arrayContaining(named))
-    expect(files).toEqual(expect.arrayContaining(['./README.md', './LICENSE', './widget/widget.ar.js']))
+    expect(files).toEqual(expect.arrayContaining(['./README.md', './LICENSE', './widget/widget.js']))
     expect(files.filter((name) => /\.(ts|map)$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
   })
 

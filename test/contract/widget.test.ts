@@ -29,33 +29,62 @@ const get = (path: string, headers: Record<string, string> = {}, method = 'GET')
       .end()
   })
 
-const FILES = [
-  '/widget.js',
-  '/widget.stream.js',
-  '/widget.ar.js',
-  '/widget.first-by-parts.js',
-  '/widget.reveal.js',
-  '/widget.take-over.js',
-  '/lists.js',
-  '/lists.ar.js',
-  '/lists.warnings.js',
-  '/widget.writing.js',
-  '/widget.inbox.js',
-  '/widget.names.js',
-  '/widget.warnings.js',
-]
+/** The first files and all that they load, with what those load. */
+async function filesOf(...paths: string[]): Promise<string[]> {
+  const found = new Set(paths)
+  for (const path of found) {
+    const text = (await get(path)).bytes.toString()
+    for (const [, further = ''] of text.matchAll(/["'`]\.(\/[\w.-]+\.js)["'`]/g)) found.add(further)
+  }
+  return [...found]
+}
 
-test.each(FILES)('GET %s needs no credentials and may be loaded by the pages of every site', async (path) => {
-  const { status, headers } = await get(path, { origin: 'https://www.example.com' })
-  expect(status).toBe(200)
-  expect(headers).toMatchObject({
-    'content-type': 'text/javascript; charset=utf-8',
-    'access-control-allow-origin': '*',
-    'cross-origin-resource-policy': 'cross-origin',
-    'cache-control': 'public, max-age=300, stale-while-revalidate=86400',
-    'x-content-type-options': 'nosniff',
-    vary: 'Accept-Encoding',
-  })
+test('GET /widget.js and /lists.js, and all that they load, need no credentials and may be loaded by the pages of every site', async () => {
+  const files = await filesOf('/widget.js', '/lists.js')
+  expect(files.map((path) => path.replace(/\.[\da-f]{8}\./, '.*.')).toSorted()).toEqual([
+    '/lists.ar.*.js',
+    '/lists.js',
+    '/lists.warnings.*.js',
+    '/widget.ar.*.js',
+    '/widget.first-by-parts.*.js',
+    '/widget.inbox.*.js',
+    '/widget.js',
+    '/widget.names.*.js',
+    '/widget.reveal.*.js',
+    '/widget.scroll.*.js',
+    '/widget.stream.*.js',
+    '/widget.take-over.*.js',
+    '/widget.warnings.*.js',
+    '/widget.writing.*.js',
+  ])
+  for (const path of files) {
+    const { status, headers } = await get(path, { origin: 'https://www.example.com' })
+    expect(status).toBe(200)
+    const isFirst = /^\/\w+\.js$/.test(path)
+    expect(headers).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      'access-control-allow-origin': '*',
+      'cross-origin-resource-policy': 'cross-origin',
+      'cache-control': isFirst
+        ? 'public, max-age=300, stale-while-revalidate=86400'
+        : 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+      vary: 'Accept-Encoding',
+    })
+  }
+})
+
+test('the further files of another build are 404, which nothing keeps, but for languages', async () => {
+  for (const path of ['/widget.writing.00000000.js', '/widget.writing.js', '/widget.nothing.js', '/lists.x']) {
+    const { status, headers } = await get(path)
+    expect([path, status, headers['cache-control']]).toEqual([path, 404, 'private, no-store'])
+  }
+  const [language] = (await filesOf('/widget.js')).filter((path) => path.includes('.ar.'))
+  for (const path of ['/widget.ar.00000000.js', '/widget.ar.js']) {
+    const { status, headers } = await get(path)
+    expect([path, status, headers['cache-control']]).toEqual([path, 307, 'private, no-store'])
+    expect([headers.location, headers['access-control-allow-origin']]).toEqual([language?.slice(1), '*'])
+  }
 })
 
 test('GET /widget.js is compressed for clients that accept it, the same text, and not sent again to a client that has it', async () => {
@@ -87,7 +116,7 @@ test('the widget is at most 15 KB compressed', async () => {
 })
 
 test('the widget does nothing that a strict policy forbids', async () => {
-  for (const path of FILES) {
+  for (const path of await filesOf('/widget.js', '/lists.js')) {
     const text = (await get(path)).bytes.toString()
     expect(text).not.toMatch(/\beval\(|new Function|\sstyle=|<style|<script|javascript:|\son\w+=/)
     // It contacts no third party either.

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 
 import { minify, type MinifyOptions } from 'terser'
@@ -88,11 +89,30 @@ const OPTIONS: MinifyOptions = {
   mangle: { properties: { regex: /^_\$/ } },
 }
 
+const chunksOf = (bundle: Rolldown.OutputBundle): Rolldown.OutputChunk[] =>
+  Object.values(bundle).filter((file) => file.type === 'chunk')
+
 const shorten: Rolldown.Plugin = {
   name: 'shorten',
   generateBundle: async (_options, bundle) => {
-    for (const file of Object.values(bundle)) {
-      if (file.type === 'chunk') file.code = (await minify(leaveOut(file.code), OPTIONS)).code ?? ''
+    for (const file of chunksOf(bundle)) file.code = (await minify(leaveOut(file.code), OPTIONS)).code ?? ''
+  },
+}
+
+/**
+ * Names the further files after the digest of all: files of two builds do not fit together, and
+ * browsers keep them for different times. The first file keeps its name, by which pages load it.
+ */
+const nameByDigest: Rolldown.Plugin = {
+  name: 'name-by-digest',
+  generateBundle: (_options, bundle) => {
+    const chunks = chunksOf(bundle)
+    const hash = createHash('sha256')
+    for (const { code } of chunks.toSorted((a, b) => (a.fileName < b.fileName ? -1 : 1))) hash.update(code)
+    const digest = hash.digest('hex').slice(0, 8)
+    for (const each of chunks) {
+      each.code = each.code.replace(/(["'`]\.\/\w+\.[\w-]+)(?=\.js["'`])/g, `$1.${digest}`)
+      if (!each.isEntry) each.fileName = each.fileName.replace(/js$/, `${digest}.js`)
     }
   },
 }
@@ -117,7 +137,7 @@ export const bundleOf = (entry: string, name: string) =>
         // Terser takes seconds on a busy machine.
         checks: { pluginTimings: false },
         optimization: { inlineConst: { mode: 'all', pass: 3 } },
-        plugins: [trimLit, shorten],
+        plugins: [trimLit, shorten, nameByDigest],
         output: { minify: true, entryFileNames: `${name}.js`, chunkFileNames: `${name}.[name].js` },
       },
     },

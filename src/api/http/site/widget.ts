@@ -1,30 +1,21 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
+import { ServiceError } from '../../../core/errors.ts'
 import { ROOT } from '../../../core/process/root.ts'
 import { type Asset, assetOf, sendAsset } from './assets.ts'
 import { takesGzip } from '../pages/encoding.ts'
 
 /** The files that Vite builds from `src/clients/widget`. */
 const FOLDER = join(ROOT, 'dist/widget')
-const FILES = [
-  'widget.js',
-  'widget.stream.js',
-  'widget.ar.js',
-  'widget.first-by-parts.js',
-  'widget.reveal.js',
-  'widget.take-over.js',
-  'widget.writing.js',
-  'widget.inbox.js',
-  'widget.names.js',
-  'widget.warnings.js',
-  'lists.js',
-  'lists.ar.js',
-  'lists.warnings.js',
-]
+/** What pages name. Each loads further files, `widget.<part>.<digest of the build>.js`. */
+const NAMES = ['widget', 'lists']
+const FURTHER = /^(\w+\.([\w-]+)\.)(?:[\da-f]{8}\.)?js$/
+/** Texts without code, which any build can show. */
+const LANGUAGES = new Set(['ar'])
 
 const HEADERS = {
   // Pages of every site load it as a module, with CORS. It contains nothing private.
@@ -35,27 +26,50 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
   vary: 'Accept-Encoding',
 }
+/** Of a further file: another build has another digest. */
+const KEPT = { ...HEADERS, 'cache-control': 'public, max-age=31536000, immutable' }
+
+interface Script {
+  plain: Asset
+  gzipped: Asset
+}
 
 /**
  * `GET /widget.js` and `GET /lists.js`, with their further files. It needs no credentials, and
  * does not count at the address, which many readers may share.
  */
 export function registerWidget(server: FastifyInstance): void {
-  for (const file of FILES) {
-    let made: { plain: Asset; gzipped: Asset } | undefined
-    server.get(`/${file}`, async (request, reply) => {
-      made ??= readScript(join(FOLDER, file))
-      return sendAsset(request, reply, takesGzip(request.headers['accept-encoding']) ? made.gzipped : made.plain)
+  const scripts = new Map<string, Script>()
+  const send = (request: FastifyRequest, reply: FastifyReply, file: string): FastifyReply => {
+    const script = scripts.get(file) ?? readScript(join(FOLDER, file))
+    scripts.set(file, script)
+    return sendAsset(request, reply, takesGzip(request.headers['accept-encoding']) ? script.gzipped : script.plain)
+  }
+  let built: string[] | undefined
+  for (const name of NAMES) {
+    server.get(`/${name}.js`, async (request, reply) => send(request, reply, `${name}.js`))
+    server.get<{ Params: { rest: string } }>(`/${name}.:rest`, async (request, reply) => {
+      built ??= readdirSync(FOLDER)
+      const asked = `${name}.${request.params.rest}`
+      if (built.includes(asked)) return send(request, reply, asked)
+      // A page may have the first file of an earlier build from its browser's cache, or of a later
+      // one while processes are replaced. Code of two builds does not fit together: it gets none.
+      const [, start = '', part = ''] = FURTHER.exec(asked) ?? []
+      const other = LANGUAGES.has(part) && built.find((one) => one.startsWith(start))
+      if (!other) throw new ServiceError('not_found')
+      // Relative, because a proxy may serve it below a path.
+      return reply.headers({ ...HEADERS, 'cache-control': 'private, no-store' }).redirect(other, 307)
     })
   }
 }
 
 /** Compressed in shorter blocks than zlib's default: code and texts have little in common. */
-function readScript(path: string): { plain: Asset; gzipped: Asset } {
+function readScript(path: string): Script {
   const bytes = readFileSync(path)
+  const headers = NAMES.includes(basename(path, '.js')) ? HEADERS : KEPT
   const type = 'text/javascript; charset=utf-8'
   return {
-    plain: assetOf(type, bytes, HEADERS),
-    gzipped: assetOf(type, gzipSync(bytes, { level: 9, memLevel: 6 }), { ...HEADERS, 'content-encoding': 'gzip' }),
+    plain: assetOf(type, bytes, headers),
+    gzipped: assetOf(type, gzipSync(bytes, { level: 9, memLevel: 6 }), { ...headers, 'content-encoding': 'gzip' }),
   }
 }
