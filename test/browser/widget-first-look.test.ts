@@ -99,7 +99,7 @@ describeInBrowser('the widget at the first look', () => {
         prepare: async (page) =>
           void page.on('request', (request) => {
             const { pathname } = new URL(request.url())
-            if (/engagement\/|widget\./.test(pathname)) asked.push(pathname.replace(/^.*\//, ''))
+            if (/engagement\/|widget\./.test(pathname)) asked.push(pathname.replace(/^.*\/|\.[\da-f]{8}(?=\.js$)/g, ''))
           }),
       })
       await window.sees('The first')

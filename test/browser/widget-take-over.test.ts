@@ -83,7 +83,7 @@ describeInBrowser('a page that the server has rendered', () => {
         })
         page.on('request', (request) => {
           const { pathname } = new URL(request.url())
-          if (/engagement\/|widget\./.test(pathname)) asked.push(pathname.replace(/^.*\//, ''))
+          if (/engagement\/|widget\./.test(pathname)) asked.push(pathname.replace(/^.*\/|\.[\da-f]{8}(?=\.js$)/g, ''))
         })
         await prepare?.(page)
       },

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import type { Comment, StreamEvent } from '../../src/clients/browser/stream.ts'
+import { applyEvent } from '../../src/clients/widget/events.ts'
 import { ThreadState, TOP } from '../../src/clients/widget/state.ts'
 import { effort } from '../harness/effort.ts'
 import { byGraphql, byRest, reachableBy, type ReadPage } from '../harness/reachable.ts'
@@ -210,7 +211,7 @@ class Page {
 
   async open({ commentCount, lastEventId }: { commentCount: number; lastEventId: string }): Promise<void> {
     this.#seq = Number(lastEventId)
-    this.state.count = commentCount
+    this.state.exactCount = commentCount
     await this.#more(TOP)
   }
 
@@ -220,7 +221,7 @@ class Page {
 
   async hear(thread: Thread): Promise<void> {
     const events = await service.app.db.query<StreamEvent>(PUBLIC_EVENTS, [thread.id, this.#seq])
-    for (const event of events) this.state.apply(event, '')
+    for (const event of events) applyEvent(this.state, event, '')
     this.#seq = events.at(-1)?.seq ?? this.#seq
   }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 
 import type { Comment, StreamEvent } from '../../src/clients/browser/stream.ts'
+import { applyEvent } from '../../src/clients/widget/events.ts'
 import { ThreadState, TOP } from '../../src/clients/widget/state.ts'
 
 let seq = 0
@@ -44,9 +45,9 @@ const eventOf = (
 /** A page of these comments, as the reader `ann` sees it. */
 function pageOf(sort: 'newest' | 'oldest' | 'top', ...comments: Comment[]) {
   const state = new ThreadState(sort)
-  state.count = comments.length
+  state.exactCount = comments.length
   state.addPage(TOP, { data: comments, nextCursor: null, hasMore: false })
-  const hear = (...args: Parameters<typeof eventOf>): void => state.apply(eventOf(...args), 'ann')
+  const hear = (...args: Parameters<typeof eventOf>): void => applyEvent(state, eventOf(...args), 'ann')
   return { state, hear, top: state.list(TOP) }
 }
 
@@ -55,11 +56,11 @@ const gone = { body: null, bodyHtml: null } as const
 
 test('a comment that is pinned before its page is read waits: later pages no longer have it', () => {
   const state = new ThreadState('newest')
-  state.count = 4
+  state.exactCount = 4
   state.addPage(TOP, { data: [commentOf('4'), commentOf('3')], nextCursor: 'after 3', hasMore: true })
-  state.apply(eventOf('comment_edited', commentOf('2')), 'ann')
+  applyEvent(state, eventOf('comment_edited', commentOf('2')), 'ann')
   const pinned = commentOf('1', { pinnedAt: '2026-01-01T00:00:00.000Z', replyCount: 2 })
-  state.apply(eventOf('comment_pinned', pinned), 'ann')
+  applyEvent(state, eventOf('comment_pinned', pinned), 'ann')
   const top = state.list(TOP)
   expect({ ...top, count: state.count }).toMatchObject({ ids: ['4', '3'], waiting: ['1'], count: 4 })
   state.showWaiting(top, Infinity)
@@ -149,7 +150,7 @@ test("the reader's own comment is shown at once and once, whichever comes first:
 test('replies are counted at their parent once, loaded or not', () => {
   const { state, hear } = pageOf('newest', commentOf('1'))
   // One more, beyond the page.
-  state.count = 2
+  state.exactCount = 2
   const reply = commentOf('2', { parentId: '1', depth: 1 })
   hear('comment_created', reply)
   expect([state.comments.get('1')?.replyCount, state.list('1').waiting]).toEqual([1, ['2']])
@@ -178,7 +179,7 @@ test("the reader's own comment that must wait again is shown only to them", () =
     ['', null],
   ] as const) {
     const { state } = pageOf('newest', own)
-    state.apply(taken, me)
+    applyEvent(state, taken, me)
     expect(state.comments.get('1')).toMatchObject({ status: 'pending', body })
   }
 })
@@ -198,7 +199,7 @@ test('one that is not loaded is not subtracted a second time either', () => {
     ['comment_rejected', 'rejected'],
   ] as const) {
     const { state, hear } = pageOf('newest')
-    state.count = 3
+    state.exactCount = 3
     const comment = { ...gone, replyCount: 1 }
     hear(withdrawal, commentOf('1', { ...comment, status }))
     expect(state.count).toBe(2)
@@ -258,7 +259,8 @@ test("the reader's own waiting comment is not counted until it is approved", () 
 test("a reaction of the reader's own shows in all their windows, another's is only counted", () => {
   const { state } = pageOf('newest', commentOf('1'))
   const react = (reader: typeof ann, type: string, reactionCounts: Record<string, number>): void =>
-    state.apply(
+    applyEvent(
+      state,
       {
         ...eventOf('comment_created', commentOf('1')),
         type: 'reaction_toggled',

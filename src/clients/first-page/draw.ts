@@ -70,7 +70,7 @@ function threadFor({ settings, discussion, comments }: First, { sort, posting }:
   if (discussion && comments) {
     state.addPage(TOP, comments)
     state.state = discussion.state
-    state.count = discussion.commentCount
+    state.exactCount = discussion.commentCount
   }
   const drawn = {
     phase: 'ready',

@@ -27,7 +27,7 @@ export async function reveal(thread: Thread, id: string, more: typeof loadMore, 
     void thread.update()
     return false
   }
-  thread.writing?.addOwn?.(thread)
+  thread.writing?.addOwn(thread)
   if (!isQuiet) thread.linked = id
   await thread.update()
   if (isQuiet) return true
@@ -47,14 +47,4 @@ async function pathTo({ state, pages, discussionId }: Thread, id: string): Promi
     next = comment.parentId
   }
   return path
-}
-
-/** Asks for the names of mentions that are not known here. A failure leaves them without. */
-export async function learnNames(thread: Thread, id: string): Promise<void> {
-  const { state, pages } = thread
-  const news = await pages.comment(id).catch(() => null)
-  const known = state.comments.get(id)
-  if (!known || known.revision !== news?.revision) return
-  state.comments.set(id, { ...known, bodyHtml: news.bodyHtml })
-  void thread.update()
 }

@@ -1,4 +1,4 @@
-import type { Comment, StreamEvent } from '../browser/stream.ts'
+import type { Comment } from '../browser/stream.ts'
 import type { CommentPage, PageComment, Sort } from './backend.ts'
 
 /** The comments of one level: the top level, or the replies to one comment. */
@@ -16,18 +16,13 @@ export interface List {
   isOpen: boolean
 }
 
-type CommentEvent = Extract<StreamEvent, { type: `comment_${string}` }>
-
-/** A mention without a name. */
-export const NAMELESS = /data-reader="([\da-f-]+)">@(?=<)/g
-
 const newList = (): List => ({ ids: [], waiting: [], cursor: null, hasMore: false, isLoaded: false, isOpen: false })
 export const TOP = ''
-const isPublic = (comment: Comment | undefined): boolean => comment?.status === 'approved'
-/** A comment that is not approved has a tombstone in view while it has a reply in view. */
-const isInView = (comment: Comment | undefined): boolean => isPublic(comment) || !!comment?.replyCount
 
-/** The part of a discussion that the page shows, updated by events. It does not use the DOM. */
+/**
+ * The part of a discussion that the page shows. It does not use the DOM. `events.ts` has what
+ * events change.
+ */
 export class ThreadState {
   readonly comments = new Map<string, PageComment>()
   readonly #lists = new Map<string, List>()
@@ -40,9 +35,20 @@ export class ThreadState {
   state: 'open' | 'locked' | 'archived' = 'open'
   sort: Sort
   /** Exact at the position that the page has reached. */
-  #count = 0
+  exactCount = 0
   /** The reader's own, counted before their events, which not every reader gets. */
-  readonly #counted = new Set<string>()
+  readonly counted = new Set<string>()
+
+  /**
+   * Methods, because a function that a further file imports as well would be a file of its own.
+   */
+  isPublic(comment: Comment | undefined): boolean {
+    return comment?.status === 'approved'
+  }
+  /** A comment that is not approved has a tombstone in view while it has a reply in view. */
+  isInView(comment: Comment | undefined): boolean {
+    return this.isPublic(comment) || !!comment?.replyCount
+  }
 
   constructor(sort: Sort) {
     this.sort = sort
@@ -52,10 +58,7 @@ export class ThreadState {
    * At least the number of visible comments: without a stream, no event counts the reader's own.
    */
   get count(): number {
-    return Math.max(this.#count, [...this.comments.values()].filter(isPublic).length)
-  }
-  set count(count: number) {
-    this.#count = count
+    return Math.max(this.exactCount, [...this.comments.values()].filter((one) => this.isPublic(one)).length)
   }
 
   list(parentId: string | null): List {
@@ -85,11 +88,11 @@ export class ThreadState {
 
   /** Shows the reader's own comment at once. */
   add(comment: PageComment): void {
-    if (isPublic(comment) && !this.comments.has(comment.id)) {
-      this.#count++
-      this.#counted.add(comment.id)
+    if (this.isPublic(comment) && !this.comments.has(comment.id)) {
+      this.exactCount++
+      this.counted.add(comment.id)
     }
-    this.#keep(comment)
+    this.keep(comment)
     const list = this.list(comment.parentId)
     list.waiting = list.waiting.filter((id) => id !== comment.id)
     if (!list.ids.includes(comment.id)) this.#insert(list, comment)
@@ -115,117 +118,21 @@ export class ThreadState {
   remove(id: string): void {
     const comment = this.comments.get(id)
     if (!comment) return
-    this.#keep({ ...comment, status: 'deleted', author: null, body: null, bodyHtml: null })
+    this.keep({ ...comment, status: 'deleted', author: null, body: null, bodyHtml: null })
     if (comment.replyCount > 0) return
     const list = this.list(comment.parentId)
     list.ids = list.ids.filter((one) => one !== id)
   }
 
-  /**
-   * Applies an event. `me` is the reader's external id, empty for none: authors may lack one, too.
-   */
-  apply(event: StreamEvent, me: string): void {
-    switch (event.type) {
-      case 'discussion_locked':
-      case 'discussion_unlocked':
-      case 'discussion_archived':
-        this.state = event.data.discussion.state
-        break
-      case 'reaction_toggled': {
-        const { commentId, type, reactionCounts, reader } = event.data
-        const comment = this.comments.get(commentId)
-        if (!comment) break
-        const own = reader?.externalId === me ? { viewerReaction: type } : {}
-        this.comments.set(commentId, { ...comment, reactionCounts, ...own })
-        break
-      }
-      case 'notification_reply':
-        break
-      default:
-        this.#applyComment(event, me)
-    }
-  }
-
-  #applyComment({ type, actor, data: { comment, tombstones = [] } }: CommentEvent, me: string): void {
-    const { id } = comment
-    const before = this.comments.get(id)
-    const wasTombstone = tombstones.some((one) => one.id === id)
-    // Judged by events alone, whatever the page has loaded: a public stream only has events about
-    // comments that are or were public, and names tombstones.
-    const wasPublic = !/created|approved/.test(type) && !this.withdrawn.has(id) && !wasTombstone
-    const change = Number(isPublic(comment)) - Number(wasPublic)
-    if (change <= 0 || !this.#counted.delete(id)) this.#count += change
-    if (isPublic(comment)) this.withdrawn.delete(id)
-    else this.withdrawn.add(id)
-    // Only the author still sees a comment that is withheld. Its event names no author.
-    const isOwn = (comment.author ?? before?.author)?.externalId === me
-    if (before) {
-      const isHeld = isOwn && !/approved|deleted/.test(comment.status)
-      // Of their own edit they have an answer, which may tell more.
-      const held = type === 'comment_rejected' ? 'rejected' : 'pending'
-      const status = actor.kind === 'reader' ? before.status : held
-      this.#keep(isHeld ? { ...before, status, replyCount: comment.replyCount } : comment)
-      this.#place(comment)
-    } else if (change > 0 && isOwn) {
-      this.add(comment)
-      if (this.#counted.delete(id)) this.#count--
-    } else {
-      this.#countReply(comment, Number(isInView(comment)) - Number(wasPublic || comment.replyCount > 0))
-      // A pinned one may stand above the pages that are left to read.
-      if (change > 0 || comment.pinnedAt) {
-        this.comments.set(id, comment)
-        this.#place(comment)
-      }
-    }
-    for (const tombstone of tombstones) if (tombstone.id !== id) this.#applyTombstone(tombstone)
-  }
-
-  /** One above an event's comment has come into view or left it. */
-  #applyTombstone(tombstone: Comment): void {
-    const { id } = tombstone
-    const before = this.comments.get(id)
-    // A known one has been counted by its replies. The reader's own stays as they wrote it.
-    if (before) {
-      if (!before.author) this.#keep(tombstone)
-    } else {
-      this.#countReply(tombstone, isInView(tombstone) ? 1 : -1)
-      if (!isInView(tombstone)) return
-      this.comments.set(id, tombstone)
-    }
-    this.#place(tombstone)
-  }
-
-  /** Puts a comment in view into its list. One that is not in view does not wait there. */
-  #place({ id, parentId }: Comment): void {
-    const list = this.list(parentId)
-    const { ids, waiting } = list
-    if (!isInView(this.comments.get(id))) list.waiting = waiting.filter((one) => one !== id)
-    else if (ids.includes(id) || waiting.includes(id)) return
-    // There they do not move anything that the reader is reading.
-    else if (parentId === null && (ids.length === 0 || (this.sort === 'oldest' && !list.hasMore))) ids.push(id)
-    else waiting.push(id)
-  }
-
   /** Replaces a comment's known state, and updates its parent's count. */
-  #keep(comment: PageComment): void {
+  keep(comment: PageComment): void {
     const before = this.comments.get(comment.id)
     // One with replies has been counted before it was known here.
-    const wasInView = before ? isInView(before) : comment.replyCount > 0
-    this.#countReply(comment, Number(isInView(comment)) - Number(wasInView))
+    const wasInView = before ? this.isInView(before) : comment.replyCount > 0
+    this.countReply(comment, Number(this.isInView(comment)) - Number(wasInView))
     // Events do not contain the viewer's reaction.
     const viewerReaction = comment.viewerReaction ?? before?.viewerReaction ?? null
-    this.comments.set(comment.id, { ...comment, bodyHtml: this.#withNames(comment.bodyHtml), viewerReaction })
-  }
-
-  /** Events have mentions without names: those of authors who are known here are filled in. */
-  #withNames(html: string | null): string | null {
-    return (
-      html &&
-      html.replace(NAMELESS, (written, id: string) => {
-        const known = [...this.comments.values()].find(({ author }) => author?.id === id)
-        return written + (known?.author?.name ?? '').replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`)
-      })
-    )
+    this.comments.set(comment.id, { ...comment, viewerReaction })
   }
 
   /** Whether new comments stand at the end of their list. */
@@ -254,8 +161,8 @@ export class ThreadState {
   /**
    * A parent that comes into view or leaves it changes its own parent's count, and so on upwards.
    */
-  #countReply({ parentId }: Comment, change: number): void {
+  countReply({ parentId }: Comment, change: number): void {
     const parent = this.comments.get(parentId ?? TOP)
-    if (parent) this.#keep({ ...parent, replyCount: Math.max(0, parent.replyCount + change) })
+    if (parent) this.keep({ ...parent, replyCount: Math.max(0, parent.replyCount + change) })
   }
 }

@@ -1,4 +1,4 @@
-import type { DiscussionStream, StreamEvent, StreamTicket } from '../browser/stream.ts'
+import type { DiscussionStream, openDiscussionStream, StreamEvent, StreamTicket } from '../browser/stream.ts'
 import {
   backendFor,
   type Me,
@@ -13,9 +13,8 @@ import {
 import { tellCount } from './count.ts'
 import { WidgetElement } from './element.ts'
 import { Nodes } from './views/nodes.ts'
-import { NAMELESS, ThreadState, TOP } from './state.ts'
+import { ThreadState, TOP } from './state.ts'
 import { Storage, type Wish } from './storage.ts'
-import { loadStreamClient } from './stream-client.ts'
 
 /** The open panel below a comment. */
 export interface Panel {
@@ -35,22 +34,23 @@ export interface Writing {
   bellView: (thread: Thread) => unknown
   /** Hears the events of the discussion. `known` is their comment as it was before. */
   hear: (thread: Thread, event: StreamEvent, known: PageComment | undefined) => void
-  // These are missing where the browser still has the file of an earlier release.
   /** Sends what waits for the line. */
-  goOn?: (thread: Thread) => void
+  goOn: (thread: Thread) => void
   /** Whether a field holds a text. */
-  isHeld?: (thread: Thread) => boolean
+  isHeld: (thread: Thread) => boolean
   /**
    * After the page was loaded: shows the reader's own that nobody else sees, keeps the field that
    * holds a text, with its comment, and goes on with what the reader wanted before they signed in.
    */
-  loaded?: (thread: Thread, before: ThreadState, own: readonly PageComment[]) => void
+  loaded: (thread: Thread, before: ThreadState, own: readonly PageComment[]) => void
   /** After further comments were loaded: adds the reader's own that nobody else sees. */
-  addOwn?: (thread: Thread) => void
+  addOwn: (thread: Thread) => void
   /** Called each minute. */
-  look?: (thread: Thread) => void
+  look: (thread: Thread) => void
+  /** Whether there is anything in the menu of a comment. */
+  hasMenu: (thread: Thread, comment: PageComment) => boolean
   /** What is open over a comment. */
-  popupView?: (thread: Thread, comment: PageComment) => unknown
+  popupView: (thread: Thread, comment: PageComment) => unknown
   /** The form for a comment of the top level. */
   newView: (thread: Thread) => unknown
   /** That the reader's own comment waits or was rejected, and why. */
@@ -66,13 +66,17 @@ export interface Writing {
   resume: (thread: Thread, wish: Wish) => Promise<void>
 }
 
+/** The stream's client and what its events change, in a file of its own (`stream.ts`). */
+export interface Live {
+  openDiscussionStream: typeof openDiscussionStream
+  hear: (thread: Thread, event: StreamEvent) => void
+}
+
 /** The comment that the page's address names. */
 const idInHash = (): string | undefined => /^#comment-([\da-f-]{36})$/.exec(location.hash)?.[1]
 
 const NEWS = ['hashchange', 'online', 'offline']
 const MINUTE_MS = 60_000
-/** Many readers hear of a comment at the same time. */
-const SPREAD_MS = 5000
 
 /**
  * The state and the behaviour of `<engagement-thread>`. Its views import this; `widget.ts` joins
@@ -102,6 +106,7 @@ export abstract class Thread extends WidgetElement {
   #stream: DiscussionStream | undefined
   /** It came with the first page, for the first connection. */
   #ticket: StreamTicket | null = null
+  #own: readonly PageComment[] = []
   /** The number of the current start: results of earlier ones are ignored. */
   #start = 0
   #failures = 0
@@ -127,7 +132,7 @@ export abstract class Thread extends WidgetElement {
     this.isOffline = !navigator.onLine
     this.#follow()
     if (this.phase === 'failed' && !this.isOffline) this.#begin()
-    this.writing?.goOn?.(this)
+    this.#goOn()
     void this.update()
   }
 
@@ -137,15 +142,17 @@ export abstract class Thread extends WidgetElement {
    */
   abstract reveal(id: string, isQuiet?: boolean): Promise<boolean>
 
-  /** Loads the next page of the top level. Returns whether it has brought any comment. */
-  protected abstract readOn(): Promise<boolean>
+  /** With `more="scroll"`: loads the next page each time that the end comes near. */
+  protected abstract watchEnd(isWanted: () => boolean): void
 
   protected abstract loadWriting(): Promise<Writing>
+
+  protected abstract loadLive(onError: (error: unknown) => void): Promise<Live>
 
   connectedCallback(): void {
     this.#clock = setInterval(() => {
       void this.update()
-      this.writing?.look?.(this)
+      this.writing?.look(this)
     }, MINUTE_MS)
     void this.update()
     for (const name of NEWS) addEventListener(name, this.#onNews)
@@ -214,24 +221,6 @@ export abstract class Thread extends WidgetElement {
     this.#begin()
   }
 
-  /** With `more="scroll"`: loads the next page each time that the end comes near. */
-  #watchEnd(): void {
-    const end = this.shadowRoot?.querySelector('.end')
-    if (this.getAttribute('more') !== 'scroll' || !end) return
-    this.#seen?.disconnect()
-    const seen = new IntersectionObserver(
-      ([entry]) => {
-        // Observed again, it tells whether the end is still near. After a failure, the button is
-        // left.
-        if (entry?.isIntersecting)
-          void this.readOn().then((isMore) => isMore && this.#seen === seen && this.#watchEnd())
-      },
-      { rootMargin: '50%' },
-    )
-    this.#seen = seen
-    seen.observe(end)
-  }
-
   /** Goes to the comment of the page's address, once. */
   #follow(): void {
     const id = idInHash()
@@ -240,10 +229,27 @@ export abstract class Thread extends WidgetElement {
     if (id) void this.reveal(id).catch(() => null)
   }
 
-  async needWriting(): Promise<void> {
+  async #needWriting(): Promise<void> {
     this.writing ??= await this.loadWriting()
     // It has brought further texts.
     await this.loadWords()
+  }
+
+  /** Where it could not be loaded with the comments. */
+  async lateWriting(): Promise<void> {
+    await this.#needWriting()
+    this.writing?.loaded(this, this.state, this.#own)
+    void this.update()
+  }
+
+  /** The line is back, as far as the browser knows. */
+  #goOn(): void {
+    if (this.isOffline) return
+    const { errors, me, words, writing } = this
+    for (const [place, reason] of errors) if (reason === words.text('network')) errors.delete(place)
+    if (me && !writing) void this.lateWriting().catch(() => null)
+    writing?.goOn(this)
+    void this.update()
   }
 
   #spend(): StreamTicket | null {
@@ -271,25 +277,26 @@ export abstract class Thread extends WidgetElement {
   async #open(start: number): Promise<void> {
     this.pages = backendFor(this.backend, this.discussion)
     const { pages } = this
-    const client = loadStreamClient((error) => this.emit('error', { error, action: 'stream' }))
+    const live = this.loadLive((error) => this.emit('error', { error, action: 'stream' }))
     try {
-      const lastEventId = await this.#load(() => start === this.#start)
+      const isWanted = (): boolean => start === this.#start
+      const lastEventId = await this.#load(isWanted)
       if (start !== this.#start) return
       this.#failures = 0
       this.#follow()
-      void this.update().then(() => this.#watchEnd())
+      void this.update().then(() => this.watchEnd(isWanted))
       this.emit('ready', { count: this.state.count, reader: this.me })
-      const { openDiscussionStream } = await client
+      const { hear, openDiscussionStream: openStream } = await live
       if (start !== this.#start) return
-      this.#stream = openDiscussionStream({
+      this.#stream = openStream({
         ticket: () => this.#spend() ?? pages.ticket(),
         lastEventId,
-        onEvent: (event) => this.#hear(event),
-        onReload: () => this.#load(() => start === this.#start),
+        onEvent: (event) => hear(this, event),
+        onReload: () => this.#load(isWanted),
         onState: (state) => {
           if (state !== 'open') return
           this.#lost = Infinity
-          this.writing?.goOn?.(this)
+          this.#goOn()
         },
         onError: (error) => {
           this.emit('error', { error, action: 'stream' })
@@ -323,28 +330,29 @@ export abstract class Thread extends WidgetElement {
     // The JSON of another program.
     if (!settings) throw new RequestError('unavailable')
     // Without it, comments can be read, and it is loaded when it is needed.
-    if (me) await this.needWriting().catch(() => null)
+    if (me) await this.#needWriting().catch(() => null)
     this.#ticket = ticket
     this.discussionId = discussion?.id
     const state = new ThreadState(sort)
     if (discussion && comments) {
       state.addPage(TOP, comments)
       state.state = discussion.state
-      state.count = discussion.commentCount
+      state.exactCount = discussion.commentCount
     }
     // Per reader: another one may sign in on the same machine.
     const stored = new Storage(`${this.backend}:${this.discussion}:${me?.id}`)
     // An action under way continues with the storage that it began with. A text that is being
     // written stays where its writer is signed out.
-    const isSame = stored.name === this.storage.name || (!me && this.writing?.isHeld?.(this))
+    const isSame = stored.name === this.storage.name || (!me && this.writing?.isHeld(this))
     const { storage, panel } = isSame ? this : { storage: stored, panel: null }
     if (!isWanted()) return ''
     const before = this.state
     Object.assign(this, { me, settings, state, storage, panel, phase: 'ready' })
-    this.writing?.loaded?.(this, before, own ?? [])
+    this.#own = own ?? []
+    this.writing?.loaded(this, before, this.#own)
     served?.keepPlaces(this)
     this.endServed()
-    this.#tell()
+    this.tell()
     return discussion?.lastEventId ?? '0'
   }
 
@@ -353,29 +361,7 @@ export abstract class Thread extends WidgetElement {
     return !!this.me && author?.externalId === this.me.id
   }
 
-  /** Asks for the names of mentions that are not known here; not by all pages at once. */
-  #learnNames(id: string): void {
-    const html = this.state.comments.get(id)?.bodyHtml
-    const learn = (): unknown => import('./reveal.ts').then(({ learnNames }) => learnNames(this, id)).catch(() => null)
-    if (html && html.search(NAMELESS) >= 0) setTimeout(learn, Math.random() * SPREAD_MS)
-  }
-
-  #hear(event: StreamEvent): void {
-    const { state, me } = this
-    const before = state.list(TOP).waiting.length
-    const known = 'comment' in event.data ? state.comments.get(event.data.comment.id) : undefined
-    state.apply(event, me?.id ?? '')
-    const waiting = state.list(TOP).waiting.length
-    if (waiting > before) this.status = this.words.text('newComments', { n: waiting })
-    if (event.type === 'notification_reply') this.emit('reply', event.data)
-    this.writing?.hear(this, event, known)
-    if ('comment' in event.data) this.#learnNames(event.data.comment.id)
-    // The message may say that the reader's own comment waits.
-    if (event.type === 'comment_approved') this.status = ''
-    this.#tell()
-  }
-
-  #tell(): void {
+  tell(): void {
     tellCount(this.backend, this.discussion, this.state.count)
     void this.update()
   }

@@ -5,9 +5,9 @@ import { act, loadMore, NEW, open, write } from './actions.ts'
 import { ask, isPassing, now } from './backend.ts'
 import { EngagementCount } from './count.ts'
 import { sheetOf } from './element.ts'
-import { TOP } from './state.ts'
 import { en } from './strings.ts'
-import { Thread, type Writing } from './thread.ts'
+import { loadStreamClient } from './stream-client.ts'
+import { type Live, Thread, type Writing } from './thread.ts'
 import { faceView } from './views/actions-view.ts'
 import { button, errorView, named, nameOf, notice } from './views/parts.ts'
 import { threadView } from './views/thread-view.ts'
@@ -42,20 +42,25 @@ export class EngagementThread extends Thread {
     return threadView(this)
   }
 
-  protected async readOn(): Promise<boolean> {
-    const { ids, hasMore } = this.state.list(TOP)
-    const { length } = ids
-    if (hasMore) await loadMore(this, TOP, true)
-    return ids.length > length
+  // Files of their own: for pages that ask for it, and for those who come by a comment's address.
+  protected watchEnd(isWanted: () => boolean): void {
+    if (this.getAttribute('more') === 'scroll')
+      void import('./scroll.ts').then(({ watchEnd }) => watchEnd(this, loadMore, isWanted)).catch(() => null)
   }
 
-  // A file of its own, for those who come by a comment's address.
   async reveal(id: string, isQuiet = false): Promise<boolean> {
     return (await import('./reveal.ts')).reveal(this, id, loadMore, isQuiet)
   }
 
+  protected loadLive(onError: (error: unknown) => void): Promise<Live> {
+    return loadStreamClient(onError)
+  }
+
   protected async loadWriting(): Promise<Writing> {
-    return (await import('./writing/writing.ts')).writing(kit)
+    const file = import('./writing/writing.ts')
+    // Where this file is of an earlier build, a reload of the page gets the present one.
+    file.catch(() => fetch(import.meta.url, { cache: 'reload' })).catch(() => null)
+    return (await file).writing(kit)
   }
 }
 
