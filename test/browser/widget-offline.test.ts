@@ -165,7 +165,7 @@ describeInBrowser('the widget without a connection', () => {
       line.isDown = false
       await tellOfLine(ann)
       expect(await box.inputValue()).toBe('Not this')
-      expect([line.begun, await comments(article)]).toEqual([8, []])
+      expect([line.begun, await comments(article)]).toEqual([5, []])
       await ann.button('Post').click()
       await vi.waitFor(async () => expect(await comments(article)).toEqual(['Not this']), WAIT)
     },
@@ -187,13 +187,46 @@ describeInBrowser('the widget without a connection', () => {
       await ann.page.keyboard.press('Escape')
       await vi.waitFor(async () => expect(await box.count()).toBe(0), WAIT)
       line.fail()
-      await vi.waitFor(() => expect(line.failed).toBe(4), WAIT)
+      await vi.waitFor(() => expect(line.failed).toBe(1), WAIT)
       await ann.button('Reply').click()
       await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
       expect(await box.inputValue()).toBe('Not this')
       line.isDown = false
       await tellOfLine(ann)
-      expect(await comments(article)).toEqual(['The first'])
+      expect([line.begun, await comments(article)]).toEqual([1, ['The first']])
+    },
+    LONG,
+  )
+
+  test(
+    'deletes a post that the reader takes back while the service takes it',
+    async () => {
+      const article = newArticle()
+      const { prepare } = away(0)
+      const ann = await paper.read(article, { as: 'ann', prepare })
+      await ann.write('Not this')
+      await ann.sees('The service does not answer. Your text is kept, and sent')
+      let answer = (): void => {}
+      const isHeld = new Promise<void>((resolve) => (answer = resolve))
+      let taken = 0
+      await ann.page.route('**/engagement/comments?*', async (route) => {
+        if (route.request().method() !== 'POST') return route.continue()
+        const response = await route.fetch()
+        taken++
+        await isHeld
+        await route.fulfill({ response })
+      })
+      await tellOfLine(ann)
+      await vi.waitFor(() => expect(taken).toBe(1), WAIT)
+      await ann.button('Cancel').click()
+      answer()
+      const box = ann.thread.getByRole('textbox')
+      await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+      expect([await box.inputValue(), await comments(article)]).toEqual(['Not this', []])
+      expect(await ann.thread.locator('article').count()).toBe(0)
+      // Under a key of its own.
+      await ann.button('Post').click()
+      await vi.waitFor(async () => expect(await comments(article)).toEqual(['Not this']), WAIT)
     },
     LONG,
   )
@@ -238,7 +271,7 @@ describeInBrowser('the widget without a connection', () => {
     await window.sees('The first')
   })
 
-  test('says of other writes that there is no connection, and keeps their texts', async () => {
+  test('says of an edit that there is no connection until it is back, and keeps its text', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'One')
     const ann = await paper.read(article, { as: 'ann' })
@@ -246,10 +279,27 @@ describeInBrowser('the widget without a connection', () => {
     await ann.thread.getByRole('textbox', { name: 'Edit' }).fill('Two')
     await setOffline(ann, true)
     await ann.button('Save').click()
-    await ann.sees('There is no connection. Your text is kept')
+    await ann.sees('There is no connection. Try again in a moment.')
     await setOffline(ann, false)
+    await ann.seesNot('There is no connection.')
     expect(await ann.thread.getByRole('textbox', { name: 'Edit' }).inputValue()).toBe('Two')
     await ann.button('Save').click()
     await ann.sees(/edited[^]*Two/)
+  })
+
+  test.each(['ann', undefined])('says of what has no text that it failed, until the line is back (%s)', async (as) => {
+    const article = newArticle()
+    for (let n = 0; n < 3; n++) await paper.post(article, `reader-${n}`, `Comment ${n}`)
+    const window = await paper.read(article, { ...(as !== undefined && { as }), query: 'page-size=2' })
+    await window.sees('Comment 2')
+    await setOffline(window, true)
+    await window.sees('You are offline.')
+    await window.button('More comments').click()
+    if (as !== undefined) await window.button('Like').first().click()
+    const told = window.thread.getByRole('alert')
+    await vi.waitFor(async () => expect(await told.count()).toBe(as === undefined ? 1 : 2), WAIT)
+    for (const text of await told.allInnerTexts()) expect(text).toBe('There is no connection. Try again in a moment.')
+    await setOffline(window, false)
+    await vi.waitFor(async () => expect(await told.count()).toBe(0), WAIT)
   })
 })

@@ -69,6 +69,22 @@ describeInBrowser("a reader's own, in the widget", () => {
       expect(await ann.thread.getByText('Awaiting moderation').count()).toBe(2)
     })
 
+    test('are shown also where the code for writers comes late', async () => {
+      const article = newArticle()
+      await hold(article)
+      let isLost = true
+      const ann = await paper.read(article, {
+        as: 'ann',
+        prepare: (page) => page.route('**/widget.writing.*.js', (route) => (isLost ? route.abort() : route.continue())),
+      })
+      await ann.sees('Since then 3')
+      expect(await ann.thread.getByText('that waits').count()).toBe(0)
+      isLost = false
+      await ann.page.evaluate(`dispatchEvent(new Event('online'))`)
+      await ann.sees('A comment that waits')
+      await ann.sees('A reply that waits')
+    })
+
     test('are shown with a backend of an earlier release', async () => {
       const article = newArticle()
       await hold(article)

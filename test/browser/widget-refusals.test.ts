@@ -215,7 +215,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await ann.thread.getByRole('textbox').fill('Too late')
     await ann.page.context().clearCookies()
     await ann.button('Post').click()
-    await ann.sees('You are signed out. Sign in and send it again')
+    await ann.sees('You are signed out. Sign in and try again')
     await ann.button('Sign in to comment').waitFor()
     await ann.page.context().addCookies([{ name: 'reader', value: 'ann', url: paper.site.url }])
     await ann.page.evaluate(`document.querySelector('engagement-thread').reload()`)
@@ -226,18 +226,24 @@ describeInBrowser('what the widget does when things go wrong', () => {
     const article = newArticle()
     const id = await paper.post(article, 'ann', 'Buy my watches')
     const bob = await paper.read(article, { as: 'bob' })
-    const report = async (): Promise<void> => {
-      await bob.choose('Report')
+    const elsewhere = await paper.read(article, { as: 'bob' })
+    const report = async (window: Window): Promise<void> => {
+      await window.choose('Report')
       // No reason is chosen for the reader, and none is no report.
-      await bob.button('Send report').click()
-      await bob.thread.getByLabel('What is wrong with this comment?').selectOption('Spam')
-      await bob.button('Send report').click()
+      await window.button('Send report').click()
+      await window.thread.getByLabel('What is wrong with this comment?').selectOption('Spam')
+      await window.button('Send report').click()
     }
-    await report()
+    await report(bob)
     await bob.sees('Thank you. The moderators will see it.')
     expect(await bob.thread.getByRole('alert').count()).toBe(0)
-    await report()
-    await bob.sees('You have reported this comment.')
+    await report(elsewhere)
+    await elsewhere.sees('You have reported this comment.')
+    // It is offered once.
+    for (const window of [bob, elsewhere]) {
+      await window.page.reload()
+      expect(await window.menu()).toEqual([expect.stringMatching(/^Mute /)])
+    }
     const { data } = await paper.call('GET', '/moderation/queue?status=reported')
     expect(data).toMatchObject([{ comment: { id }, reportCount: 1 }])
   })
@@ -246,11 +252,11 @@ describeInBrowser('what the widget does when things go wrong', () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'The first')
     const window = await paper.read(article, {
-      prepare: (page) => page.route('**/widget.stream.js', (route) => route.abort()),
+      prepare: (page) => page.route('**/widget.stream.*.js', (route) => route.abort()),
     })
     await window.sees('The first')
     await paper.post(article, 'bob', 'The second')
-    await window.page.unroute('**/widget.stream.js')
+    await window.page.unroute('**/widget.stream.*.js')
     await window.page.reload()
     await window.sees('The second')
     await paper.post(article, 'eve', 'The third')
@@ -262,17 +268,68 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await paper.post(article, 'bob', 'The first')
     const ann = await paper.read(article, {
       as: 'ann',
-      prepare: (page) => page.route('**/widget.writing.js', (route) => route.abort()),
+      prepare: (page) => page.route('**/widget.writing.*.js', (route) => route.abort()),
     })
     await ann.sees('The first')
     await ann.button('Like').click()
-    await ann.sees('That did not work.')
-    await ann.page.unroute('**/widget.writing.js')
+    await ann.sees('That did not load. Load the page again.')
+    await ann.page.unroute('**/widget.writing.*.js')
     await ann.button('Write a comment').click()
     await ann.write('The second')
     await ann.sees('The second')
     await ann.button('Like').first().click()
     await expectShown(ann.button('Like 1'))
+  })
+
+  test('a page with the first file of an earlier build runs no code of this one beside it', async () => {
+    const article = newArticle()
+    await paper.post(article, 'bob', 'The first')
+    const built = await (await fetch(`${service.url}/widget.js`)).text()
+    const body = built.replace(/\.[\da-f]{8}(?=\.js")/g, '.00000000')
+    expect(body).not.toBe(built)
+    const old = async (query: string): Promise<Window> =>
+      paper.read(article, {
+        as: 'ann',
+        query,
+        prepare: (page) =>
+          page.route('**/widget.js', (route) =>
+            route.fulfill({ body, headers: { 'access-control-allow-origin': '*' }, contentType: 'text/javascript' }),
+          ),
+      })
+    const ann = await old('')
+    await ann.sees('The first')
+    await ann.button('Write a comment').click()
+    await ann.sees('That did not load. Load the page again.')
+    await ann.page.unrouteAll({ behavior: 'wait' })
+    await ann.page.reload()
+    await ann.write('The second')
+    await ann.sees('The second')
+    // Texts are of any build.
+    const arabic = await old('lang=ar')
+    await arabic.sees('The first')
+    expect(await arabic.thread.locator('h2').innerText()).toContain('التعليقات')
+    await arabic.page.unrouteAll({ behavior: 'wait' })
+  })
+
+  test('a banned reader has no empty menu beside a comment without an author', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'Of an author')
+    await paper.post(article, 'eve', 'Of nobody')
+    const until = new Date(Date.now() + 86_400_000).toISOString()
+    const bob = await paper.read(article, {
+      as: 'bob',
+      prepare: (page) =>
+        page.route('**/engagement/thread?*', async (route) => {
+          const response = await route.fetch()
+          const json = await response.json()
+          for (const each of json.comments.data) if (each.body === 'Of nobody') each.author = null
+          json.reader.ban = { until }
+          await route.fulfill({ response, json })
+        }),
+    })
+    await bob.sees('You cannot take part in discussions at present.')
+    expect(await bob.menu('Of an author')).toEqual([expect.stringMatching(/^Mute /)])
+    expect(await bob.comment('Of nobody').getByRole('button', { name: 'More actions' }).count()).toBe(0)
   })
 
   test('a page whose widget is blocked has no gap where the comments would be', async () => {
@@ -518,4 +575,8 @@ function warningsOf({ page }: Window): string[] {
 
 /** Resolves once the file of the warnings would have been loaded. */
 const asked = ({ page }: Window): Promise<unknown> =>
-  page.evaluate(`import(new URL('widget.warnings.js', document.querySelector('script[src$="widget.js"]').src))`)
+  page.evaluate(`(async () => {
+    const { src } = document.querySelector('script[src$="widget.js"]')
+    const [name] = /widget\\.warnings\\.\\w+\\.js/.exec(await (await fetch(src)).text())
+    await import(new URL(name, src))
+  })()`)

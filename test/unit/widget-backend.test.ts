@@ -77,6 +77,12 @@ test("a ticket is requested once: the stream's client retries by itself, at grow
 
 test('a retry has the same idempotency key, and refusals are not retried', async () => {
   answers.push(new Response('{"code":"internal"}', { status: 500 }), new Response('{"code":"banned"}', { status: 403 }))
-  expect(await codeOf(backend().post({ body: 'a text' }, 'one-intent'))).toBe('banned')
+  expect(await codeOf(backend().post({ body: 'a text' }, 'one-intent', () => true))).toBe('banned')
   expect(asked.map((each) => each.split(' ').at(-1))).toEqual(['one-intent', 'one-intent'])
+})
+
+test('a post that its reader has taken back is not sent again', async () => {
+  answers.push(new Response('{"code":"internal"}', { status: 500 }))
+  expect(await codeOf(backend().post({ body: 'a text' }, 'one-intent', () => false))).toBe('internal')
+  expect(asked).toHaveLength(1)
 })

@@ -23,8 +23,11 @@ export async function act(thread: Thread, place: string, action: string, work: (
   void thread.update()
 }
 
+/** Nothing else fails but the load of a further file, which may be gone: see `vite.config.ts`. */
+const NO_FILE = { code: 'unloaded', retryAfterSeconds: 0 }
+
 function reasonOf({ words }: Thread, error: unknown): string {
-  const { code, retryAfterSeconds } = error instanceof RequestError ? error : { code: '', retryAfterSeconds: 0 }
+  const { code, retryAfterSeconds } = error instanceof RequestError ? error : NO_FILE
   const key = code.replace(/^discussion_/, '')
   return words.text(words.has(key) ? key : 'error', { time: words.inSeconds(Math.max(1, retryAfterSeconds)) })
 }
@@ -40,7 +43,7 @@ export async function write(thread: Thread, wish: Wish, go: (writing: Writing) =
   const { me, panel, signedOut } = thread
   if (me || wish.kind === MENU) {
     // It is missing where it could not be loaded with the comments.
-    if (!thread.writing) await act(thread, wish.id || NEW, 'load', () => thread.needWriting())
+    if (!thread.writing) await act(thread, wish.id || NEW, 'load', () => thread.lateWriting())
     if (thread.writing) await go(thread.writing)
     return
   }
@@ -49,9 +52,9 @@ export async function write(thread: Thread, wish: Wish, go: (writing: Writing) =
   if (thread.emit('sign-in', { action: wish.kind })) thread.warn('sign-in')
 }
 
-/** Opens or closes a panel or a popup of a comment. The file of an earlier release has no menu. */
+/** Opens or closes a panel or a popup of a comment. */
 export const open = (thread: Thread, id: string, kind: (Panel | Popup)['kind']): Promise<void> =>
-  write(thread, { kind, id }, (writing) => (kind !== MENU || writing.popupView) && writing.openPanel(thread, id, kind))
+  write(thread, { kind, id }, (writing) => writing.openPanel(thread, id, kind))
 
 /**
  * The next page of a level; for replies the first one too. The focus moves to it, unless the reader
@@ -72,7 +75,7 @@ export const loadMore = (thread: Thread, parentId: string, isByScroll = false): 
       if (id !== TOP && only && !next && state.comments.get(only)?.replyCount) await load(only)
     }
     await load(parentId)
-    thread.writing?.addOwn?.(thread)
+    thread.writing?.addOwn(thread)
     // The button may have gone.
     if (!isByScroll && before > 0 && ids.length > before) await thread.focusOn(`#c-${ids[before]}`)
   })

@@ -77,9 +77,15 @@ export const newKey = (): string =>
 
 /**
  * Asks until there is an answer, a few times. Each write has a key, so that a retry does nothing
- * twice.
+ * twice. One that is no longer wanted is not sent again.
  */
-export async function ask<T>(url: string, method = 'GET', body?: object, key = newKey()): Promise<T> {
+export async function ask<T>(
+  url: string,
+  method = 'GET',
+  body?: object,
+  key = newKey(),
+  isWanted?: () => boolean,
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await askOnce<T>(url, method, body, key)
@@ -87,6 +93,7 @@ export async function ask<T>(url: string, method = 'GET', body?: object, key = n
       const isLast = attempt === ATTEMPTS || isOffline()
       if (!(error instanceof RequestError && isPassing(error)) || isLast) throw error
       await new Promise((resolve) => setTimeout(resolve, 300 * 2 ** attempt * (0.5 + Math.random())))
+      if (isWanted?.() === false) throw error
     }
   }
 }
@@ -150,7 +157,8 @@ export const backendFor = (base: string, externalId: string) => {
     comments: (query: Query) => ask<CommentPage>(at('/comments', query)),
     /** Null if the reader may not see it. */
     comment: (id: string) => ask<PageComment>(of(id)).catch(nullIfMissing),
-    post: (body: object, key: string) => ask<PageComment>(at('/comments'), 'POST', body, key),
+    post: (body: object, key: string, isWanted: () => boolean) =>
+      ask<PageComment>(at('/comments'), 'POST', body, key, isWanted),
     edit: (id: string, body: string, revision?: number) => ask<PageComment>(of(id), 'PATCH', { body, revision }),
     remove: (id: string) => ask<null>(of(id), 'DELETE'),
     react: (id: string, type: string | null) =>

@@ -45,7 +45,9 @@ export const en = {
   rate_limited: 'That was too fast. Try again {time}.',
   not_found: 'This comment is gone.',
   unknown_page: 'There are no comments for this page.',
-  error: 'That did not work. Your text is kept: try again.',
+  network: 'There is no connection. Try again in a moment.',
+  error: 'That did not work. Try again.',
+  unloaded: 'That did not load. Load the page again.',
 }
 
 export type Strings = Record<keyof typeof en | keyof WritingStrings, Text>
@@ -97,8 +99,7 @@ export function wordsFor(lang: string, own: Partial<Strings> = {}) {
     dir: /^(ar|fa|he|ps|ur|yi)\b/.test(locale) ? 'rtl' : 'ltr',
     has: (key: string): key is StringKey => Object.hasOwn(strings, key),
     text: (key: StringKey, values: { n?: number; name?: string; time?: string } = {}): string => {
-      // The file of an earlier release may name a text that is gone.
-      const text = strings[key] ?? ''
+      const text = strings[key]
       const { n = 0 } = values
       const form = typeof text === 'string' ? text : (text[plural.select(n)] ?? text.other ?? '')
       const all: Record<string, string | number> = { ...values, n: number.format(n) }

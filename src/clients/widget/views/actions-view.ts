@@ -17,12 +17,12 @@ export function actionsView(thread: Thread, comment: PageComment, isGone: boolea
   const isShown = comment.status === 'approved' && !isGone
   const isOpen = access === 'open' && isShown
   const label = words.text('writeReply', { name: nameOf(thread, comment) })
-  const hasMenu = !isGone && state.state !== 'archived' && (isShown || thread.isOwn(comment))
+  const hasMenu = writing ? writing.hasMenu(thread, comment) : isShown && state.state !== 'archived'
   return html`<div part="actions" class="row actions" @keydown=${press}>
     ${isOpen && comment.depth < settings.maxDepth ? opener(thread, comment, 'reply', words.text('reply'), { label }) : nothing}
     ${isShown ? facesView(thread, comment, isOpen) : nothing} ${repliesButton(thread, comment)}
     ${hasMenu ? opener(thread, comment, 'menu', '···', { label: words.text('menu') }) : nothing}
-    ${writing?.popupView?.(thread, comment)}
+    ${writing?.popupView(thread, comment)}
   </div>`
 }
 

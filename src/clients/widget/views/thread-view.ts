@@ -10,7 +10,7 @@ import type { Thread } from '../thread.ts'
 export function threadView(thread: Thread): unknown {
   const { phase, words, state, status, access, writing, isOffline } = thread
   const { text, lang, dir } = words
-  if (phase !== 'ready' && !(access === 'unknown_page' && writing?.isHeld?.(thread)))
+  if (phase !== 'ready' && !(access === 'unknown_page' && writing?.isHeld(thread)))
     return html`${phase === 'failed' ? nothing : html`<slot></slot>`}
       <div lang=${lang} dir=${dir}>${unreadyView(thread)}</div>`
   return html`<section part="thread" class="thread" lang=${lang} dir=${dir} aria-labelledby="title">

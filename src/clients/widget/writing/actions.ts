@@ -1,10 +1,10 @@
 import type { PageComment, RequestError } from '../backend.ts'
 import type { Storage } from '../storage.ts'
 import type { Panel, Popup, Thread } from '../thread.ts'
-import { closePanel, editOf, keep, noteOf, setPanel } from './fields.ts'
+import { closePanel, editOf, keep, noteOf, reportOf, setPanel } from './fields.ts'
 import { recountOf } from './bell.ts'
 import { kit } from './kit.ts'
-import { isAway, isOtherReader, isWaiting, stopWaiting, waitForLine } from './line.ts'
+import { beginPost, isAway, isOtherReader, isTakenBack, isWaiting, stopWaiting, waitForLine } from './line.ts'
 import { bodyOf, draftOf } from './mentions.ts'
 
 export const post = (thread: Thread, parent: PageComment | null): Promise<void> => {
@@ -20,22 +20,31 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     const isRetry = isWaiting(thread, place)
     if (isOffline) wait()
     const waited = isWaiting(thread, place)
-    const isTakenBack = (): boolean =>
-      (waited && !isWaiting(thread, place)) || (parent !== null && !isReplyOpen(thread, parent.id))
+    beginPost(thread, place)
+    const isMeant = (): boolean => !isTakenBack(thread, place) && (!waited || isWaiting(thread, place))
+    const isWanted = (): boolean => isMeant() && (parent === null || isReplyOpen(thread, parent.id))
     const send = async (): Promise<PageComment | undefined> => {
       if (isRetry && (await isOtherReader(thread))) stopWaiting(thread, place)
-      if (isTakenBack()) return undefined
-      return pages.post({ body: bodyOf(draft), ...(parent && { parentId: parent.id }) }, key)
+      if (!isWanted()) return undefined
+      return pages.post({ body: bodyOf(draft), ...(parent && { parentId: parent.id }) }, key, isMeant)
     }
     const comment = await send().catch((error: RequestError) => {
       // The reader may have taken it back meanwhile.
-      if (isAway(error)) return isTakenBack() ? undefined : wait()
+      if (isAway(error)) return isWanted() ? wait() : undefined
       stopWaiting(thread, place)
       // The service would repeat a refusal under this key for a day, so the draft gets a new key.
       // Without an answer the write may have succeeded, so it keeps its key.
       if (!kit.isPassing(error)) storage.setDraft(place, text)
+      else if (isTakenBack(thread, place)) return undefined
       throw error
     })
+    if (comment && isTakenBack(thread, place) && (await removeAgain(pages, comment))) {
+      // Its event may have shown it.
+      if (thread.storage === storage) thread.state.remove(comment.id)
+      // Under its key, the service would answer with the comment that is gone.
+      storage.setDraft(place, text)
+      return
+    }
     if (!comment) return
     stopWaiting(thread, place)
     storage.setDraft(place, '')
@@ -49,6 +58,13 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     await thread.focusOn(`#c-${comment.id}`)
   })
 }
+
+/** Whether a comment that was taken back too late is gone. One that stays is shown. */
+const removeAgain = (pages: Thread['pages'], { id }: PageComment): Promise<boolean> =>
+  pages.remove(id).then(
+    () => true,
+    () => false,
+  )
 
 const isReplyOpen = ({ panel }: Thread, id: string): boolean => panel?.id === id && panel.kind === 'reply'
 
@@ -123,7 +139,11 @@ export const react = (thread: Thread, { id, viewerReaction }: PageComment, type:
 export const report = (thread: Thread, { id }: PageComment, form: HTMLFormElement): Promise<void> =>
   kit.act(thread, id, 'report', async () => {
     const { storage } = thread
-    await thread.pages.report(id, Object.fromEntries(new FormData(form)))
+    await thread.pages.report(id, Object.fromEntries(new FormData(form))).catch((error: RequestError) => {
+      if (error.code === 'already_reported') storage.setDraft(reportOf(id), 'sent')
+      throw error
+    })
+    storage.setDraft(reportOf(id), 'sent')
     storage.setDraft(noteOf(id), '')
     closePanel(thread, { id, kind: 'report' })
     thread.status = thread.words.text('reported')

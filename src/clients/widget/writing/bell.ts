@@ -71,6 +71,7 @@ async function toggle(thread: Thread, bell: Bell): Promise<void> {
       await recount(thread, bell)
     } catch (error) {
       bell.isOpen = bell.inbox !== null
+      if (!bell.isOpen) thread.errors.set(kit.NEW, thread.words.text('unloaded'))
       thread.emit('error', { error, action: 'inbox' })
     }
   }

@@ -3,12 +3,14 @@ import type { PageComment } from '../backend.ts'
 import type { ThreadState } from '../state.ts'
 import type { Panel, Thread } from '../thread.ts'
 import { kit } from './kit.ts'
-import { stopWaiting } from './line.ts'
+import { stopWaiting, takeBack } from './line.ts'
 
 /** The key of the draft of an edit. That of a reply is the comment's id. */
 export const editOf = (id: string): string => `edit-${id}`
 /** The key of the draft of the note of a report. */
 export const noteOf = (id: string): string => `note-${id}`
+/** Where it is remembered, as a draft is, that the reader has reported a comment. */
+export const reportOf = (id: string): string => `report-${id}`
 
 /** What is open is stored as a draft is. */
 const PANEL = 'panel'
@@ -39,6 +41,7 @@ export function setPanel(thread: Thread, panel: Panel | null): void {
 export function closePanel(thread: Thread, panel: Panel | null): void {
   const { panel: open } = thread
   if (!panel || open?.id !== panel.id || open.kind !== panel.kind) return
+  if (panel.kind === 'reply') takeBack(thread, panel.id)
   setPanel(thread, null)
   void thread.focusOn(`#c-${panel.id} [data-opens=${panel.kind === 'reply' ? 'reply' : 'menu'}]`)
 }
@@ -46,7 +49,7 @@ export function closePanel(thread: Thread, panel: Panel | null): void {
 /** Why nothing can be sent about this comment now; of the top level without one. */
 export function obstacle(thread: Thread, comment: PageComment | null): string | undefined {
   const { me, access, words } = thread
-  if (!me) return words.text('identity_required')
+  if (!me) return `${words.text('identity_required')} ${words.text('kept')}`
   if (access !== 'open') return words.text(access)
   return comment?.body === null ? words.text('not_found') : undefined
 }

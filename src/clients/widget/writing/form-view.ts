@@ -1,7 +1,7 @@
 import type { Thread } from '../thread.ts'
 import { kit } from './kit.ts'
 import { excess, MAX_TEXT } from './length.ts'
-import { isWaiting, lineView, stopWaiting } from './line.ts'
+import { isWaiting, lineView, takeBack } from './line.ts'
 import { bodyOf } from './mentions.ts'
 
 interface Form {
@@ -48,7 +48,7 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
   }
   const waits = isWaiting(thread, place)
   const stop = (): void => {
-    stopWaiting(thread, place)
+    takeBack(thread, place)
     void thread.update()
   }
   const buttons = html`<div class="row">

@@ -35,6 +35,25 @@ export function stopWaiting(thread: Thread, place: string): void {
   all?.delete(place)
 }
 
+/** The places of posts under way that their reader has taken back. */
+const takenBack = new WeakMap<Thread, Set<string>>()
+
+const takenBackOf = (thread: Thread): Set<string> => {
+  const known = takenBack.get(thread) ?? new Set<string>()
+  takenBack.set(thread, known)
+  return known
+}
+
+/** The reader does not want to post this any more. It may be under way. */
+export function takeBack(thread: Thread, place: string): void {
+  stopWaiting(thread, place)
+  if (thread.busy.has(place)) takenBackOf(thread).add(place)
+}
+
+export const isTakenBack = (thread: Thread, place: string): boolean => takenBackOf(thread).has(place)
+/** A further post at this place. */
+export const beginPost = (thread: Thread, place: string): unknown => takenBackOf(thread).delete(place)
+
 /** Sends what waits. Another reader who has signed in meanwhile sends nothing of it. */
 export function goOn(thread: Thread): void {
   if (thread.isOffline) return

@@ -1,6 +1,7 @@
 import type { PageComment } from '../backend.ts'
 import type { Panel, Popup, Thread } from '../thread.ts'
 import { closePopup, mute } from './actions.ts'
+import { reportOf } from './fields.ts'
 import { addStyles, kit } from './kit.ts'
 import css from './popups.css?inline'
 
@@ -33,24 +34,30 @@ export function popupView(thread: Thread, comment: PageComment): unknown {
 
 /** Whether the button stands that has opened it (`views/actions-view.ts`). */
 function hasOpener(thread: Thread, comment: PageComment, { kind }: Popup): boolean {
-  const isApproved = comment.status === 'approved'
-  if (comment.body === null) return false
-  if (kind === 'react') return isApproved && thread.access === 'open'
-  return thread.state.state !== 'archived' && (isApproved || thread.isOwn(comment))
+  if (kind === 'menu') return hasMenu(thread, comment)
+  return comment.body !== null && comment.status === 'approved' && thread.access === 'open'
 }
 
+export const hasMenu = (thread: Thread, comment: PageComment): boolean => itemsOf(thread, comment).length > 0
+
 function itemsOf(thread: Thread, comment: PageComment): unknown[] {
-  const { words, settings, access, me } = thread
-  const { id, status, author, createdAt } = comment
+  const { words, settings, access, me, state, storage } = thread
+  const { id, status, author, body, createdAt } = comment
+  if (body === null || state.state === 'archived') return []
   const opens = (kind: Panel['kind']): unknown => item(words.text(kind), () => kit.open(thread, id, kind))
   if (thread.isOwn(comment)) {
     const isFresh = kit.now() - Date.parse(createdAt) < settings.editWindowSeconds * 1000
-    return [access === 'open' && isFresh && status !== 'rejected' ? opens('edit') : kit.nothing, opens('delete')]
+    return [...(access === 'open' && isFresh && status !== 'rejected' ? [opens('edit')] : []), opens('delete')]
   }
-  const isMuted = thread.state.muted.has(author?.id ?? '')
+  if (status !== 'approved') return []
+  const isMuted = state.muted.has(author?.id ?? '')
   const turn = (): Promise<void> => mute(thread, comment, !isMuted)
   const label = isMuted ? words.text('unmute') : words.text('mute', { name: kit.nameOf(thread, comment) })
-  return [access === 'reader_banned' ? kit.nothing : opens('report'), me && author ? item(label, turn) : kit.nothing]
+  const isReported = storage.draft(reportOf(id)).text !== ''
+  return [
+    ...(access === 'reader_banned' || isReported ? [] : [opens('report')]),
+    ...(me && author ? [item(label, turn)] : []),
+  ]
 }
 
 const item = (text: string, choose: () => unknown): unknown =>

@@ -8,7 +8,7 @@ import { isHeld, keep } from './fields.ts'
 import { addStyles, type Kit, kit } from './kit.ts'
 import { addOwn, hearOfOwn, lookAtPending, rememberOwn } from './news.ts'
 import { newView, panelView } from './panel-view.ts'
-import { popupView } from './popups.ts'
+import { hasMenu, popupView } from './popups.ts'
 import { resume } from './resume.ts'
 import { strings } from './strings.ts'
 import css from './writing.css?inline'
@@ -20,7 +20,7 @@ export function writing(given: Kit): Writing {
     ring(thread, event, known)
     hearOfOwn(thread, event, known)
   }
-  const loaded: NonNullable<Writing['loaded']> = (thread, before, own) => {
+  const loaded: Writing['loaded'] = (thread, before, own) => {
     // A reaction of theirs can be seen without a field.
     addStyles(thread, css)
     rememberOwn(thread, own)
@@ -32,5 +32,5 @@ export function writing(given: Kit): Writing {
     void resume(thread, wish).catch(() => null)
   }
   const [look, views] = [lookAtPending, { bellView, decisionView, mutedView, newView, panelView, popupView }]
-  return { ...views, addOwn, goOn, hear, isHeld, loaded, look, openPanel: open, react, resume }
+  return { ...views, addOwn, goOn, hasMenu, hear, isHeld, loaded, look, openPanel: open, react, resume }
 }
