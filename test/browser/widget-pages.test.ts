@@ -190,6 +190,38 @@ describeInBrowser('the widget on its page', () => {
     LONG,
   )
 
+  test('at 390 pixels a tombstone says what its button does, and what does not fit fades out', async () => {
+    const page = newArticle()
+    const gone = await paper.post(page, 'ann', 'Soon gone')
+    await paper.post(page, 'bob', 'An answer', gone)
+    await paper.post(page, 'bob', '- one\n- two', gone)
+    await paper.call('DELETE', `/comments/${gone}`)
+    const window = await paper.read(page, { width: 390 })
+    const toggle = window.comment('This comment was deleted.').getByRole('button')
+    expect(await toggle.innerText()).toBe('Hide replies')
+    await toggle.click()
+    expect(await toggle.innerText()).toBe('Show 2 replies')
+    await toggle.click()
+    const styleOf = (selector: string, name: string): Promise<string> =>
+      window.thread
+        .locator(selector)
+        .first()
+        .evaluate((element, key) => getComputedStyle(element).getPropertyValue(key), name)
+    expect(await styleOf('.body ul', 'list-style-type')).toBe('disc')
+    expect(await styleOf('.faces', 'mask-image')).toContain('linear-gradient(to right')
+  })
+
+  test('a long name of the other direction begins beside its picture', async () => {
+    const page = newArticle()
+    const name = 'Evangelina Papadopoulou-Montgomery of the Northern Shores'
+    const headers = await service.as('evangelina', { name })
+    await service.call('POST', `/discussions/by-external/${page}/comments`, { body: { body: 'نعم' }, headers })
+    const window = await paper.read(page, { width: 320, query: 'lang=ar' })
+    await window.sees('نعم')
+    const bdi = window.thread.locator('.author bdi')
+    expect(await bdi.evaluate((element) => [element.dir, getComputedStyle(element).textAlign])).toEqual(['', 'right'])
+  })
+
   test('everything works by keyboard, and the focus stays in place', async () => {
     const page = newArticle()
     const ann = await paper.read(page, { as: 'ann' })

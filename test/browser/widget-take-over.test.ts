@@ -216,7 +216,7 @@ describeInBrowser('a page that the server has rendered', () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'Text one')
     const window = await read(article, {
-      prepare: async (page) => void (await page.route('**/widget.take-over.js', (route) => route.abort())),
+      prepare: async (page) => void (await page.route('**/widget.take-over.*.js', (route) => route.abort())),
     })
     await window.release()
     await window.sees('Text one')
