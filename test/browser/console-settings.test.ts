@@ -52,6 +52,9 @@ describeInBrowser('Settings in the console', () => {
       expect(await field(page, path).getByText('Default: ').count(), path).toBe(1)
     }
     expect(await field(page, 'webhookPolicy.timeoutMs').textContent()).toContain('Default: 10\u00A0000 milliseconds')
+    const origins = field(page, 'allowedOrigins')
+    expect(await origins.locator('code').allInnerTexts()).toEqual(['*', 'https://*.example.com'])
+    expect(await page.locator('main').innerText()).not.toContain('`')
     expect(await field(page, 'maxLinks').textContent()).toContain('Links that a comment may have before it is held')
     await close()
   })

@@ -1,5 +1,6 @@
 import { NumberInput, Radio, Stack, Switch, TagsInput, TextInput } from '@mantine/core'
 
+import { Described } from '../../ui/described.tsx'
 import { THOUSANDS } from '../../ui/numbers.ts'
 import { Objects } from './objects.tsx'
 import { type Field, labelOf, textIn, textsIn, type Value } from './table.ts'
@@ -13,14 +14,19 @@ interface InputProps {
 
 /** The control of a setting. */
 export function Input({ field, value, error, onChange }: InputProps) {
-  const common = { label: labelOf(field), description: field.description, error }
+  const common = { label: labelOf(field), description: <Described text={field.description} />, error }
   switch (field.type) {
     case 'choice':
       return (
         <Radio.Group {...common} value={textIn(value)} onChange={onChange}>
           <Stack gap="xs" mt="xs">
             {field.values?.map((each) => (
-              <Radio key={each.value} value={each.value} label={each.value} description={each.description} />
+              <Radio
+                key={each.value}
+                value={each.value}
+                label={each.value}
+                description={<Described text={each.description} />}
+              />
             ))}
           </Stack>
         </Radio.Group>
@@ -73,7 +79,7 @@ function Whole({ field, value, error, onChange }: InputProps) {
   return (
     <NumberInput
       label={labelOf(field)}
-      description={field.description}
+      description={<Described text={field.description} />}
       error={error}
       value={typeof value === 'number' ? value : ''}
       // A number that is not whole or out of bounds is reported, not silently corrected.

@@ -1,5 +1,6 @@
 import { Button, CloseButton, Group, Input, NativeSelect, Stack, TextInput } from '@mantine/core'
 
+import { Described } from '../../ui/described.tsx'
 import { entriesIn, type Entry, type Field, labelOf, textIn, type Value } from './table.ts'
 
 interface ObjectsProps {
@@ -20,7 +21,12 @@ export function Objects({ field, value, error, onChange }: ObjectsProps) {
   const added = (): Entry => Object.fromEntries(items.map((item) => [item.path, textIn(item.default)]))
   const { maxItems = Infinity } = field.bounds
   return (
-    <Input.Wrapper label={labelOf(field)} labelElement="div" description={field.description} error={error}>
+    <Input.Wrapper
+      label={labelOf(field)}
+      labelElement="div"
+      description={<Described text={field.description} />}
+      error={error}
+    >
       <Stack gap="xs" mt="xs" align="flex-start">
         {entries.map((entry, at) => (
           // Entries have no id that stays while it is typed.
