@@ -288,8 +288,46 @@ describeInBrowser('Moderation in the console', () => {
       `https://news.example.com/bridge#comment-${reply.id}`,
     )
     await enter(one.getByRole('button', { name: 'Keep' }))
+    await expectSaid(page, 'Kept.')
     await expect.poll(async () => (await desk.ok('GET', '/moderation/queue?status=reported')).data, WAIT).toEqual([])
     expect(await stateOf(reply.id)).toBe('approved')
+    await close()
+  })
+
+  test('opens on the reported comments where nothing else waits, and stays where somebody chooses', async () => {
+    const reported = await post('ann', 'A claim about the bridge.')
+    await desk.ok('POST', `/comments/${reported.id}/report`, { reason: 'spam' }, await desk.service.as('bob'))
+    const counts = async () => (({ pending, reported: n }) => [pending, n])(await desk.ok('GET', '/overview'))
+    await expect.poll(counts, WAIT).toEqual([0, 1])
+    const { page, close } = await desk.visit('/moderation')
+    await item(page, reported).waitFor()
+    expect(new URL(page.url()).search).toBe('?status=reported')
+    await page.getByRole('radio', { name: 'Pending' }).press('Space')
+    await page.getByText('Nothing is waiting').waitFor()
+    expect(new URL(page.url()).search).toBe('')
+    await enter(page.getByRole('link', { name: 'Unreviewed' }))
+    await expect.poll(() => new URL(page.url()).search, WAIT).toBe('?status=unreviewed')
+    await close()
+  })
+
+  test('a mention shows the name of its reader, in all places, and the marks stay at their words', async () => {
+    const first = await post('ann', 'The bridge opens at six.')
+    const name = '@Name of ann'
+    const held = await post('bob', `[@](reader:${first.author.id}) must hold a ticket.`)
+    const answer = await post('cyd', `Yes, [@](reader:${first.author.id}) must.`)
+    const { page, close } = await desk.visit('/moderation')
+    const shows = async (path: string, ...texts: readonly string[]): Promise<void> => {
+      if (path !== '') await page.goto(`${desk.service.url}/console${path}`)
+      for (const text of texts) await page.getByText(text).first().waitFor()
+      expect(await page.locator('body').innerText()).not.toContain('reader:')
+    }
+    await shows('', `${name} must hold a ticket.`)
+    expect(await item(page, held).locator('mark').innerText()).toBe('hold')
+    await item(page, held).getByRole('button', { name: 'Context' }).click()
+    await shows('', `${name} must hold a ticket.`)
+    await shows(`/discussions/${first.discussionId}`, `Yes, ${name} must.`)
+    await shows(`/readers/${answer.author.id}`, `Yes, ${name} must.`)
+    await shows('/search?search=must', `Yes, ${name} must.`)
     await close()
   })
 

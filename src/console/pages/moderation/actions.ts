@@ -94,7 +94,8 @@ export function useActions(
         .filter((entry) => !done.has(idOf(entry)))
         .map((entry) => ({ ...entry, refusal: refused.get(idOf(entry)) ?? failure })),
     )
-    say(failure === null ? wordsFor(verb, done.size, refused.size) : failureOf(verb, done.size, failure))
+    const word = doneOf(judged)
+    say(failure === null ? wordsFor(word, done.size, refused.size) : failureOf(word, done.size, failure))
     await refresh()
   }
 
@@ -134,7 +135,7 @@ export function useActions(
     } else {
       take(new Set(targets.map(({ id }) => id)), verb)
     }
-    say(wordsFor(verb, targets.length, 0))
+    say(wordsFor(doneOf(judged), targets.length, 0))
     // What is deleted is gone: that can always be taken back.
     const waitMs = verb === 'delete' ? Math.max(graceMs, GRACE_MS) : graceMs
     sendLater(judged.send, waitMs)
@@ -181,7 +182,7 @@ export function useActions(
         bring(last.entries)
         last.release()
         last.counted?.end(new Set())
-        say(`Undone: not ${DONE[last.verb].toLowerCase()}.`)
+        say(`Undone: not ${doneOf(last).toLowerCase()}.`)
       } else {
         const outcome = await last.outcome
         // All of it was refused, and is in view again.
@@ -221,11 +222,17 @@ async function repeat(
   for (const [id, status] of done) states.set(id, status)
 }
 
-const failureOf = (verb: Verb, done: number, failure: string): string =>
-  done === 0 ? `Nothing was done. ${failure}` : `${DONE[verb]}: ${done}, and no others. ${failure}`
+/** One that is approved already is kept. */
+const doneOf = ({ verb, entries, count }: Judged): string =>
+  verb === 'approve' && entries.length === count && entries.every(({ status }) => status === 'approved')
+    ? 'Kept'
+    : DONE[verb]
 
-function wordsFor(verb: Verb, done: number, refused: number): string {
-  if (refused === 0) return done === 1 ? `${DONE[verb]}.` : `${DONE[verb]}: ${done} comments.`
+const failureOf = (word: string, done: number, failure: string): string =>
+  done === 0 ? `Nothing was done. ${failure}` : `${word}: ${done}, and no others. ${failure}`
+
+function wordsFor(word: string, done: number, refused: number): string {
+  if (refused === 0) return done === 1 ? `${word}.` : `${word}: ${done} comments.`
   const why = refused === 1 ? 'one was refused, and says why' : `${refused} were refused, and say why`
-  return done === 0 ? `Nothing was done: ${why}.` : `${DONE[verb]}: ${done} of ${done + refused}; ${why}.`
+  return done === 0 ? `Nothing was done: ${why}.` : `${word}: ${done} of ${done + refused}; ${why}.`
 }

@@ -1,5 +1,5 @@
 import { Box, Button, Group, Switch } from '@mantine/core'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 
 import { ModerationQueueDocument, QueueCountsDocument } from '../../../generated/console.ts'
 import { useQueueChanges } from '../../api/live.ts'
@@ -17,12 +17,19 @@ const OF_QUEUES = [ModerationQueueDocument, QueueCountsDocument]
 
 export function Page() {
   useQueueChanges(OF_QUEUES)
-  const { view, change } = useQueueView()
+  const { view, change, isUsual } = useQueueView()
   const { hasShortcuts, onHelp, button, dialog } = useHelp()
   const [isAtOnce, setAtOnce] = useSendAtOnce()
   const counts = useQueueCounts()
   const count = counts[view.status === 'reported' ? 'reported' : 'pending'] ?? 0
   const chosen = chosenIn(view)
+  // It opens on the first queue that has work. Later, an empty queue says so and stays.
+  const isOpening = useRef(isUsual)
+  useEffect(() => {
+    if (!isOpening.current || counts.pending === undefined) return
+    isOpening.current = false
+    if (isUsual && counts.pending === 0 && (counts.reported ?? 0) > 0) change({ status: 'reported' }, { replace: true })
+  }, [isUsual, counts.pending, counts.reported, change])
   // On a phone they would leave no room for the queue.
   const [isOpen = chosen > 0 && matchMedia('(min-width: 48em)').matches, setOpen] = useState<boolean>()
   return (

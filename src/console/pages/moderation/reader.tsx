@@ -6,9 +6,12 @@ import { useApi } from '../../api/queries.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
-/** A reader's name, if the publisher gave one, else the external id. */
+/**
+ * A reader's name, if the publisher gave one, else the external id. Comments that were deleted, and
+ * those of erased readers, have no author.
+ */
 export const nameOf = (reader: { name?: string | null; externalId: string } | null | undefined): string =>
-  reader == null ? 'An erased reader' : (reader.name ?? reader.externalId)
+  reader == null ? 'An unknown author' : (reader.name ?? reader.externalId)
 
 /** A reader, linked to their page. */
 export function ReaderLink({

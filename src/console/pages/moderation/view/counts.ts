@@ -49,7 +49,10 @@ export function countOut(queue: ModerationQueueStatus, ids: ReadonlySet<string>)
   }
 }
 
-/** How many comments wait in each queue, without those that were judged here. */
+/**
+ * How many comments wait in each queue, without those that were judged here. Undefined until the
+ * service has answered.
+ */
 export function useQueueCounts(): Partial<Record<ModerationQueueStatus, number>> {
   const { data } = useApi(QueueCountsDocument, {}, { everyMs: 30_000 })
   const judged = useSyncExternalStore(subscribe, () => unsent)
@@ -57,5 +60,5 @@ export function useQueueCounts(): Partial<Record<ModerationQueueStatus, number>>
     const count = data?.overview?.[queue] ?? 0
     return count >= BOUND ? count : Math.max(0, count - (judged[queue] ?? 0))
   }
-  return { pending: left('pending'), reported: left('reported') }
+  return data === undefined ? {} : { pending: left('pending'), reported: left('reported') }
 }

@@ -16,6 +16,10 @@ const IS_EMPTY: Readonly<Record<QueueView['status'], [title: string, words: Reac
       <Anchor component={Link} to="/settings" inherit underline="always">
         settings
       </Anchor>
+      . What no moderator has seen is under{' '}
+      <Anchor component={Link} to="/moderation?status=unreviewed" inherit underline="always">
+        Unreviewed
+      </Anchor>
       .
     </>,
   ],

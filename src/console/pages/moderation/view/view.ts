@@ -84,6 +84,9 @@ export function useQueueView() {
   const [params, change] = useSearch()
   return {
     view: viewOf(params),
-    change: (news: Partial<QueueView>) => change((now) => putInto(now, { ...viewOf(now), ...news })),
+    /** Whether the address has chosen nothing. */
+    isUsual: Object.values(NAMES).every((name) => !params.has(name)),
+    change: (news: Partial<QueueView>, options?: { replace: boolean }) =>
+      change((now) => putInto(now, { ...viewOf(now), ...news }), options),
   }
 }
