@@ -34,11 +34,15 @@ const engagement = createGraphqlClient({
 const apollo = new ApolloClient({ link: engagementLink(engagement), cache: new InMemoryCache(cacheConfig) })
 
 type Discussion = NonNullable<DiscussionPageQuery['discussion']>
-const COMMENT_TEXT: TypedDocumentNode<{ comment: { id: string; body: string | null } | null }, { id: string }> = gql`
+interface CommentText {
+  comment: { id: string; body: string | null; bodyHtml: string | null } | null
+}
+const COMMENT_TEXT: TypedDocumentNode<CommentText, { id: string }> = gql`
   query CommentText($id: ID!) {
     comment(id: $id) {
       id
       body
+      bodyHtml
     }
   }
 `
@@ -108,11 +112,17 @@ function Live({ id, lastEventId }: Discussion) {
 
 const NOTICES: Record<string, string> = { pending: '(waits for approval)', rejected: '(was not approved)' }
 
+/** The text, with the names of the readers whom it mentions: only the HTML has them. */
+function textOf({ comment }: CommentText): string {
+  const names = (comment?.bodyHtml ?? '').matchAll(/data-reader="[^"]*">(@[^<]*)</g)
+  return (comment?.body ?? '').replace(/\[@\]\(reader:[^)]*\)/g, () => names.next().value?.[1] ?? '@')
+}
+
 function Comment({ comment: { id, author, status } }: { comment: CommentPartsFragment }) {
   const { data } = useQuery(COMMENT_TEXT, { variables: { id } })
   return (
     <Text>
-      {author?.name ?? 'Deleted'}: {data?.comment?.body ?? ''} {NOTICES[status]}
+      {author?.name ?? 'Deleted'}: {data ? textOf(data) : ''} {NOTICES[status]}
     </Text>
   )
 }

@@ -1,3 +1,4 @@
+import { textOf } from '../../ui/mentions.ts'
 import { AuditTargetsDocument, type AuditTargetsQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 
@@ -26,7 +27,7 @@ function nameOf(node: Node): string | null {
     case 'ApiKey':
       return node.label
     case 'Comment':
-      return node.body ?? null
+      return textOf(node)
     case 'Discussion':
       return node.title ?? node.discussionName
     case 'Member':

@@ -8,6 +8,7 @@ import { AuthorBadges } from '../../ui/author-badges.tsx'
 import { Problem } from '../../ui/states.tsx'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
+import { textOf } from '../../ui/mentions.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { CommentMenu } from './comment-menu.tsx'
@@ -70,7 +71,7 @@ export function CommentCard({
         )}
       </Group>
       <Text size="sm" {...WRITTEN} mt={4} {...(body == null ? { c: 'dimmed' } : {})}>
-        {body ?? status}
+        {textOf(comment) ?? status}
       </Text>
       <Reactions counts={reactionCounts} />
       {error !== null && <Problem error={error} />}

@@ -4,6 +4,7 @@ import { Link } from 'react-router'
 import type { ReportReason } from '../../../generated/console.ts'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
+import { textOf } from '../../ui/mentions.ts'
 import { Time } from '../../ui/time.tsx'
 import { commentAddress } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
@@ -80,7 +81,7 @@ export function Parent({ parent }: { parent: NonNullable<QueueItem['comment']['p
         {parent.status !== 'approved' && ` (${parent.status})`}
       </Text>
       <Text size="sm" c="dimmed" {...WRITTEN} lineClamp={3}>
-        {parent.body ?? 'A deleted comment'}
+        {textOf(parent) ?? 'A deleted comment'}
       </Text>
     </Stack>
   )

@@ -3,12 +3,14 @@ import { useInViewport } from '@mantine/hooks'
 import { useState } from 'react'
 
 import { AuthorBadges } from '../../ui/author-badges.tsx'
+import { textWithMarks } from '../../ui/mentions.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Parent, Reasons, Reports, Where } from './context.tsx'
 import { Actions, Dealt, type JudgeProps } from './judging.tsx'
-import { type Mark, partsOf } from './marks.ts'
+import { partsOf } from './marks.ts'
 import { nameOf, ReaderLink, ReaderSummary } from './reader.tsx'
+import type { QueueItem } from './view/entries.ts'
 
 interface ItemProps extends JudgeProps {
   isSelected: boolean
@@ -66,7 +68,7 @@ function Waiting({
   ...actions
 }: ItemProps & { isInView: boolean }) {
   const { item } = entry
-  const { author, parent, reports, body, createdAt } = item.comment
+  const { author, parent, reports, createdAt } = item.comment
   return (
     <Stack gap="xs">
       <Group justify="space-between" align="flex-start" wrap="nowrap" gap="sm">
@@ -90,7 +92,7 @@ function Waiting({
       </Group>
       <Reasons item={item} inQueue={actions.inQueue} />
       {parent != null && <Parent parent={parent} />}
-      <Body body={body ?? 'Its text is gone.'} marks={body == null ? [] : item.holdDetails} />
+      <Body item={item} />
       <Reports reports={reports} count={item.reportCount} />
       {isHeld ? (
         <Group gap="xs">
@@ -112,13 +114,16 @@ function Waiting({
 }
 
 /** The comment's text; only the beginning of a very long one, until the moderator expands it. */
-function Body({ body, marks }: { body: string; marks: readonly Mark[] }) {
+function Body({ item: { comment, holdDetails } }: { item: QueueItem }) {
   const [isWhole, setWhole] = useState(false)
-  const isLong = body.length > 900 || body.split('\n').length > 12
+  const { body, bodyHtml } = comment
+  const { text: whole, marks } =
+    body == null ? { text: 'Its text is gone.', marks: [] } : textWithMarks(body, bodyHtml, holdDetails)
+  const isLong = whole.length > 900 || whole.split('\n').length > 12
   return (
     <Stack gap={4} align="flex-start">
       <Text {...WRITTEN} {...(isLong && !isWhole ? { lineClamp: 8 } : {})}>
-        {partsOf(body, marks).map(({ text, isMarked }, index) =>
+        {partsOf(whole, marks).map(({ text, isMarked }, index) =>
           isMarked ? <mark key={index}>{text}</mark> : <span key={index}>{text}</span>,
         )}
       </Text>

@@ -1,5 +1,6 @@
 import { Badge, Button, Group, Text } from '@mantine/core'
 
+import { textOf } from '../../ui/mentions.ts'
 import { WRITTEN } from '../../ui/written.ts'
 import { ApproveIcon, RejectIcon } from './icons.tsx'
 import type { Entry } from './view/entries.ts'
@@ -101,7 +102,7 @@ function actionsAfter({ status, pinnedAt }: Entry): readonly [verb: Verb, label:
 export function Dealt({ entry, onJudge }: JudgeProps) {
   const { item, status, pinnedAt, dealtBy } = entry
   const again = actionsAfter(entry)
-  const { author, body } = item.comment
+  const { author } = item.comment
   return (
     <Group gap="xs" wrap="nowrap" justify="space-between">
       <Group gap="xs" wrap="nowrap" miw={0}>
@@ -111,7 +112,7 @@ export function Dealt({ entry, onJudge }: JudgeProps) {
           {pinnedAt !== null && ', pinned'}
         </Badge>
         <Text size="sm" c="dimmed" truncate {...WRITTEN} style={{ whiteSpace: 'nowrap' }}>
-          <bdi>{nameOf(author)}</bdi>: <bdi>{body}</bdi>
+          <bdi>{nameOf(author)}</bdi>: <bdi>{textOf(item.comment)}</bdi>
         </Text>
       </Group>
       <Group gap={4} wrap="nowrap">

@@ -1,8 +1,4 @@
-/** A place in a text, in UTF-16 units. Null where the text has none. */
-export interface Mark {
-  start: number | null
-  end: number | null
-}
+import type { Mark } from '../../ui/mentions.ts'
 
 /** A text in parts, of which those in `marks` are marked. Marks may overlap, and lie outside. */
 export function partsOf(text: string, marks: readonly Mark[]): { text: string; isMarked: boolean }[] {

@@ -6,6 +6,7 @@ import { useList } from '../../api/queries.ts'
 import { List } from '../../ui/list.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
+import { textOf } from '../../ui/mentions.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
@@ -56,7 +57,7 @@ function CountsLine({ total, approved, pending, rejected, deleted, reportsReceiv
   )
 }
 
-function HistoryCard({ body, status, createdAt, editedAt, discussion }: Comment) {
+function HistoryCard({ body, bodyHtml, status, createdAt, editedAt, discussion }: Comment) {
   return (
     <Card withBorder padding="sm" component="article">
       <Group gap="xs">
@@ -72,7 +73,7 @@ function HistoryCard({ body, status, createdAt, editedAt, discussion }: Comment)
         </Anchor>
       </Group>
       <Text size="sm" {...WRITTEN} mt={4} {...(body == null ? { c: 'dimmed' } : {})}>
-        {body ?? 'deleted'}
+        {textOf({ body, bodyHtml }) ?? 'deleted'}
       </Text>
     </Card>
   )

@@ -5,6 +5,7 @@ import { ReaderTimelineDocument, type ReaderTimelineQuery } from '../../../gener
 import { useList } from '../../api/queries.ts'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { List } from '../../ui/list.tsx'
+import { textOf } from '../../ui/mentions.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
@@ -64,7 +65,7 @@ function EntryCard(entry: Entry) {
             {comment.discussion.title ?? comment.discussion.externalId}
           </Anchor>
           <Text size="sm" c="dimmed" w="100%" lineClamp={3} {...WRITTEN}>
-            {comment.body ?? 'deleted'}
+            {textOf(comment) ?? 'deleted'}
           </Text>
         </Group>
       )}

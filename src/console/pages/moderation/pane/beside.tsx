@@ -5,6 +5,7 @@ import { type KeyboardEvent, type ReactNode, Suspense, useEffect, useRef, useSta
 import { Boundary } from '../../../ui/boundary.tsx'
 import { Dialog } from '../../../ui/inputs/dialog.tsx'
 import { lazily } from '../../../ui/lazy.ts'
+import { textOf } from '../../../ui/mentions.ts'
 import { Empty, Loading } from '../../../ui/states.tsx'
 import { WRITTEN } from '../../../ui/written.ts'
 import { commentAt, focusOn } from '../focus.ts'
@@ -74,7 +75,7 @@ export function Beside({
         {/* It covers the list. */}
         {entry !== undefined && (
           <Text size="sm" mb="sm" lineClamp={4} {...WRITTEN}>
-            {entry.item.comment.body}
+            {textOf(entry.item.comment)}
           </Text>
         )}
         {content}

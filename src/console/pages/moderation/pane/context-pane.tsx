@@ -8,6 +8,7 @@ import {
 } from '../../../../generated/console.ts'
 import { useApi } from '../../../api/queries.ts'
 import { CommentStatusBadge } from '../../../ui/comment-status.tsx'
+import { textOf } from '../../../ui/mentions.ts'
 import { Answered } from '../../../ui/states.tsx'
 import { Time } from '../../../ui/time.tsx'
 import { WRITTEN } from '../../../ui/written.ts'
@@ -104,7 +105,7 @@ function Lines({
         {label}
       </Text>
       <Stack component="ul" gap={6} m={0} p={0} style={{ listStyle: 'none' }} aria-label={label}>
-        {comments.map(({ id, body, status, createdAt, author, discussion }) => (
+        {comments.map(({ id, body, bodyHtml, status, createdAt, author, discussion }) => (
           <li
             key={id}
             style={{ borderInlineStart: '3px solid var(--mantine-color-default-border)', paddingInlineStart: 8 }}
@@ -117,7 +118,7 @@ function Lines({
               </Text>
             </Group>
             <Text size="sm" {...WRITTEN} lineClamp={4}>
-              {body ?? 'A deleted comment'}
+              {textOf({ body, bodyHtml }) ?? 'A deleted comment'}
             </Text>
           </li>
         ))}

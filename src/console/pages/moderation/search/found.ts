@@ -1,5 +1,6 @@
 import { CommentSearchDocument, type CommentSearchQueryVariables } from '../../../../generated/console.ts'
 import { useList } from '../../../api/queries.ts'
+import { withoutMentions } from '../../../ui/mentions.ts'
 import { type QueueItem, useEntries } from '../view/entries.ts'
 import { wordsIn } from './words.ts'
 
@@ -12,7 +13,7 @@ export function useFound(wanted: Wanted) {
   const nodes = list.nodes?.map((comment): QueueItem => ({
     comment,
     reason: null,
-    holdDetails: wordsIn(comment.body ?? '', wanted.search ?? ''),
+    holdDetails: wordsIn(withoutMentions(comment.body ?? ''), wanted.search ?? ''),
     reportCount: comment.reports?.nodes.length ?? 0,
     openReportCount: 0,
     claimedBy: null,

@@ -1,5 +1,5 @@
 import { foldForSearch as fold } from '../../../../core/input/letters.ts'
-import type { Mark } from '../marks.ts'
+import type { Mark } from '../../../ui/mentions.ts'
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu
 /** Scripts that put no space between words. */
