@@ -25,7 +25,7 @@ const CLIENTS: Readonly<Record<string, Shown>> = {
   'the console shows comments': {
     fields: comments.SHOWN_COLUMNS,
     files: ['src/console/pages/discussions/discussions.graphql'],
-    without: ['bodyHtml', 'deletedAt', 'depth'],
+    without: ['deletedAt', 'depth'],
   },
   'the widget shows comments': {
     fields: comments.SHOWN_COLUMNS,
