@@ -295,7 +295,7 @@ describeInBrowser('Moderation in the console', () => {
   })
 
   test('opens on the reported comments where nothing else waits, and stays where somebody chooses', async () => {
-    const reported = await post('ann', 'A claim about the bridge.')
+    const reported = await post('uma', 'A claim about the bridge.')
     await desk.ok('POST', `/comments/${reported.id}/report`, { reason: 'spam' }, await desk.service.as('bob'))
     const counts = async () => (({ pending, reported: n }) => [pending, n])(await desk.ok('GET', '/overview'))
     await expect.poll(counts, WAIT).toEqual([0, 1])
@@ -311,10 +311,10 @@ describeInBrowser('Moderation in the console', () => {
   })
 
   test('a mention shows the name of its reader, in all places, and the marks stay at their words', async () => {
-    const first = await post('ann', 'The bridge opens at six.')
-    const name = '@Name of ann'
-    const held = await post('bob', `[@](reader:${first.author.id}) must hold a ticket.`)
-    const answer = await post('cyd', `Yes, [@](reader:${first.author.id}) must.`)
+    const first = await post('vera', 'The bridge opens at six.')
+    const name = '@Name of vera'
+    const held = await post('walt', `[@](reader:${first.author.id}) must hold a ticket.`)
+    const answer = await post('xena', `Yes, [@](reader:${first.author.id}) must.`)
     const { page, close } = await desk.visit('/moderation')
     const shows = async (path: string, ...texts: readonly string[]): Promise<void> => {
       if (path !== '') await page.goto(`${desk.service.url}/console${path}`)
