@@ -11,6 +11,22 @@ describeInBrowser('Moderation in the console', () => {
   const { desk, post, postHeld, stateOf, item, expectFocus, expectSaid } = queue
   const expectState = (id: string, state: string): Promise<void> => queue.expectState({ id }, state)
 
+  test('opens on the reported comments where nothing else waits, and stays where somebody chooses', async () => {
+    const reported = await post('uma', 'A claim about the bridge.')
+    await desk.ok('POST', `/comments/${reported.id}/report`, { reason: 'spam' }, await desk.service.as('bob'))
+    const counts = async () => (({ pending, reported: n }) => [pending, n])(await desk.ok('GET', '/overview'))
+    await expect.poll(counts, WAIT).toEqual([0, 1])
+    const { page, close } = await desk.visit('/moderation')
+    await item(page, reported).waitFor()
+    expect(new URL(page.url()).search).toBe('?status=reported')
+    await page.getByRole('radio', { name: 'Pending' }).press('Space')
+    await page.getByText('Nothing is waiting').waitFor()
+    expect(new URL(page.url()).search).toBe('')
+    await enter(page.getByRole('link', { name: 'Unreviewed' }))
+    await expect.poll(() => new URL(page.url()).search, WAIT).toBe('?status=unreviewed')
+    await close()
+  })
+
   test('by keyboard alone: move, approve, reject, pin, select and judge together', async () => {
     const [first, second, third, fourth, fifth] = (await postHeld(5)) as [Posted, Posted, Posted, Posted, Posted]
     const { page, complaints, close } = await desk.visit('/moderation')
@@ -291,22 +307,6 @@ describeInBrowser('Moderation in the console', () => {
     await expectSaid(page, 'Kept.')
     await expect.poll(async () => (await desk.ok('GET', '/moderation/queue?status=reported')).data, WAIT).toEqual([])
     expect(await stateOf(reply.id)).toBe('approved')
-    await close()
-  })
-
-  test('opens on the reported comments where nothing else waits, and stays where somebody chooses', async () => {
-    const reported = await post('uma', 'A claim about the bridge.')
-    await desk.ok('POST', `/comments/${reported.id}/report`, { reason: 'spam' }, await desk.service.as('bob'))
-    const counts = async () => (({ pending, reported: n }) => [pending, n])(await desk.ok('GET', '/overview'))
-    await expect.poll(counts, WAIT).toEqual([0, 1])
-    const { page, close } = await desk.visit('/moderation')
-    await item(page, reported).waitFor()
-    expect(new URL(page.url()).search).toBe('?status=reported')
-    await page.getByRole('radio', { name: 'Pending' }).press('Space')
-    await page.getByText('Nothing is waiting').waitFor()
-    expect(new URL(page.url()).search).toBe('')
-    await enter(page.getByRole('link', { name: 'Unreviewed' }))
-    await expect.poll(() => new URL(page.url()).search, WAIT).toBe('?status=unreviewed')
     await close()
   })
 
