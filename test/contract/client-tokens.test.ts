@@ -558,13 +558,23 @@ describe('where it names discussions', () => {
     expect((await ask(token, events, {}, { accept: 'text/event-stream' })).text).toContain('not_found')
   })
 
-  test('it begins the discussion of a page that it names, and of no other', async () => {
+  test('a page that it names has a discussion, which can be followed before the first comment', async () => {
+    const page = newId()
+    const token = await tokenOf({ externalIds: [page, discussion.externalId] }, ann)
+    const { id } = (await ask(token, GET, { by: { externalId: page } })).json.data.discussion as { id: string }
+    const followed = follow(token, { discussionId: id })
+    const begun = await ask(token, CREATE, { input: { discussion: { externalId: page }, body: 'First' } })
+    expect(begun.json.data.createComment.comment.discussionId).toBe(id)
+    await vi.waitFor(() => expect(followed.seqs).toEqual([1]), WAIT)
+    expect(followed.failures).toEqual([])
+    followed.close()
+    await tokenOf({ externalIds: [page] })
+    expect((await service.call('GET', `/discussions/by-external/${page}`)).json.id).toBe(id)
+  })
+
+  test('it begins no other discussion', async () => {
     const [page, unnamedPage] = [newId(), newId()]
     const token = await tokenOf({ externalIds: [page] }, ann)
-    expect(codeOf(await ask(token, GET, { by: { externalId: page } }))).toBe('not_found')
-    const begun = await ask(token, CREATE, { input: { discussion: { externalId: page }, body: 'First' } })
-    const { discussionId } = begun.json.data.createComment.comment
-    expect((await ask(token, GET, { by: { id: discussionId } })).json.data.discussion.id).toBe(discussionId)
     for (const open of [token, await tokenOf({}, ann)]) {
       expect(
         codeOf(await ask(open, CREATE, { input: { discussion: { externalId: unnamedPage }, body: 'First' } })),

@@ -237,9 +237,8 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     { ttlSeconds, externalIds }: ClientTokenOptions = {},
   ): Promise<ClientToken> {
     const found = await reader(incoming)
-    // Its subscription is live before the first comment, as the stream of a ticket is.
-    const begin = async (externalId: string) => tellOf(externalId, await pageOf(externalId, incoming), { begins: true })
-    await Promise.all((externalIds ?? []).slice(0, MAX_PAGES).map(begin))
+    const tell = async (externalId: string) => tellOf(externalId, await pageOf(externalId, incoming))
+    await Promise.all((externalIds ?? []).slice(0, MAX_PAGES).map(tell))
     const body = Buffer.from(JSON.stringify({ ttlSeconds, externalIds }))
     const headers: Record<string, string> = {}
     if (found != null) headers[`${headerPrefix}Identity`] = signAssertion(settings, profileOf(found), body)

@@ -38,18 +38,17 @@ function detailsOf({ title, url }: Page): Page {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /**
- * Sends the details of pages to the service, before their first comment or stream creates a
- * discussion without them. With `begins`, a page without details is sent too, which creates its
- * discussion. Each page is sent once while this process remembers it, and again when its title or
- * address changes. Never rejects.
+ * Sends the details of pages to the service, before their first comment, stream or token creates a
+ * discussion without them. Each page is sent once while this process remembers it, and again when
+ * its title or address changes. Never rejects.
  */
 export function teller(
   ask: (call: ServiceCall) => Promise<unknown>,
-): (externalId: string, page: Page, options?: { begins?: boolean }) => Promise<void> {
+): (externalId: string, page: Page) => Promise<void> {
   const told = new Map<string, { body: string; done: Promise<void> }>()
-  return (externalId, page, { begins = false } = {}) => {
+  return (externalId, page) => {
     const details = detailsOf(page)
-    if (!begins && Object.keys(details).length === 0) return Promise.resolve()
+    if (Object.keys(details).length === 0) return Promise.resolve()
     const body = JSON.stringify({ externalId, ...details })
     const known = told.get(externalId)
     if (known?.body === body) return known.done

@@ -11,7 +11,7 @@ const ClientTokenDiscussionsInput = builder.inputType('ClientTokenDiscussions', 
     discussionIds: t.idList({ description: 'The discussions that it opens, 1 to 50. The default is all.' }),
     externalIds: t.stringList({
       description:
-        "The same by the tenant's own keys for the pages, instead of discussionIds. The first comment on one of them creates its discussion.",
+        "The same by the tenant's own keys for the pages, instead of discussionIds. A page without a discussion gets one.",
     }),
   }),
 })

@@ -17,7 +17,7 @@ import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { counted, externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import { credentialOf } from '../../live/credentials.ts'
-import { findDiscussion } from '../discussions/discussions.ts'
+import { ensureDiscussion, findDiscussion, findDiscussionIds } from '../discussions/discussions.ts'
 import { NO_CLAIMS } from '../readers/fields.ts'
 import { ensureReader } from '../readers/readers.ts'
 import { lockReader } from '../readers/records.ts'
@@ -132,7 +132,9 @@ export interface ClientToken {
 
 /**
  * Mints a client token. With an identity, it acts for that reader. It lives no longer than what
- * mints it. Throws `not_found`, `validation_failed`, `rate_limited` while there are too many.
+ * mints it. An external id without a discussion gets one, as by a ticket: the browser can subscribe
+ * before the first comment. Throws `not_found`, `validation_failed`, `rate_limited` while there are
+ * too many.
  */
 export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput): Promise<ClientToken> {
   const { app } = ctx
@@ -146,6 +148,7 @@ export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput)
   }
   await requireDiscussions(ctx, discussionIds ?? [])
   await requireRoom(app, tenant)
+  await beginDiscussions(ctx, externalIds ?? [])
   const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
   const token = newClientToken()
   const end = Date.now() + (ttlSeconds ?? DEFAULT_TTL_SECONDS) * 1000
@@ -168,6 +171,12 @@ export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput)
 async function requireDiscussions(ctx: Ctx, ids: readonly Id[]): Promise<void> {
   const found = ids.every(isId) ? await Promise.all(ids.map((id) => findDiscussion(ctx, id))) : [null]
   if (found.includes(null)) throw noSuch('discussion')
+}
+
+/** One after the other: many pages must not take all connections of the pool. */
+async function beginDiscussions(ctx: Ctx, externalIds: readonly string[]): Promise<void> {
+  const known = externalIds.length === 0 ? new Map() : await findDiscussionIds(ctx, externalIds)
+  for (const externalId of externalIds) if (!known.has(externalId)) await ensureDiscussion(ctx, externalId)
 }
 
 function insertForReader({ app, caller }: Ctx, readerId: Id, row: sql.NewToken): Promise<void> {
