@@ -174,6 +174,16 @@ describe('a reply', () => {
     expect(await told(ann)).toEqual([before.id])
   })
 
+  test('a page is filled with those behind the hidden ones', async () => {
+    const [first, second] = [await post(bob, root.id), await post(bob, root.id)]
+    for (const hidden of [await post(bob, root.id), await post(bob, root.id), await post(bob, root.id)])
+      await moderate(hidden.id, 'reject')
+    const newest = await ok('GET', '/readers/me/notifications?limit=1', undefined, ann.headers)
+    expect(newest).toMatchObject({ data: [{ comment: { id: second.id } }], hasMore: true })
+    const rest = await ok('GET', `/readers/me/notifications?cursor=${newest.nextCursor}`, undefined, ann.headers)
+    expect(rest).toMatchObject({ data: [{ comment: { id: first.id } }], hasMore: false })
+  })
+
   test('in a deleted discussion is hidden at once', async () => {
     await post(bob, root.id)
     await ok('DELETE', `/discussions/${root.discussionId}`)

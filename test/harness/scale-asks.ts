@@ -237,7 +237,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     `analytics_waiting backfill_begin backfill_end_pass backfill_note backfill_reopen backfill_take backfills_open
      count_sealed_secrets database_now doctor_clock doctor_identity doctor_limit doctor_place doctor_server
      forget_deleted_endpoints has_service health_has_tenant health_probe count_outcomes_by_key statistics_turn
-     lock_idempotency_key lock_replay outgrown_statistics pace_busy replica_position replica_primary_position some_tenant
+     lock_idempotency_key lock_replay outgrown_statistics pace_busy replica_position replica_primary_position
      service_in_other_schema survey_backlogs unfinished_migration applied_migrations`,
     () => [],
   ),
@@ -310,6 +310,13 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   comments_of_reader: (w) => [tenant(w), heavy(w), PAGE],
   count_client_tokens: (w) => [tenant(w), w.now, 1000],
   count_client_tokens_of_reader: (w) => [tenant(w), heavy(w), w.now],
+  told_notifications: (w) => [
+    tenant(w),
+    w.ids('comment', 100),
+    w.ids('reader', 100),
+    w.ids('reader', 100).map((_id, n) => (n % 3 === 0 ? 'decision' : 'reply')),
+    w.now,
+  ],
   copy_deliveries: (w) => [tenant(w), w.id('endpoint', 0), w.ids('delivery', 50)],
   count_held_deliveries: (w) => [tenant(w), w.ids('endpoint', 5, 5), 1000],
   count_queues: (w) => [tenant(w), 1000],

@@ -308,7 +308,7 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     await listMutes(asViewer, viewer, { first: 100 })
     await listMutes(asViewer, viewer, { after: encodeCursor('mutes', w.id('reader', 1)) })
   },
-  'the inbox of a reader': async ({ ctx, sql, w }) => {
+  'the inbox that a reader sees': async ({ ctx, w }) => {
     const asViewer: Ctx = { ...ctx, caller: { ...requireCaller(ctx), identity: identityOf(w) } }
     const viewer = await getViewer(asViewer)
     const ofNotification = w.id('notification', 7)
@@ -316,6 +316,12 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     await listNotifications(asViewer, viewer, { unread: true, after: encodeCursor('notifications', ofNotification) })
     await countUnread(asViewer, viewer)
     await findNotification(asViewer, ofNotification)
+    await listPending(ctx, { first: 100, olderThanSeconds: 0 })
+  },
+  'the inbox of a reader': async ({ ctx, sql, w }) => {
+    const asViewer: Ctx = { ...ctx, caller: { ...requireCaller(ctx), identity: identityOf(w) } }
+    const viewer = await getViewer(asViewer)
+    const ofNotification = w.id('notification', 7)
     await preferencesOf(asViewer, viewer)
     await updatePreferences(asViewer, { reply: 'all', mention: 'none' })
     await exportInbox(ctx.app.prisma, w.id('tenant'), viewer.id)
@@ -326,7 +332,6 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     await notifyOfReply(sql, told, null)
     await notifyOfDecision(sql, told)
     await notifyOfMentions(sql, { ...told, readerIds: w.ids('reader', 10), authorId: w.id('reader', 30) })
-    await listPending(ctx, { first: 100, olderThanSeconds: 0 })
     await markHandedOut(ctx, { ids: [w.id('notification', 9)] })
     await trimNextInbox(ctx.app.prisma, { ...told, readerId: w.id('reader', 1) })
     await trimNextInbox(ctx.app.prisma, { ...told, tenantId: FIRST_ID })

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 
-import type { Health, NotReady } from '../../core/process/health.ts'
+import { type Health, hasTenants, type NotReady } from '../../core/process/health.ts'
 import { markTold, type Outage, OutageError, OUTAGES, troubleOf } from '../../core/outage.ts'
 import { type Db, type Sql, type Statement, statement } from '../../core/sql.ts'
 import type { Database } from '../database.ts'
@@ -23,7 +23,6 @@ const PROBE = statement(
          AND wait_event = 'SyncRep' AND state_change < now() - interval '3 seconds'
      ) AS "isUnreplicated"`,
 )
-const HAS_TENANT = statement('health_has_tenant', 'SELECT 1 FROM tenants LIMIT 1')
 // Takes pages on the disk, so that it fails while the disk is full. It leaves nothing behind.
 const TAKE_SPACE = statement(
   'health_take_space',
@@ -170,7 +169,7 @@ export class DatabaseHealth implements Health {
       this.#mayBeFull = false
     }
     // `setUp` may have been called meanwhile.
-    if (!this.#isSetUp && (await probe.sql(HAS_TENANT)).length > 0) this.#isSetUp = true
+    if (!this.#isSetUp && (await hasTenants(probe.sql))) this.#isSetUp = true
     return null
   }
 

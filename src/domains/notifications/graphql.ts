@@ -14,7 +14,6 @@ import {
   countUnread,
   listNotifications,
   markNotificationsRead,
-  type Notification,
   readInput,
   type UnreadCount,
 } from './notifications.ts'
@@ -27,6 +26,7 @@ import {
   SEARCHED_PENDING,
 } from './pending.ts'
 import { type Choice, type Preferences, preferencesInput, preferencesOf, updatePreferences } from './preferences.ts'
+import type { Notification } from './visible.ts'
 
 export const NotificationKindEnum = builder.enumType('NotificationKind', {
   description: 'What a reader is told.',

@@ -11,14 +11,40 @@ import type { Notification as Row } from '../../generated/prisma/client.ts'
 import type { Reader } from '../readers/fields.ts'
 import { getViewer } from '../readers/records.ts'
 import { requireReader } from '../readers/readers.ts'
-import { visibleToViewer } from './visible.ts'
+import { type Notification, visibleOf } from './visible.ts'
 
-/** A notification with its place, and the author of its comment. */
-export interface Notification extends Row {
-  comment: { discussionId: Id; authorId: Id | null }
+/** How many rows are looked through at once: nearly all that a reader keeps (`MAX_KEPT`). */
+const BATCH = 1000
+
+interface Wanted {
+  unread?: boolean
+  id?: { lt?: Id; in?: Id[] }
+  createdAt?: { lt: Date }
 }
 
-const PLACE = { comment: { select: { discussionId: true, authorId: true } } } as const
+/** The first `most` notifications of a reader that they see now, newest first. */
+async function findVisible(
+  ctx: Ctx,
+  readerId: Id,
+  { unread, ...where }: Wanted,
+  most: number,
+): Promise<Notification[]> {
+  const inbox = { tenantId: requireCaller(ctx).tenant.id, readerId, ...(unread === true && { readAt: null }) }
+  const found: Notification[] = []
+  let before = where.id
+  // Most readers see the first that they have.
+  for (let take = most; ; take = BATCH) {
+    const rows = await ctx.app.prisma.notification.findMany({
+      where: { ...inbox, ...where, ...(before && { id: before }) },
+      orderBy: { id: 'desc' },
+      take,
+    })
+    found.push(...(await visibleOf(ctx, rows)))
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < take || found.length >= most) return found.slice(0, most)
+    before = { ...where.id, lt: last.id }
+  }
+}
 
 /** The asserted reader's notifications, newest first; null of anyone else. */
 export async function listNotifications(
@@ -27,23 +53,16 @@ export async function listNotifications(
   { unread, ...args }: PageArgs & { unread?: boolean | null | undefined },
 ): Promise<Page<Notification> | null> {
   if (!('isViewer' in reader)) return null
-  const visible = await visibleToViewer(ctx, reader.id)
-  return pageById('notifications', args, ({ where, ...query }) =>
-    ctx.app.prisma.notification.findMany({
-      ...query,
-      where: { ...visible, ...where, ...(unread === true && { readAt: null }) },
-      include: PLACE,
-    }),
+  return pageById('notifications', args, ({ where, take }) =>
+    findVisible(ctx, reader.id, { ...where, unread: unread === true }, take),
   )
 }
 
 /** A notification of the asserted reader; null if they see none. */
 export const findNotification = perRequest<Id, Notification | null>(async (ctx, ids) => {
   const { id: readerId } = await requireReader(ctx)
-  const visible = await visibleToViewer(ctx, readerId)
-  const where = { ...visible, id: { in: [...new Set(ids)] } }
-  const rows = await ctx.app.prisma.notification.findMany({ where, include: PLACE })
-  return ids.map((id) => rows.find((row) => row.id === id) ?? null)
+  const found = await findVisible(ctx, readerId, { id: { in: [...new Set(ids)] } }, ids.length)
+  return ids.map((id) => found.find((one) => one.id === id) ?? null)
 })
 
 /** The most unread notifications that are counted. */
@@ -57,8 +76,7 @@ export interface UnreadCount {
 /** How many notifications the asserted reader has not read; null of anyone else. */
 export async function countUnread(ctx: Ctx, reader: Reader): Promise<UnreadCount | null> {
   if (!('isViewer' in reader)) return null
-  const where = { ...(await visibleToViewer(ctx, reader.id)), readAt: null }
-  const found = await ctx.app.prisma.notification.count({ where, take: COUNTED_UNREAD + 1 })
+  const found = (await findVisible(ctx, reader.id, { unread: true }, COUNTED_UNREAD + 1)).length
   return { count: Math.min(found, COUNTED_UNREAD), hasMore: found > COUNTED_UNREAD }
 }
 
@@ -68,9 +86,6 @@ interface ReadWhich {
   ids?: readonly Id[] | null | undefined
   before?: Date | null | undefined
 }
-
-/** How many are marked at once. */
-const BATCH = 1000
 
 /**
  * Marks notifications that the asserted reader sees as read: these, or all that came before a time.
@@ -83,12 +98,13 @@ export async function markNotificationsRead(ctx: Ctx, { which }: { which: ReadWh
   const viewer = await getViewer(ctx)
   if (ids == null && before == null) return viewer
   // What is hidden now is still unread when it comes back.
-  const shown = { ...(await visibleToViewer(ctx, viewer.id)), readAt: null }
-  const where = { ...shown, ...(ids == null ? { createdAt: { lt: before ?? '' } } : { id: { in: ids.filter(isId) } }) }
+  const wanted = {
+    unread: true,
+    ...(ids == null ? { createdAt: { lt: before ?? new Date(0) } } : { id: { in: ids.filter(isId) } }),
+  }
   const inbox = { tenantId: requireCaller(ctx).tenant.id, readerId: viewer.id }
   for (;;) {
-    const query = { where, select: { id: true }, orderBy: { id: 'asc' }, take: BATCH } as const
-    const some = (await ctx.app.prisma.notification.findMany(query)).map(({ id }) => id)
+    const some = (await findVisible(ctx, viewer.id, wanted, BATCH)).map(({ id }) => id)
     // A transaction waits for another one of the same rows.
     if (some.length > 0) await ctx.app.db.transaction((tx) => markRead(tx, inbox, some))
     if (some.length < BATCH) return viewer

@@ -5,8 +5,8 @@ import { firstIdAt, type Id, isId } from '../../core/ids.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/input/cursor.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
-import { isBanned } from '../readers/bans.ts'
-import type { Notification } from './notifications.ts'
+import { findReader } from '../readers/records.ts'
+import { type Notification, visibleOf } from './visible.ts'
 
 /** What one reader has not read, and the tenant's backend has not taken. */
 export interface PendingInbox {
@@ -36,27 +36,27 @@ export async function listPending(
   const after = idInCursor('pending', args.after)
   const before = firstIdAt(new Date(Date.now() - (olderThanSeconds ?? 0) * 1000))
   const rows = await findWaiting(ctx, after, before)
-  const isVisible = await visibleIn(ctx, rows)
+  const told = new Map((await visibleOf(ctx, rows)).map((notification) => [notification.id, notification]))
+  const readerIds = [...new Set([...told.values()].map(({ readerId }) => readerId))]
+  const readers = new Map((await Promise.all(readerIds.map((id) => findReader(ctx, id)))).map((one) => [one?.id, one]))
   const inboxes = new Map<Id, PendingInbox>()
   let last = after
   let isCut = rows.length === SEARCHED_PENDING
-  for (const row of rows) {
-    const reader = isVisible(row)
-    const inbox = inboxes.get(row.readerId)
-    if (reader !== null && inbox === undefined && inboxes.size === size) {
+  for (const { id, readerId } of rows) {
+    const [notification, reader, inbox] = [told.get(id), readers.get(readerId), inboxes.get(readerId)]
+    const isTold = notification !== undefined && reader != null
+    if (isTold && inbox === undefined && inboxes.size === size) {
       isCut = true
       break
     }
-    last = row.id
-    if (inbox !== undefined && reader !== null) inbox.notifications.push(row)
-    else if (reader !== null) inboxes.set(row.readerId, { reader, notifications: [row] })
+    last = id
+    if (isTold && inbox === undefined) inboxes.set(readerId, { reader, notifications: [notification] })
+    else if (isTold) inbox?.notifications.push(notification)
   }
   const endCursor = last === null ? null : encodeCursor('pending', last)
   const page = pageOf([...inboxes.values()], size, args, () => endCursor ?? '', isCut)
   return { ...page, pageInfo: { ...page.pageInfo, endCursor } }
 }
-
-type Waiting = Awaited<ReturnType<typeof findWaiting>>[number]
 
 const findWaiting = (ctx: Ctx, after: Id | null, before: Id) =>
   ctx.app.prisma.notification.findMany({
@@ -68,47 +68,7 @@ const findWaiting = (ctx: Ctx, after: Id | null, before: Id) =>
     },
     orderBy: { id: 'asc' },
     take: SEARCHED_PENDING,
-    include: {
-      comment: {
-        select: {
-          discussionId: true,
-          authorId: true,
-          status: true,
-          decision: true,
-          discussion: { select: { deletedAt: true } },
-        },
-      },
-    },
   })
-
-/** Says to whom each of these may be told now: see `visibleTo`. Null: to nobody. */
-async function visibleIn(ctx: Ctx, rows: readonly Waiting[]): Promise<(row: Waiting) => ReaderRecord | null> {
-  const { prisma } = ctx.app
-  const tenantId = requireCaller(ctx).tenant.id
-  const ids = [...new Set(rows.flatMap(({ readerId, comment: { authorId } }) => [readerId, authorId ?? readerId]))]
-  const readers = new Map(
-    (await prisma.reader.findMany({ where: { tenantId, id: { in: ids }, erasingAt: null } })).map((row) => [
-      row.id,
-      row,
-    ]),
-  )
-  const pairs = rows.flatMap(({ readerId, comment: { authorId } }) =>
-    authorId === null || authorId === readerId ? [] : [{ readerId, mutedId: authorId }],
-  )
-  const mutes = pairs.length === 0 ? [] : await prisma.readerMute.findMany({ where: { tenantId, OR: pairs } })
-  const muted = new Set(mutes.map(({ readerId, mutedId }) => `${readerId} ${mutedId}`))
-  const now = new Date()
-  return ({ kind, readerId, comment: { authorId, status, decision, discussion } }) => {
-    const reader = readers.get(readerId)
-    if (reader === undefined || authorId === null || discussion.deletedAt !== null) return null
-    if (kind === 'decision') {
-      const isInShadow = reader.shadowBanned && isBanned(reader, now)
-      return authorId === readerId && decision !== null && !isInShadow ? reader : null
-    }
-    const isTold = status === 'approved' && authorId !== readerId && readers.has(authorId)
-    return isTold && !muted.has(`${readerId} ${authorId}`) ? reader : null
-  }
-}
 
 export const handedOutInput = z.object({ ids: z.array(z.string()).min(1).max(100) })
 

@@ -1,11 +1,11 @@
 import { type App, CAPABILITIES } from '../../core/context.ts'
 import { hashPassword, newRawKey, randomHex } from '../../core/secrets/crypto.ts'
 import { type Id, newId } from '../../core/ids.ts'
+import { hasTenants } from '../../core/process/health.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { addKey } from '../api-keys/keys.ts'
 import { addIdentitySecret } from '../readers/identity-secrets.ts'
 import { addAccount, emailForm } from '../staff/accounts.ts'
-import { hasTenants } from './sql.ts'
 import { findTenantBySlug } from './tenants.ts'
 
 /** The first credentials of a new tenant. They cannot be shown again. */

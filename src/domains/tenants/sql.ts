@@ -27,8 +27,3 @@ export const lockTenantRow = async (sql: Sql, id: Id): Promise<TenantRow | undef
 /** The row is locked until the transaction ends. */
 export const countProfileChangeIn = ({ prisma }: TxSql, id: Id): Promise<unknown> =>
   prisma.tenant.updateMany({ where: { id }, data: { profileVersion: { increment: 1 } } })
-
-const SOME_TENANT = statement('some_tenant', 'SELECT id FROM tenants LIMIT 1')
-
-/** In SQL, because every start needs it, and the first query of Prisma costs a process 56 MB. */
-export const hasTenants = async (sql: Sql): Promise<boolean> => (await sql(SOME_TENANT)).length > 0
