@@ -39,7 +39,8 @@ import '../../domains/federation/graphql.ts'
 import '../../domains/front-pages/graphql.ts'
 
 import { builder } from '../../graphql/builder.ts'
+import { takeIdsInAnyCase } from '../../graphql/ids-in-any-case.ts'
 import { showNearest } from '../../graphql/unknown-values.ts'
 
 /** The one definition of every field, rule and permission. */
-export const schema = showNearest(builder.toSchema({ sortSchema: false }))
+export const schema = takeIdsInAnyCase(showNearest(builder.toSchema({ sortSchema: false })))

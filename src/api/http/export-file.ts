@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 
 import { requireAdmin } from '../../core/context.ts'
 import { unknownParameter, validationFailed } from '../../core/errors.ts'
+import { inLowerCase } from '../../core/ids.ts'
 import { openExportFile } from '../../domains/exports/exports.ts'
 import { API_BASE } from '../../graphql/route.ts'
 
@@ -17,7 +18,7 @@ export function registerExportFile(scope: FastifyInstance): void {
       const unknown = Object.keys(request.query as object)
       if (unknown.length > 0) throw validationFailed(unknown.map(unknownParameter))
       const isRead = request.method !== 'HEAD'
-      const { name, bytes, pieces } = await openExportFile(request.ctx, request.params, isRead)
+      const { name, bytes, pieces } = await openExportFile(request.ctx, { id: inLowerCase(request.params.id) }, isRead)
       void reply
         .type('application/gzip')
         .header('content-length', bytes)

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import { type Actor, type App, requireSecondFactor, type Tenant } from '../../core/context.ts'
 import { type FieldError, ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
-import { type Id, isId } from '../../core/ids.ts'
+import { type Id, inLowerCase, isId } from '../../core/ids.ts'
 import { countRefusal } from '../../core/telemetry/metrics.ts'
 import { credentialOf } from '../../live/credentials.ts'
 import { viewerOf, type StreamViewer } from '../../live/viewer.ts'
@@ -52,7 +52,7 @@ export function registerStream(server: FastifyInstance, app: App): void {
     method: 'GET',
     url: PATH,
     exposeHeadRoute: false,
-    handler: async (request, reply) => openStream(app, request, reply, request.params.discussionId),
+    handler: async (request, reply) => openStream(app, request, reply, inLowerCase(request.params.discussionId)),
   })
   server.route({
     method: 'OPTIONS',

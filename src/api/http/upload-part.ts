@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 
 import { requireAdmin } from '../../core/context.ts'
 import { ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
+import { inLowerCase } from '../../core/ids.ts'
 import { putPart } from '../../domains/import-uploads/parts.ts'
 import { PART_BYTES } from '../../domains/import-uploads/sizes.ts'
 import { API_BASE } from '../../graphql/route.ts'
@@ -32,7 +33,12 @@ export async function registerUploadPart(scope: FastifyInstance): Promise<void> 
       handler: async (request, reply) => {
         const { body, ctx, params } = request
         const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0)
-        await putPart(ctx, { ...params, bytes, digest: headerOf(request, 'content-digest') })
+        await putPart(ctx, {
+          ...params,
+          id: inLowerCase(params.id),
+          bytes,
+          digest: headerOf(request, 'content-digest'),
+        })
         return reply.code(204).send()
       },
     })

@@ -16,6 +16,7 @@ import {
 import { type Access, type Ctx, requireAccess } from '../../core/context.ts'
 import { type FieldError, ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
 import { ACCESS_EXTENSION } from '../../graphql/access.ts'
+import { changeOfAll } from '../../graphql/ids-in-any-case.ts'
 import { checkInput, fromQuery, variableTypes } from '../execution/input.ts'
 import { isRelayConnection, listOf, type Route } from '../../graphql/route.ts'
 import { ownOperation } from '../yoga/operations.ts'
@@ -51,6 +52,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
   const operation = operationOf(route)
   const access = accessOfRoute(schema, route)
   const types = variableTypes(schema, operation.variableDefinitions ?? [])
+  const changed = changeOfAll(types) ?? ((variables: Variables) => variables)
   const params = new Set([...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name as string))
   const inputType = types.get('input')
   const readVariables =
@@ -69,7 +71,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
     requireAccess(ctx, access)
     const { variables, errors } = readVariables(request)
     if (errors.length > 0) throw validationFailed(errors)
-    return variables
+    return changed(variables)
   }
   const run: CompiledRoute['run'] = async (ctx, variables) => {
     const execute = isServedByLighter(variables) ? lighter : full

@@ -214,7 +214,7 @@ export function findRoute(method: string, path: string, query: URLSearchParams):
 }
 
 // Only an id of this form is inserted into the service's path.
-const ID = '([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})'
+const ID = '([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})'
 
 const COMPILED = ROUTES.map((route) => ({ route, pattern: new RegExp(`^${route.path.replace(':id', ID)}$`) }))
 

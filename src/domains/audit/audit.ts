@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/input/cursor.ts'
 import { invalid } from '../../core/errors.ts'
-import { isId } from '../../core/ids.ts'
+import { inLowerCase, isId } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
 import { isCut } from '../../core/sql.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
@@ -60,7 +60,8 @@ export const emailOf = async (ctx: Ctx, { actorKind, actorId }: Acted): Promise<
 
 function actorFilter(actor: string | null | undefined): Pick<AuditFilter, 'actorId' | 'actorKind'> {
   if (actor == null) return { actorId: null, actorKind: null }
-  if (isId(actor)) return { actorId: actor, actorKind: null }
+  const actorId = inLowerCase(actor)
+  if (isId(actorId)) return { actorId, actorKind: null }
   const actorKind = AUDIT_ACTOR_KINDS.find((kind) => kind === actor)
   if (actorKind !== undefined) return { actorId: null, actorKind }
   throw invalid(

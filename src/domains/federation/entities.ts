@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError, validationFailed } from '../../core/errors.ts'
-import type { Id } from '../../core/ids.ts'
+import { type Id, inLowerCase } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { check, validate } from '../../core/input/validate.ts'
@@ -30,7 +30,7 @@ export const MAX_REPRESENTATIONS = 1000
 const representation = z
   .object({
     __typename: z.enum(Object.keys(KEYS) as [EntityType, ...EntityType[]]),
-    id: z.string().nullish(),
+    id: z.string().transform(inLowerCase).nullish(),
     externalId: z.string().nullish(),
   })
   .superRefine((given, issues) => {

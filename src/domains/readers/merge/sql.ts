@@ -1,5 +1,5 @@
 import { columnsOf } from '../../../core/fields.ts'
-import { type Id, isId, newId } from '../../../core/ids.ts'
+import { type Id, inLowerCase, isId, newId } from '../../../core/ids.ts'
 import { type Prisma, type Sql, statement, type TxSql } from '../../../core/sql.ts'
 import type { ReaderMerge, ReaderTrust } from '../../../generated/prisma/client.ts'
 import { BAN, FIELDS, profileIn, type Reader, type StoredBan } from '../fields.ts'
@@ -33,7 +33,8 @@ export async function findReaderId({ reader, readerMerge }: Prisma, tenantId: Id
   const here = { tenantId, erasingAt: null }
   const find = (where: { id: Id } | { externalId: string }) =>
     reader.findFirst({ where: { ...here, ...where }, select: { id: true } })
-  const found = (isId(name) ? await find({ id: name }) : null) ?? (await find({ externalId: name }))
+  const id = inLowerCase(name)
+  const found = (isId(id) ? await find({ id }) : null) ?? (await find({ externalId: name }))
   if (found !== null) return found.id
   const select = { readerId: true } as const
   return (await readerMerge.findFirst({ where: { tenantId, alias: { externalId: name } }, select }))?.readerId ?? null

@@ -1,0 +1,67 @@
+import {
+  type GraphQLFieldResolver,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+} from 'graphql'
+
+import { inLowerCase } from '../core/ids.ts'
+
+type Values = Readonly<Record<string, unknown>>
+
+/** Puts the ids in a value into lower case. */
+type Change = (value: unknown) => unknown
+
+/** Null for a type without ids. */
+function changeOf(type: GraphQLInputType): Change | null {
+  if (isNonNullType(type)) return changeOf(type.ofType)
+  if (isListType(type)) {
+    const each = changeOf(type.ofType)
+    return each && ((value) => (Array.isArray(value) ? value.map((entry: unknown) => each(entry)) : value))
+  }
+  if (isInputObjectType(type)) {
+    const change = changeOfAll(Object.values(type.getFields()).map((field) => [field.name, field.type]))
+    return change && ((value) => (value === null ? null : change(value as Values)))
+  }
+  return type.name === 'ID' ? (value) => (typeof value === 'string' ? inLowerCase(value) : value) : null
+}
+
+/** The same for values by their names, such as variables; null where none of them has ids. */
+export function changeOfAll(types: Iterable<readonly [string, GraphQLInputType]>): ((values: Values) => Values) | null {
+  const changes = [...types].flatMap(([name, type]) => {
+    const change = changeOf(type)
+    return change === null ? [] : [[name, change] as const]
+  })
+  if (changes.length === 0) return null
+  return (values) => {
+    const given = changes.filter(([name]) => values[name] !== undefined)
+    return { ...values, ...Object.fromEntries(given.map(([name, change]) => [name, change(values[name])])) }
+  }
+}
+
+type Resolver = GraphQLFieldResolver<unknown, unknown, Values>
+
+/**
+ * The same schema, whose fields take ids in upper case too: a UUID is the same in any case (RFC
+ * 9562, section 4). Around the resolvers, because graphql-jit reads variables of the type `ID`
+ * without asking it.
+ */
+export function takeIdsInAnyCase(schema: GraphQLSchema): GraphQLSchema {
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type)) continue
+    for (const field of Object.values(type.getFields())) {
+      const change = changeOfAll(field.args.map((argument) => [argument.name, argument.type]))
+      if (change === null) continue
+      const around =
+        (resolve: Resolver): Resolver =>
+        (source, args, ctx, info) =>
+          resolve(source, change(args), ctx, info)
+      if (field.resolve !== undefined) field.resolve = around(field.resolve)
+      if (field.subscribe !== undefined) field.subscribe = around(field.subscribe)
+    }
+  }
+  return schema
+}
