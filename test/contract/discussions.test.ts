@@ -47,6 +47,8 @@ describe('POST /discussions', () => {
     [{ externalId: 7 }, '/externalId', 'wrong_type'],
     [{ externalId: '' }, '/externalId', 'too_short'],
     [{ externalId: 'x'.repeat(513) }, '/externalId', 'too_long'],
+    [{ externalId: '.' }, '/externalId', 'invalid'],
+    [{ externalId: '..' }, '/externalId', 'invalid'],
     [{ externalId: 'a\0b' }, '/externalId', 'invalid_character'],
     [{ externalId: 'a', url: 'javascript:alert(1)' }, '/url', 'invalid_url'],
     [{ externalId: 'a', colour: 'red' }, '/colour', 'unknown_field'],

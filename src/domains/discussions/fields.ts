@@ -167,7 +167,14 @@ const inputOf = (schemas: readonly [string, z.ZodType][], rule: string | undefin
     }),
   )
 
-export const discussionInput = z.object({ externalId: externalIdSchema, ...givenInput() })
+// URL parsers drop such a segment of a path, also in percent-encoding, and the request reaches
+// another route.
+const newExternalIdSchema = externalIdSchema.refine((text) => text !== '.' && text !== '..', {
+  message: 'must not be . or .., which URLs drop from a path',
+  params: { code: 'invalid' },
+})
+
+export const discussionInput = z.object({ externalId: newExternalIdSchema, ...givenInput() })
 
 export const discussionChanges = discussionInput.partial().extend(overrideInput())
 
