@@ -44,8 +44,13 @@ export interface Limits {
    * Takes tokens for work whose cost is known only once it has begun. Missing tokens become a debt.
    */
   charge(kind: BucketKind, name: string, rate: Rate, tokens: number): void
-  /** Returns tokens, up to the bucket's capacity. */
-  giveBack(kind: BucketKind, name: string, rate: Rate, tokens: number): Promise<void>
+  /** Returns tokens, up to the bucket's capacity; the others learn of it within `SETTLE_MS`. */
+  giveBack(kind: BucketKind, name: string, rate: Rate, tokens: number): void
+  /**
+   * Returns tokens that `takeExactly` has taken. Settles once the shared bucket has them: if they
+   * came later, they would undo what others have taken meanwhile.
+   */
+  giveBackExactly(kind: BucketKind, name: string, rate: Rate, tokens: number): Promise<void>
   close(): void
 }
 

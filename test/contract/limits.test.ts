@@ -396,7 +396,7 @@ describe('past the budget of their address, made-up credentials cause no queries
     announceChange(service.app, { kind: 'key', keyId: newId(), digest: sha256(tenant.apiKey).toString('hex') })
     expect((await send({ 'x-api-key': tenant.apiKey, ...at })).status).toBe(200)
     expectLimited(await send({ 'x-api-key': unseen, ...at }))
-    await service.app.limits.giveBack('address', addressBucket(at['x-forwarded-for']), RATE_PER_ADDRESS, 1)
+    service.app.limits.giveBack('address', addressBucket(at['x-forwarded-for']), RATE_PER_ADDRESS, 1)
     expect((await send({ 'x-api-key': unseen, ...at })).status).toBe(200)
     // A valid key costs its address nothing: its token is returned right after the answer.
     await vi.waitFor(async () => expect((await send({ ...madeUp(), ...at })).status).toBe(401))

@@ -4,7 +4,12 @@ import { addressBucket } from '../../src/core/limits.ts'
 import { takeForAnswers } from '../../src/live/browser-limits.ts'
 import type { App } from '../../src/core/context.ts'
 import { createMemoryLimits } from '../../src/data/limits/memory.ts'
-import { createSharedLimits, createTokenStore, type TokenRequest } from '../../src/data/limits/shared.ts'
+import {
+  createSharedLimits,
+  createTokenStore,
+  type TokenRequest,
+  type TokenStore,
+} from '../../src/data/limits/shared.ts'
 
 const RATE = { perSecond: 10, burst: 5 }
 
@@ -87,12 +92,12 @@ describe('a token bucket', () => {
     expect(limits.take('address', 'a', RATE).isAllowed).toBe(true)
   })
 
-  test('takes returned tokens, up to its capacity', async () => {
+  test('takes returned tokens, up to its capacity', () => {
     const { limits, take } = limitsAt()
     allowed(5, take)
-    await limits.giveBack('caller', 'a', RATE, 2)
+    limits.giveBack('caller', 'a', RATE, 2)
     expect(allowed(20, take)).toBe(2)
-    await limits.giveBack('caller', 'a', RATE, 1000)
+    limits.giveBack('caller', 'a', RATE, 1000)
     expect(allowed(20, take)).toBe(5)
   })
 
@@ -137,6 +142,22 @@ describe('a token that must be taken exactly', () => {
       vi.useRealTimers()
     }
   })
+
+  test('is returned at once: the next one at another process finds it', async () => {
+    const take: TokenStore = createTokenStore(() => 0)
+    const limitsOf = () =>
+      createSharedLimits({ isUp: () => true, take: async (asked) => take(asked), close: () => undefined })
+    const [one, other] = [limitsOf(), limitsOf()]
+    const ONCE = { perSecond: 0.001, burst: 2 }
+    for (let n = 0; n < 5; n++) {
+      expect((await one.takeExactly('login', 'ann', ONCE)).isAllowed).toBe(true)
+      await one.giveBackExactly('login', 'ann', ONCE, 2)
+    }
+    const guesses = [other, one, other].map((each) => each.takeExactly('login', 'ann', ONCE))
+    expect((await Promise.all(guesses)).map(({ isAllowed }) => isAllowed)).toEqual([true, true, false])
+    one.close()
+    other.close()
+  })
 })
 
 describe('shared limits whose store answers late', () => {
@@ -170,7 +191,7 @@ describe('shared limits whose store answers late', () => {
     for (const beforeMs of [0, 10, LATE_MS + 10, 500]) {
       limits.take('client', 'a', SLOW, 8)
       await vi.advanceTimersByTimeAsync(beforeMs)
-      await limits.giveBack('client', 'a', SLOW, 8)
+      limits.giveBack('client', 'a', SLOW, 8)
       await vi.advanceTimersByTimeAsync(1000)
       expect([beforeMs, ...left('client', 'a', SLOW)]).toEqual([beforeMs, 20, 20])
     }

@@ -83,5 +83,5 @@ export async function onBudgetOf<T>(
 
 function giveBackAddress(app: App, address: string): void {
   const rate = unauthenticatedRate(app)
-  if (rate !== null) void app.limits.giveBack('address', addressBucket(address), rate, 1)
+  if (rate !== null) app.limits.giveBack('address', addressBucket(address), rate, 1)
 }

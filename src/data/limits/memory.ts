@@ -41,11 +41,14 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
 export function createMemoryLimits(now: () => number = () => performance.now()): Limits {
   const bucketOf = createBuckets((_kind, _name, rate) => new TokenBucket(rate, now()))
   const take: Limits['take'] = (kind, name, rate, tokens) => bucketOf(kind, name, rate).take(rate, now(), tokens)
+  const giveBack: Limits['giveBack'] = (kind, name, rate, tokens) =>
+    bucketOf(kind, name, rate).giveBack(rate, now(), tokens)
   return {
     take,
     takeExactly: async (kind, name, rate) => take(kind, name, rate),
     charge: (kind, name, rate, tokens) => bucketOf(kind, name, rate).charge(rate, now(), tokens),
-    giveBack: async (kind, name, rate, tokens) => bucketOf(kind, name, rate).giveBack(rate, now(), tokens),
+    giveBack,
+    giveBackExactly: async (kind, name, rate, tokens) => giveBack(kind, name, rate, tokens),
     close: () => undefined,
   }
 }

@@ -113,6 +113,13 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
     }
   }
 
+  function giveBack(kind: BucketKind, name: string, rate: Rate, tokens: number): void {
+    const shared = bucketOf(kind, name, rate)
+    shared.bucket.giveBack(rate, now(), tokens)
+    // With what was taken: an earlier answer of the store, still under way, does not know of it.
+    note(shared, rate, -tokens)
+  }
+
   return {
     take,
     async takeExactly(kind, name, rate) {
@@ -132,11 +139,16 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
       shared.bucket.charge(rate, now(), tokens)
       note(shared, rate, tokens)
     },
-    async giveBack(kind, name, rate, tokens) {
-      const shared = bucketOf(kind, name, rate)
-      shared.bucket.giveBack(rate, now(), tokens)
-      // With what was taken: an earlier answer of the store, still under way, does not know of it.
-      note(shared, rate, -tokens)
+    giveBack,
+    async giveBackExactly(kind, name, rate, tokens) {
+      if (!store.isUp()) return giveBack(kind, name, rate, tokens)
+      const { bucket } = bucketOf(kind, name, rate)
+      try {
+        bucket.set((await store.take({ kind, name, rate, tokens: -tokens, isExact: false })).tokens, now())
+      } catch {
+        // The store may have them, so it is not told again.
+        bucket.giveBack(rate, now(), tokens)
+      }
     },
     close() {
       clearTimeout(timer)

@@ -37,12 +37,12 @@ export async function withinLoginLimits<T>(
     .catch(async (error: unknown) => {
       // The password was right, and the code comes with the next request.
       const isHalf = error instanceof ServiceError && error.code === 'second_factor_required'
-      if (isHalf && byAddress !== null) await app.limits.giveBack('login', byAddress, PER_ADDRESS, 1)
+      if (isHalf && byAddress !== null) await app.limits.giveBackExactly('login', byAddress, PER_ADDRESS, 1)
       throw error
     })
   if (result !== null) {
-    await app.limits.giveBack('login', byEmail, PER_EMAIL, PER_EMAIL.burst)
-    if (byAddress !== null) await app.limits.giveBack('login', byAddress, PER_ADDRESS, 1)
+    await app.limits.giveBackExactly('login', byEmail, PER_EMAIL, PER_EMAIL.burst)
+    if (byAddress !== null) await app.limits.giveBackExactly('login', byAddress, PER_ADDRESS, 1)
   }
   return result
 }
@@ -56,7 +56,7 @@ export async function withinSignOnLimits<T>(app: App, address: string | null, st
   const { isAllowed } = await app.limits.takeExactly('login', name, PER_ADDRESS)
   if (!isAllowed) throw refuseSignOn('rate_limited')
   const result = await step()
-  await app.limits.giveBack('login', name, PER_ADDRESS, 1)
+  await app.limits.giveBackExactly('login', name, PER_ADDRESS, 1)
   return result
 }
 
