@@ -20,6 +20,8 @@ describeInBrowser('the pages of the documentation', () => {
   test('the reference is a light list, until an operation is opened', { timeout: 60_000 }, async () => {
     const page = await browser.newPage({ viewport: { width: 390, height: 800 } })
     const asked: string[] = []
+    const warned: string[] = []
+    page.on('console', (message) => message.type() === 'warning' && warned.push(message.text()))
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
     const answer = await page.goto(`${service.url}/docs`, { waitUntil: 'networkidle' })
     expect((await answer!.body()).length).toBeLessThan(60_000)
@@ -28,6 +30,8 @@ describeInBrowser('the pages of the documentation', () => {
     await page.getByRole('link', { name: 'POST /api/v1/comments/{id}/pin' }).click()
     await page.locator('#reference').getByText('Pin a comment').first().waitFor()
     expect(asked).toContain('/docs/scalar.js')
+    // Scalar warns of each part of the document that it does not take.
+    expect(warned).toEqual([])
     // An address of an operation opens it at once.
     const { hash } = new URL(page.url())
     const other = await browser.newPage()

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ERRORS } from '../../src/core/error-table.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { newId } from '../../src/core/ids.ts'
+import type { Schema } from '../../src/api/reference/json-schema.ts'
 import { projectionOf } from '../../src/api/rest/handler.ts'
 import { makeEveryEvent } from '../harness/events.ts'
 import {
@@ -183,6 +184,19 @@ describe('GET /openapi.json', () => {
       expect(checker.errorsOf({ $ref: '#/components/schemas/Problem' }, value), code).toBeNull()
     }
     expect(Object.keys(document.components.examples)).toEqual(Object.keys(ERRORS))
+  })
+
+  test('every property and choice says its types, or Scalar shows nothing of its object', () => {
+    const untyped: string[] = []
+    const look = (name: string, schema: Schema): void => {
+      const { $ref, type, anyOf, properties, items } = schema
+      if ($ref === undefined && type === undefined) untyped.push(name)
+      if (Array.isArray(anyOf)) anyOf.forEach((choice) => look(name, choice as Schema))
+      for (const [field, each] of Object.entries(properties ?? {})) look(`${name}.${field}`, each)
+      if (items !== undefined) look(`${name}[]`, items as Schema)
+    }
+    for (const [name, schema] of Object.entries(document.components.schemas)) look(name, schema)
+    expect(untyped).toEqual([])
   })
 
   test('has the bounds that operations check', () => {

@@ -36,11 +36,40 @@ function keep<T>(kept: Record<string, T>, name: string, value: T): string {
   }
 }
 
-/** The schema, or null. */
-export const orNull = (schema: Schema): Schema =>
-  typeof schema.type === 'string' && schema.enum === undefined
-    ? { ...schema, type: [schema.type, 'null'] }
-    : { anyOf: [schema, { type: 'null' }] }
+/** The schema, or null. One that says nothing allows null already. */
+export function orNull(schema: Schema): Schema {
+  if (typeof schema.type === 'string' && schema.enum === undefined) return { ...schema, type: [schema.type, 'null'] }
+  return saysNothing(schema) ? schema : { anyOf: [schema, { type: 'null' }] }
+}
+
+const saysNothing = (schema: Schema): boolean =>
+  ['type', '$ref', 'anyOf'].every((keyword) => schema[keyword] === undefined)
+const ANY = ['object', 'array', 'string', 'number', 'boolean', 'null']
+
+/**
+ * Adds to each choice in a document, and to each property of any type, which types it may have:
+ * Scalar takes an object for none if one of its properties has no type.
+ */
+export function addTypes(value: unknown, schemas: Readonly<Record<string, Schema>>): void {
+  if (Array.isArray(value)) return value.forEach((each) => addTypes(each, schemas))
+  if (typeof value !== 'object' || value === null) return
+  const schema = value as Schema
+  if (Array.isArray(schema.anyOf) && schema.type === undefined) {
+    const types = typesOf(schema, schemas)
+    if (types !== null) schema.type = types.length === 1 ? types[0] : types
+  }
+  for (const each of Object.values(schema.properties ?? {})) if (saysNothing(each)) each.type = ANY
+  Object.entries(schema).forEach(([name, each]) => name.startsWith('example') || addTypes(each, schemas))
+}
+
+/** Null for a schema that allows any type. */
+function typesOf(schema: Schema, schemas: Readonly<Record<string, Schema>>): string[] | null {
+  const { $ref, type, anyOf } = schema
+  if (typeof $ref === 'string') return typesOf(schemas[$ref.replace('#/components/schemas/', '')] ?? {}, schemas)
+  if (type !== undefined) return [type].flat() as string[]
+  const all = Array.isArray(anyOf) ? anyOf.map((choice) => typesOf(choice as Schema, schemas)) : [null]
+  return all.includes(null) ? null : [...new Set(all.flatMap((types) => types ?? []))]
+}
 
 /** The schema with the description of its place. */
 export const described = (schema: Schema, description: string | null | undefined): Schema =>

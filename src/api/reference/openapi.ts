@@ -4,7 +4,7 @@ import type { Settings } from '../../core/settings/settings.ts'
 import { API_BASE } from '../../graphql/route.ts'
 import { ROUTES_BY_TAG } from '../rest/routes.ts'
 import { HEADER_PARAMETERS, HEADERS } from './headers.ts'
-import { createComponents } from './json-schema.ts'
+import { addTypes, createComponents } from './json-schema.ts'
 import { operationId, operationObject, pathName } from './operations.ts'
 import { outsidePaths } from './outside.ts'
 import { PROBLEM, PROBLEM_EXAMPLES } from './refusals.ts'
@@ -52,6 +52,9 @@ export function openApiDocument(schema: GraphQLSchema, settings: Settings, baseU
       paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
     }
   }
+  Object.assign(paths, outsidePaths(components))
+  const webhooks = webhookItems(schema, settings, components)
+  addTypes([paths, webhooks, components.schemas, components.responses], components.schemas)
   return {
     openapi: '3.1.0',
     info: {
@@ -64,8 +67,8 @@ export function openApiDocument(schema: GraphQLSchema, settings: Settings, baseU
     servers: [{ url: baseUrl }],
     externalDocs: { description: 'Guides', url: `${baseUrl}/docs/guides/` },
     tags: Object.entries(TAGS).map(([name, text]) => ({ name, description: text })),
-    paths: { ...paths, ...outsidePaths(components) },
-    webhooks: webhookItems(schema, settings, components),
+    paths,
+    webhooks,
     components: {
       schemas: components.schemas,
       responses: components.responses,
