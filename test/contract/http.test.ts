@@ -145,6 +145,21 @@ test('an unknown expectation is ignored', async () => {
 })
 
 describe('an unknown path: 404', () => {
+  const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+
+  test.each(['/nothing', '/docs/nothing', '/consol'])('a browser gets a page at %s', async (path) => {
+    const answer = await fetch(service.url + path, { headers: BROWSER })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(answer.headers.get('cache-control')).toBe('private, no-store')
+    expect(await answer.text()).toContain('<h1>Page not found</h1>')
+  })
+
+  test.each(['/api/v1/nothing', '/api', '/graphql/nothing', '/engagement/nothing'])(
+    'a browser gets a problem document at %s, which is of programs',
+    async (path) => expectProblem(await request('GET', path, { headers: BROWSER }), 'not_found'),
+  )
+
   test.each(['/nothing', '/api', '/api/v1', '/api/v1/nothing', '/graphql/', '/graphql/nothing', '/%2e%2e/etc'])(
     '%s',
     async (path) => {

@@ -24,6 +24,7 @@ import { type CorsHeaders, headersWithoutTenant, registerPreflights } from './co
 import { preferredType } from './pages/encoding.ts'
 import { registerExportFile } from './export-file.ts'
 import { registerGuides } from './site/guides.ts'
+import { isOpenedByPerson, NOT_FOUND_HEADERS, NOT_FOUND_PAGE } from './site/not-found.ts'
 import { refuseUntilSetUp, registerHealth, surviveAccept } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { countAddress, countCaller } from './limits.ts'
@@ -244,6 +245,7 @@ async function sendProblem(
     fromFramework(error) ??
     (isGone(request) ? leftEarly(error) : toServiceError(error, app.log, aboutOf(request)))
   countRefusal(app, surfaceOf(request), refusal.code)
+  const isPage = refusal.code === 'not_found' && isOpenedByPerson(request)
   const isResponse = readsResponses(request)
   const cors = await corsOf(app, refusal, request, reply)
   const answer = isResponse ? { errors: [responseErrorOf(refusal, request.id)] } : problemOf(refusal, request.id)
@@ -254,8 +256,9 @@ async function sendProblem(
       // The router's own refusals run no hooks.
       .headers({ 'x-request-id': request.id, 'cache-control': NOT_STORED })
       .header('content-type', isResponse ? GRAPHQL_RESPONSE : 'application/problem+json')
+      .headers(isPage ? NOT_FOUND_HEADERS : {})
       // Bytes: Fastify would add a charset to a text. A problem document has none (RFC 9457).
-      .send(Buffer.from(JSON.stringify(answer)))
+      .send(Buffer.from(isPage ? NOT_FOUND_PAGE : JSON.stringify(answer)))
   )
 }
 

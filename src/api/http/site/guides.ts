@@ -24,7 +24,7 @@ nav { display: flex; flex-wrap: wrap; gap: 0 1rem }`
 const sourceOf = (style: string): string => `'sha256-${createHash('sha256').update(style).digest('base64')}'`
 
 /** Headers of a page or a drawing that has this style sheet and no script. */
-const headersFor = (style: string) => ({
+export const headersFor = (style: string) => ({
   'content-security-policy': [
     "default-src 'none'",
     // Allows the pages' images, and the icon.
