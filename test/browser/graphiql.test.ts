@@ -67,6 +67,9 @@ describeInBrowser('GraphiQL', () => {
     const page = await desk.browser.newPage()
     await page.goto(`${desk.service.url}/graphql`)
     await page.locator('.graphiql-explorer-root').getByText('discussionCounts').waitFor()
+    // At the beginning of the explorer, though it focuses the inputs that it makes.
+    await page.locator('.graphiql-explorer-root').getByText('endCursor').waitFor({ state: 'attached' })
+    expect(await page.evaluate(`document.querySelector('.graphiql-plugin').scrollTop`)).toBe(0)
     await putKey(page, desk.service.apiKey)
     await page.getByRole('button', { name: /^Execute query/ }).click()
     await expect.poll(() => resultOf(page).inputValue(), WAIT).toContain('"commentCount": 1')

@@ -48,6 +48,19 @@ query Page {
 }
 `
 
+// The explorer focuses each input that it makes, and its pane would open at the last one. From the
+// first key or click on it may.
+const CALM = `<script>
+{
+  const { focus } = HTMLElement.prototype
+  HTMLElement.prototype.focus = function (...options) {
+    if (this.closest('.graphiql-explorer-root') === null) focus.apply(this, options)
+  }
+  for (const name of ['keydown', 'pointerdown'])
+    addEventListener(name, () => (HTMLElement.prototype.focus = focus), { once: true, capture: true })
+}
+</script>`
+
 const HEADERS = {
   'content-security-policy': "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
@@ -83,7 +96,7 @@ async function makePage(): Promise<Asset> {
     // open until a person closes it.
     visiblePlugin: 'GraphiQL Explorer',
   }
-  const page = renderGraphiQL(options)
+  const page = renderGraphiQL(options).replace('<head>', () => `<head>${CALM}`)
   // Each browser takes gzip.
   const bytes = await compress(Buffer.from(page))
   return assetOf('text/html; charset=utf-8', bytes, { ...HEADERS, 'content-encoding': 'gzip' })
