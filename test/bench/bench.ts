@@ -6,6 +6,7 @@ import { benchCpu } from './cpu.ts'
 import { benchEmbedded } from './embedded.ts'
 import { runBench } from './figures.ts'
 import { benchGraphql } from './graphql.ts'
+import { benchHostile } from './hostile.ts'
 import { benchImport } from './import.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchCreate } from './create.ts'
@@ -31,6 +32,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   cpu: benchCpu,
   graphql: benchGraphql,
   toggle: benchToggle,
+  hostile: benchHostile,
   stream: benchStream,
   peers: benchPeers,
   'stream-times': benchStreamTimes,

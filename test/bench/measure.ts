@@ -11,6 +11,7 @@ export interface Side {
 interface How {
   connections: number
   seconds: number
+  mayFail?: boolean
 }
 
 /** The rate, the times and the CPU of the process for a request. */
