@@ -3,7 +3,7 @@ import { join, relative, sep } from 'node:path'
 
 const API = /^(fastify|@fastify|graphql[^/]*|@graphql[^/]*|@pothos)(\/|$)/
 const HTTP = /^(fastify|@fastify|got|undici|(node:)?https?|(node:)?http2)(\/|$)/
-const DRIVERS = /^(pg|pg-[^/]+|ioredis|@electric-sql|@prisma)(\/|$)/
+const DRIVERS = /^(pg|pg-[^/]+|ioredis|cluster-key-slot|@electric-sql|@prisma)(\/|$)/
 const NO_PACKAGE = /./
 /** The statements of a domain. */
 const SQL_FILE = /(^|[/-])sql\.ts$/

@@ -16,8 +16,8 @@ export interface FakeRedis {
   readonly commands: readonly string[]
   /** Cuts every connection. */
   cut(): void
-  /** Sends this to every connection, unasked. */
-  push(reply: Reply): void
+  /** Ends every sharded subscription, as a node does that has lost the slots. */
+  unsubscribe(): void
   close(): Promise<void>
 }
 
@@ -97,7 +97,13 @@ export async function startFakeRedis(): Promise<FakeRedis> {
     script: null,
     commands,
     cut: () => sockets.forEach((_channels, socket) => socket.destroy()),
-    push: (reply) => sockets.forEach((_channels, socket) => socket.write(reply)),
+    unsubscribe: () =>
+      sockets.forEach((channels, socket) => {
+        for (const channel of channels) {
+          channels.delete(channel)
+          socket.write(list(bulk('sunsubscribe'), bulk(channel), int(channels.size)))
+        }
+      }),
     close: async () => {
       fake.cut()
       await new Promise((resolve) => server.close(resolve))

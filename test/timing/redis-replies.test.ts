@@ -24,6 +24,9 @@ const ERRORS = [
   "READONLY You can't write against a read only replica.",
   'MOVED 3999 127.0.0.1:1',
   'MOVED',
+  'MOVED 3999',
+  'ASK',
+  'ASK 3999 127.0.0.1:1',
   'OOM command not allowed when used memory is larger than maxmemory',
   'WRONGTYPE Operation against a key holding the wrong kind of value',
   'ERR junk',
@@ -44,15 +47,15 @@ const REPLIES = [...ERRORS, ...JUNK]
 const FORMS = {
   'one Redis': {
     urls: (port: number) => [`redis://user:secret@127.0.0.1:${port}/3`],
-    commands: ['auth', 'select', 'client', 'info', 'ping', 'subscribe', 'unsubscribe', 'publish', 'evalsha', 'eval'],
+    commands: ['auth', 'select', 'client', 'subscribe', 'unsubscribe', 'publish', 'evalsha', 'eval'],
   },
   sentinels: {
     urls: (port: number) => [`redis+sentinel://127.0.0.1:${port}/engagement`],
-    commands: ['sentinel', 'client', 'info', 'ping', 'subscribe', 'publish', 'eval'],
+    commands: ['sentinel', 'client', 'info', 'subscribe', 'publish', 'eval'],
   },
   'a cluster': {
-    urls: (port: number) => [`redis://127.0.0.1:${port}`, `redis://127.0.0.1:${port}`],
-    commands: ['cluster', 'client', 'info', 'ping', 'ssubscribe', 'sunsubscribe', 'spublish', 'eval'],
+    urls: (port: number) => [`redis://:secret@127.0.0.1:${port}`, `redis://:secret@127.0.0.1:${port}`],
+    commands: ['auth', 'cluster', 'client', 'ssubscribe', 'sunsubscribe', 'spublish', 'asking', 'eval'],
   },
 }
 

@@ -1,14 +1,14 @@
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
-import { connect, Socket } from 'node:net'
+import { connect, createServer as createTcpServer, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 
 import { PrismaPg } from '@prisma/adapter-pg'
-import { Cluster, Redis } from 'ioredis'
+import { Redis } from 'ioredis'
 import pg from 'pg'
 import { expect, test } from 'vitest'
 
-import { guardData } from '../../src/data/redis/guard.ts'
+import { guardData } from '../../src/data/server/guard.ts'
 
 // One test for each line of docs/decisions/0035-what-we-rely-on-inside-libraries.md.
 
@@ -19,31 +19,38 @@ test('ioredis sends each command by the sendCommand of the prototype', () => {
   client.disconnect()
 })
 
-test('ioredis redirects by the handleError of the prototype of Cluster', () => {
-  const { handleError } = Cluster.prototype as unknown as { handleError: (...args: unknown[]) => void }
-  let isLeft = false
-  // Neither MOVED, nor ASK, nor a connection that was lost.
-  handleError.call({ options: {}, delayQueue: {} }, new Error('ERR unknown'), {}, { defaults: () => (isLeft = true) })
-  expect(isLeft).toBe(true)
+/** What ioredis says of a connection whose SUBSCRIBE or SSUBSCRIBE gets this answer. */
+async function subscribeAnswered(answer: string, seen: (client: Redis) => Promise<unknown>): Promise<unknown> {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.on('data', (chunk) => void socket.write(chunk.includes('subscribe') ? answer : '+OK\r\n'.repeat(2)))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  const client = new Redis({ port, protocol: 2, enableReadyCheck: false, retryStrategy: () => null })
+  try {
+    await once(client, 'ready')
+    const saw = seen(client)
+    client.ssubscribe('news').catch(() => undefined)
+    return await saw
+  } finally {
+    client.disconnect()
+    await new Promise((resolve) => server.close(resolve))
+  }
+}
+
+test('ioredis handles each answer by the dispatch of its DataHandler', async () => {
+  await import('../../src/data/redis/client.ts')
+  // Without the patch the error ends the process, and the connection stays.
+  const errors = await subscribeAnswered('*0\r\n', (client) => once(client, 'error'))
+  expect(errors).toMatchObject([{ message: expect.stringContaining('reading') }])
 })
 
-test('ioredis gives up a connection by its disconnect', () => {
-  const client = new Redis({ lazyConnect: true })
-  expect(Object.hasOwn(Redis.prototype, 'disconnect')).toBe(true)
-  expect(Object.hasOwn(client, 'disconnect')).toBe(false)
-  client.disconnect()
-})
-
-test('ioredis has the slots and the sharded subscribers of a cluster, and what a connection has subscribed to', async () => {
-  const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true, shardedSubscribers: true })
-  const inside = cluster as unknown as { slots: unknown; shardedSubscribers: { shardedSubscribers: unknown } }
-  expect(inside.slots).toEqual([])
-  expect(inside.shardedSubscribers.shardedSubscribers).toBeInstanceOf(Map)
-  const client = new Redis(1, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null })
-  client.on('error', () => undefined)
-  const connecting = client.connect()
-  expect((client as unknown as { condition: unknown }).condition).toMatchObject({ subscriber: false })
-  await expect(connecting).rejects.toThrow('Connection is closed')
+test('ioredis says of a subscription that a node ends by itself', async () => {
+  const list = (kind: string, count: number) => `*3\r\n$${kind.length}\r\n${kind}\r\n$4\r\nnews\r\n:${count}\r\n`
+  const answer = list('ssubscribe', 1) + list('sunsubscribe', 0)
+  expect(await subscribeAnswered(answer, (client) => once(client, 'moved'))).toEqual([])
+  expect(await subscribeAnswered('-MOVED 1 127.0.0.1:1\r\n', (client) => once(client, 'moved'))).toEqual([])
 })
 
 test('a socket tells of data by its emit', async () => {

@@ -1,6 +1,4 @@
-import { Cluster, type Redis } from 'ioredis'
-
-import { subscribedOf } from '../redis/inside.ts'
+import type { Redis } from 'ioredis'
 
 /** The most channels of one SUBSCRIBE. */
 const MAX_CHANNELS = 500
@@ -8,125 +6,124 @@ const MAX_CHANNELS = 500
 /** How long a subscription that nothing has refused may wait for its answer. */
 const PATIENCE_MS = 1000
 
-interface Subscription {
-  isInForce: boolean
-  /** Since when it is not; without an end of patience if it was refused or lost. */
+export interface Subscription {
+  /** A lost one may have missed messages. */
+  state: 'asked' | 'lost' | 'in force'
+  /** Since when it is not in force; without an end of patience if Redis has refused it. */
   since: number
+  /** Resolves once it is in force, which may take until Redis is back. */
   inForce: Promise<void>
   confirm: () => void
 }
 
+export function newSubscription(): Subscription {
+  let confirm = (): void => undefined
+  const inForce = new Promise<void>((resolve) => (confirm = resolve))
+  return { state: 'asked', since: performance.now(), inForce, confirm }
+}
+
+/** What was in force is lost, and told of as missing after `since` and its patience. */
+export function lose(subscription: Subscription, since = performance.now()): void {
+  if (subscription.state !== 'in force') subscription.since = Math.min(subscription.since, since)
+  else Object.assign(subscription, { state: 'lost', since })
+}
+
+interface Events {
+  onError(error: Error): void
+  onConfirmed(names: readonly string[]): void
+}
+
 /**
- * The subscriptions of a listening client. Each is asked for again until Redis has confirmed it:
- * ioredis drops those that are refused on a new connection.
+ * The subscriptions of a listening connection. Each is asked for again until Redis has confirmed
+ * it: ioredis drops those that are refused on a new connection.
  */
 export class Subscriptions {
-  readonly #client: Redis | Cluster
-  readonly #onError: (error: Error) => void
-  readonly #onConfirmed: () => void
+  readonly #client: Redis
+  readonly #isSharded: boolean
+  readonly #events: Events
   readonly #all = new Map<string, Subscription>()
 
-  constructor(client: Redis | Cluster, onError: (error: Error) => void, onConfirmed: () => void) {
+  constructor(client: Redis, isSharded: boolean, events: Events) {
     this.#client = client
-    this.#onError = onError
-    this.#onConfirmed = onConfirmed
+    this.#isSharded = isSharded
+    this.#events = events
   }
 
-  /** Resolves once it is in force, which may take until Redis is back. */
-  add(name: string): Promise<void> {
-    const known = this.#all.get(name)
-    if (known !== undefined) return known.inForce
-    let confirm = (): void => undefined
-    const inForce = new Promise<void>((resolve) => (confirm = resolve))
-    this.#all.set(name, { isInForce: false, since: performance.now(), inForce, confirm })
+  add(name: string, subscription: Subscription): void {
+    this.#all.set(name, subscription)
     this.#askFor([name])
-    return inForce
   }
 
   delete(name: string): void {
-    if (this.#all.delete(name)) this.#leave(name)
+    if (!this.#all.delete(name) || this.#client.status !== 'ready') return
+    const left = this.#isSharded ? this.#client.sunsubscribe(name) : this.#client.unsubscribe(name)
+    // Messages that still come find no listener.
+    left.catch(() => undefined)
   }
 
   /** The connection is a new one, on which none is in force. */
   renew(): void {
-    this.#lose([...this.#all.keys()])
-    this.repair()
+    for (const each of this.#all.values()) if (each.state === 'in force') lose(each, -Infinity)
+    this.askAgain()
   }
 
   /** Asks for those that were refused or lost. */
   repair(): void {
-    const now = performance.now()
-    if (this.#client instanceof Cluster && this.#client.status === 'ready') this.#look(this.#client, now)
-    const missing = this.#missing(now)
-    // A cluster client has a list of its own, in which a channel would come twice.
-    if (this.#client instanceof Cluster) for (const name of missing) this.#leave(name)
-    this.#askFor(missing)
+    this.#askFor(this.#missing())
+  }
+
+  /** Asks for all: a node may have ended some, and does not say which. */
+  askAgain(): void {
+    this.#askFor([...this.#all.keys()])
   }
 
   /** Whether all are, but for those that have only been asked for. */
   get areInForce(): boolean {
-    return this.#missing(performance.now()).length === 0
+    return this.#missing().length === 0
   }
 
-  #missing(now: number): string[] {
+  /** Whether one has been in force, and is not yet again. */
+  get someAreLost(): boolean {
+    return [...this.#all.values()].some(({ state }) => state === 'lost')
+  }
+
+  #missing(): string[] {
+    const until = performance.now() - PATIENCE_MS
     const names: string[] = []
-    for (const [name, { isInForce, since }] of this.#all) if (!isInForce && now - since > PATIENCE_MS) names.push(name)
+    for (const [name, { state, since }] of this.#all) if (state !== 'in force' && since < until) names.push(name)
     return names
   }
 
-  /** A cluster client subscribes again by itself, and tells nobody what was refused. */
-  #look(cluster: Cluster, now: number): void {
-    const channels = subscribedOf(cluster)
-    for (const [name, each] of this.#all) {
-      if (!channels.has(name) && each.isInForce) Object.assign(each, { isInForce: false, since: now })
-    }
-    this.#confirm([...this.#all.keys()].filter((name) => channels.has(name)))
-  }
-
   #askFor(names: readonly string[]): void {
-    const client = this.#client
-    if (client.status !== 'ready') return
-    if (client instanceof Cluster) for (const name of names) this.#follow(client.ssubscribe(name), [name])
-    else {
-      for (let at = 0; at < names.length; at += MAX_CHANNELS) {
-        const some = names.slice(at, at + MAX_CHANNELS)
-        this.#follow(client.subscribe(...some), some)
-      }
+    if (this.#client.status !== 'ready') return
+    // The channels of one SSUBSCRIBE must share a slot.
+    const most = this.#isSharded ? 1 : MAX_CHANNELS
+    for (let at = 0; at < names.length; at += most) {
+      const some = names.slice(at, at + most)
+      this.#follow(this.#isSharded ? this.#client.ssubscribe(...some) : this.#client.subscribe(...some), some)
     }
   }
 
   #follow(answer: Promise<unknown>, names: readonly string[]): void {
     answer.then(
-      () => this.#confirm(names),
+      () => {
+        for (const name of names) {
+          const found = this.#all.get(name)
+          if (found === undefined) continue
+          found.state = 'in force'
+          found.confirm()
+        }
+        this.#events.onConfirmed(names)
+      },
       (error: Error) => {
-        this.#lose(names)
-        this.#onError(error)
+        // The shards look where the slot is now.
+        const isMoved = this.#isSharded && error.message.startsWith('MOVED')
+        for (const name of names) {
+          const found = this.#all.get(name)
+          if (found !== undefined) lose(found, isMoved ? performance.now() : -Infinity)
+        }
+        if (!isMoved) this.#events.onError(error)
       },
     )
-  }
-
-  #confirm(names: readonly string[]): void {
-    for (const name of names) {
-      const found = this.#all.get(name)
-      if (found === undefined) continue
-      found.isInForce = true
-      found.confirm()
-    }
-    this.#onConfirmed()
-  }
-
-  #lose(names: readonly string[]): void {
-    for (const name of names) {
-      const found = this.#all.get(name)
-      if (found !== undefined) Object.assign(found, { isInForce: false, since: -Infinity })
-    }
-  }
-
-  #leave(name: string): void {
-    const client = this.#client
-    if (client.status !== 'ready') return
-    const left = client instanceof Cluster ? client.sunsubscribe(name) : client.unsubscribe(name)
-    // Messages that still come find no listener.
-    left.catch(() => undefined)
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import type { Limits } from '../../core/limits.ts'
-import { connect } from '../redis/client.ts'
+import { close, connect } from '../redis/client.ts'
 import { redisScript } from '../redis/script.ts'
 import { createSharedLimits } from './shared.ts'
 
@@ -42,7 +42,7 @@ export function createRedisLimits({ urls, prefix, ...options }: RedisLimitsOptio
       const [allowed, left] = ANSWER.parse(answer)
       return { isAllowed: allowed === 1, tokens: Number(left) }
     },
-    close: () => client.disconnect(),
+    close: () => close(client),
     ...options,
   })
 }

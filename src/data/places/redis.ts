@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import type { StreamPlaces } from '../../core/stream-places.ts'
 import { syncPlaces } from './script.ts'
 import { applyAnswer, type PendingPlace, MAX_MESSAGE, messageOf, Share } from './share.ts'
-import { connect } from '../redis/client.ts'
+import { close, connect } from '../redis/client.ts'
 
 /** How long a reported count is valid. After it, the places of a killed process are free. */
 const LEASE_MS = 45_000
@@ -140,7 +140,7 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
       clearInterval(renewal)
       await Promise.all(syncs)
       await Promise.all([...shares.values()].map(syncLast))
-      client.disconnect()
+      close(client)
     },
   }
 }

@@ -1,9 +1,7 @@
-import type { Socket } from 'node:net'
-
 import { Cluster, Command, Redis, type RedisOptions } from 'ioredis'
+import dataHandler from 'ioredis/built/DataHandler.js'
 
 import { meansSentinels, sentinelsOf } from '../../core/settings/redis-url.ts'
-import { guardData } from './guard.ts'
 
 /** A connection without an answer for this long is closed. */
 const SILENCE_MS = 3000
@@ -20,35 +18,30 @@ const STEADY_MS = 5000
 const ignore = (): void => undefined
 
 /**
- * ioredis makes commands and connections of its own: to subscribe again, to select a database, to
- * read the slots of a cluster, to listen to sentinels. It catches some of their errors, and throws
- * others into the process. So each command of each connection is caught here; its caller, if there
- * is one, still gets the error. An answer that throws while it is read closes its connection.
+ * ioredis makes commands and connections of its own: to ask a node of a cluster, to listen to
+ * sentinels. Nothing catches the errors of some of them. So each command of each connection is
+ * caught here; its caller, if there is one, still gets the error.
  */
 const { sendCommand } = Redis.prototype
 Redis.prototype.sendCommand = function (this: Redis, command, stream) {
   command.promise.catch(ignore)
   // Only a connection that ioredis made for itself has no listener.
   if (this.listenerCount('error') === 0) this.on('error', ignore)
-  const { stream: socket } = this as { stream: Socket | undefined }
-  if (socket !== undefined) guardData(socket)
   return sendCommand.call(this, command, stream)
 }
 
-interface Redirecting {
-  handleError(this: unknown, error: Error, ttl: object, handlers: { defaults(): void }): void
+interface Handler {
+  prototype: { dispatch(handle: () => void): void }
 }
 
-// A MOVED or ASK without an address would throw in the middle of other work.
-const redirecting = Cluster.prototype as unknown as Redirecting
-const { handleError } = redirecting
-redirecting.handleError = function (error, ttl, handlers) {
-  try {
-    handleError.call(this, error, ttl, handlers)
-  } catch {
-    handlers.defaults()
-  }
-}
+/**
+ * An answer of a form that ioredis does not expect throws while ioredis handles it. ioredis throws
+ * the error again where nothing can catch it, and the process would end. Thrown at once, the error
+ * closes the connection, as bytes do that are no RESP.
+ */
+const module = dataHandler as unknown as Handler & { default?: Handler }
+const { prototype: handler } = module.default ?? module
+handler.dispatch = (handle) => handle()
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isPort = (value: unknown): boolean => /^\d{1,5}$/.test(String(value)) && Number(value) < 65_536
@@ -66,7 +59,7 @@ const isSlots = (value: unknown): boolean =>
 const isSentinelAnswer = (value: unknown): boolean =>
   value === null ||
   (Array.isArray(value) &&
-    (value.every((each) => Array.isArray(each) && each.every(isText)) ||
+    (value.every((each) => Array.isArray(each) && each.length > 0 && each.every(isText)) ||
       (value.length === 2 && isText(value[0]) && isPort(value[1]))))
 
 // ioredis reads these answers in callbacks, and what they throw ends the process. An answer that
@@ -78,51 +71,75 @@ const ANSWERS = {
 }
 for (const [name, isAnswer] of Object.entries(ANSWERS)) {
   Command.setReplyTransformer(name, (value: unknown) => {
-    if (isAnswer(value)) return value
+    // An empty list in place of an address would be a connection to nowhere, which never fails.
+    if (isAnswer(value)) return name === 'sentinel' && Array.isArray(value) && value.length === 0 ? null : value
     throw new Error(`Redis answers ${name.toUpperCase()} with what is no such answer`)
   })
 }
 
 const isCluster = (urls: readonly string[]): boolean => urls.length > 1
 
+// Messages are never queued: after an outage they would be late and out of order.
+const UNQUEUED = { enableOfflineQueue: false }
+
+/** What both ends of the bus have in common. */
+const BUS = {
+  // Nothing that the service asks has another answer in RESP3. A user needs no HELLO.
+  protocol: 2,
+  connectTimeout: SILENCE_MS,
+  socketTimeout: SILENCE_MS,
+  maxRetriesPerRequest: null,
+} as const
+
+const LISTENING = {
+  ...BUS,
+  ...UNQUEUED,
+  enableReadyCheck: false,
+  connectionName: 'engagement-subscriber',
+  // ioredis drops a subscription that is refused. The bus asks again.
+  autoResubscribe: false,
+}
+
+// A repeated count would be counted twice, and callers wait only briefly.
+const COUNTING = {
+  ...BUS,
+  socketTimeout: 2000,
+  commandTimeout: 500,
+  maxRetriesPerRequest: 0,
+  autoResendUnfulfilledCommands: false,
+}
+
 /**
  * A connection that reconnects by itself. `name` decides what happens to a command that Redis does
  * not answer.
  */
-export function connect(
-  urls: readonly string[],
-  name: 'publisher' | 'subscriber' | 'limits' | 'places',
-): Redis | Cluster {
-  // A repeated count would be counted twice, and callers wait only briefly.
-  const inTime =
-    name === 'limits' || name === 'places'
-      ? { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, commandTimeout: 500, socketTimeout: 2000 }
-      : { socketTimeout: SILENCE_MS }
-  const options = {
-    connectionName: `engagement-${name}`,
-    connectTimeout: SILENCE_MS,
-    // Messages are never queued: after an outage they would be late and out of order.
-    enableOfflineQueue: false,
-    // The check is an INFO, which finds a server that is no primary any more. Redis refuses it
-    // after a SUBSCRIBE, and ioredis writes to standard error where a user may not send it.
-    enableReadyCheck: name !== 'subscriber' && meansSentinels(urls[0] ?? ''),
-    // ioredis drops a subscription that is refused. The bus asks again.
-    autoResubscribe: false,
-    maxRetriesPerRequest: null,
-    ...inTime,
+export function connect(urls: readonly string[], name: 'publisher' | 'limits' | 'places'): Redis | Cluster {
+  const options = { ...(name === 'publisher' ? BUS : COUNTING), connectionName: `engagement-${name}` }
+  if (!isCluster(urls)) {
+    // The check is an INFO, which finds a server that is no primary any more.
+    const enableReadyCheck = meansSentinels(urls[0] ?? '')
+    return keepConnecting((retryStrategy) => open(urls, { ...options, ...UNQUEUED, enableReadyCheck, retryStrategy }))
   }
-  if (isCluster(urls)) {
-    return new Cluster([...urls], {
-      shardedSubscribers: true,
-      enableOfflineQueue: options.enableOfflineQueue,
-      clusterRetryStrategy: (attempt) => Math.min(PAUSE_MS.first * attempt, PAUSE_MS.most),
-      slotsRefreshInterval: SLOTS_MS,
-      redisOptions: { ...inTime, connectTimeout: SILENCE_MS },
-    })
-  }
-  const pauses = new Pauses()
-  return keepConnecting(open(urls, { ...options, retryStrategy: () => pauses.next() }), pauses)
+  const { commandTimeout = SILENCE_MS } = options as RedisOptions
+  return new Cluster([...urls], {
+    ...UNQUEUED,
+    clusterRetryStrategy: (attempt) => Math.min(PAUSE_MS.first * attempt, PAUSE_MS.most),
+    slotsRefreshInterval: SLOTS_MS,
+    // A command whose redirection cannot be read is settled by its time alone. An INFO with such an
+    // answer would end the process, so a node is not checked: what it refuses while it loads its
+    // data says so.
+    redisOptions: { ...options, commandTimeout, enableReadyCheck: false },
+  })
 }
+/** The connection on which the messages of a single Redis are heard. */
+export const listen = (urls: readonly string[]): Redis =>
+  // Redis refuses the INFO of a check after a SUBSCRIBE, and ioredis writes to standard error where
+  // a user may not send it.
+  keepConnecting((retryStrategy) => open(urls, { ...LISTENING, retryStrategy }))
+
+/** The same for a node of a cluster, with the credentials of `peer`. */
+export const listenAt = (peer: Redis, host: string, port: number): Redis =>
+  keepConnecting((retryStrategy) => peer.duplicate({ ...LISTENING, host, port, lazyConnect: false, retryStrategy }))
 
 /** The pauses of one connection. ioredis begins again with each that is open for an instant. */
 class Pauses {
@@ -138,19 +155,23 @@ class Pauses {
   }
 }
 
+const closed = new WeakSet<Redis | Cluster>()
+
+/** Closes for good. */
+export function close(client: Redis | Cluster): void {
+  closed.add(client)
+  client.disconnect()
+}
+
 /** Goes on where ioredis gives up a connection, or uses one that it could not prepare. */
-function keepConnecting(client: Redis, pauses: Pauses): Redis {
-  let isClosed = false
-  const { disconnect } = client
-  client.disconnect = (reconnect = false) => {
-    isClosed ||= !reconnect
-    disconnect.call(client, reconnect)
-  }
+function keepConnecting(make: (retryStrategy: () => number) => Redis): Redis {
+  const pauses = new Pauses()
+  const client = make(() => pauses.next())
   // Its sentinels answered while the connection was being replaced, for instance.
   client.on('end', () => {
-    if (isClosed) return
+    if (closed.has(client)) return
     setTimeout(() => {
-      if (!isClosed) client.connect().catch(ignore)
+      if (!closed.has(client)) client.connect().catch(ignore)
     }, pauses.next()).unref()
   })
   client.on('error', (error: Error & { command?: { name: string } }) => {
@@ -161,7 +182,7 @@ function keepConnecting(client: Redis, pauses: Pauses): Redis {
 }
 
 /** The Redis at an address, or the primary that sentinels name. */
-function open([url = '']: readonly string[], options: RedisOptions): Redis {
+function open([url = '']: readonly string[], options: Omit<RedisOptions, 'replyMapping'>): Redis {
   const sentinels = sentinelsOf(url)
   if (sentinels === null) return new Redis(url, options)
   const { hosts, isTls, ...credentials } = sentinels
@@ -180,6 +201,7 @@ function open([url = '']: readonly string[], options: RedisOptions): Redis {
 /** The version of Redis, from any node of a cluster. Rejects if none answers within `withinMs`. */
 export async function redisVersion(urls: readonly string[], withinMs: number): Promise<string> {
   const client = open(urls, {
+    protocol: 2,
     lazyConnect: true,
     connectTimeout: withinMs,
     commandTimeout: withinMs,

@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 
 import pg from 'pg'
 
-import { guardData } from '../redis/guard.ts'
+import { guardData } from './guard.ts'
 import { sessionFor } from './session.ts'
 
 /** Deadlines of work on the database, in milliseconds. */

@@ -1,0 +1,126 @@
+import type { Redis } from 'ioredis'
+
+import { close } from '../redis/client.ts'
+import { newSubscription, Subscriptions } from './subscriptions.ts'
+
+/**
+ * A shard is down that has heard nothing since the heartbeat before the last. Counted in
+ * heartbeats: a process that stood still has sent nothing.
+ */
+const HEARTBEATS_AWAY = 2
+
+export interface ShardEvents {
+  onMessage(channel: string, message: string): void
+  /** Publishes a canary. */
+  send(canary: string): void
+  /** Messages may have been lost. */
+  onGap(): void
+  onError(error: Error): void
+  /** Something is in force or was heard that was not before. */
+  onChange(): void
+}
+
+interface ShardOptions {
+  client: Redis
+  /** The channel on which this process hears itself. */
+  canary: string
+  /** A node of a cluster, with sharded pub/sub. */
+  isSharded: boolean
+  /** It has the first heartbeats to connect, before it counts as down. */
+  isJoining: boolean
+  events: ShardEvents
+}
+
+/** Where some channels are heard: a Redis, or a node of a cluster. */
+export class Shard {
+  readonly client: Redis
+  readonly subscriptions: Subscriptions
+  readonly #events: ShardEvents
+  #canary: string
+  #isUp: boolean
+  #isOpen = false
+  #unheard = 0
+
+  constructor({ client, canary, isSharded, isJoining, events }: ShardOptions) {
+    this.client = client
+    this.#canary = canary
+    this.#isUp = isJoining
+    this.#events = events
+    this.subscriptions = new Subscriptions(client, isSharded, {
+      onError: events.onError,
+      onConfirmed: (names) => {
+        if (!this.#isUp && names.includes(this.#canary)) this.call()
+        events.onChange()
+      },
+    })
+    client.on(isSharded ? 'smessage' : 'message', (channel: string, message: string) => {
+      this.#hear()
+      if (channel !== this.#canary) events.onMessage(channel, message)
+    })
+    // A cluster moves slots away from a node before it ends: there the canary decides.
+    client.on('error', (error) => void (isSharded || events.onError(error)))
+    client.on('close', () => {
+      if (!this.#isOpen) return
+      this.#isOpen = false
+      this.#isUp = false
+      events.onGap()
+    })
+    client.on('ready', () => {
+      this.#isOpen = true
+      this.#unheard = 0
+      this.subscriptions.renew()
+    })
+    this.subscriptions.add(canary, newSubscription())
+  }
+
+  /** Whether a message of late went the whole way: taken by Redis, and heard. */
+  get isUp(): boolean {
+    return this.#isUp
+  }
+
+  get canary(): string {
+    return this.#canary
+  }
+
+  set canary(name: string) {
+    if (name === this.#canary) return
+    this.subscriptions.delete(this.#canary)
+    this.#canary = name
+    this.subscriptions.add(name, newSubscription())
+  }
+
+  /** Down until it hears a canary. */
+  fail(error?: Error): void {
+    this.#isUp = false
+    // Another connection would get the same answer.
+    if (error?.name === 'ReplyError') this.#unheard = 0
+  }
+
+  call(): void {
+    this.#events.send(this.#canary)
+  }
+
+  /** Whether the connections have to be opened again: what was sent was not heard. */
+  beat(): boolean {
+    this.#unheard++
+    const isDeaf = this.#unheard >= HEARTBEATS_AWAY
+    if (isDeaf) {
+      this.#isUp = false
+      this.#unheard = 0
+    }
+    this.subscriptions.repair()
+    this.call()
+    return isDeaf
+  }
+
+  close(): void {
+    close(this.client)
+  }
+
+  #hear(): void {
+    this.#unheard = 0
+    if (this.#isUp) return
+    this.#isUp = true
+    this.#events.onChange()
+  }
+}
