@@ -16,7 +16,7 @@ const FORMS = {
 }
 
 /** A bus on a fake Redis, for each test. */
-function withBus(urlsOf: (port: number) => string[]) {
+function withBus(urlsOf: (port: number) => string[], prefix = 'test:') {
   let fake: FakeRedis
   let bus: Bus
   let heard: string[]
@@ -26,7 +26,7 @@ function withBus(urlsOf: (port: number) => string[]) {
   beforeEach(async () => {
     ;[heard, downs, gaps] = [[], 0, 0]
     fake = await startFakeRedis()
-    bus = createRedisBus({ urls: urlsOf(fake.port), prefix: 'test:', onDown: () => downs++, onUp: () => undefined })
+    bus = createRedisBus({ urls: urlsOf(fake.port), prefix, onDown: () => downs++, onUp: () => undefined })
     bus.onGap(() => gaps++)
     await bus.subscribe('news', (message) => heard.push(message))
     await vi.waitFor(() => expect(bus.isUp()).toBe(true), SOON)
@@ -83,5 +83,14 @@ describe('a node of a cluster', () => {
       expect(heard()).toContain('again')
     }, SOON)
     expect([bus().isUp(), told().downs]).toEqual([true, 0])
+  })
+})
+
+describe('a prefix in braces, which puts all channels in one slot of a cluster', () => {
+  const { bus, heard } = withBus(FORMS['a cluster'], '{test}:')
+
+  test('has a canary in that slot', async () => {
+    bus().publish('news', 'one')
+    await vi.waitFor(() => expect(heard()).toEqual(['one']), SOON)
   })
 })
