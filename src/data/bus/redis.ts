@@ -38,9 +38,11 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   const gapListeners = new Set<() => void>()
   let isDown = false
   let hasGap = false
+  let hasFailed = false
 
   const onError = (error: Error): void => {
     hasGap = true
+    hasFailed = true
     if (!isDown) onDown(error)
     isDown = true
   }
@@ -90,7 +92,10 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   const heartbeat = setInterval(() => {
     shards.beat()
     if (!shards.areUp) onError(new Error('messages do not come back from Redis'))
-    noteUp()
+    // Nobody may want a subscription any more that Redis has just refused. The next one would be
+    // refused as well.
+    if (!hasFailed) noteUp()
+    hasFailed = false
   }, HEARTBEAT_MS).unref()
 
   return {
