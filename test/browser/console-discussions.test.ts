@@ -178,7 +178,7 @@ describeInBrowser('discussions in the console', () => {
     }
     await page.getByRole('button', { name: 'Rules' }).click()
     const slow = dialog.getByRole('combobox', { name: 'Slow mode' })
-    await expect.poll(() => slow.inputValue(), WAIT).toBe('As the settings say: one comment in a minute')
+    await expect.poll(() => slow.inputValue(), WAIT).toBe('As the settings say: one comment in 1 minute')
     await expectAccessible(page)
     await pick('Moderation', 'Each comment waits for a moderator')
     await pick('Slow mode', 'One comment in 5 minutes')

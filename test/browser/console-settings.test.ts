@@ -51,7 +51,7 @@ describeInBrowser('Settings in the console', () => {
     ]) {
       expect(await field(page, path).getByText('Default: ').count(), path).toBe(1)
     }
-    expect(await field(page, 'webhookPolicy.timeoutMs').textContent()).toContain('Default: 10\u00A0000 milliseconds')
+    expect(await field(page, 'webhookPolicy.timeoutMs').textContent()).toContain('Default: 10 seconds')
     const origins = field(page, 'allowedOrigins')
     expect(await origins.locator('code').allInnerTexts()).toEqual(['*', 'https://*.example.com'])
     expect(await page.locator('main').innerText()).not.toContain('`')
@@ -95,7 +95,7 @@ describeInBrowser('Settings in the console', () => {
 
   test('by keyboard alone: change a number, a list and a mode; nothing else is sent', async () => {
     const { page, complaints, close } = await desk.visit('/settings')
-    await tabTo(page.getByRole('radio', { name: 'none' }))
+    await tabTo(page.getByRole('radio', { name: 'Only what a rule holds waits for a moderator none' }))
     await page.keyboard.press('ArrowDown')
     await tabTo(input(page, 'bannedWords'))
     await page.keyboard.type('casino')
@@ -116,6 +116,38 @@ describeInBrowser('Settings in the console', () => {
     await enter(save(page))
     await isSaved(page)
     expect(await settings()).toMatchObject({ maxLinks: DEFAULTS.maxLinks, moderationMode: 'pre' })
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('lengths of time and choices are in words, and the same number is saved', async () => {
+    await set({ editWindowSeconds: 900, moderationMode: 'pre' })
+    const { page, complaints, close } = await desk.visit('/settings')
+    const unit = page.getByRole('combobox', { name: 'Unit of Time to edit a comment' })
+    await expect.poll(() => input(page, 'editWindowSeconds').inputValue(), WAIT).toBe('15')
+    expect(await unit.inputValue()).toBe('minutes')
+    expect(await field(page, 'editWindowSeconds').textContent()).toContain(
+      'Time in which an author can edit. From 0 seconds to 365 days.',
+    )
+    expect(await field(page, 'editWindowSeconds').textContent()).toContain('Default: 15 minutes')
+    expect(await page.getByRole('radio', { name: 'Each comment waits for a moderator pre' }).isChecked()).toBe(true)
+    expect(await field(page, 'moderationMode').textContent()).toContain('Default: Only what a rule holds waits')
+
+    await retype(page, 'editWindowSeconds', '1.5')
+    await retype(page, 'webhookPolicy.timeoutMs', '2.5')
+    await enter(save(page))
+    await isSaved(page)
+    expect(await settings()).toMatchObject({ editWindowSeconds: 90, webhookPolicy: { timeoutMs: 2500 } })
+
+    await unit.selectOption('hours')
+    await retype(page, 'editWindowSeconds', '2')
+    await enter(save(page))
+    await isSaved(page)
+    expect(await settings()).toMatchObject({ editWindowSeconds: 7200 })
+
+    await retype(page, 'editWindowSeconds', '8761')
+    await enter(save(page))
+    await field(page, 'editWindowSeconds').getByText('Give a time from 0 seconds to 365 days.').waitFor()
     expect(complaints).toEqual([])
     await close()
   })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import table from '../../src/generated/settings.json' with { type: 'json' }
 import { changedPaths, conflicts, patchOf, valuesOf } from '../../src/console/pages/settings/draft.ts'
 import { LABELS } from '../../src/console/pages/settings/labels.ts'
+import { durationWords, fittingUnit, unitsFor } from '../../src/console/ui/durations.ts'
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
 
 const NONE = valuesOf(tenantSettings({}))
@@ -46,4 +47,27 @@ test('every setting has its own label, and there are no other labels', () => {
   const ofForm = table.fields.filter(({ group }) => group?.includes('.') !== true)
   expect(Object.keys(LABELS).sort()).toEqual(ofForm.map(({ path }) => path).sort())
   expect(new Set(Object.values(LABELS)).size).toBe(ofForm.length)
+})
+
+test('a length of time is said exactly, in its largest units', () => {
+  expect(durationWords(900, 'seconds')).toBe('15 minutes')
+  expect(durationWords(10_000, 'milliseconds')).toBe('10 seconds')
+  expect(durationWords(1_500, 'milliseconds')).toBe('1 second 500 milliseconds')
+  expect(durationWords(3_630, 'seconds')).toBe('1 hour 30 seconds')
+  expect(durationWords(0, 'seconds')).toBe('0 seconds')
+  expect(durationWords(24, 'hours')).toBe('1 day')
+  expect(durationWords(1_095, 'days')).toBe('1\u00A0095 days')
+})
+
+test('a length of time is edited in the largest unit in which it is whole', () => {
+  expect(unitsFor('seconds', 3_600)).toEqual(['seconds', 'minutes', 'hours'])
+  expect(unitsFor('milliseconds', 30_000)).toEqual(['milliseconds', 'seconds'])
+  const units = unitsFor('seconds')
+  expect([0, 90, 900, 7_200, 86_400].map((each) => fittingUnit(each, units))).toEqual([
+    'seconds',
+    'seconds',
+    'minutes',
+    'hours',
+    'days',
+  ])
 })

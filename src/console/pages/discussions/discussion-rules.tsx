@@ -12,30 +12,18 @@ import {
 import { useApi, useWrite } from '../../api/queries.ts'
 import { may } from '../../api/session.ts'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { durationWords } from '../../ui/durations.ts'
+import { MODES } from '../../ui/moderation-modes.ts'
 import { Form } from '../../ui/inputs/form.tsx'
 
 const LABELS = { moderationMode: 'Moderation', slowModeSeconds: 'Slow mode', closesAt: 'Locks itself' }
-
-const MODES: Readonly<Record<ModerationMode, string>> = {
-  none: 'Only what a rule holds waits for a moderator',
-  post: 'All show at once, and what a rule objects to is looked at afterwards',
-  pre: 'Each comment waits for a moderator',
-}
 
 /** Usual values of slow mode, in seconds. */
 const SLOW = [0, 10, 30, 60, 300, 900, 3600]
 
 /** Slow mode in words. */
-export const slowWords = (seconds: number): string => {
-  if (seconds === 0) return 'Any number of comments'
-  const [count, unit] =
-    seconds % 3600 === 0
-      ? [seconds / 3600, 'hour']
-      : seconds % 60 === 0
-        ? [seconds / 60, 'minute']
-        : [seconds, 'second']
-  return `One comment in ${count === 1 ? `a${unit === 'hour' ? 'n' : ''} ${unit}` : `${count} ${unit}s`}`
-}
+export const slowWords = (seconds: number): string =>
+  seconds === 0 ? 'Any number of comments' : `One comment in ${durationWords(seconds, 'seconds')}`
 
 type Discussion = Pick<NonNullable<DiscussionQuery['discussion']>, 'id' | keyof typeof LABELS>
 

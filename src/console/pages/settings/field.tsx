@@ -1,8 +1,10 @@
 import { Alert, Badge, Button, Group, Stack, Text } from '@mantine/core'
 
+import { durationWords } from '../../ui/durations.ts'
 import { formatNumber } from '../../ui/numbers.ts'
 import { WRITTEN } from '../../ui/written.ts'
 import { isSame } from './draft.ts'
+import { choiceOf } from './labels.ts'
 import { Input } from './input.tsx'
 import { nameOf } from './objects.tsx'
 import { entriesIn, type Field, labelOf, textIn, textsIn, type Value } from './table.ts'
@@ -23,12 +25,14 @@ interface FieldProps {
 }
 
 /** A value in words. */
-export function shown(value: Value, unit: string | null = null): string {
+export function shown({ path, unit, values }: Field, value: Value): string {
+  const choice = values?.find((each) => each.value === value)
+  if (choice !== undefined) return choiceOf(path, choice)
   if (value === null || value === '') return 'none'
   if (Array.isArray(value)) return [...textsIn(value), ...entriesIn(value).map(nameOf)].join(', ') || 'none'
   if (typeof value === 'boolean') return value ? 'on' : 'off'
-  const words = typeof value === 'number' ? formatNumber(value) : textIn(value)
-  return unit === null ? words : `${words} ${unit}`
+  if (typeof value !== 'number') return textIn(value)
+  return unit === null ? formatNumber(value) : durationWords(value, unit)
 }
 
 /** One setting: its description, its default, and a way back to it. */
@@ -39,7 +43,7 @@ export function SettingField(props: FieldProps) {
       <Input {...props} />
       <Group gap="xs" mih={26}>
         <Text size="xs" c="dimmed" {...WRITTEN}>
-          Default: {shown(field.default, field.unit)}
+          Default: {shown(field, field.default)}
         </Text>
         {!isSame(value, field.default) && (
           <Button
@@ -55,11 +59,7 @@ export function SettingField(props: FieldProps) {
       </Group>
       {WORD_LISTS.includes(field.path) && <WordList label={labelOf(field)} words={textsIn(value)} />}
       {theirs !== null && (
-        <Alert
-          color="yellow"
-          p="xs"
-          title={`Somebody else has set this to ${shown(theirs.value, field.unit)} meanwhile.`}
-        >
+        <Alert color="yellow" p="xs" title={`Somebody else has set this to ${shown(field, theirs.value)} meanwhile.`}>
           <Group gap="xs">
             <Button size="compact-sm" variant="default" onClick={onTakeTheirs}>
               Take theirs
@@ -75,12 +75,13 @@ export function SettingField(props: FieldProps) {
 }
 
 /** Why a value cannot be sent; null if it can. The service reports further errors. */
-export function mistakeIn({ type, bounds, isNullable }: Field, value: Value): string | null {
+export function mistakeIn({ type, unit, bounds, isNullable }: Field, value: Value): string | null {
   if (Array.isArray(value) && value.length > (bounds.maxItems ?? Infinity)) {
     return `There are ${formatNumber(value.length)} entries, and at most ${formatNumber(bounds.maxItems ?? 0)} are allowed.`
   }
   if (type !== 'integer' || (isNullable && value === null)) return null
   const { minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER } = bounds
   if (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum) return null
+  if (unit !== null) return `Give a time from ${durationWords(minimum, unit)} to ${durationWords(maximum, unit)}.`
   return `Give a whole number from ${formatNumber(minimum)} to ${formatNumber(maximum)}.`
 }

@@ -1,7 +1,9 @@
-import { NumberInput, Radio, Stack, Switch, TagsInput, TextInput } from '@mantine/core'
+import { NumberInput, Radio, Stack, Switch, TagsInput, Text, TextInput } from '@mantine/core'
 
 import { Described } from '../../ui/described.tsx'
+import { DurationInput } from '../../ui/inputs/duration.tsx'
 import { THOUSANDS } from '../../ui/numbers.ts'
+import { choiceOf } from './labels.ts'
 import { Objects } from './objects.tsx'
 import { type Field, labelOf, textIn, textsIn, type Value } from './table.ts'
 
@@ -21,12 +23,7 @@ export function Input({ field, value, error, onChange }: InputProps) {
         <Radio.Group {...common} value={textIn(value)} onChange={onChange}>
           <Stack gap="xs" mt="xs">
             {field.values?.map((each) => (
-              <Radio
-                key={each.value}
-                value={each.value}
-                label={each.value}
-                description={<Described text={each.description} />}
-              />
+              <Radio key={each.value} value={each.value} label={<Choice {...{ field, each }} />} />
             ))}
           </Stack>
         </Radio.Group>
@@ -75,19 +72,44 @@ export function Input({ field, value, error, onChange }: InputProps) {
   }
 }
 
+/** A value in words, and as the API has it. */
+function Choice({ field, each }: { field: Field; each: NonNullable<Field['values']>[number] }) {
+  return (
+    <>
+      <Described text={choiceOf(field.path, each)} />{' '}
+      <Text span size="xs" c="dimmed">
+        {each.value}
+      </Text>
+    </>
+  )
+}
+
 function Whole({ field, value, error, onChange }: InputProps) {
+  const amount = typeof value === 'number' ? value : ''
+  if (field.unit !== null) {
+    return (
+      <DurationInput
+        label={labelOf(field)}
+        description={<Described text={field.description} />}
+        error={error}
+        value={amount}
+        onChange={onChange}
+        unit={field.unit}
+        most={field.bounds.maximum}
+      />
+    )
+  }
   return (
     <NumberInput
       label={labelOf(field)}
       description={<Described text={field.description} />}
       error={error}
-      value={typeof value === 'number' ? value : ''}
+      value={amount}
       // A number that is not whole or out of bounds is reported, not silently corrected.
       onChange={(next) => onChange(next === '' ? '' : Number(next))}
       clampBehavior="none"
       thousandSeparator={THOUSANDS}
       styles={{ wrapper: { maxWidth: 280 } }}
-      {...(field.unit === null ? {} : { suffix: ` ${field.unit}` })}
       {...(field.bounds.minimum === undefined ? {} : { min: field.bounds.minimum })}
       {...(field.bounds.maximum === undefined ? {} : { max: field.bounds.maximum })}
     />

@@ -1,4 +1,5 @@
 import type { SettingsQuery } from '../../../generated/console.ts'
+import { MODES } from '../../ui/moderation-modes.ts'
 
 type Settings = NonNullable<SettingsQuery['settings']>
 type IsGroup<Value> = NonNullable<Value> extends readonly unknown[] | string | number ? false : true
@@ -97,12 +98,23 @@ export const sectionOf = (path: string): SectionId => {
 const TEXTS: Readonly<Partial<Record<SettingPath | keyof Settings, string>>> = {
   bannedWords: 'Words and phrases with which a comment is refused.',
   suspectWords: 'Words and phrases that hold a comment for a moderator.',
-  autoCloseDays: 'Days after which a discussion is locked; 1 to 3 650.',
+  autoCloseDays: 'Time after which a discussion is locked; 1 to 3 650 days.',
   'webhookPolicy.disableThreshold':
     'Failures in a row that disable the endpoint; 1 to 1 000, and no fewer than open the circuit.',
   'identity.issuer': 'The "iss" of assertions that are signed with one of the public keys.',
   classifier: 'A service of yours that judges new comments.',
 }
+
+/** Words for values, instead of the API's description, by path and value. */
+const CHOICES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(MODES).map(([mode, words]) => [`moderationMode.${mode}`, words])),
+  'webhookPolicy.schedule.short': 'Short: doubled after each failure, up to the number of attempts',
+  'webhookPolicy.schedule.days': 'Days: ten attempts in some three days',
+}
+
+/** A value of a choice in words. */
+export const choiceOf = (path: string, { value, description }: { value: string; description: string }): string =>
+  CHOICES[`${path}.${value}`] ?? description.replace(/\.$/, '')
 
 /** The API's description of a setting, by path, in words for people. */
 export const textOf = (path: string, ofApi: string): string =>

@@ -1,4 +1,5 @@
 import table from '../../../generated/settings.json' with { type: 'json' }
+import { durationWords, type Unit } from '../../ui/durations.ts'
 import { LABELS, SECTION_TITLES, sectionOf, textOf } from './labels.ts'
 
 /** The value of a setting; for a group that can be null, whether it is set. */
@@ -26,8 +27,10 @@ export interface Field {
   type: (typeof TYPES)[number]
   isNullable: boolean
   default: Value
-  unit: string | null
+  unit: Unit | null
   description: string
+  /** The description without bounds. */
+  meaning: string
   values: readonly { value: string; description: string }[] | null
   bounds: Bounds
   itemBounds: Bounds | null
@@ -49,10 +52,17 @@ const isOfForm = ({ group }: { group: string | null }): boolean => group?.includ
 
 const isType = (type: string): type is Field['type'] => TYPES.some((each) => each === type)
 
+/** The description of a setting; of a length of time without its unit, and with bounds in words. */
+export function timeText({ unit, description, meaning, bounds: { minimum, maximum } }: RawField): string {
+  if (unit === null || minimum === undefined || maximum === undefined) return description
+  const time = meaning.replace(/^(Milliseconds|Seconds|Hours|Days)\b/, 'Time')
+  return `${time} From ${durationWords(minimum, unit)} to ${durationWords(maximum, unit)}.`
+}
+
 // Those of a group inside another have a form of their own.
 export const FIELDS: readonly Field[] = (table.fields as RawField[]).filter(isOfForm).map((field) => {
   if (!isType(field.type)) throw new Error(`a form cannot show ${field.path}: it is ${field.type}`)
-  return { ...field, type: field.type, description: textOf(field.path, field.description) }
+  return { ...field, type: field.type, description: textOf(field.path, timeText(field)) }
 })
 
 export const NULLABLE_GROUPS: readonly string[] = table.groups

@@ -110,7 +110,13 @@ export function EndpointForm({
         maxRows={10}
         {...form.getInputProps('headers')}
       />
-      <PolicyFields isOpen={isOpen} onOpen={setOpen} propsOf={(name) => form.getInputProps(`policy.${name}`)} />
+      <PolicyFields
+        isOpen={isOpen}
+        onOpen={setOpen}
+        propsOf={(name) => form.getInputProps(`policy.${name}`)}
+        valueOf={(name) => form.values.policy[name]}
+        onChange={(name, value) => form.setFieldValue(`policy.${name}`, value)}
+      />
       <Group justify="flex-end">
         <Button variant="default" onClick={onCancel}>
           Cancel

@@ -2,9 +2,10 @@ import { Button, Fieldset, NativeSelect, NumberInput, SimpleGrid, Stack } from '
 import { IconChevronDown, IconChevronRight } from '../../../ui/icons.tsx'
 
 import { WebhookDefaultsDocument } from '../../../../generated/console.ts'
+import { DurationInput } from '../../../ui/inputs/duration.tsx'
 import { useApi } from '../../../api/queries.ts'
 import { may } from '../../../api/session.ts'
-import { POLICY, POLICY_CHOICES, POLICY_NAMES, type PolicyName } from './policy.ts'
+import { POLICY, POLICY_CHOICES, POLICY_NAMES, type PolicyName, policyWords } from './policy.ts'
 
 const CHOICE_NAMES = ['schedule', 'ordered'] as const
 
@@ -16,9 +17,13 @@ export function PolicyFields({
   isOpen,
   onOpen,
   propsOf,
+  valueOf,
+  onChange,
 }: {
   isOpen: boolean
   onOpen: (isOpen: boolean) => void
+  valueOf: (name: PolicyName) => number | ''
+  onChange: (name: PolicyName, value: number | '') => void
   /** The form's properties of an input. */
   propsOf: (name: PolicyName | keyof typeof POLICY_CHOICES) => object
 }) {
@@ -39,18 +44,24 @@ export function PolicyFields({
       {isOpen && (
         <Fieldset aria-label="Delivery policy">
           <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="sm">
-            {POLICY_NAMES.map((name) => (
-              <NumberInput
-                key={name}
-                label={POLICY[name].label}
-                description={POLICY[name].description}
-                placeholder={defaults === undefined ? '' : `${defaults[name]} (the tenant's)`}
-                allowDecimal={false}
-                allowNegative={false}
-                hideControls
-                {...propsOf(name)}
-              />
-            ))}
+            {POLICY_NAMES.map((name) => {
+              const { label, description, unit, max } = POLICY[name]
+              const placeholder = defaults === undefined ? '' : `${policyWords(name, defaults[name])} (the tenant's)`
+              const common = { label, description, placeholder, ...propsOf(name) }
+              return unit === null ? (
+                <NumberInput key={name} allowDecimal={false} allowNegative={false} hideControls {...common} />
+              ) : (
+                <DurationInput
+                  key={name}
+                  unit={unit}
+                  most={max}
+                  usual={defaults?.[name]}
+                  {...common}
+                  value={valueOf(name)}
+                  onChange={(value) => onChange(name, value)}
+                />
+              )
+            })}
             {CHOICE_NAMES.map((name) => (
               <NativeSelect
                 key={name}

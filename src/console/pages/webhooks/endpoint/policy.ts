@@ -1,7 +1,7 @@
 import type { EndpointFragment } from '../../../../generated/console.ts'
-import table from '../../../../generated/settings.json' with { type: 'json' }
 import type { Labels } from '../../../api/errors.ts'
-import { textOf } from '../../settings/labels.ts'
+import { durationWords, type Unit } from '../../../ui/durations.ts'
+import { FIELDS } from '../../settings/table.ts'
 
 type OwnPolicy = EndpointFragment['ownPolicy']
 
@@ -10,10 +10,10 @@ export type PolicyName = Exclude<keyof OwnPolicy, 'schedule' | 'ordered'>
 
 const LABELS: Readonly<Record<PolicyName, string>> = {
   maxAttempts: 'Attempts',
-  backoffBaseMs: 'First wait, ms',
-  timeoutMs: 'Timeout, ms',
+  backoffBaseMs: 'First wait',
+  timeoutMs: 'Timeout',
   breakerThreshold: 'Failures to an open circuit',
-  breakerCooldownMs: 'Circuit open, ms',
+  breakerCooldownMs: 'Circuit open',
   disableThreshold: 'Failures to disabling',
 }
 
@@ -51,19 +51,22 @@ interface PolicyField {
   description: string
   min: number
   max: number
+  /** Of a length of time. */
+  unit: Unit | null
 }
 
 /**
  * The parts of a delivery policy, with the bounds and texts of the tenant's own in the settings.
  */
 export const POLICY: Readonly<Record<PolicyName, PolicyField>> = mapPolicy((name) => {
-  const field = table.fields.find(({ path }) => path === `webhookPolicy.${name}`)
-  const { minimum = -Infinity, maximum = Infinity }: { minimum?: number; maximum?: number } = field?.bounds ?? {}
+  const field = FIELDS.find(({ path }) => path === `webhookPolicy.${name}`)
+  const { minimum = -Infinity, maximum = Infinity } = field?.bounds ?? {}
   return {
     label: LABELS[name],
-    description: textOf(`webhookPolicy.${name}`, field?.description ?? ''),
+    description: field?.description ?? '',
     min: minimum,
     max: maximum,
+    unit: field?.unit ?? null,
   }
 })
 
@@ -95,8 +98,17 @@ export function policyErrors(values: PolicyValues): Record<string, string> {
     return value !== '' && !(Number.isInteger(value) && value >= POLICY[name].min && value <= POLICY[name].max)
   })
   return Object.fromEntries(
-    wrong.map((name) => [`policy.${name}`, `A whole number, ${POLICY[name].min} to ${POLICY[name].max}.`]),
+    wrong.map((name) => [
+      `policy.${name}`,
+      `Give ${POLICY[name].unit === null ? 'a whole number' : 'a time'} from ${policyWords(name, POLICY[name].min)} to ${policyWords(name, POLICY[name].max)}.`,
+    ]),
   )
+}
+
+/** A number of a policy in words. */
+export function policyWords(name: PolicyName, value: number): string {
+  const { unit } = POLICY[name]
+  return unit === null ? String(value) : durationWords(value, unit)
 }
 
 function mapPolicy<Value>(valueOf: (name: PolicyName) => Value): Record<PolicyName, Value> {
