@@ -17,6 +17,7 @@ export const AUDIT_ACTIONS = {
     'enable',
     'failing',
     'pause',
+    'probe',
     'redeliver',
     'replay',
     'resume',

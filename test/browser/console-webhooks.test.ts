@@ -418,7 +418,7 @@ describeInBrowser('webhooks in the console', () => {
     await close()
   })
 
-  test('counts down an open circuit and the next attempt', async () => {
+  test('counts down an open circuit and the next attempt, says the last error, and tries now', async () => {
     receiver.on('/slow', ({ headers }, response) =>
       headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
     )
@@ -427,7 +427,7 @@ describeInBrowser('webhooks in the console', () => {
     const { page, complaints, close } = await desk.visit(`/webhooks/${id}`, { pollsFast: true })
     await page.getByText('Nothing has been sent yet').waitFor()
     await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })
-    const circuit = page.getByLabel('Circuit')
+    const circuit = page.getByRole('region', { name: 'Circuit', exact: true })
     await circuit.getByText('open', { exact: true }).waitFor()
     await circuit.getByText('1 of 1 to open the circuit').waitFor()
     const left = async () => (await circuit.getByRole('time').textContent()) ?? ''
@@ -437,6 +437,14 @@ describeInBrowser('webhooks in the console', () => {
     await vi.waitFor(async () => expect(await left()).not.toBe(first), WAIT)
     const row = page.getByRole('table', { name: 'Deliveries' }).getByRole('row', { name: /500 \d+ ms/ })
     expect(await row.textContent()).toMatch(/pending.*in (\d+ min )?\d+ s$/)
+
+    const notice = page.getByRole('alert').filter({ hasText: 'The circuit is open' })
+    expect(await notice.textContent()).toMatch(/the last one now: .*500.*One delivery is tried in 59 min/)
+    await expectAccessible(page)
+    receiver.on('/slow', null)
+    await enter(button(page, 'Try now'))
+    await page.getByText('The handshake succeeded: it gets deliveries.').waitFor()
+    await page.getByRole('table', { name: 'Deliveries' }).getByText('delivered', { exact: true }).waitFor()
     expect(complaints).toEqual([])
     await close()
   })

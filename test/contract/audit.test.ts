@@ -34,6 +34,7 @@ async function ok(method: string, path: string, body?: object, headers: Headers 
 const newComment = async (): Promise<{ id: string; author: { id: string } }> =>
   ok('POST', `/discussions/by-external/${newId()}/comments`, { body: 'text' }, await service.as(newId()))
 const newDiscussion = async (): Promise<string> => (await ok('POST', '/discussions', { externalId: newId() })).id
+const TRIP = unnamed('UPDATE webhook_endpoints SET circuit_open_until = now() WHERE id = $1')
 const SET_STATE = unnamed('UPDATE webhook_endpoints SET state = $2::endpoint_state WHERE id = $1')
 
 /** The last one made: a delivery goes there. */
@@ -47,6 +48,11 @@ async function newEndpoint(state = 'verified'): Promise<string> {
 
 async function prepared(id: string, path: string): Promise<string> {
   await ok('POST', path.replace(':', id))
+  return id
+}
+
+async function tripped(id: string): Promise<string> {
+  await service.app.db.query(TRIP, [id])
   return id
 }
 
@@ -82,6 +88,7 @@ const MAKERS_OF_ROUTES: Readonly<Record<string, () => Promise<string>>> = {
   'POST /comments/:commentId/approve': async () => prepared((await newComment()).id, '/comments/:/reject'),
   'POST /comments/:commentId/unpin': async () => prepared((await newComment()).id, '/comments/:/pin'),
   'POST /admin/webhooks/:id/enable': () => newEndpoint('disabled'),
+  'POST /webhooks/:id/probe': async () => tripped(await newEndpoint()),
   'POST /webhooks/:id/resume': async () => prepared(await newEndpoint(), '/webhooks/:/pause'),
   'POST /admin/members/:id/invitation': async () =>
     (await ok('POST', '/admin/members', { email: `${newId()}@example.com`, role: 'analyst' }, admin)).id,

@@ -22,6 +22,7 @@ const RESOURCES = [
   'endpoint',
   'otherEndpoint',
   'disabledEndpoint',
+  'trippedEndpoint',
   'delivery',
   'event',
   'signingSecret',
@@ -78,6 +79,7 @@ const RESOURCE_OF_ROUTE: Readonly<Record<string, Resource>> = {
   'POST /comments/:commentId/reject': 'heldComment',
   'POST /webhooks/:id/verify': 'otherEndpoint',
   'DELETE /webhooks/:id/secrets/:kid webhooks/:id': 'otherEndpoint',
+  'POST /webhooks/:id/probe': 'trippedEndpoint',
   'POST /admin/webhooks/:id/enable': 'disabledEndpoint',
   'POST /readers/:readerId/merge readers/:readerId': 'otherReader',
   'PUT /readers/:readerId/mute': 'mutedReader',
@@ -165,9 +167,16 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   await post('/keys', { label: mark, capabilities: [] })
   const apiKey = await post('/keys', { label: mark, capabilities: [] })
   const postEndpoint = () => post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
-  const [otherEndpoint, disabledEndpoint, endpoint] = [await postEndpoint(), await postEndpoint(), await postEndpoint()]
+  const [otherEndpoint, disabledEndpoint, trippedEndpoint] = [
+    await postEndpoint(),
+    await postEndpoint(),
+    await postEndpoint(),
+  ]
+  const endpoint = await postEndpoint()
   await service.app.db.query(SET_STATE, [endpoint.id, 'verified'])
   await service.app.db.query(SET_STATE, [disabledEndpoint.id, 'disabled'])
+  await service.app.db.query(SET_STATE, [trippedEndpoint.id, 'verified'])
+  await service.app.db.query(TRIP, [trippedEndpoint.id])
   // Readers are asserted with the one before.
   const identitySecret = await post('/identity-secrets', {})
   await post('/classifier-secrets', {})
@@ -220,6 +229,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     endpoint: endpoint.id,
     otherEndpoint: otherEndpoint.id,
     disabledEndpoint: disabledEndpoint.id,
+    trippedEndpoint: trippedEndpoint.id,
     delivery: deliveryId,
     event: eventId,
     signingSecret: otherEndpoint.kid,
@@ -235,6 +245,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   return { ...tenant, ids, ticket, adminToken: login.json.token, self, invitation }
 }
 
+const TRIP = unnamed(`UPDATE webhook_endpoints SET circuit_open_until = now() + interval '1 hour' WHERE id = $1`)
 const SET_STATE = unnamed('UPDATE webhook_endpoints SET state = $2::endpoint_state WHERE id = $1')
 
 const ADD_IMPORT = unnamed(

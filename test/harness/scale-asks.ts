@@ -246,6 +246,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
      import_discussions`,
     ofTenant,
   ),
+  hurry_delivery: (w) => [tenant(w), w.id('endpoint', 0), false],
   insert_export_piece: ofExport,
   insert_client_token: (w) => [tenant(w), w.id('token', w.comments), _, w.id('key', 0), heavy(w), [], [], w.now],
   insert_report: (w) => [tenant(w), comment(w), heavy(w), 'spam'],

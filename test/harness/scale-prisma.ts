@@ -221,6 +221,7 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'a handshake': ofEndpoint('POST /webhooks/:id/verify'),
   'a pause': ofEndpoint('POST /webhooks/:id/pause'),
   'the end of a pause': ofEndpoint('POST /webhooks/:id/resume'),
+  'a probe': ({ rest, w }) => rest('POST /webhooks/:id/probe', { params: { id: w.id('endpoint', 2) } }),
   'a rotation': ofEndpoint('POST /webhooks/:id/rotate-secret', { force: true }),
   'the end of a signing secret': ({ rest, w }) =>
     rest('DELETE /webhooks/:id/secrets/:kid', { params: { id: endpoint(w), kid: KID } }),

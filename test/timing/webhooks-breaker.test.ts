@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { randomOf } from '../harness/random.ts'
@@ -48,6 +49,12 @@ async function startWorkers(count = 3): Promise<void> {
 
 const SET = unnamed(`UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL,
      last_verification_ok = true, last_verification_at = now(), consecutive_failures = $2 WHERE id = $1`)
+
+const OPEN = unnamed(`UPDATE webhook_endpoints SET circuit_open_until = now() + interval '1 hour' WHERE id = $1`)
+
+// Another delivery of the same discussion, which is due.
+const FOLLOW = unnamed(`INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq)
+  SELECT tenant_id, $2, endpoint_id, event_id, event_type, discussion_id, seq FROM deliveries WHERE id = $1`)
 
 async function endpoint(policy: object, at = path, failures = 0): Promise<string> {
   const { json } = await service.call('POST', '/webhooks', { body: { url: receiver.url + at, policy } })
@@ -184,6 +191,80 @@ describe('circuit open → half open', () => {
     await workersWent()
     expect(sent()).toHaveLength(11)
     expect(await read(id)).toMatchObject({ circuit: 'half_open', consecutiveFailures: 10 })
+  })
+
+  describe('POST /webhooks/{id}/probe', () => {
+    const probe = (id: string) => service.call('POST', `/webhooks/${id}/probe`, { body: {} })
+
+    test('lets exactly one probe through at once, over all workers, however often it is asked', async () => {
+      const id = await tripped({ breakerCooldownMs: HOUR_MS })
+      const { lastFailure } = await read(id)
+      expect(lastFailure).toEqual({ at: expect.any(String), error: expect.stringContaining('500') })
+      const answers = await Promise.all(Array.from({ length: 8 }, () => probe(id)))
+      expect(answers.map(({ status, json }) => [status, json.circuit])).toEqual(answers.map(() => [202, 'half_open']))
+      await vi.waitFor(() => expect(sent()).toHaveLength(11), WAIT)
+      await probe(id)
+      await workersWent()
+      expect(sent()).toHaveLength(11)
+    })
+
+    test('a success closes the circuit, and everything is sent once', async () => {
+      const id = await tripped(
+        { breakerCooldownMs: HOUR_MS },
+        { behaviour: (_request, response) => reply(response, 204) },
+      )
+      expect((await probe(id)).status).toBe(202)
+      await vi.waitFor(async () => expect(await list(id, 'pending')).toEqual([]), WAIT)
+      await vi.waitFor(async () => expect(await read(id)).toMatchObject({ circuit: 'closed' }), WAIT)
+      const keys = sent()
+        .slice(10)
+        .map(({ headers }) => headers['x-service-idempotency-key'])
+      expect([keys.length, new Set(keys).size]).toEqual([20, 20])
+      const { status, json } = await probe(id)
+      expect([status, json.code]).toEqual([409, 'invalid_transition'])
+    })
+
+    test('a failure opens it again for its cooldown', async () => {
+      const id = await tripped({ breakerCooldownMs: HOUR_MS }, { behaviour: fail })
+      const before = (await read(id)).circuitOpenUntil
+      await probe(id)
+      await vi.waitFor(() => expect(sent()).toHaveLength(11), WAIT)
+      await vi.waitFor(async () => expect((await read(id)).circuit).toBe('open'), WAIT)
+      expect(Date.parse((await read(id)).circuitOpenUntil)).toBeGreaterThan(Date.parse(before))
+      await workersWent()
+      expect(sent()).toHaveLength(11)
+    })
+
+    test('an ordered endpoint is sent the first delivery of the discussion, also while that waits for its retry', async () => {
+      receiver.on(path, fail)
+      const id = await endpoint({
+        ordered: true,
+        backoffBaseMs: 60_000,
+        breakerThreshold: 1,
+        breakerCooldownMs: HOUR_MS,
+      })
+      const [first = ''] = await add(id, 1)
+      await startWorkers(2)
+      await vi.waitFor(async () => expect((await read(id)).circuit).toBe('open'), WAIT)
+      await service.app.db.query(FOLLOW, [first, newId()])
+      receiver.on(path, null)
+      await probe(id)
+      await vi.waitFor(async () => expect(await list(id, 'delivered')).toHaveLength(2), WAIT)
+      expect(sent().map(({ headers }) => headers['x-service-delivery-id'])).toEqual([first, first, expect.any(String)])
+    })
+
+    test('answers 409 for an endpoint that is closed, paused or not verified, and 404 for an unknown one', async () => {
+      const id = await endpoint({})
+      const code = async (at: string) => (await probe(at)).json.code
+      expect(await code(id)).toBe('invalid_transition')
+      await service.app.db.query(OPEN, [id])
+      await service.call('POST', `/webhooks/${id}/pause`, { body: {} })
+      expect(await code(id)).toBe('invalid_transition')
+      await service.call('POST', `/webhooks/${id}/resume`, { body: {} })
+      await service.call('POST', `/webhooks/${id}/verify`, { body: {} })
+      expect(await code(id)).toBe('invalid_transition')
+      expect(await code(newId())).toBe('not_found')
+    })
   })
 
   test('→ closed by a success; the backlog is sent step by step', async () => {

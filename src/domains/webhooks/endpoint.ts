@@ -50,6 +50,10 @@ export function circuitOf({ circuitOpenUntil }: EndpointRow): 'closed' | 'open' 
 export const pausedUntilOf = ({ pausedUntil }: EndpointRow): Date | null =>
   pausedUntil !== null && pausedUntil.getTime() > Date.now() ? pausedUntil : null
 
+/** The last failed attempt at an endpoint's present URL; null without one. */
+export const lastFailureOf = ({ lastFailureAt: at, lastFailure: error }: EndpointRow) =>
+  at === null || error === null ? null : { at, error }
+
 /** The result of an endpoint's last handshake; null without one. */
 export function lastVerificationOf(endpoint: EndpointRow): { at: Date; ok: boolean; error: string | null } | null {
   const { lastVerificationAt: at, lastVerificationOk: ok, lastVerificationError: error } = endpoint

@@ -11,6 +11,7 @@ import {
 } from './sending/sending.ts'
 import { DeliveryRef, WebhookEndpointRef } from './graphql-types.ts'
 import { pauseWebhookEndpoint, resumeWebhookEndpoint } from './pause.ts'
+import { probeWebhookEndpoint } from './probe.ts'
 import { enableWebhookEndpoint, verifyWebhookEndpoint } from './verification.ts'
 
 const ENDPOINT_ID = 'The id of the endpoint.'
@@ -87,6 +88,28 @@ for (const [name, change, description, answer] of [
     },
   )
 }
+
+builder.relayMutationField(
+  'probeWebhookEndpoint',
+  { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
+  {
+    access: 'manage_webhooks',
+    throws: ['invalid_transition'],
+    description:
+      'Lets an endpoint whose circuit is open try now: the delivery that waits longest is attempted, and decides ' +
+      'whether the circuit closes. If none waits, the next one decides.',
+    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await probeWebhookEndpoint(ctx, input) }),
+  },
+  {
+    outputFields: (t) => ({
+      webhookEndpoint: t.prismaField({
+        type: WebhookEndpointRef,
+        description: 'The endpoint, half open until the attempt ends.',
+        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
+      }),
+    }),
+  },
+)
 
 builder.relayMutationField(
   'rotateWebhookSecret',

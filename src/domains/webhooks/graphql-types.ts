@@ -12,7 +12,7 @@ import { shapedBy } from '../../graphql/shape.ts'
 import { findDiscussion } from '../discussions/discussions.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { attemptsOf, countHeldDeliveries, deliveryHeaders, getBody, HELD_LIMIT, nextAttemptOf } from './deliveries.ts'
-import { circuitOf, lastVerificationOf, HEADERS, pausedUntilOf, validSecrets } from './endpoint.ts'
+import { circuitOf, lastFailureOf, lastVerificationOf, HEADERS, pausedUntilOf, validSecrets } from './endpoint.ts'
 import { findWebhookEndpoint } from './webhooks.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './sending/policy.ts'
 
@@ -105,6 +105,14 @@ const VerificationRef = builder
     }),
   })
 
+const FailureRef = builder.objectRef<NonNullable<ReturnType<typeof lastFailureOf>>>('WebhookFailure').implement({
+  description: 'A failed attempt at a delivery.',
+  fields: (t) => ({
+    at: t.expose('at', { type: 'DateTime', description: 'When it was made.' }),
+    error: t.exposeString('error', { description: 'Why it failed.' }),
+  }),
+})
+
 /** One for a request: Pothos reads once for several fields only where they select the same. */
 const nowIn = ofRequest(() => new Date())
 
@@ -147,6 +155,12 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
       resolve: pausedUntilOf,
     }),
     consecutiveFailures: t.exposeInt('consecutiveFailures', { description: 'Failed attempts since the last success.' }),
+    lastFailure: t.field({
+      type: FailureRef,
+      nullable: true,
+      description: 'The last failed attempt at its present URL.',
+      resolve: lastFailureOf,
+    }),
     disabledReason: t.exposeString('disabledReason', {
       nullable: true,
       description: 'Why it is disabled; `gone` if it answered 410.',

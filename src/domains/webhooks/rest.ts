@@ -64,6 +64,13 @@ export const routes: readonly RouteDefinition[] = [
   },
   {
     method: 'POST',
+    path: '/webhooks/:id/probe',
+    summary: 'Try a webhook endpoint now',
+    field: 'probeWebhookEndpoint',
+    status: 202,
+  },
+  {
+    method: 'POST',
     path: '/webhooks/:id/rotate-secret',
     summary: "Rotate a webhook endpoint's secret",
     field: 'rotateWebhookSecret',

@@ -141,6 +141,8 @@ const otherReceiver = (before: WebhookEndpoint, now: Date) => ({
   ...(before.state === 'disabled' ? {} : { consecutiveFailures: 0 }),
   circuitOpenUntil: null,
   pausedUntil: null,
+  lastFailureAt: null,
+  lastFailure: null,
   lastVerificationAt: null,
   lastVerificationOk: null,
   lastVerificationError: null,

@@ -78,14 +78,16 @@ const RECORD = statement(
    ), counted AS (
      SELECT tenant_id, endpoint_id, last_success IS NOT NULL AS reset,
        count(*) FILTER (WHERE error IS NOT NULL AND pause_ms IS NULL AND ord > coalesce(last_success, 0))::int AS failures,
-       max(pause_ms) * interval '1 millisecond' AS pause, bool_or(status_code IS NOT DISTINCT FROM ${GONE}) AS gone
+       max(pause_ms) * interval '1 millisecond' AS pause, bool_or(status_code IS NOT DISTINCT FROM ${GONE}) AS gone,
+       max(at) FILTER (WHERE error IS NOT NULL) AS failed_at,
+       (array_agg(error ORDER BY ord DESC) FILTER (WHERE error IS NOT NULL))[1] AS error
      FROM (
        SELECT r.*, max(ord) FILTER (WHERE error IS NULL) OVER (PARTITION BY r.tenant_id, r.endpoint_id) AS last_success
        FROM recorded r JOIN locked l ON l.tenant_id = r.tenant_id AND l.id = r.endpoint_id
        WHERE r.was_sent AND r.url = l.url) h
      GROUP BY tenant_id, endpoint_id, last_success
    ), verdict AS (
-     SELECT l.*, c.reset, c.pause, c.gone, v.base, v.base + c.failures AS total,
+     SELECT l.*, c.reset, c.pause, c.gone, c.failed_at, c.error, v.base, v.base + c.failures AS total,
        c.failures > 0 AND v.base + c.failures >= l.breaker_threshold
          OR (c.failures > 0 OR c.pause IS NOT NULL) AND l.tripped AND NOT c.reset AS opens,
        (c.gone OR c.failures > 0 AND v.base + c.failures >= l.disable_threshold) AND l.state = 'verified' AS disables
@@ -98,6 +100,8 @@ const RECORD = statement(
          WHEN v.opens THEN now() + greatest(v.cooldown_ms * interval '1 millisecond', v.pause)
          WHEN NOT v.reset THEN e.circuit_open_until END,
        paused_until = greatest(e.paused_until, now() + v.pause),
+       last_failure_at = coalesce(v.failed_at, e.last_failure_at),
+       last_failure = coalesce(v.error, e.last_failure),
        recovered_at = CASE WHEN v.reset AND v.tripped THEN now() ELSE e.recovered_at END,
        state = CASE WHEN v.disables THEN 'disabled' ELSE e.state END,
        disabled_reason = CASE WHEN NOT v.disables THEN e.disabled_reason WHEN v.gone THEN 'gone'

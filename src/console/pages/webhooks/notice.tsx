@@ -4,6 +4,7 @@ import { useState } from 'react'
 import {
   EnableWebhookEndpointDocument,
   type EndpointFragment,
+  ProbeWebhookEndpointDocument,
   ResumeWebhookEndpointDocument,
   VerifyWebhookEndpointDocument,
   WebhookDeliveriesDocument,
@@ -15,6 +16,7 @@ import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
 import { Problem } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
 import { heldWords } from './state.tsx'
 
 /** Whether an endpoint gets deliveries; if not, the reason and the remedy. */
@@ -35,7 +37,9 @@ export function Notice({ endpoint }: { endpoint: EndpointFragment }) {
 }
 
 /** An endpoint whose handshake succeeded: whether it gets deliveries now. */
-function Verified({ endpoint: { circuit, circuitOpenUntil, pausedUntil } }: { endpoint: EndpointFragment }) {
+function Verified({ endpoint }: { endpoint: EndpointFragment }) {
+  const { circuit, pausedUntil } = endpoint
+  if (circuit !== 'closed') return <Tripped endpoint={endpoint} />
   if (pausedUntil !== null) {
     return (
       <Text size="sm">
@@ -43,19 +47,53 @@ function Verified({ endpoint: { circuit, circuitOpenUntil, pausedUntil } }: { en
       </Text>
     )
   }
-  if (circuit === 'open' && circuitOpenUntil !== null) {
-    return (
-      <Text size="sm">
-        Too many attempts have failed: its circuit is open, and deliveries wait. One is tried{' '}
-        <Countdown until={circuitOpenUntil} />.
-      </Text>
-    )
-  }
-  if (circuit === 'half_open') {
-    return <Text size="sm">Too many attempts have failed: deliveries wait until the next attempt succeeds.</Text>
-  }
   return <Text size="sm">The handshake succeeded: it gets deliveries.</Text>
 }
+
+/** An endpoint whose circuit is not closed: the last error, when it is tried, and "Try now". */
+function Tripped({
+  endpoint: { id, circuit, circuitOpenUntil, lastFailure, pausedUntil },
+}: {
+  endpoint: EndpointFragment
+}) {
+  const probe = useWrite(ProbeWebhookEndpointDocument, [WebhookEndpointDocument, WebhookDeliveriesDocument])
+  const tries = latest(circuit === 'open' ? circuitOpenUntil : null, pausedUntil)
+  return (
+    <Alert color="red" title="The circuit is open: deliveries wait">
+      <Text size="sm" {...WRITTEN}>
+        {lastFailure === null ? (
+          'Too many attempts have failed.'
+        ) : (
+          <>
+            Too many attempts have failed, the last one <Time at={lastFailure.at} />: {lastFailure.error}
+          </>
+        )}
+      </Text>
+      <Text size="sm">
+        {tries === null ? (
+          'The next attempt decides whether deliveries go on.'
+        ) : (
+          <>
+            One delivery is tried <Countdown until={tries} />. If it succeeds, the others follow.
+          </>
+        )}
+      </Text>
+      {probe.error !== null && <Problem error={probe.error} />}
+      <Button
+        mt="sm"
+        size="compact-sm"
+        variant="default"
+        loading={probe.isPending}
+        onClick={() => probe.mutate({ input: { id } })}
+      >
+        Try now
+      </Button>
+    </Alert>
+  )
+}
+
+const latest = (...instants: (string | null)[]): string | null =>
+  instants.reduce((one, other) => (one !== null && (other === null || one > other) ? one : other), null)
 
 /** An endpoint that the tenant has paused, whatever its state. */
 function Paused({ id, since }: { id: string; since: string }) {
