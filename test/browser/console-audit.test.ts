@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
+import { enter, expectAccessible, expectInView, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 
 describeInBrowser('The audit log in the console', () => {
   const desk = openDesk()
@@ -21,33 +21,33 @@ describeInBrowser('The audit log in the console', () => {
   test('by keyboard alone: choose an action, read its changes, load more, filter by one actor', async () => {
     const { page, complaints, close } = await desk.visit('/audit')
     const rows = page.getByRole('row')
-    await rows.filter({ hasText: 'api_key.create' }).waitFor()
+    await rows.filter({ hasText: 'Created an API key' }).waitFor()
     await tabTo(page.getByRole('combobox', { name: 'Action' }))
-    await page.keyboard.type('settings')
+    await page.keyboard.type('Changed settings')
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
-    await rows.filter({ hasText: 'api_key.create' }).waitFor({ state: 'detached' })
+    await rows.filter({ hasText: 'Created an API key' }).waitFor({ state: 'detached' })
     expect(page.url()).toContain('action=settings.update')
 
-    const [newest] = await rows.filter({ hasText: 'settings.update' }).all()
+    const [newest] = await rows.filter({ hasText: 'Changed settings' }).all()
     expect(await newest?.locator('del').allTextContents()).toEqual(['foo'])
     expect(await newest?.locator('ins').allTextContents()).toEqual(['baz'])
-    expect(await newest?.getByRole('link', { name: 'settings' }).getAttribute('href')).toMatch(/\/console\/settings$/)
+    expect(await newest?.getByRole('link', { name: 'Settings' }).getAttribute('href')).toMatch(/\/console\/settings$/)
 
-    expect(await rows.filter({ hasText: 'settings.update' }).count()).toBe(50)
+    expect(await rows.filter({ hasText: 'Changed settings' }).count()).toBe(50)
     await enter(page.getByRole('button', { name: 'More', exact: true }))
     await rows.nth(56).waitFor()
-    expect(await rows.filter({ hasText: 'settings.update' }).count()).toBe(56)
+    expect(await rows.filter({ hasText: 'Changed settings' }).count()).toBe(56)
 
     await enter(page.getByRole('button', { name: 'Clear the filters' }))
-    await rows.filter({ hasText: 'api_key.create' }).waitFor()
+    await rows.filter({ hasText: 'Created an API key' }).waitFor()
     await page
       .getByRole('button', { name: /^Only what/ })
       .first()
       .focus()
     await page.keyboard.press('Enter')
     await expect.poll(() => page.url(), WAIT).toMatch(/actor=[0-9a-f-]{36}/)
-    await rows.filter({ hasText: 'discussion.create' }).waitFor()
+    await rows.filter({ hasText: 'Created a discussion' }).waitFor()
     expect(complaints).toEqual([])
     await close()
   })
@@ -55,7 +55,7 @@ describeInBrowser('The audit log in the console', () => {
   test('links every kind of target that has a page', async () => {
     const { id } = await desk.ok('POST', '/webhooks', { url: 'https://receiver.example.com/hooks' })
     const { page, close } = await desk.visit('/audit?action=webhook.create')
-    const link = page.getByRole('row').getByRole('link', { name: 'webhook_endpoint' })
+    const link = page.getByRole('row').getByRole('link', { name: 'Webhook endpoint' })
     await link.waitFor()
     expect(await link.getAttribute('href')).toMatch(new RegExp(`/console/webhooks/${id}$`))
     await close()
@@ -67,13 +67,25 @@ describeInBrowser('The audit log in the console', () => {
     const { id, author, discussionId } = await desk.ok('POST', path, { body: 'What I say.' }, headers)
     await desk.ok('POST', `/comments/${id}/reject`)
     await desk.ok('POST', `/readers/${author.id}/ban`)
+    await desk.ok('POST', `/readers/${author.id}/notes`, { text: 'Has been warned.' })
+    const { json } = await desk.service.call('POST', '/admin/auth/login', { body: desk.service.admin })
+    await desk.ok('POST', '/exports', undefined, { authorization: `Bearer ${json.token}` })
     const { page, complaints, close } = await desk.visit('/audit')
     const row = (action: string) => page.getByRole('row').filter({ hasText: action }).first()
-    await row('reader.ban').getByText('Ann Author').waitFor()
-    await row('comment.reject').getByText('What I say.').waitFor()
-    await row('discussion.create').getByRole('paragraph').getByText('An article').waitFor()
-    await row('api_key.create').getByRole('paragraph').getByText('Of the audit').waitFor()
-    const link = row('comment.reject').getByRole('link', { name: 'comment' })
+    await row('Banned a reader').getByText('Ann Author').waitFor()
+    await row('Rejected a comment').getByText('What I say.').waitFor()
+    await row('Wrote a note').getByText('Has been warned.').waitFor()
+    await row('Asked for an export')
+      .getByText(/^of .*20\d\d/)
+      .waitFor()
+    // What has a name shows its id on request.
+    const shownId = row('Banned a reader').getByText(author.id)
+    expect(await shownId.isVisible()).toBe(false)
+    await row('Banned a reader').getByText('Id', { exact: true }).click()
+    await shownId.waitFor()
+    await row('Created a discussion').getByRole('paragraph').getByText('An article').waitFor()
+    await row('Created an API key').getByRole('paragraph').getByText('Of the audit').waitFor()
+    const link = row('Rejected a comment').getByRole('link', { name: 'Comment' })
     expect(await link.getAttribute('href')).toMatch(new RegExp(`/console/discussions/${discussionId}$`))
     expect(complaints).toEqual([])
     await close()
@@ -85,7 +97,7 @@ describeInBrowser('The audit log in the console', () => {
     expect(await page.getByLabel('From').inputValue()).toBe('2020-01-01')
     const today = new Intl.DateTimeFormat('sv').format(new Date())
     await page.getByLabel('Until').fill(today)
-    await page.getByRole('row').filter({ hasText: 'discussion.create' }).waitFor()
+    await page.getByRole('row').filter({ hasText: 'Created a discussion' }).waitFor()
     expect(page.url()).toContain(`to=${today}`)
     await close()
   })
@@ -93,6 +105,14 @@ describeInBrowser('The audit log in the console', () => {
   test('describes a refused filter in words, not by its place in the request', async () => {
     const { page, close } = await desk.visit('/audit?actor=nobody')
     expect(await page.getByRole('alert').textContent()).toMatch(/^Actor must be the id of a key or an admin/)
+    await close()
+  })
+
+  test.each([390, 640])('at %i pixels a row shows first what was done, and to what', async (width) => {
+    const { page, close } = await desk.visit('/audit?action=discussion.create', { view: { width, theme: 'light' } })
+    const row = page.getByRole('row').filter({ hasText: 'Created a discussion' })
+    await expectInView(row.getByText('Created a discussion'))
+    await expectInView(row.getByText('An article').first())
     await close()
   })
 

@@ -161,6 +161,14 @@ async function emulateView(page: Page, { width, theme }: View): Promise<void> {
   await page.emulateMedia({ colorScheme: theme })
 }
 
+/** Checks that the whole width of something is on the screen, without scrolling sideways. */
+export async function expectInView(what: Locator): Promise<void> {
+  await what.waitFor()
+  const { x, width } = (await what.boundingBox()) ?? { x: Number.NaN, width: Number.NaN }
+  expect(x).toBeGreaterThanOrEqual(0)
+  expect(x + width).toBeLessThanOrEqual(what.page().viewportSize()?.width ?? 0)
+}
+
 /**
  * Checks the present page in every view: axe finds no violation, and no element is wider than the
  * screen. A failure names its view. Open the page in the first view; it is left in the last one.

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 
 import { changesOf } from '../../src/console/pages/audit/changes.ts'
+import { actionWords, kindWords } from '../../src/console/pages/audit/words.ts'
+import { AUDIT_ACTIONS } from '../../src/core/audit.ts'
 
 test('shows only changes, field by field', () => {
   const before = { state: 'open', policy: { timeoutMs: 500, maxAttempts: 3 }, url: null }
@@ -28,4 +30,16 @@ test('shows null if another value replaces it', () => {
   expect(changesOf({ autoCloseDays: null }, { autoCloseDays: 30 })).toEqual([
     { field: 'autoCloseDays', before: 'none', after: '30' },
   ])
+})
+
+test('every action has words of its own, and every kind of action has a name', () => {
+  const actions = Object.entries(AUDIT_ACTIONS).flatMap(([kind, verbs]) => verbs.map((verb) => `${kind}.${verb}`))
+  // Without words an action is shown as its code.
+  const words = actions.map(actionWords)
+  const code = (text: string) => text.toLowerCase().replaceAll(/[._]/g, ' ')
+  expect(actions.filter((action) => code(actionWords(action)) === code(action))).toEqual([])
+  expect(new Set(words).size).toBe(actions.length)
+  expect(kindWords('api_key')).toBe('API key')
+  expect(kindWords('a_newer_kind')).toBe('A newer kind')
+  expect(actionWords('comment.approve')).toBe('Approved a comment')
 })

@@ -11,6 +11,7 @@ import { Difference } from './difference.tsx'
 import { AuditFilters, useAuditFilters } from './filters.tsx'
 import { Target } from './target.tsx'
 import { type NamedTarget, useTargets } from './targets.ts'
+import { actionWords } from './words.ts'
 
 type AuditEntry = AuditLogQuery['auditLog']['nodes'][number]
 
@@ -43,7 +44,7 @@ export function Page() {
         }
       >
         {(entries) => (
-          <DataTable label="Audit log" head={['When', 'Who', 'What', 'To', 'Change']} minWidth={900}>
+          <DataTable label="Audit log" head={['What', 'To', 'Who', 'When', 'Change']} minWidth={900}>
             {stretchesOf(entries).map((stretch) => (
               <Entries key={stretch[0]?.id} entries={stretch} onActor={filters.actor.set} />
             ))}
@@ -68,19 +69,9 @@ function Entries({ entries, onActor }: OnActor & { entries: readonly AuditEntry[
 function Entry({ entry, target, onActor }: OnActor & { entry: AuditEntry; target: NamedTarget | undefined }) {
   return (
     <Table.Tr style={{ verticalAlign: 'top' }}>
-      <Table.Td miw={120}>
-        <Time at={entry.at} />
-        <Text size="xs" c="dimmed">
-          {TO_THE_SECOND.format(new Date(entry.at))}
-        </Text>
-      </Table.Td>
-      {/* Their texts may break anywhere, so that the columns need a width. */}
-      <Table.Td miw={140} maw={200}>
-        <Actor actor={entry.actor} onOnly={onActor} />
-      </Table.Td>
-      <Table.Td>
-        <Text size="sm" ff="monospace">
-          {entry.action}
+      <Table.Td miw={140}>
+        <Text size="sm" title={entry.action}>
+          {actionWords(entry.action)}
         </Text>
         {entry.importId !== null && entry.targetType !== 'import' && (
           <Badge variant="default" title={`By the import ${entry.importId}`}>
@@ -90,6 +81,16 @@ function Entry({ entry, target, onActor }: OnActor & { entry: AuditEntry; target
       </Table.Td>
       <Table.Td miw={180} maw={240}>
         <Target type={entry.targetType} id={entry.targetId} target={target} />
+      </Table.Td>
+      {/* Their texts may break anywhere, so that the columns need a width. */}
+      <Table.Td miw={140} maw={200}>
+        <Actor actor={entry.actor} onOnly={onActor} />
+      </Table.Td>
+      <Table.Td miw={120}>
+        <Time at={entry.at} />
+        <Text size="xs" c="dimmed">
+          {TO_THE_SECOND.format(new Date(entry.at))}
+        </Text>
       </Table.Td>
       <Table.Td miw={260}>
         <Difference before={entry.before} after={entry.after} />

@@ -4,13 +4,16 @@ import { useSearchParams } from 'react-router'
 import ACTIONS from '../../../generated/audit-actions.json' with { type: 'json' }
 import { Day, midnight } from '../../ui/inputs/day.tsx'
 import { useFilter } from '../../ui/inputs/filters.ts'
+import { actionWords, kindWords } from './words.ts'
+
+const choiceOf = (action: string) => ({ value: action, label: actionWords(action) })
 
 const GROUPS = Object.entries(ACTIONS).map(([group, verbs]) => ({
-  group,
-  items: verbs.map((verb) => `${group}.${verb}`),
+  group: kindWords(group),
+  items: verbs.map((verb) => choiceOf(`${group}.${verb}`)),
 }))
 
-const isKnown = (action: string): boolean => GROUPS.some(({ items }) => items.includes(action))
+const isKnown = (action: string): boolean => GROUPS.some(({ items }) => items.some(({ value }) => value === action))
 
 const ACTORS = [
   { value: 'admin', label: 'Admins' },
@@ -58,7 +61,7 @@ export function AuditFilters({ filters: { action, actor, from, to } }: { filters
         data={
           action.value === null || isKnown(action.value)
             ? GROUPS
-            : [...GROUPS, { group: 'Others', items: [action.value] }]
+            : [...GROUPS, { group: 'Others', items: [choiceOf(action.value)] }]
         }
         searchable
         clearable

@@ -3,6 +3,7 @@ import { Link } from 'react-router'
 
 import { WRITTEN } from '../../ui/written.ts'
 import type { NamedTarget } from './targets.ts'
+import { kindWords } from './words.ts'
 
 /** The page for each kind of target. */
 const PAGES: Readonly<Record<string, (id: string) => string>> = {
@@ -23,10 +24,10 @@ export function Target({ type, id, target }: { type: string; id: string | null; 
   return (
     <>
       {page === undefined ? (
-        <Text size="sm">{type}</Text>
+        <Text size="sm">{kindWords(type)}</Text>
       ) : (
         <Anchor component={Link} to={page} size="sm">
-          {type}
+          {kindWords(type)}
         </Anchor>
       )}
       {target?.name != null && (
@@ -35,11 +36,27 @@ export function Target({ type, id, target }: { type: string; id: string | null; 
         </Text>
       )}
       {/* A tenant has only one set of settings. */}
-      {id !== null && type !== 'settings' && (
-        <Text size="xs" c="dimmed" ff="monospace" {...WRITTEN}>
-          {id}
-        </Text>
-      )}
+      {id !== null && type !== 'settings' && (target?.name == null ? <Id id={id} /> : <FoldedId id={id} />)}
     </>
+  )
+}
+
+function Id({ id }: { id: string }) {
+  return (
+    <Text size="xs" c="dimmed" ff="monospace" {...WRITTEN}>
+      {id}
+    </Text>
+  )
+}
+
+/** What has a name shows its id on request. */
+function FoldedId({ id }: { id: string }) {
+  return (
+    <details>
+      <Text component="summary" size="xs" c="dimmed" style={{ cursor: 'pointer' }}>
+        Id
+      </Text>
+      <Id id={id} />
+    </details>
   )
 }

@@ -20,6 +20,8 @@ export function useTargets(ids: readonly (string | null)[]): ReadonlyMap<string,
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+
 const discussionOf = (node: Node): string | null => (node.__typename === 'Comment' ? node.discussion.id : null)
 
 function nameOf(node: Node): string | null {
@@ -30,6 +32,13 @@ function nameOf(node: Node): string | null {
       return textOf(node)
     case 'Discussion':
       return node.title ?? node.discussionName
+    case 'Import':
+    case 'ImportUpload':
+      return node.fileName
+    case 'Note':
+      return node.text
+    case 'TenantExport':
+      return `of ${DAY.format(new Date(node.createdAt))}`
     case 'Member':
       return node.email
     case 'Reader':
