@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
+import { enter, expectAccessible, expectInView, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -184,6 +184,22 @@ describeInBrowser('webhooks in the console', () => {
     await close()
   })
 
+  test.each([390, 640])(
+    'at %i pixels endpoints show their address first, and deliveries their event',
+    async (width) => {
+      const { id } = await register('/narrow')
+      await post(1)
+      const { page, close } = await desk.visit('/webhooks?search=narrow', { view: { width, theme: 'light' } })
+      await expectInView(page.getByRole('row').getByRole('link', { name: '/narrow' }))
+      await page.goto(`${desk.service.url}/console/webhooks/${id}`)
+      const deliveries = page.getByRole('table', { name: 'Deliveries' })
+      await expectInView(deliveries.getByRole('link', { name: 'comment_created' }).first())
+      await expectInView(deliveries.getByRole('checkbox').nth(1))
+      await desk.service.call('DELETE', `/webhooks/${id}`)
+      await close()
+    },
+  )
+
   test('pauses an endpoint, whose deliveries wait, and resumes it', async () => {
     const { id } = await register('/paused')
     const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
@@ -273,7 +289,7 @@ describeInBrowser('webhooks in the console', () => {
     expect((await desk.service.call('POST', `/comments/${data[0].id}/reactions`, react)).status).toBe(200)
     const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
     const table = page.getByRole('table', { name: 'Deliveries' })
-    const events = () => table.locator('td:nth-child(2)').allTextContents()
+    const events = () => table.locator('td:nth-child(1)').allTextContents()
     await expect.poll(events, WAIT).toEqual(['reaction_toggled', 'comment_created', 'comment_created'])
     await page.getByRole('combobox', { name: 'Last answer' }).click()
     await page.getByRole('option', { name: '4xx' }).click()

@@ -44,7 +44,7 @@ export function Exports() {
         {(exports) => (
           <DataTable
             label="Exports"
-            head={['State', 'Created', 'Size', 'Expires', <VisuallyHidden key="actions">Actions</VisuallyHidden>]}
+            head={['Created', 'State', 'Size', 'Expires', <VisuallyHidden key="actions">Actions</VisuallyHidden>]}
           >
             {exports.map((each) => (
               <ExportRow key={each.id} made={each} onDelete={() => setToDelete(each)} />
@@ -85,14 +85,14 @@ function ExportRow({ made, onDelete }: { made: Export; onDelete: () => void }) {
   return (
     <Table.Tr>
       <Table.Td>
+        <Time at={made.createdAt} />
+      </Table.Td>
+      <Table.Td>
         <Stack gap={4} align="flex-start">
           <Badge color={COLORS[made.state]}>{made.state}</Badge>
           {made.error !== null && <Text size="sm">{made.error}</Text>}
           {error !== null && <Problem error={error} />}
         </Stack>
-      </Table.Td>
-      <Table.Td>
-        <Time at={made.createdAt} />
       </Table.Td>
       <Table.Td>{made.bytes === null ? '' : formatBytes(made.bytes)}</Table.Td>
       <Table.Td>{made.expiresAt !== null && <Time at={made.expiresAt} />}</Table.Td>

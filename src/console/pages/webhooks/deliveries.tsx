@@ -122,27 +122,32 @@ function Rows({ endpointId, deliveries }: { endpointId: string; deliveries: read
       <DataTable
         label="Deliveries"
         head={[
-          <Checkbox
-            key="all"
-            aria-label="Choose all that are shown"
-            checked={ids.length === shown.length}
-            indeterminate={ids.length > 0 && ids.length < shown.length}
-            onChange={({ currentTarget }) => setChosen(new Set(currentTarget.checked ? shown : []))}
-          />,
-          ...DELIVERY_HEAD,
+          // A column of its own would come before what the row is for.
+          <Group key="all" gap="xs" wrap="nowrap">
+            <Checkbox
+              aria-label="Choose all that are shown"
+              checked={ids.length === shown.length}
+              indeterminate={ids.length > 0 && ids.length < shown.length}
+              onChange={({ currentTarget }) => setChosen(new Set(currentTarget.checked ? shown : []))}
+            />
+            {DELIVERY_HEAD[0]}
+          </Group>,
+          ...DELIVERY_HEAD.slice(1),
         ]}
         minWidth={1000}
       >
         {deliveries.map((delivery) => (
           <Table.Tr key={delivery.id}>
-            <Table.Td>
-              <Checkbox
-                aria-label={`Choose the delivery ${delivery.id}`}
-                checked={chosen.has(delivery.id)}
-                onChange={({ currentTarget }) => choose(delivery.id, currentTarget.checked)}
-              />
-            </Table.Td>
-            <DeliveryCells delivery={delivery} />
+            <DeliveryCells
+              delivery={delivery}
+              choice={
+                <Checkbox
+                  aria-label={`Choose the delivery ${delivery.id}`}
+                  checked={chosen.has(delivery.id)}
+                  onChange={({ currentTarget }) => choose(delivery.id, currentTarget.checked)}
+                />
+              }
+            />
           </Table.Tr>
         ))}
       </DataTable>

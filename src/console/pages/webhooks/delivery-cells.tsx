@@ -1,4 +1,5 @@
-import { Anchor, Table, Text } from '@mantine/core'
+import { Anchor, Group, Table, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
 import { Link } from 'react-router'
 
 import type { ListedDeliveryFragment } from '../../../generated/console.ts'
@@ -11,16 +12,19 @@ import { DeliveryStatusBadge } from './state.tsx'
 
 export const DELIVERY_HEAD = ['Event', 'Page', 'Status', 'Attempts', 'Last answer', 'Took', 'Happened', 'Next attempt']
 
-/** What a list's row says of a delivery. */
-export function DeliveryCells({ delivery }: { delivery: ListedDeliveryFragment }) {
+/** What a list's row says of a delivery; `choice` stands before its event. */
+export function DeliveryCells({ delivery, choice }: { delivery: ListedDeliveryFragment; choice?: ReactNode }) {
   const { id, endpointId, eventType, discussion, status, attempts, createdAt, nextAttemptAt } = delivery
   const last = attempts.at(-1)
   return (
     <>
       <Table.Td>
-        <Anchor component={Link} to={`/webhooks/${endpointId}/deliveries/${id}`} size="sm">
-          {eventType}
-        </Anchor>
+        <Group gap="xs" wrap="nowrap">
+          {choice}
+          <Anchor component={Link} to={`/webhooks/${endpointId}/deliveries/${id}`} size="sm">
+            {eventType}
+          </Anchor>
+        </Group>
       </Table.Td>
       <Table.Td maw={220} {...WRITTEN}>
         <PageOf discussion={discussion} />

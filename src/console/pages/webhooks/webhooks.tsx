@@ -70,7 +70,7 @@ export function Page() {
         {(endpoints) => (
           <DataTable
             label="Webhook endpoints"
-            head={['State', 'Address', 'Circuit', 'Failures', 'Held', 'Events']}
+            head={['Address', 'State', 'Circuit', 'Failures', 'Held', 'Events']}
             minWidth={820}
           >
             {endpoints.map((endpoint) => (
@@ -88,9 +88,6 @@ function EndpointRow({ endpoint }: { endpoint: EndpointFragment }) {
   const { id, url, description, eventTypes, consecutiveFailures, policy, deliveriesHeld } = endpoint
   return (
     <Table.Tr>
-      <Table.Td>
-        <EndpointStateBadge endpoint={endpoint} />
-      </Table.Td>
       <Table.Td maw={360}>
         <Stack gap={0}>
           <Anchor component={Link} to={id} size="sm" {...WRITTEN} lineClamp={2}>
@@ -102,6 +99,9 @@ function EndpointRow({ endpoint }: { endpoint: EndpointFragment }) {
             </Text>
           )}
         </Stack>
+      </Table.Td>
+      <Table.Td>
+        <EndpointStateBadge endpoint={endpoint} />
       </Table.Td>
       <Table.Td>
         <Circuit endpoint={endpoint} />
