@@ -27,6 +27,7 @@ describe('a search among many comments', () => {
     unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status, created_at)
     SELECT $1, (lpad(to_hex(1700000000000 + n), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'))::uuid, $2, $3,
       'the' || CASE WHEN n % 2 = 0 THEN ' even' ELSE ' odd' END || CASE WHEN n < 12000 THEN ' old' ELSE '' END
+        || CASE WHEN n <= 9000 THEN ' edge' ELSE '' END
         || CASE WHEN n = 5 THEN ' single' ELSE '' END || CASE WHEN n % 5000 = 7 THEN ' rare' ELSE '' END,
       '', CASE WHEN n = 9 THEN 'rejected' ELSE 'approved' END::comment_status, to_timestamp((1700000000000 + n) / 1000.0)
     FROM generate_series(1, $4) n`)
@@ -80,6 +81,14 @@ describe('a search among many comments', () => {
       expect(answer.partial).toBe(answer.hasMore)
     }
     expect({ seen, pages }).toEqual({ seen: [], pages: 3 })
+  }, 120_000)
+
+  test('counts what it looked at in order and what the index found together', async () => {
+    // 1 000 of the newest without the word, and 9 000 with it: the index stops at the last of them.
+    const first = await page(service, tenant, { search: 'edge' })
+    expect(first).toMatchObject({ data: [], partial: true, hasMore: true })
+    const all = await found(service, tenant, { search: 'edge', limit: 100 })
+    expect(new Set(all.map(({ id }) => id)).size).toBe(9000)
   }, 120_000)
 
   test.skipIf(!onServer)('gives up an index that takes too long (skipped: needs DATABASE_URL)', async () => {

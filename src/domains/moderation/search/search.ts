@@ -30,6 +30,12 @@ export const SEARCHED_CANDIDATES = 10_000
 const NEAR = 1000
 
 /**
+ * How many the index may find then: together they are SEARCHED_CANDIDATES. It reads one more, to
+ * know whether there are too many.
+ */
+const INDEXED = SEARCHED_CANDIDATES - NEAR - 1
+
+/**
  * If as many of these have the terms, the index is not asked: it reads all that it has of a term
  * before it returns one row, 125 ms for a word of 1 000 000 comments. The next pages of the list
  * have enough matches.
@@ -147,7 +153,7 @@ async function find(
   const near = await look(ctx, wanted, { span, limit, candidates: NEAR })
   if (near.last === null || near.rows.length >= limit || near.isListCut) return near
   if (near.hits < FREQUENT) {
-    const found = await searchByIndex(ctx.app.db, wanted, span, { candidates: SEARCHED_CANDIDATES, limit })
+    const found = await searchByIndex(ctx.app.db, wanted, span, { candidates: INDEXED, limit })
     return found === null ? near : { rows: found, last: null, isListCut: isCut(found) }
   }
   const rest = { span: spanAfter(near.last, span), limit: limit - near.rows.length }
