@@ -458,6 +458,7 @@ describeInBrowser('webhooks in the console', () => {
     expect(await notice.textContent()).toMatch(/the last one now: .*500.*One delivery is tried in 59 min/)
     await expectAccessible(page)
     receiver.on('/slow', null)
+    expect(await circuit.getByText(/500/).count()).toBe(1)
     await enter(button(page, 'Try now'))
     await page.getByText('The handshake succeeded: it gets deliveries.').waitFor()
     await page.getByRole('table', { name: 'Deliveries' }).getByText('delivered', { exact: true }).waitFor()

@@ -2,6 +2,7 @@ import { Badge, Stack, Text } from '@mantine/core'
 
 import type { DeliveryStatus, EndpointFragment } from '../../../generated/console.ts'
 import { Countdown } from '../../ui/countdown.tsx'
+import { WRITTEN } from '../../ui/written.ts'
 
 const STATE_COLOURS: Readonly<Record<EndpointFragment['state'], string>> = {
   verified: 'green',
@@ -25,7 +26,7 @@ const CIRCUITS: Readonly<Record<EndpointFragment['circuit'], { colour: string; w
 
 /** Whether deliveries flow; for an open circuit and a pause, when it tries the next one. */
 export function Circuit({ endpoint }: { endpoint: EndpointFragment }) {
-  const { state, circuit, circuitOpenUntil, pausedAt, pausedUntil } = endpoint
+  const { state, circuit, circuitOpenUntil, lastFailure, pausedAt, pausedUntil } = endpoint
   // A disabled endpoint gets nothing, whatever the state of its circuit.
   if (state === 'disabled') return '–'
   if (pausedAt !== null) return 'paused'
@@ -43,6 +44,11 @@ export function Circuit({ endpoint }: { endpoint: EndpointFragment }) {
       {circuit === 'open' && circuitOpenUntil !== null && (
         <Text size="xs">
           next attempt <Countdown until={circuitOpenUntil} size="xs" />
+        </Text>
+      )}
+      {circuit !== 'closed' && lastFailure !== null && (
+        <Text size="xs" maw={240} lineClamp={2} {...WRITTEN}>
+          {lastFailure.error}
         </Text>
       )}
     </Stack>

@@ -19,6 +19,14 @@ interface Props {
   most?: number | undefined
 }
 
+/** Puts an input in front of something. */
+const before = (choice: ReactNode) => (input: ReactNode) => (
+  <Group gap="xs" wrap="nowrap" maw={280}>
+    {input}
+    {choice}
+  </Group>
+)
+
 /** A length of time in a unit that the reader of the form chooses. `value` is always in `unit`. */
 export function DurationInput({ label, value, usual = 0, onChange, unit, most, ...props }: Props) {
   const units = unitsFor(unit, most)
@@ -51,12 +59,7 @@ export function DurationInput({ label, value, usual = 0, onChange, unit, most, .
       min={0}
       value={shown}
       onChange={(next) => change(next, shownUnit)}
-      inputContainer={(input) => (
-        <Group gap="xs" wrap="nowrap" maw={280}>
-          {input}
-          {choice}
-        </Group>
-      )}
+      inputContainer={before(choice)}
       {...(units.length === 1 ? { suffix: ` ${unit}` } : {})}
       {...props}
     />
