@@ -101,6 +101,8 @@ const TABLES: Readonly<Record<string, Table>> = {
       'lastVerificationAt',
       'lastVerificationOk',
       'lastVerificationError',
+      'lastFailureAt',
+      'lastFailure',
       'pausedAt',
       'pausedUntil',
       'updatedAt',
