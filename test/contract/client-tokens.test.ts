@@ -166,11 +166,14 @@ describe('POST /client-tokens', () => {
     await set({ maxLivePerReader: 2 })
     const all = await Promise.all(Array.from({ length: 6 }, () => mint({ ttlSeconds: 600 }, { ...key, ...cem })))
     expect(all.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 429, 429, 429, 429])
-    const refused = all.find(({ status }) => status === 429)
+    const page = newId()
+    const refused = await mint({ externalIds: [page] }, { ...key, ...cem })
+    // A refused one has made no discussion.
+    expect((await service.call('GET', `/discussions/by-external/${page}`, { headers: key })).status).toBe(404)
     expect(refused).toMatchObject({ json: { code: 'rate_limited' } })
     const expiresAt = all.flatMap(({ json }) => (json.expiresAt === undefined ? [] : [Date.parse(json.expiresAt)]))
     const leastS = Math.floor((Math.min(...expiresAt) - Date.now()) / 1000)
-    expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThanOrEqual(leastS)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(leastS)
     expect((await mint({}, { ...key, ...(await tenant.as('dan')) })).status).toBe(201)
     await set({ maxLive: 4 })
     expect((await mint({}, key)).status).toBe(201)
@@ -570,6 +573,13 @@ describe('where it names discussions', () => {
     followed.close()
     await tokenOf({ externalIds: [page] })
     expect((await service.call('GET', `/discussions/by-external/${page}`)).json.id).toBe(id)
+  })
+
+  test('none of its pages has a discussion where one of them can have none', async () => {
+    const page = newId()
+    const refused = await mint({ externalIds: [page, '..'] }, {})
+    expect(refused).toMatchObject({ status: 422, json: { errors: [{ pointer: '/externalIds/1' }] } })
+    expect((await service.call('GET', `/discussions/by-external/${page}`)).status).toBe(404)
   })
 
   test('it begins no other discussion', async () => {

@@ -17,7 +17,8 @@ import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { counted, externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import { credentialOf } from '../../live/credentials.ts'
-import { ensureDiscussion, findDiscussion, findDiscussionIds } from '../discussions/discussions.ts'
+import { createDiscussion, findDiscussion, findDiscussionIds } from '../discussions/discussions.ts'
+import { DOT_SEGMENT, isDotSegment } from '../discussions/fields.ts'
 import { NO_CLAIMS } from '../readers/fields.ts'
 import { ensureReader } from '../readers/readers.ts'
 import { lockReader } from '../readers/records.ts'
@@ -132,8 +133,8 @@ export interface ClientToken {
 
 /**
  * Mints a client token. With an identity, it acts for that reader. It lives no longer than what
- * mints it. An external id without a discussion gets one, as by a ticket: the browser can subscribe
- * before the first comment. Throws `not_found`, `validation_failed`, `rate_limited` while there are
+ * mints it. An external id without a discussion gets one, as by a reader's first comment: the browser
+ * can subscribe before it. Throws `not_found`, `validation_failed`, `rate_limited` while there are
  * too many.
  */
 export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput): Promise<ClientToken> {
@@ -148,7 +149,7 @@ export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput)
   }
   await requireDiscussions(ctx, discussionIds ?? [])
   await requireRoom(app, tenant)
-  await beginDiscussions(ctx, externalIds ?? [])
+  const newPages = await findNewPages(ctx, externalIds ?? [])
   const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
   const token = newClientToken()
   const end = Date.now() + (ttlSeconds ?? DEFAULT_TTL_SECONDS) * 1000
@@ -164,6 +165,9 @@ export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput)
   }
   if (readerId === null) await sql.insertToken(app.db.query, row)
   else await insertForReader(ctx, readerId, row)
+  // Last: a token that is refused makes none. One after the other: many pages must not take all
+  // connections of the pool.
+  for (const externalId of newPages) await createDiscussion(ctx, { externalId }, { isForReader: true })
   return { token, expiresAt: row.expiresAt, readerId }
 }
 
@@ -173,10 +177,14 @@ async function requireDiscussions(ctx: Ctx, ids: readonly Id[]): Promise<void> {
   if (found.includes(null)) throw noSuch('discussion')
 }
 
-/** One after the other: many pages must not take all connections of the pool. */
-async function beginDiscussions(ctx: Ctx, externalIds: readonly string[]): Promise<void> {
-  const known = externalIds.length === 0 ? new Map() : await findDiscussionIds(ctx, externalIds)
-  for (const externalId of externalIds) if (!known.has(externalId)) await ensureDiscussion(ctx, externalId)
+/** Those without a discussion, in one order for all requests. Throws `validation_failed`. */
+async function findNewPages(ctx: Ctx, externalIds: readonly string[]): Promise<string[]> {
+  if (externalIds.length === 0) return []
+  const known = await findDiscussionIds(ctx, externalIds)
+  const isDots = (externalId: string): boolean => isDotSegment(externalId) && !known.has(externalId)
+  const wrong = externalIds.findIndex(isDots)
+  if (wrong >= 0) throw invalid(`/externalIds/${wrong}`, 'invalid', DOT_SEGMENT)
+  return externalIds.filter((externalId) => !known.has(externalId)).sort()
 }
 
 function insertForReader({ app, caller }: Ctx, readerId: Id, row: sql.NewToken): Promise<void> {

@@ -169,8 +169,12 @@ const inputOf = (schemas: readonly [string, z.ZodType][], rule: string | undefin
 
 // URL parsers drop such a segment of a path, also in percent-encoding, and the request reaches
 // another route.
-const newExternalIdSchema = externalIdSchema.refine((text) => text !== '.' && text !== '..', {
-  message: 'must not be . or .., which URLs drop from a path',
+export const isDotSegment = (externalId: string): boolean => externalId === '.' || externalId === '..'
+
+export const DOT_SEGMENT = 'must not be . or .., which URLs drop from a path'
+
+const newExternalIdSchema = externalIdSchema.refine((text) => !isDotSegment(text), {
+  message: DOT_SEGMENT,
   params: { code: 'invalid' },
 })
 
