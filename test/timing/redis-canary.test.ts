@@ -62,6 +62,16 @@ describe.each(Object.entries(FORMS))('%s', (form, urlsOf) => {
     await vi.waitFor(() => expect(heard()).toEqual(['back']), SOON)
   })
 
+  test('a Redis that delivers all but the canaries is an outage', async () => {
+    const isCanary = (args: readonly string[]): boolean => args[0]?.includes('canary') === true
+    fake().script = (command, args) => (command.endsWith('publish') && isCanary(args) ? ':1\r\n' : null)
+    await vi.waitFor(() => {
+      bus().publish('news', 'of others')
+      expect(bus().isUp()).toBe(false)
+    }, SOON)
+    expect(heard()).toContain('of others')
+  })
+
   test('at rest a process sends one message, and on a cluster asks for the slots, at each heartbeat', async () => {
     await pause(HEARTBEAT_MS)
     const before = fake().commands.length
@@ -83,7 +93,7 @@ describe('a node of a cluster', () => {
       bus().publish('news', 'again')
       expect(heard()).toContain('again')
     }, SOON)
-    expect([bus().isUp(), told().downs]).toEqual([true, 0])
+    await vi.waitFor(() => expect([bus().isUp(), told()]).toEqual([true, { downs: 0, gaps: 1 }]), SOON)
   })
 })
 

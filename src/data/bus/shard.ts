@@ -54,8 +54,9 @@ export class Shard {
       },
     })
     client.on(isSharded ? 'smessage' : 'message', (channel: string, message: string) => {
-      this.#hear()
-      if (channel !== this.#canary) events.onMessage(channel, message)
+      // Messages of other processes say nothing of those of this one.
+      if (channel === this.#canary) this.#hear()
+      else events.onMessage(channel, message)
     })
     // A cluster moves slots away from a node before it ends: there the canary decides.
     client.on('error', (error) => void (isSharded || events.onError(error)))
@@ -73,7 +74,7 @@ export class Shard {
     this.subscriptions.add(canary, newSubscription())
   }
 
-  /** Whether a message of late went the whole way: taken by Redis, and heard. */
+  /** Whether a canary of late went the whole way: taken by Redis, and heard. */
   get isUp(): boolean {
     return this.#isUp
   }

@@ -143,14 +143,20 @@ export class Shards {
     this.#follow(peer, nodes)
   }
 
-  /** Connects to new nodes, moves subscriptions, and leaves nodes without slots. */
+  /** Connects to new nodes, moves subscriptions, and leaves nodes without slots of ours. */
   #follow(peer: Redis, nodes: ReadonlyMap<string, { host: string; port: number }>): void {
     const isJoining = this.#shards.size > 0
+    /** Nodes with a slot of ours. */
+    const used = new Set<string>()
     for (const [address, { host, port }] of nodes) {
       const known = this.#shards.get(address)
-      if (known !== undefined && this.#owners[calculateSlot(known.canary)] === address) continue
+      if (known !== undefined && this.#owners[calculateSlot(known.canary)] === address) {
+        used.add(address)
+        continue
+      }
       const canary = this.#canaryOf(address)
       if (canary === undefined) continue
+      used.add(address)
       if (known === undefined) this.#open(address, listenAt(peer, host, port), canary, isJoining)
       else known.canary = canary
     }
@@ -165,7 +171,7 @@ export class Shards {
       shard?.subscriptions.add(name, each.subscription)
     }
     for (const [address, shard] of this.#shards) {
-      if (nodes.has(address)) continue
+      if (used.has(address)) continue
       this.#shards.delete(address)
       this.#stale.delete(shard)
       shard.close()
@@ -180,7 +186,11 @@ export class Shards {
     // ioredis says so where a node ends a subscription by itself, and where it refuses one: the
     // slot is another node's.
     client.on('moved', () => {
-      this.#stale.add(shard)
+      if (!this.#stale.has(shard)) {
+        this.#stale.add(shard)
+        shard.subscriptions.doubt()
+        events.onGap()
+      }
       this.#looking ??= setTimeout(() => {
         this.#looking = undefined
         void this.#look()

@@ -67,12 +67,17 @@ export class Subscriptions {
     this.askAgain()
   }
 
+  /** The node has ended some, and does not say which. */
+  doubt(): void {
+    for (const each of this.#all.values()) if (each.state === 'in force') lose(each)
+  }
+
   /** Asks for those that were refused or lost. */
   repair(): void {
     this.#askFor(this.#missing())
   }
 
-  /** Asks for all: a node may have ended some, and does not say which. */
+  /** Asks for all. */
   askAgain(): void {
     this.#askFor([...this.#all.keys()])
   }

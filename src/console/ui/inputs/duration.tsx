@@ -6,7 +6,7 @@ import { THOUSANDS } from '../numbers.ts'
 
 interface Props {
   label: string
-  description: string
+  description: ReactNode
   placeholder?: string
   error?: ReactNode
   /** In `unit`; empty for none. */
