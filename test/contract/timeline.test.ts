@@ -110,6 +110,18 @@ test.each([1, 2, 3, 7])('pages of %i have every entry once, also where many are 
   expect(await walk(ada, size)).toEqual(whole)
 })
 
+test('kind leaves the entries of one kind, page by page', async () => {
+  const { ada } = await story()
+  const whole = await walk(ada)
+  for (const kind of new Set(KINDS)) {
+    const page = await ok('GET', `/readers/${ada}/timeline?kind=${kind}&limit=1`)
+    const { nextCursor: cursor } = page
+    const rest = cursor === null ? [] : (await ok('GET', `/readers/${ada}/timeline?kind=${kind}&cursor=${cursor}`)).data
+    expect([...page.data, ...rest]).toEqual(whole.filter((entry) => entry.kind === kind))
+  }
+  expect((await call('GET', `/readers/${ada}/timeline?kind=nothing`)).json.code).toBe('validation_failed')
+})
+
 test('what comes while it is read moves nothing', async () => {
   const { ada } = await story()
   const whole = await walk(ada)

@@ -429,7 +429,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   rewrite_encoded_letters: (w) => [many(tenant(w)), comments(w), many(1), many('a'), many('<p>a</p>')],
   rewrite_events: (w) => [tenant(w), hot(w), [1, 2], ['{}', '{}'], ['{}', '{}'], [false, false]],
   ...all('search_readers search_readers_near', (w) => [tenant(w), LAST_ID, null, 'needle', PAGE, null]),
-  timeline_of_reader: (w) => [tenant(w), heavy(w), Date.now(), 6, LAST_ID, LAST_ID, LAST_ID, PAGE],
+  timeline_of_reader: (w) => [tenant(w), heavy(w), Date.now(), 6, LAST_ID, LAST_ID, LAST_ID, PAGE, null],
   ...all(
     'select_sealed_classifier_secrets select_sealed_identity_secrets select_sealed_oidc_secrets select_sealed_second_factors select_sealed_webhook_headers select_sealed_webhook_secrets',
     () => [FIRST_ID, FIRST_ID, '', ['00000000'], 100],

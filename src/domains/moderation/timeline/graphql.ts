@@ -79,7 +79,10 @@ builder.queryField('timeline', (t) =>
     access: 'moderate_content',
     throws: ['not_found'],
     description: `Returns what has happened around a reader, newest first: their comments, the reports that they made and received, the notes on them, their bans, changes of the trust in them, and the decisions on their comments. Of reports received and decisions, those on their newest ${TIMELINE_COMMENTS} comments. The audit log keeps bans and decisions for \`auditRetentionDays\`.`,
-    args: { readerId: t.arg.id({ required: true, description: 'The id of the reader in this service.' }) },
+    args: {
+      readerId: t.arg.id({ required: true, description: 'The id of the reader in this service.' }),
+      kind: t.arg({ type: TimelineKindEnum, description: 'Only entries of this kind.' }),
+    },
     resolve: (_root, args, ctx) => readerTimeline(ctx, args),
   }),
 )

@@ -52,6 +52,7 @@ const entries = (
 ): string => {
   const [ms, place, id, reporter] = [key.ms, KINDS.indexOf(kind), key.id, key.reporter]
   return `(SELECT ${ms} AS ms, ${place} AS kind, ${id} AS id, ${reporter} AS reporter FROM ${from}
+      AND ($9::int IS NULL OR $9 = ${place})
       AND (${ms}, ${place}, ${id}, ${reporter}) < ($3::bigint, $4::int, $5::uuid, $6::uuid) ORDER BY ${order} LIMIT $8)`
 }
 
@@ -124,14 +125,17 @@ const TIMELINE = statement(
    ORDER BY f.ms DESC, f.kind DESC, f.id DESC, f.reporter DESC`,
 )
 
-/** The next `limit` entries after a place. */
+/** The next `limit` entries after a place, of all kinds or of one. */
 export const listTimeline = (
   sql: Sql,
   tenantId: Id,
   readerId: Id,
   { ms, kind, id, reporter }: TimelineKey,
   limit: number,
+  only: TimelineKind | null,
 ): Promise<TimelineRow[]> => {
   const place = KINDS.indexOf(kind)
-  return sql<TimelineRow>(TIMELINE, [tenantId, readerId, ms, place, id, reporter, firstIdAt(new Date(ms + 1)), limit])
+  const before = firstIdAt(new Date(ms + 1))
+  const wanted = only === null ? null : KINDS.indexOf(only)
+  return sql<TimelineRow>(TIMELINE, [tenantId, readerId, ms, place, id, reporter, before, limit, wanted])
 }

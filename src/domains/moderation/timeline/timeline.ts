@@ -14,7 +14,14 @@ import { profileOf } from '../../readers/fields.ts'
 import { getReader } from '../../readers/records.ts'
 import type { ReceivedReport } from '../received-reports.ts'
 import type { ReportReason } from '../reports.ts'
-import { BEGINNING, listTimeline, type TimelineKey, timelineKind, type TimelineRow } from './timeline-sql.ts'
+import {
+  BEGINNING,
+  listTimeline,
+  type TimelineKey,
+  type TimelineKind,
+  timelineKind,
+  type TimelineRow,
+} from './timeline-sql.ts'
 
 /** Something that has happened around a reader. */
 export interface TimelineEntry extends TimelineKey {
@@ -24,18 +31,18 @@ export interface TimelineEntry extends TimelineKey {
 /**
  * A reader's comments, the reports that they made and received, the notes on them, their bans, the
  * changes of the trust in them, and the decisions on their comments, newest first. Of reports
- * received and decisions, those on their newest TIMELINE_COMMENTS comments. Throws
- * `validation_failed`, `not_found`.
+ * received and decisions, those on their newest TIMELINE_COMMENTS comments. With `kind` only entries
+ * of that kind. Throws `validation_failed`, `not_found`.
  */
 export async function readerTimeline(
   ctx: Ctx,
-  { readerId, ...args }: PageArgs & { readerId: Id },
+  { readerId, kind: only, ...args }: PageArgs & { readerId: Id; kind?: TimelineKind | null | undefined },
 ): Promise<Page<TimelineEntry>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
   const after = keyIn(args.after)
   const reader = await getReader(ctx, readerId)
-  const rows = await listTimeline(ctx.app.db.query, tenant.id, reader.id, after, size + 1)
+  const rows = await listTimeline(ctx.app.db.query, tenant.id, reader.id, after, size + 1, only ?? null)
   const cursorOf = ({ ms, kind, id, reporter }: TimelineEntry) => encodeCursor('timeline', ms, kind, id, reporter)
   return pageOf(rows.map(entryOf), size, args, cursorOf)
 }
