@@ -35,7 +35,7 @@ describeInBrowser('The context of a comment in the console', () => {
     expect(asked()).toBe(0)
     await page.keyboard.press('c')
     for (const words of ['Where is the ferry?', 'It is late again.', 'Something else by me.', 'hold what is rude'])
-      await pane(page).getByText(words).waitFor()
+      await pane(page).getByText(words).first().waitFor()
     await pane(page).getByText('rejected', { exact: true }).waitFor()
     await expectFocus(page, reply)
     expect(beside.id).not.toBe(reply.id)
@@ -78,6 +78,41 @@ describeInBrowser('The context of a comment in the console', () => {
     await expectFocus(page, second)
     await expectState(first, 'rejected')
     expect(await stateOf(second.id)).toBe('pending')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('shows who decided on the comment and on others of its reader, why, and their bans', async () => {
+    const [held, other] = [await post('ivy', 'hold this one'), await post('ivy', 'hold that one')]
+    await desk.ok('POST', `/comments/${other.id}/reject`, { reason: 'off_topic', message: 'Stay with the bridge.' })
+    await desk.ok('POST', `/comments/${held.id}/reject`, { reason: 'spam' })
+    await desk.ok('POST', `/comments/${held.id}/approve`)
+    await desk.ok('POST', `/readers/${held.author.id}/ban`, { reason: 'Too many' })
+    await desk.ok('POST', `/readers/${held.author.id}/unban`)
+    // Things of other kinds do not push decisions out of the list.
+    for (let n = 1; n <= 25; n++) await desk.ok('POST', `/readers/${held.author.id}/notes`, { text: `Note ${n}` })
+    await desk.ok('POST', `/comments/${held.id}/report`, { reason: 'abuse' }, await desk.service.as('jon'))
+    const { page, complaints, close } = await desk.visit('/moderation?status=reported')
+    await item(page, held).focus()
+    await page.keyboard.press('c')
+    const acts = (name: string) => pane(page).getByRole('list', { name, exact: true }).getByRole('listitem')
+    await acts('On this comment').nth(1).waitFor()
+    expect(await acts('On this comment').allTextContents()).toEqual([
+      expect.stringContaining('approved'),
+      expect.stringMatching(/rejected.*spam/),
+    ])
+    expect(await acts('On their other comments').allTextContents()).toEqual([
+      expect.stringMatching(/rejected.*off topic: Stay with the bridge\..*hold that one/),
+    ])
+    expect(await acts('Bans').allTextContents()).toEqual([
+      expect.stringContaining('ended the ban'),
+      expect.stringMatching(/banned them.*Too many/),
+    ])
+    await enter(pane(page).getByRole('link', { name: 'All that happened around them' }))
+    await page.getByRole('tabpanel', { name: 'Timeline' }).getByText('Note 25').waitFor()
+    await page.goBack()
+    await acts('Bans').first().waitFor()
+    await expectAccessible(page, 'moderation-decisions')
     expect(complaints).toEqual([])
     await close()
   })

@@ -9,6 +9,7 @@ import { textOf } from '../../ui/mentions.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
+import { actorName, givenIn } from './acts.ts'
 
 type Entry = NonNullable<ReaderTimelineQuery['timeline']>['nodes'][number]
 
@@ -75,26 +76,13 @@ function EntryCard(entry: Entry) {
 
 function headOf({ kind, report, note, auditEntry }: Entry): string {
   if (kind === 'comment') return 'This reader wrote'
-  if (kind === 'note') return `${nameOf(note?.author)} noted`
+  if (kind === 'note') return `${actorName(note?.author)} noted`
   if (kind === 'report_made') return `This reader reported a comment: ${reasonOf(report)}`
   if (kind === 'report_received') {
     const by = report?.reader.name ?? report?.reader.externalId ?? 'A reader'
     return `${by} reported a comment of this reader: ${reasonOf(report)}${report?.counted === false ? ' (does not count)' : ''}`
   }
-  return `${nameOf(auditEntry?.actor)} ${ACTIONS[auditEntry?.action ?? ''] ?? 'did something'}`
+  return `${actorName(auditEntry?.actor)} ${ACTIONS[auditEntry?.action ?? ''] ?? 'did something'}`
 }
 
 const reasonOf = (report: Entry['report']): string => (report?.reason ?? 'other').replace('_', ' ')
-
-const nameOf = (actor: NonNullable<Entry['note']>['author'] | undefined): string =>
-  actor?.email ?? actor?.label ?? (actor?.kind === 'system' ? 'The service' : 'Somebody')
-
-/** What a moderator gave as the reason and the message, of a decision or a ban. */
-function givenIn(after: unknown): string {
-  const given = partOf(after, 'ban') ?? after
-  const [reason, message] = [partOf(given, 'reason'), partOf(given, 'message')]
-  return [reason === 'off_topic' ? 'off topic' : reason, message].filter((text) => typeof text === 'string').join(': ')
-}
-
-const partOf = (of: unknown, name: string): unknown =>
-  typeof of === 'object' && of !== null ? (of as Record<string, unknown>)[name] : undefined

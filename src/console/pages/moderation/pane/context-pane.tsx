@@ -15,9 +15,13 @@ import { WRITTEN } from '../../../ui/written.ts'
 import { BanState } from '../../readers/ban.tsx'
 import { nameOf } from '../reader.tsx'
 import type { QueueItem } from '../view/entries.ts'
+import { Decisions } from './decisions.tsx'
 import { Notes } from './notes.tsx'
 
-/** What is around a comment: its thread, its author's other comments, and what moderators noted. */
+/**
+ * What is around a comment: its thread, its author's other comments, what moderators decided and
+ * what they noted.
+ */
 export function ContextPane({ comment }: { comment: QueueItem['comment'] }) {
   const { id, author, parent, discussion } = comment
   const query = useApi(CommentContextDocument, {
@@ -38,7 +42,7 @@ export function ContextPane({ comment }: { comment: QueueItem['comment'] }) {
 
 function Context({ context, comment }: { context: CommentContextQuery; comment: QueueItem['comment'] }) {
   const { id, author } = comment
-  const { reader, onReader, onComment } = context
+  const { reader, decisions, bans, onReader, onComment } = context
   const parent = context.comment?.parent
   const replies = context.comment?.replies.nodes ?? []
   const beside = (context.discussion?.comments.nodes ?? []).filter((other) => other.id !== id).slice(0, 5)
@@ -58,6 +62,11 @@ function Context({ context, comment }: { context: CommentContextQuery; comment: 
           {reader.trust === 'never_hold' && <Badge>no rule holds their comments</Badge>}
           <Lines label="Their last comments" comments={others} withState />
           {others.length === 0 && <Nothing>This is their only comment.</Nothing>}
+        </Part>
+      )}
+      {author != null && decisions != null && bans != null && (
+        <Part title="Earlier decisions">
+          <Decisions commentId={id} readerId={author.id} decisions={decisions.nodes} bans={bans.nodes} />
         </Part>
       )}
       <Part title="Notes">
