@@ -16,6 +16,7 @@ import { Imports } from './imports.tsx'
 import { LeaveUnsaved } from './leave.tsx'
 import { SingleSignOn } from './single-sign-on.tsx'
 import { NULLABLE_GROUPS, SECTIONS } from './table.ts'
+import { TryText } from './try-text.tsx'
 
 const POLL_MS = 5_000
 
@@ -139,6 +140,7 @@ function Section({
               onKeepMine={() => form.keepMine(field.path)}
             />
           ))}
+        {id === 'moderation' && <TryText valueOf={form.valueOf} />}
         {id === 'classifier' && <ClassifierSecret />}
       </Stack>
     </Paper>
