@@ -32,6 +32,30 @@ describeInBrowser('discussions in the console', () => {
     await desk.ok('PUT', `/comments/${first.id}/reaction`, { type: 'like' }, await desk.service.as('dan'))
   })
 
+  test('a note on a comment and on its author is written where the thread is read', async () => {
+    const { id, author, discussionId } = await post('fay', 'notes', 'Look at this.')
+    const { page, complaints, close } = await desk.visit(`/discussions/${discussionId}`)
+    const card = page.getByRole('article').filter({ hasText: 'Look at this.' })
+    await choose(card.getByRole('button', { name: /^Actions on/ }), 'Notes')
+    const dialog = page.getByRole('dialog', { name: /^Notes on the comment of/ })
+    for (const of of ['comment', 'reader']) {
+      await tabTo(dialog.getByRole('textbox', { name: `A note on the ${of}` }))
+      await page.keyboard.type(`On the ${of}.`)
+      await enter(dialog.getByRole('button', { name: 'Add the note' }).nth(of === 'comment' ? 0 : 1))
+      await dialog
+        .getByRole('list', { name: `Notes on the ${of}` })
+        .getByText(`On the ${of}.`)
+        .waitFor()
+    }
+    await expectAccessible(page)
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    expect((await desk.ok('GET', `/comments/${id}/notes`)).data).toMatchObject([{ text: 'On the comment.' }])
+    expect((await desk.ok('GET', `/readers/${author.id}/notes`)).data).toMatchObject([{ text: 'On the reader.' }])
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('by keyboard alone: find a discussion by title, follow it live, moderate, lock, unlock and archive', async () => {
     const { page, complaints, close } = await desk.visit('/discussions')
     const button = (name: string) => page.getByRole('button', { name, exact: true })

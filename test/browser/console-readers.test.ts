@@ -131,6 +131,27 @@ describeInBrowser('readers in the console', () => {
     await close()
   })
 
+  test('by keyboard alone: note something on a reader, and delete a note', async () => {
+    const { author } = await posted('hal', 'Another odd remark.')
+    for (let n = 1; n <= 21; n++) await desk.ok('POST', `/readers/${author.id}/notes`, { text: `Note ${n}.` })
+    const { page, complaints, close } = await desk.visit(`/readers/${author.id}?tab=notes`)
+    const notes = page.getByRole('list', { name: 'Notes on the reader' }).getByRole('listitem')
+    await notes.nth(19).waitFor()
+    await tabTo(page.getByRole('textbox', { name: 'A note on the reader' }))
+    await page.keyboard.type('Means well.')
+    await enter(page.getByRole('button', { name: 'Add the note' }))
+    await notes.getByText('Means well.').waitFor()
+    await enter(page.getByRole('button', { name: 'Earlier notes' }))
+    await notes.getByText('Note 1.', { exact: true }).waitFor()
+    await enter(page.getByRole('button', { name: 'Delete the note: Note 21.' }))
+    await notes.getByText('Note 21.').waitFor({ state: 'detached' })
+    const held = (await desk.ok('GET', `/readers/${author.id}/notes?limit=2`)).data
+    expect(held.map(({ text }: { text: string }) => text)).toEqual(['Means well.', 'Note 20.'])
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('has all comments of a reader wait, and none', async () => {
     await posted('eve', 'Good morning.')
     const { page, complaints, close } = await desk.visit(`/readers/${await idOf('eve')}`)

@@ -127,6 +127,10 @@ export const IconMessages = outline(
 )
 export const IconMoon = outline('M12 3c.132 0 .263 0 .393 0a7.5 7.5 0 0 0 7.92 12.446a9 9 0 1 1 -8.313 -12.454l0 .008')
 export const IconPencil = outline('M4 20h4l10.5 -10.5a2.828 2.828 0 1 0 -4 -4l-10.5 10.5v4', 'M13.5 6.5l4 4')
+export const IconNote = outline(
+  'M13 20l7 -7',
+  'M13 20v-6a1 1 0 0 1 1 -1h6v-7a2 2 0 0 0 -2 -2h-12a2 2 0 0 0 -2 2v12a2 2 0 0 0 2 2h7',
+)
 export const IconPinned = outline('M9 4v6l-2 4v2h10v-2l-2 -4v-6', 'M12 16l0 5', 'M8 4l8 0')
 export const IconPinnedOff = outline('M9 4v1', 'M9 9v1l-2 4v2h9', 'M16 12l-1 -2v-6', 'M12 16v5', 'M8 4h8', 'M3 3l18 18')
 export const IconPlus = outline('M12 5l0 14', 'M5 12l14 0')

@@ -1,7 +1,8 @@
-import { ActionIcon, Menu } from '@mantine/core'
+import { ActionIcon, Menu, Stack } from '@mantine/core'
 import {
   IconCheck,
   IconDots,
+  IconNote,
   IconPinned,
   IconPinnedOff,
   IconTrash,
@@ -27,6 +28,8 @@ import {
 import { useWrite } from '../../api/queries.ts'
 import { may } from '../../api/session.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { AllNotes } from '../notes/notes.tsx'
 
 const OUTDATED = [ThreadDocument, MarkedDocument, DiscussionDocument, WithheldCommentDocument]
 
@@ -55,6 +58,7 @@ export function CommentMenu({
   const unpin = useWrite(UnpinCommentDocument, OUTDATED)
   const remove = useWrite(DeleteCommentDocument, OUTDATED)
   const [isDeleting, setDeleting] = useState(false)
+  const [isNoting, setNoting] = useState(false)
   const input = { input: { commentId: id } }
   const run = async (write: () => Promise<unknown>): Promise<void> => {
     onError(null)
@@ -68,7 +72,7 @@ export function CommentMenu({
   const verb = isPinned ? unpin : pin
   return (
     <>
-      <Menu position="bottom-end" disabled={isFinal && author == null && !may('manage_webhooks')}>
+      <Menu position="bottom-end">
         <Menu.Target>
           <ActionIcon
             variant="subtle"
@@ -105,6 +109,9 @@ export function CommentMenu({
               Delete
             </Menu.Item>
           )}
+          <Menu.Item leftSection={<IconNote size={16} />} onClick={() => setNoting(true)}>
+            Notes
+          </Menu.Item>
           {author != null && (
             <Menu.Item leftSection={<IconUser size={16} />} component={Link} to={`/readers/${author.id}`}>
               Its author
@@ -121,6 +128,14 @@ export function CommentMenu({
           )}
         </Menu.Dropdown>
       </Menu>
+      {isNoting && (
+        <Dialog title={`Notes on the comment of ${name ?? 'an unknown author'}`} onClose={() => setNoting(false)}>
+          <Stack>
+            <AllNotes on={{ commentId: id }} of="comment" />
+            {author != null && <AllNotes on={{ readerId: author.id }} of="reader" />}
+          </Stack>
+        </Dialog>
+      )}
       {isDeleting && (
         <Confirm
           title={`Delete the comment of ${name ?? 'an unknown author'}?`}

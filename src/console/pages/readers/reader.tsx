@@ -21,6 +21,7 @@ import { Time } from '../../ui/time.tsx'
 import { WebLink } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Badges } from './badges.tsx'
+import { AllNotes } from '../notes/notes.tsx'
 import { BanState } from './ban.tsx'
 import { BanReader } from './ban-reader.tsx'
 import { EraseReader } from './erase-reader.tsx'
@@ -142,16 +143,20 @@ function History(history: { readerId: string; counts: NonNullable<Reader['commen
   const [tab, setTab] = useFilter('tab')
   if (!may('moderate_content')) return <ReaderHistory {...history} />
   return (
-    <Tabs value={tab === 'timeline' ? tab : 'comments'} onChange={setTab} keepMounted={false}>
-      <Tabs.List aria-label="What the reader did">
+    <Tabs value={tab === 'timeline' || tab === 'notes' ? tab : 'comments'} onChange={setTab} keepMounted={false}>
+      <Tabs.List aria-label="About the reader">
         <Tabs.Tab value="comments">Comments</Tabs.Tab>
         <Tabs.Tab value="timeline">Timeline</Tabs.Tab>
+        <Tabs.Tab value="notes">Notes</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="comments" pt="sm">
         <ReaderHistory {...history} />
       </Tabs.Panel>
       <Tabs.Panel value="timeline" pt="sm">
         <ReaderTimeline readerId={history.readerId} />
+      </Tabs.Panel>
+      <Tabs.Panel value="notes" pt="sm" maw={640}>
+        <AllNotes on={{ readerId: history.readerId }} of="reader" />
       </Tabs.Panel>
     </Tabs>
   )

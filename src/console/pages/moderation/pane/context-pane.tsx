@@ -13,10 +13,10 @@ import { Answered } from '../../../ui/states.tsx'
 import { Time } from '../../../ui/time.tsx'
 import { WRITTEN } from '../../../ui/written.ts'
 import { BanState } from '../../readers/ban.tsx'
+import { Notes } from '../../notes/notes.tsx'
 import { nameOf } from '../reader.tsx'
 import type { QueueItem } from '../view/entries.ts'
 import { Decisions } from './decisions.tsx'
-import { Notes } from './notes.tsx'
 
 /**
  * What is around a comment: its thread, its author's other comments, what moderators decided and
@@ -71,9 +71,13 @@ function Context({ context, comment }: { context: CommentContextQuery; comment: 
       )}
       <Part title="Notes">
         {author != null && onReader != null && (
-          <Notes key={author.id} on={{ readerId: author.id }} of="reader" notes={onReader} />
+          <Notes key={author.id} on={{ readerId: author.id }} of="reader" notes={onReader.nodes}>
+            {onReader.pageInfo.hasNextPage && <Nothing>and earlier ones, on the reader's page</Nothing>}
+          </Notes>
         )}
-        <Notes key={id} on={{ commentId: id }} of="comment" notes={onComment} />
+        <Notes key={id} on={{ commentId: id }} of="comment" notes={onComment.nodes}>
+          {onComment.pageInfo.hasNextPage && <Nothing>and earlier ones</Nothing>}
+        </Notes>
       </Part>
     </Stack>
   )

@@ -1,25 +1,60 @@
 import { Button, Group, Stack, Text, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { useRef } from 'react'
+import { type ReactNode, useRef } from 'react'
 
 import {
   CommentContextDocument,
-  type ContextNotesFragment,
   CreateNoteDocument,
   DeleteNoteDocument,
+  type NoteFieldsFragment,
   type NoteOn,
-} from '../../../../generated/console.ts'
-import { useWrite } from '../../../api/queries.ts'
-import { may, whoIsHere } from '../../../api/session.ts'
-import { Form } from '../../../ui/inputs/form.tsx'
-import { Problem } from '../../../ui/states.tsx'
-import { Time } from '../../../ui/time.tsx'
-import { WRITTEN } from '../../../ui/written.ts'
+  NotesDocument,
+} from '../../../generated/console.ts'
+import { useList, useWrite } from '../../api/queries.ts'
+import { may, whoIsHere } from '../../api/session.ts'
+import { Form } from '../../ui/inputs/form.tsx'
+import { Answered, Problem } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
 
-const OUTDATED = [CommentContextDocument]
+const OUTDATED = [CommentContextDocument, NotesDocument]
 
-/** The moderators' notes on a reader or a comment, and a field for another one. */
-export function Notes({ on, of, notes }: { on: NoteOn; of: string; notes: ContextNotesFragment }) {
+interface NotesOf {
+  on: NoteOn
+  /** What they are on: "reader", "comment". */
+  of: string
+}
+
+/** `Notes` that ask for themselves, page by page. */
+export function AllNotes(about: NotesOf) {
+  const list = useList(NotesDocument, { on: about.on, first: 20 }, ({ notes }) => notes, { everyMs: 5_000 })
+  return (
+    <Answered query={list} of={`the notes on the ${about.of}`}>
+      {() => (
+        <Notes {...about} notes={list.nodes ?? []}>
+          {list.hasNextPage && (
+            <Button
+              size="compact-sm"
+              variant="subtle"
+              loading={list.isFetchingNextPage}
+              onClick={() => void list.fetchNextPage()}
+            >
+              Earlier notes
+            </Button>
+          )}
+        </Notes>
+      )}
+    </Answered>
+  )
+}
+
+/** The moderators' notes on a reader or a comment, what comes after them, and a field for another. */
+export function Notes({
+  on,
+  of,
+  notes,
+  children,
+}: NotesOf & { notes: readonly NoteFieldsFragment[]; children: ReactNode }) {
   const create = useWrite(CreateNoteDocument, OUTDATED)
   const form = useForm({
     initialValues: { text: '' },
@@ -30,21 +65,19 @@ export function Notes({ on, of, notes }: { on: NoteOn; of: string; notes: Contex
   const send = async ({ text }: { text: string }): Promise<void> => {
     await create.mutateAsync({ input: { on, text } })
     form.reset()
+    // The button, which was disabled meanwhile, has lost the focus.
+    field.current?.focus()
   }
   return (
     <Stack gap="xs">
-      {notes.nodes.length > 0 && (
+      {notes.length > 0 && (
         <Stack component="ul" gap="xs" m={0} p={0} style={{ listStyle: 'none' }} aria-label={`Notes on the ${of}`}>
-          {notes.nodes.map((note) => (
+          {notes.map((note) => (
             <Note key={note.id} note={note} onDeleted={() => field.current?.focus()} />
           ))}
         </Stack>
       )}
-      {notes.pageInfo.hasNextPage && (
-        <Text size="xs" c="dimmed">
-          and earlier ones
-        </Text>
-      )}
+      {children}
       <Form form={form} labels={labels} send={send}>
         <Textarea
           ref={field}
@@ -68,14 +101,14 @@ function Note({
   note: { id, text, createdAt, author },
   onDeleted,
 }: {
-  note: ContextNotesFragment['nodes'][number]
+  note: NoteFieldsFragment
   /** The pressed button is gone with its note. */
   onDeleted: () => void
 }) {
   const remove = useWrite(DeleteNoteDocument, OUTDATED)
   // A deleted key or admin has no name.
   const by = author.email ?? author.label ?? 'somebody'
-  const isOwn = author.kind === 'admin' && author.actorId === whoIsHere()
+  const isOwn = author.kind === 'admin' && author.id === whoIsHere()
   return (
     <li>
       <Text size="sm" {...WRITTEN}>
