@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { beforeAll, expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
+import { enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 
 const LONG_IDS = [`wordpress:guest-${'0123456789'.repeat(12)}`, `auth0|guest-${'x'.repeat(120)}`] as const
 
@@ -53,9 +53,9 @@ describeInBrowser('readers in the console', () => {
     await enter(page.getByRole('link', { name: 'Cleo Winter' }))
 
     const history = page.getByRole('region', { name: 'Comments' })
-    await history.getByText('1 approved').waitFor()
-    await history.getByText('1 pending').waitFor()
-    await history.getByText('1 report received').waitFor()
+    await history.getByText('1 approved').first().waitFor()
+    await history.getByText('1 pending').first().waitFor()
+    await history.getByText('1 report received').first().waitFor()
     await history.getByRole('article').nth(1).waitFor()
     expect(await history.getByRole('article').allTextContents()).toEqual([
       expect.stringContaining('pending'),
@@ -63,7 +63,7 @@ describeInBrowser('readers in the console', () => {
     ])
     await history.getByRole('link', { name: 'The harbour is to be rebuilt' }).first().waitFor()
 
-    await enter(button('Ban'))
+    await enter(button('Ban').first())
     await tabTo(page.getByRole('radio', { name: 'Days' }))
     await page.keyboard.press('ArrowLeft')
     await tabTo(page.getByLabel('How many hours'))
@@ -78,8 +78,9 @@ describeInBrowser('readers in the console', () => {
     expect(ban).toMatchObject({ reason: 'Casinos', shadow: false })
     expect((Date.parse(ban.until) - Date.now()) / 3_600_000).toBeCloseTo(36, 0)
     await enter(button('End the ban'))
-    await button('Ban').waitFor()
+    await button('Ban').first().waitFor()
     expect((await post('cleo', 'May I?')).status).toBe(201)
+    await enter(history.getByRole('button', { name: 'Show 1 new' }))
     await history.getByText('May I?').waitFor()
 
     const [file] = await Promise.all([page.waitForEvent('download'), enter(button('Export'))])
@@ -152,6 +153,44 @@ describeInBrowser('readers in the console', () => {
     await close()
   })
 
+  test('by keyboard alone: judge the comments of a reader on their page, take it back, reject what waits', async () => {
+    await posted('ida', 'A first remark.')
+    const held = await posted('ida', 'In the casino.')
+    const other = await posted('ida', 'At the casino.')
+    const { page, complaints, close } = await desk.visit(`/readers/${held.author.id}?tab=timeline`)
+    const stateOf = async ({ id }: { id: string }) => (await desk.ok('GET', `/comments/${id}`)).status
+    const item = ({ id }: { id: string }) => page.locator(`[data-comment="${id}"]`)
+    await tabTo(page.getByRole('tab', { name: 'Timeline' }))
+    await page.keyboard.press('ArrowLeft')
+    await item(other).focus()
+    await page.keyboard.press('r')
+    await item(other).getByText('Rejected').first().waitFor()
+    await page.keyboard.press('u')
+    await item(other).getByText('pending', { exact: true }).waitFor()
+    await enter(item(held).getByRole('button', { name: 'Reject, and say why' }))
+    await tabTo(page.getByRole('radio', { name: 'Spam', exact: true }))
+    await page.keyboard.press('Space')
+    await tabTo(page.getByRole('textbox', { name: 'Message' }))
+    await page.keyboard.type('No adverts.')
+    await enter(page.getByRole('dialog').getByRole('button', { name: 'Reject', exact: true }))
+    await expect.poll(() => stateOf(held), WAIT).toBe('rejected')
+    const { data } = await desk.ok('GET', '/audit-log?action=comment.reject&limit=1')
+    expect(data).toMatchObject([{ targetId: held.id, after: { reason: 'spam', message: 'No adverts.' } }])
+    expect(await stateOf(other)).toBe('pending')
+    await expectAccessible(page)
+
+    await tabTo(page.getByRole('tab', { name: 'Comments' }))
+    await page.keyboard.press('ArrowRight')
+    await enter(page.getByRole('button', { name: 'Ban', exact: true }).first())
+    await tabTo(page.getByRole('radio', { name: 'Keep' }))
+    await page.keyboard.press('ArrowRight')
+    await enter(page.getByRole('dialog').getByRole('button', { name: 'Ban', exact: true }))
+    await expect.poll(() => stateOf(other), WAIT).toBe('rejected')
+    await page.getByText('2 rejected', { exact: true }).waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('has all comments of a reader wait, and none', async () => {
     await posted('eve', 'Good morning.')
     const { page, complaints, close } = await desk.visit(`/readers/${await idOf('eve')}`)
@@ -170,7 +209,7 @@ describeInBrowser('readers in the console', () => {
 
   test('bans in shadow and for good; a refusal at a field keeps the typed text', async () => {
     const { page, complaints, close } = await desk.visit(`/readers/${await idOf('bob')}`)
-    await page.getByRole('button', { name: 'Ban', exact: true }).click()
+    await page.getByRole('button', { name: 'Ban', exact: true }).first().click()
     await page.getByRole('checkbox', { name: 'In shadow' }).check()
     await page.getByRole('textbox', { name: 'Reason' }).fill('Spam')
     const many = page.getByLabel('How many days')

@@ -71,7 +71,6 @@ export function BanDialog({
       readerId={id}
       name={name}
       ban={shown}
-      canRejectPending
       onBanned={(isRejecting) => onDone({ words: `Banned: ${name}.`, undo, isRejecting })}
       onClose={onClose}
     >

@@ -61,9 +61,14 @@ export function JudgedList({
   hasShortcuts,
   graceMs,
   onHelp,
+  toReject = null,
+  onRejecting,
   children,
 }: Work & {
   queue: Entries
+  /** A reader whose pending comments are to be rejected, and what to call once that was begun. */
+  toReject?: string | null
+  onRejecting?: () => void
   /** What the list is, for a screen reader. */
   of: string
   /** Shown while no comment is in view. */
@@ -149,6 +154,16 @@ export function JudgedList({
     goOn({ without: new Set(pending) })
     if (pending.length > 0) judge('reject', shown, { others: pending.filter((id) => !seen.has(id)) })
   }
+  const beginRejecting = useRef((_readerId: string): void => undefined)
+  useEffect(() => {
+    beginRejecting.current = (readerId) => {
+      onRejecting?.()
+      rejectAllOf(readerId).catch((error: unknown) => say(wordsOf(error)))
+    }
+  })
+  useEffect(() => {
+    if (toReject !== null) beginRejecting.current(toReject)
+  }, [toReject])
   // What comes back gets the focus: the moderator has gone on meanwhile.
   const undoLast = (): void => void undo().then((id) => id !== undefined && setToFocus({ id }))
   const current = (): Entry | undefined => all.find((entry) => idOf(entry) === commentAt(document.activeElement))

@@ -1,10 +1,11 @@
-import { Anchor, Badge, Group, Text } from '@mantine/core'
+import { Anchor, Group, Text } from '@mantine/core'
 import { Link } from 'react-router'
 
 import { QueuedReaderDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
+import { BanBadge } from '../readers/ban.tsx'
 
 /**
  * A reader's name, if the publisher gave one, else the external id. Comments that were deleted, and
@@ -48,11 +49,7 @@ export function ReaderSummary({ id, isWanted }: { id: string; isWanted: boolean 
       <Text size="xs" c="dimmed">
         First seen <Time at={reader.createdAt} size="xs" />: {parts.join(', ')}
       </Text>
-      {reader.ban != null && (
-        <Badge color="red" variant="outline" maw="100%">
-          banned{reader.ban.shadow && ' in shadow'}
-        </Badge>
-      )}
+      {reader.ban != null && <BanBadge shadow={reader.ban.shadow} />}
     </Group>
   )
 }

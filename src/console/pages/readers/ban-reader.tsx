@@ -29,7 +29,7 @@ const PRESETS = [
 
 const LABELS = { until: 'Term', reason: 'Reason', shadow: 'In shadow', comments: 'Their comments' }
 
-/** What becomes of them. The queue rejects pending ones itself, which can be taken back. */
+/** What becomes of them. The list of comments rejects pending ones itself, which can be taken back. */
 type Treatment = BanComments | 'reject_pending'
 
 const COMMENTS: { value: Treatment; label: string }[] = [
@@ -67,7 +67,6 @@ export function BanReader({
   name,
   ban: before,
   children,
-  canRejectPending = false,
   onBanned,
   onClose,
 }: {
@@ -77,9 +76,8 @@ export function BanReader({
   ban: BanFieldsFragment | null
   /** Information to show first. */
   children?: ReactNode
-  /** Whether `onBanned` can reject pending comments. */
-  canRejectPending?: boolean
-  onBanned?: (isRejecting: boolean) => void
+  /** Gets whether their pending comments are to be rejected. */
+  onBanned: (isRejecting: boolean) => void
   onClose: () => void
 }) {
   const ban = useWrite(BanReaderDocument, [ReaderDocument, ReadersDocument, QueuedReaderDocument])
@@ -99,18 +97,14 @@ export function BanReader({
     },
   })
   // A shadow ban is noticed by what becomes of approved ones.
-  const choices = COMMENTS.filter(
-    ({ value }) =>
-      (value !== 'reject_pending' || canRejectPending) &&
-      (!form.values.shadow || value === 'keep' || value === 'reject_pending'),
-  )
+  const choices = COMMENTS.filter(({ value }) => !form.values.shadow || value === 'keep' || value === 'reject_pending')
   const treatment = choices.find(({ value }) => value === form.values.comments)?.value ?? 'keep'
   const send = async ({ unit, until, reason, shadow }: Values): Promise<void> => {
     const why = reason.trim()
     const term = { readerId, until: endOf(unit, Number(until)), reason: why === '' ? null : why }
     const comments = treatment === 'reject_pending' ? 'keep' : treatment
     await ban.mutateAsync({ input: { ...term, shadow, comments } })
-    onBanned?.(treatment === 'reject_pending')
+    onBanned(treatment === 'reject_pending')
     onClose()
   }
   return (

@@ -78,6 +78,13 @@ function Reader({ onGone, ...reader }: Reader & { onGone: (to: string) => void }
   const unban = useWrite(UnbanReaderDocument, [ReaderDocument, ReadersDocument])
   const [open, setOpen] = useState<'ban' | 'merge' | 'erase' | null>(null)
   const close = (): void => setOpen(null)
+  const [, setTab] = useFilter('tab')
+  // The list of comments rejects pending ones, so that it can take that back.
+  const [isRejecting, setRejecting] = useState(false)
+  const rejectPending = (): void => {
+    setTab(null)
+    setRejecting(true)
+  }
   return (
     <PageFrame
       title={name}
@@ -122,8 +129,23 @@ function Reader({ onGone, ...reader }: Reader & { onGone: (to: string) => void }
       {ban != null && <BanState ban={ban} />}
       {reader.trust != null && <Trust readerId={id} trust={reader.trust} />}
       {reader.assignedBadges != null && may('moderate_content') && <Badges {...reader} />}
-      {reader.commentCounts != null && <History readerId={id} counts={reader.commentCounts} />}
-      {open === 'ban' && <BanReader readerId={id} name={name} ban={ban ?? null} onClose={close} />}
+      {reader.commentCounts != null && (
+        <History
+          readerId={id}
+          counts={reader.commentCounts}
+          isRejecting={isRejecting}
+          onRejecting={() => setRejecting(false)}
+        />
+      )}
+      {open === 'ban' && (
+        <BanReader
+          readerId={id}
+          name={name}
+          ban={ban ?? null}
+          onBanned={(isToReject) => isToReject && rejectPending()}
+          onClose={close}
+        />
+      )}
       {open === 'merge' && (
         <MergeReader
           readerId={id}
@@ -139,9 +161,8 @@ function Reader({ onGone, ...reader }: Reader & { onGone: (to: string) => void }
   )
 }
 
-function History(history: { readerId: string; counts: NonNullable<Reader['commentCounts']> }) {
+function History(history: Parameters<typeof ReaderHistory>[0]) {
   const [tab, setTab] = useFilter('tab')
-  if (!may('moderate_content')) return <ReaderHistory {...history} />
   return (
     <Tabs value={tab === 'timeline' || tab === 'notes' ? tab : 'comments'} onChange={setTab} keepMounted={false}>
       <Tabs.List aria-label="About the reader">
@@ -150,7 +171,7 @@ function History(history: { readerId: string; counts: NonNullable<Reader['commen
         <Tabs.Tab value="notes">Notes</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="comments" pt="sm">
-        <ReaderHistory {...history} />
+        <ReaderHistory key={history.readerId} {...history} />
       </Tabs.Panel>
       <Tabs.Panel value="timeline" pt="sm">
         <ReaderTimeline readerId={history.readerId} />

@@ -2,6 +2,7 @@ import { CommentSearchDocument, type CommentSearchQueryVariables } from '../../.
 import { useList } from '../../../api/queries.ts'
 import { withoutMentions } from '../../../ui/mentions.ts'
 import { type QueueItem, useEntries } from '../view/entries.ts'
+import { orderByTime } from '../view/order.ts'
 import { wordsIn } from './words.ts'
 
 export type Wanted = Omit<CommentSearchQueryVariables, 'first' | 'after'>
@@ -19,13 +20,9 @@ export function useFound(wanted: Wanted) {
     claimedBy: null,
   }))
   const emptyPages = data?.pages.filter(({ comments }) => comments.nodes.length === 0).length ?? 0
-  const entries = useEntries({ ...list, nodes }, { status: null, order: orderBy(wanted.sort), emptyPages })
+  const entries = useEntries(
+    { ...list, nodes },
+    { status: null, order: orderByTime(wanted.sort ?? 'newest'), emptyPages },
+  )
   return { entries, isPartial: data?.pages.at(-1)?.comments.partial === true }
 }
-
-/** UUIDv7 are in the order of time. */
-const orderBy = (sort: Wanted['sort']) => ({
-  compare: () => (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0) * (sort === 'oldest' ? 1 : -1),
-  // A comment that another search would find is still there.
-  hasLeft: () => () => false,
-})

@@ -13,6 +13,13 @@ export interface Order {
   hasLeft: (ids: readonly string[], hasNextPage: boolean) => (id: string) => boolean
 }
 
+/** The order of a list of any comments: UUIDv7 are in the order of time. */
+export const orderByTime = (sort: 'newest' | 'oldest'): Order => ({
+  compare: () => (a, b) => (a < b ? -1 : a > b ? 1 : 0) * (sort === 'oldest' ? 1 : -1),
+  // A comment that is in no answer any more, such as one of another search, is still there.
+  hasLeft: () => () => false,
+})
+
 /** The order of a view. UUIDv7 are in the order of time; other orders are those of the answers. */
 export function orderOf(view: QueueView, places: Places): (a: string, b: string) => number {
   const sort = sortOf(view)
