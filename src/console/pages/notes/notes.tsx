@@ -48,7 +48,7 @@ export function AllNotes(about: NotesOf) {
   )
 }
 
-/** The moderators' notes on a reader or a comment, what comes after them, and a field for another. */
+/** The moderators' notes on a reader or a comment, what follows them, and a field for another. */
 export function Notes({
   on,
   of,

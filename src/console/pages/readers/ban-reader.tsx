@@ -29,7 +29,7 @@ const PRESETS = [
 
 const LABELS = { until: 'Term', reason: 'Reason', shadow: 'In shadow', comments: 'Their comments' }
 
-/** What becomes of them. The list of comments rejects pending ones itself, which can be taken back. */
+/** What becomes of them. The list of comments rejects pending ones, which can be taken back. */
 type Treatment = BanComments | 'reject_pending'
 
 const COMMENTS: { value: Treatment; label: string }[] = [

@@ -31,7 +31,7 @@ export interface TimelineEntry extends TimelineKey {
 /**
  * A reader's comments, the reports that they made and received, the notes on them, their bans, the
  * changes of the trust in them, and the decisions on their comments, newest first. Of reports
- * received and decisions, those on their newest TIMELINE_COMMENTS comments. With `kind` only entries
+ * received and decisions, those on their newest TIMELINE_COMMENTS comments. With `kind` only those
  * of that kind. Throws `validation_failed`, `not_found`.
  */
 export async function readerTimeline(
