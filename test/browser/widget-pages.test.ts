@@ -387,6 +387,49 @@ describeInBrowser('the widget on its page', () => {
     await window.sees('Sort by')
   })
 
+  test('speaks German to a page of Austria, and loads no other language', async () => {
+    const page = newArticle()
+    const first = await paper.post(page, 'ann', 'Guten Tag')
+    const reply = await paper.post(page, 'bob', 'Servus', first)
+    await paper.post(page, 'bob', 'Und guten Abend', reply)
+    const loaded: string[] = []
+    const window = await paper.read(page, {
+      as: 'ann',
+      query: 'lang=de-AT',
+      prepare: async (one) =>
+        void one.on('request', (request) => {
+          const [, language] = /widget\.(\w\w)\.[\da-f]+\.js/.exec(request.url()) ?? []
+          if (language) loaded.push(language)
+        }),
+    })
+    await window.sees('Kommentare')
+    expect(await window.thread.locator('section').getAttribute('lang')).toBe('de-AT')
+    expect(await window.page.locator('engagement-count [part=count]').innerText()).toBe('3 Kommentare')
+    await window.button('1 Antwort anzeigen').click()
+    await window.sees('Und guten Abend')
+    await window.button('Reader bob antworten').first().click()
+    await window.thread.getByRole('textbox', { name: 'Reader bob antworten' }).waitFor()
+    expect(loaded).toEqual(['de'])
+  })
+
+  test('axe-core finds no violation in Arabic, where each button has the number that it shows in its name', async () => {
+    const page = newArticle()
+    for (const replies of [1, 2]) {
+      const first = await paper.post(page, 'bob', 'مرحبا')
+      const reply = await paper.post(page, 'bob', 'أهلًا', first)
+      for (let n = 0; n < replies; n++) await paper.post(page, 'ann', 'أهلًا وسهلًا', reply)
+    }
+    const window = await paper.read(page, { as: 'ann', width: 320, query: 'lang=ar' })
+    await window.button('عرض الردود: 1').waitFor()
+    await window.button('عرض الردود: 2').waitFor()
+    for (const button of await window.button(/^عرض /).all()) {
+      const [n = ''] = /\p{Nd}+/u.exec(await button.innerText()) ?? []
+      expect(n).not.toBe('')
+      expect(await button.getAttribute('aria-label')).toContain(n)
+    }
+    expect(await axeFindings(window.page, 'engagement-thread')).toEqual([])
+  })
+
   test('requests all counts of a page at once, 200 in a request, and updates them from the thread beside them', async () => {
     const page = newArticle()
     await paper.post(page, 'ann', 'One')

@@ -5,6 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { startService, type TestService } from '../harness/service.ts'
 
+/** Those with a file of their own: all but English. */
+const LANGUAGES = ['ar', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt']
+
 let service: TestService
 beforeAll(async () => {
   service = await startService({ worker: false })
@@ -41,11 +44,11 @@ async function filesOf(...paths: string[]): Promise<string[]> {
 
 test('GET /widget.js and /lists.js, and all that they load, need no credentials and may be loaded by the pages of every site', async () => {
   const files = await filesOf('/widget.js', '/lists.js')
-  expect(files.map((path) => path.replace(/\.[\da-f]{8}\./, '.*.')).toSorted()).toEqual([
-    '/lists.ar.*.js',
+  const languages = LANGUAGES.flatMap((language) => [`/lists.${language}.*.js`, `/widget.${language}.*.js`])
+  const named = [
+    ...languages,
     '/lists.js',
     '/lists.warnings.*.js',
-    '/widget.ar.*.js',
     '/widget.first-by-parts.*.js',
     '/widget.inbox.*.js',
     '/widget.js',
@@ -56,7 +59,8 @@ test('GET /widget.js and /lists.js, and all that they load, need no credentials 
     '/widget.take-over.*.js',
     '/widget.warnings.*.js',
     '/widget.writing.*.js',
-  ])
+  ]
+  expect(files.map((path) => path.replace(/\.[\da-f]{8}\./, '.*.')).toSorted()).toEqual(named.toSorted())
   for (const path of files) {
     const { status, headers } = await get(path, { origin: 'https://www.example.com' })
     expect(status).toBe(200)
@@ -79,11 +83,14 @@ test('the further files of another build are 404, which nothing keeps, but for l
     const { status, headers } = await get(path)
     expect([path, status, headers['cache-control']]).toEqual([path, 404, 'private, no-store'])
   }
-  const [language] = (await filesOf('/widget.js')).filter((path) => path.includes('.ar.'))
-  for (const path of ['/widget.ar.00000000.js', '/widget.ar.js']) {
-    const { status, headers } = await get(path)
-    expect([path, status, headers['cache-control']]).toEqual([path, 307, 'private, no-store'])
-    expect([headers.location, headers['access-control-allow-origin']]).toEqual([language?.slice(1), '*'])
+  const files = await filesOf('/widget.js')
+  for (const language of LANGUAGES) {
+    const file = files.find((path) => path.includes(`.${language}.`))
+    for (const path of [`/widget.${language}.00000000.js`, `/widget.${language}.js`]) {
+      const { status, headers } = await get(path)
+      expect([path, status, headers['cache-control']]).toEqual([path, 307, 'private, no-store'])
+      expect([headers.location, headers['access-control-allow-origin']]).toEqual([file?.slice(1), '*'])
+    }
   }
 })
 

@@ -53,20 +53,35 @@ export const en = {
 export type Strings = Record<keyof typeof en | keyof WritingStrings, Text>
 export type StringKey = keyof Strings
 
+/** The languages that have a file of their own. */
+const FILES: Record<string, () => Promise<{ strings: Strings }>> = {
+  ar: () => import('./languages/ar.ts'),
+  de: () => import('./languages/de.ts'),
+  es: () => import('./languages/es.ts'),
+  fr: () => import('./languages/fr.ts'),
+  it: () => import('./languages/it.ts'),
+  ja: () => import('./languages/ja.ts'),
+  nl: () => import('./languages/nl.ts'),
+  pl: () => import('./languages/pl.ts'),
+  pt: () => import('./languages/pt.ts'),
+}
+
+/** Of those files, by primary language. */
+const shipped: Record<string, Strings | undefined> = {}
+/** Of the page, by language, which may have a region. */
 const languages: Record<string, Partial<Strings>> = {}
 
 const primaryOf = (lang: string): string => lang.toLowerCase().split('-')[0] ?? ''
 
 /** Loads a language from its own file. If that fails, English stays. */
 export async function loadStrings(lang: string): Promise<void> {
-  if (primaryOf(lang) !== 'ar' || languages['ar']) return
-  const shipped = await import('./ar.ts').catch(() => null)
-  if (shipped) setStrings('ar', shipped.strings)
+  const primary = primaryOf(lang)
+  shipped[primary] ??= (await FILES[primary]?.().catch(() => null))?.strings
 }
 
 /**
- * Adds a language, or replaces some of its texts. Missing texts stay English. Widgets use it at
- * their next change.
+ * Adds a language, or replaces some of its texts, also of a region alone. Missing texts are those
+ * of the widget in that language, else English. Widgets use it at their next change.
  */
 export const setStrings = (lang: string, strings: Partial<Strings>): void => {
   languages[lang] = { ...languages[lang], ...strings }
@@ -82,10 +97,11 @@ const UNITS = [
 /** Texts, numbers and times in the requested language if it has texts, else in English. */
 export function wordsFor(lang: string, own: Partial<Strings> = {}) {
   const primary = primaryOf(lang)
-  const known = languages[lang] ?? languages[primary]
+  const known = { ...shipped[primary], ...languages[primary], ...languages[lang] }
   let locale = 'en'
   try {
-    if (known || primary === 'en') [locale = 'en'] = Intl.getCanonicalLocales(lang)
+    if (primary === 'en' || shipped[primary] || languages[primary] || languages[lang])
+      [locale = 'en'] = Intl.getCanonicalLocales(lang)
   } catch {
     // An invalid language tag.
   }

@@ -15,7 +15,7 @@ const FOLDER = join(ROOT, 'dist/widget')
 const NAMES = ['widget', 'lists']
 const FURTHER = /^(\w+\.([\w-]+)\.)(?:[\da-f]{8}\.)?js$/
 /** Texts without code, which any build can show. */
-const LANGUAGES = new Set(['ar'])
+const LANGUAGES = new Set(['ar', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt'])
 
 const HEADERS = {
   // Pages of every site load it as a module, with CORS. It contains nothing private.

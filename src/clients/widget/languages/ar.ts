@@ -1,4 +1,4 @@
-import type { Strings } from './strings.ts'
+import type { Strings } from '../strings.ts'
 
 export const strings: Strings = {
   title: 'التعليقات',
@@ -18,13 +18,19 @@ export const strings: Strings = {
     other: '{n} تعليق جديد',
   },
   newReplies: {
-    one: 'رد جديد',
-    two: 'ردّان جديدان',
+    one: 'ردود جديدة: {n}',
+    two: 'ردود جديدة: {n}',
     few: '{n} ردود جديدة',
     many: '{n} ردًا جديدًا',
     other: '{n} رد جديد',
   },
-  showReplies: { one: 'عرض الرد', two: 'عرض ردّين', few: 'عرض {n} ردود', many: 'عرض {n} ردًا', other: 'عرض {n} رد' },
+  showReplies: {
+    one: 'عرض الردود: {n}',
+    two: 'عرض الردود: {n}',
+    few: 'عرض {n} ردود',
+    many: 'عرض {n} ردًا',
+    other: 'عرض {n} رد',
+  },
   hideReplies: 'إخفاء الردود',
   sort: 'الترتيب',
   newest: 'الأحدث',
@@ -37,7 +43,7 @@ export const strings: Strings = {
   offline: 'أنت غير متصل بالإنترنت.',
   retry: 'إعادة المحاولة',
   write: 'اكتب تعليقًا',
-  writeReply: 'الرد على {name}',
+  writeReply: 'رد على {name}',
   post: 'نشر',
   save: 'حفظ',
   cancel: 'إلغاء',
@@ -111,8 +117,8 @@ export const strings: Strings = {
   inbox: 'الإشعارات',
   unread: {
     zero: 'الإشعارات: لا جديد',
-    one: 'الإشعارات: واحد غير مقروء',
-    two: 'الإشعارات: اثنان غير مقروءين',
+    one: 'الإشعارات: {n} غير مقروء',
+    two: 'الإشعارات: {n} غير مقروءين',
     few: 'الإشعارات: {n} غير مقروءة',
     many: 'الإشعارات: {n} غير مقروءًا',
     other: 'الإشعارات: {n} غير مقروء',
