@@ -387,6 +387,31 @@ describeInBrowser('the widget on its page', () => {
     await window.sees('Sort by')
   })
 
+  test('keeps a draft when its tab is closed, for its reader alone', async () => {
+    const page = newArticle()
+    const first = await paper.post(page, 'bob', 'Hello')
+    const { page: tab, thread, button } = await paper.read(page, { as: 'ann' })
+    await thread.getByRole('textbox', { name: 'Write a comment' }).fill('A thought')
+    await button('Reply to Reader bob').click()
+    await thread.getByRole('textbox', { name: 'Reply to Reader bob' }).fill('An answer')
+    const openTab = async (reader: string) => {
+      const context = tab.context()
+      await context.addCookies([{ name: 'reader', value: reader, url: paper.site.url }])
+      const next = await context.newPage()
+      await next.goto(`${paper.site.url}/articles/${page}`)
+      const box = (name: string | RegExp) => next.locator('engagement-thread').getByRole('textbox', { name })
+      await box('Write a comment').waitFor()
+      return { next, box }
+    }
+    await tab.close()
+    const bob = await openTab('bob')
+    expect(await bob.box('Write a comment').inputValue()).toBe('')
+    expect(await bob.next.locator(`#c-${first} textarea`).count()).toBe(0)
+    const ann = await openTab('ann')
+    expect(await ann.box('Write a comment').inputValue()).toBe('A thought')
+    expect(await ann.box(/^Reply to /).inputValue()).toBe('An answer')
+  })
+
   test('speaks German to a page of Austria, and loads no other language', async () => {
     const page = newArticle()
     const first = await paper.post(page, 'ann', 'Guten Tag')

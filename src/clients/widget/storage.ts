@@ -6,6 +6,11 @@ export interface Wish {
   id: string
 }
 
+/** Of the names of what is stored. */
+export const PREFIX = 'engagement:'
+const WISH = 'wish'
+const storeOf = (name: string): globalThis.Storage => (name === WISH ? sessionStorage : localStorage)
+
 /** A draft, and the key under which it is sent, however often, until it changes. */
 export interface Draft {
   text: string
@@ -14,18 +19,21 @@ export interface Draft {
   mentioned?: Record<string, string> | undefined
   /** Of an edit: the revision of the comment that its author has read. */
   revision?: number | undefined
+  /** When it was written, in milliseconds since 1970. */
+  at?: number
 }
 
 /**
- * Data of this tab that must survive a reload of the page. If the page may not store anything, it
- * is kept in memory.
+ * Drafts of a reader on a page, which all tabs of the site see, and what a reader wanted to do,
+ * which only this tab sees. What has been read here stays as it is, so that no other tab changes an
+ * open box. If the page may not store anything, all is kept in memory.
  */
 export class Storage {
   readonly name: string
   readonly #memory = new Map<string, unknown>()
 
   constructor(name: string) {
-    this.name = `engagement:${name}:`
+    this.name = PREFIX + name + ':'
   }
 
   draft(place: string): Draft {
@@ -38,14 +46,17 @@ export class Storage {
     mentioned = this.draft(place).mentioned,
     revision = this.draft(place).revision,
   ): void {
-    this.#set(place, text === '' ? null : { text, key: newKey(), mentioned, revision })
+    const { key } = this.draft(place)
+    // The last tab that writes wins. It does not remove what another tab has written since.
+    if (text !== '') this.#set(place, { text, key: newKey(), mentioned, revision, at: Date.now() })
+    else this.#set(place, null, (this.#read(place) as Draft | null)?.key !== key)
   }
 
   get wish(): Wish | null {
-    return this.#get('wish') as Wish | null
+    return this.#get(WISH) as Wish | null
   }
   set wish(wish: Wish | null) {
-    this.#set('wish', wish)
+    this.#set(WISH, wish)
   }
 
   #get(name: string): unknown {
@@ -53,11 +64,12 @@ export class Storage {
     return this.#memory.get(name)
   }
 
-  #set(name: string, value: unknown): void {
+  #set(name: string, value: unknown, isOfOther = false): void {
     this.#memory.set(name, value)
     try {
-      if (value === null) sessionStorage.removeItem(this.name + name)
-      else sessionStorage.setItem(this.name + name, JSON.stringify(value))
+      const store = storeOf(name)
+      if (value !== null) store.setItem(this.name + name, JSON.stringify(value))
+      else if (!isOfOther) store.removeItem(this.name + name)
     } catch {
       // Storage is forbidden, or full.
     }
@@ -65,7 +77,7 @@ export class Storage {
 
   #read(name: string): unknown {
     try {
-      return JSON.parse(sessionStorage.getItem(this.name + name) ?? 'null')
+      return JSON.parse(storeOf(name).getItem(this.name + name) ?? 'null')
     } catch {
       return null
     }

@@ -6,6 +6,7 @@ import { ask, isPassing, now } from './backend.ts'
 import { EngagementCount } from './count.ts'
 import { sheetOf } from './element.ts'
 import { en } from './strings.ts'
+import { PREFIX } from './storage.ts'
 import { loadStreamClient } from './stream-client.ts'
 import { type Live, Thread, type Writing } from './thread.ts'
 import { faceView } from './views/actions-view.ts'
@@ -24,6 +25,7 @@ const kit = {
   loadMore,
   isPassing,
   NEW,
+  PREFIX,
   button,
   errorView,
   faceView,

@@ -22,6 +22,8 @@ export interface Kit {
   loadMore: typeof loadMore
   isPassing: typeof isPassing
   NEW: string
+  /** Of the names of what is stored in the browser. */
+  PREFIX: string
   button: typeof button
   errorView: typeof errorView
   faceView: typeof faceView

@@ -9,6 +9,7 @@ import { addStyles, type Kit, kit } from './kit.ts'
 import { addOwn, hearOfOwn, lookAtPending, rememberOwn } from './news.ts'
 import { newView, panelView } from './panel-view.ts'
 import { hasMenu, popupView } from './popups.ts'
+import { forgetOldDrafts } from './old-drafts.ts'
 import { resume } from './resume.ts'
 import { strings } from './strings.ts'
 import css from './writing.css?inline'
@@ -23,6 +24,7 @@ export function writing(given: Kit): Writing {
   const loaded: Writing['loaded'] = (thread, before, own) => {
     // A reaction of theirs can be seen without a field.
     addStyles(thread, css)
+    forgetOldDrafts(kit.PREFIX)
     rememberOwn(thread, own)
     keep(thread, before)
     const { me, signedOut } = thread
