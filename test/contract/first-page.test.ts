@@ -318,6 +318,21 @@ describe('with a service that does not answer as it should', () => {
   })
 })
 
+test("reactions stand in the order of the tenant's list", async () => {
+  const page = newId()
+  const id = await post(page, 'ann', 'A comment')
+  for (const [as, type] of [
+    ['cat', 'angry'],
+    ['ann', 'wow'],
+    ['bob', 'love'],
+  ] as const)
+    await service.call('PUT', `/comments/${id}/reaction`, { body: { type }, headers: await service.as(as) })
+  const names = read((await render(page)).html).elements.flatMap(
+    ({ attributes }) => /^(Like|Love|Wow|Angry)\b/.exec(attributes['aria-label'] ?? '')?.[0] ?? [],
+  )
+  expect(names).toEqual(['Like', 'Love', 'Wow', 'Angry'])
+})
+
 test('the data for search engines has what Google requires', async () => {
   const page = newId()
   const first = await post(page, 'ann', 'The **first** one')

@@ -99,7 +99,7 @@ function threadFor({ settings, discussion, comments }: First, { sort, posting }:
 const nodes = {
   list: (_name: string, className: string, ids: readonly string[], view: (id: string) => unknown): Markup =>
     new Markup(`<ol class="${className}" part="list">${ids.map((id) => `<li>${htmlOf(view(id))}</li>`).join('')}</ol>`),
-  order: (_id: string, names: readonly string[]): string[] => [...new Set(names)],
+  seen: (_id: string, names: readonly string[]): string[] => [...new Set(names)],
   body: (_id: string, bodyHtml: string): Markup => new Markup(`<div>${contentOf(bodyHtml).html}</div>`),
 }
 

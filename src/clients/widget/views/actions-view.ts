@@ -40,11 +40,15 @@ function opener(thread: Thread, { id }: PageComment, kind: (Panel | Popup)['kind
   return button(text, () => open(thread, id, kind), { opens: kind, isOpen, ...look })
 }
 
-/** The first type is offered on each comment, others once they are held. */
+/**
+ * The first type is offered on each comment, others once they are held, in the order of the
+ * tenant's list. Those that the tenant has removed come last.
+ */
 function facesView(thread: Thread, comment: PageComment, isOpen: boolean): unknown {
   const { reactionTypes } = thread.settings
   const held = Object.keys(comment.reactionCounts)
-  const types = thread.nodes.order(comment.id, [...reactionTypes.slice(0, 1), ...held])
+  const seen = thread.nodes.seen(comment.id, [...reactionTypes.slice(0, 1), ...held])
+  const types = [...new Set([...reactionTypes, ...seen.toSorted()])].filter((type) => seen.includes(type))
   return html`${isOpen && types.length > 0 ? opener(thread, comment, 'react', '☺+', { label: thread.words.text('react') }) : nothing}
     <div class="faces">
       ${types.map((type) => (isOpen || held.includes(type) ? faceView(thread, comment, type) : nothing))}

@@ -9,7 +9,7 @@ import { contentOf } from './content.ts'
 export class Nodes {
   readonly #lists = new Map<string, HTMLOListElement>()
   readonly #items = new Map<string, HTMLLIElement>()
-  readonly #orders = new Map<string, Set<string>>()
+  readonly #seen = new Map<string, Set<string>>()
   readonly #bodies = new Map<string, { html: string; node: HTMLElement }>()
 
   /**
@@ -41,11 +41,11 @@ export class Nodes {
     return list
   }
 
-  /** These names in the order of their first appearance at this comment: none moves or goes. */
-  order(id: string, names: readonly string[]): string[] {
-    const order = kept(this.#orders, id, () => new Set<string>())
-    for (const name of names) order.add(name)
-    return [...order]
+  /** These names, and those that this comment has had in this visit: none goes. */
+  seen(id: string, names: readonly string[]): string[] {
+    const seen = kept(this.#seen, id, () => new Set<string>())
+    for (const name of names) seen.add(name)
+    return [...seen]
   }
 
   /** The text of a comment, rendered again only if it has changed. */
