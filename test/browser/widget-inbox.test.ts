@@ -188,6 +188,10 @@ describeInBrowser('notifications and mentions in the widget', () => {
     await vi.waitFor(async () => expect(await options(bob).allTextContents()).toHaveLength(1), WAIT)
     await bob.page.keyboard.type('ok')
     await vi.waitFor(async () => expect(await box(bob).getAttribute('aria-activedescendant')).toBe('name-0'), WAIT)
+    // A <textarea> may be no combobox: it says what opens, and that it is open by what it controls.
+    expect(await box(bob).getAttribute('role')).toBeNull()
+    expect(await box(bob).getAttribute('aria-haspopup')).toBe('listbox')
+    expect(await box(bob).getAttribute('aria-controls')).toBe('names')
     expect(await options(bob).first().getAttribute('aria-selected')).toBe('true')
     expect(await bob.thread.getByText('1 reader found').count()).toBe(1)
     expect(await axeFindings(bob.page, 'engagement-thread')).toEqual([])

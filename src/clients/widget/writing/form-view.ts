@@ -55,6 +55,7 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
     ${sendButton(thread, words.text(sends), isOff)}
     ${waits || cancel ? button(words.text('cancel'), waits ? stop : (cancel ?? null)) : nothing}
   </div>`
+  // No combobox: ARIA in HTML allows a <textarea> no other role, and a text box no aria-expanded.
   return html`<form part="form" class="write" @submit=${submit}>
     <textarea
       part="textarea"
@@ -64,6 +65,7 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
       aria-invalid=${over > 0}
       placeholder=${label}
       aria-autocomplete="list"
+      aria-haspopup="listbox"
       aria-controls=${names?.listId(thread, place) ?? nothing}
       aria-activedescendant=${names?.activeId(thread, place) ?? nothing}
       ?readonly=${waits || busy.has(place)}

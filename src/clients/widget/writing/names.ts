@@ -1,4 +1,4 @@
-// Who can be mentioned: a list below the text, by the ARIA pattern of a combobox.
+// Who can be mentioned: a list below the text, with the keys of ARIA's pattern of a combobox.
 import css from './names.css?inline'
 import type { Reader } from '../../browser/stream.ts'
 import type { Thread } from '../thread.ts'
