@@ -39,6 +39,21 @@ describeInBrowser('the pages of the documentation', () => {
     await other.locator('#reference').getByText('Pin a comment').first().waitFor()
   })
 
+  test('code is copied by a button', { timeout: 60_000 }, async () => {
+    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const page = await context.newPage()
+    const errors: string[] = []
+    page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
+    await page.goto(`${service.url}/docs/guides/widget`)
+    const block = page.locator('.code').first()
+    await block.getByRole('button', { name: 'Copy' }).click()
+    await block.getByRole('button', { name: 'Copied' }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await block.locator('pre').textContent())
+    expect(await page.locator('.code').count()).toBe(await page.locator('pre').count())
+    expect(errors).toEqual([])
+    await context.close()
+  })
+
   test('none scrolls sideways at 390 pixels', { timeout: 120_000 }, async () => {
     const page = await browser.newPage({ viewport: { width: 390, height: 800 } })
     const names = readPages().flatMap(({ path }) => /^docs\/(.*)\.md$/.exec(path)?.[1] ?? [])

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { get } from 'node:http'
 import { join, relative } from 'node:path'
@@ -67,25 +68,89 @@ test('serves and shows the pictures of the guides', async () => {
   }
 })
 
-test('a page runs no script, loads nothing, and is not sent again to a client that has it', async () => {
+test('a page runs one script, loads nothing, and is not sent again to a client that has it', async () => {
   const page = await fetch(`${service.url}/docs/reference/errors`)
   expect(page.headers.get('content-type')).toMatch(/^text\/html/)
   expect(page.headers.get('content-security-policy')).toMatch(
-    /^default-src 'none'; img-src 'self' data:; style-src 'sha256-/,
+    /^default-src 'none'; script-src 'sha256-[^ ]+'; img-src 'self' data:; style-src 'sha256-/,
   )
   const html = await page.text()
+  const [[, script = ''] = []] = [...html.matchAll(/<script>([^]*?)<\/script>/g)]
+  const digest = createHash('sha256').update(script).digest('base64')
+  expect(page.headers.get('content-security-policy')).toContain(`script-src 'sha256-${digest}'`)
   expect(html).toContain('<h2 id="discussion_locked">')
-  expect(html).not.toMatch(/<script|<img|src=|Made from/)
+  expect(html).not.toMatch(/<script .|<img|src=|Made from/)
   const headers = { 'if-none-match': page.headers.get('etag') ?? '' }
   expect((await fetch(page.url, { headers })).status).toBe(304)
 })
 
-test.each(['guides/nothing', 'guides/rest.md', '%2e%2e%2fpackage.json'])(
+test.each(['guides/nothing', 'guides/nothing.md', 'README.md', '%2e%2e%2fpackage.json'])(
   'GET /docs/%s answers 404 not_found',
   async (path) => {
     const answer = await fetch(`${service.url}/docs/${path}`)
     expect(answer.status).toBe(404)
     expect((await answer.json()) as object).toMatchObject({ code: 'not_found' })
+  },
+)
+
+const pathsOf = (...folders: string[]): string[] =>
+  readPages().flatMap(({ path }) => (folders.some((folder) => path.startsWith(`docs/${folder}`)) ? [path] : []))
+
+test('each page is served as Markdown, whose links have their targets', async () => {
+  const targets = new Set<string>()
+  for (const path of pathsOf('')) {
+    const address = `${service.url}/${path}`
+    const answer = await fetch(address)
+    const text = await answer.text()
+    expect([path, answer.status, answer.headers.get('content-type')]).toEqual([
+      path,
+      200,
+      'text/markdown; charset=utf-8',
+    ])
+    expect(text).toMatch(/^# /)
+    expect(text).not.toContain('<!--')
+    for (const [, href = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      const target = new URL(href.replace(/#.*$/, ''), address)
+      if (target.origin === service.url) targets.add(target.href)
+    }
+  }
+  expect(targets.size).toBeGreaterThan(50)
+  const broken: string[] = []
+  for (const target of targets) {
+    const answer = await fetch(target)
+    await answer.arrayBuffer()
+    if (answer.status !== 200) broken.push(target)
+  }
+  expect(broken).toEqual([])
+  const html = await (await fetch(`${service.url}/docs/guides/rest`)).text()
+  expect(html).toContain('<link rel="alternate" type="text/markdown" href="rest.md">')
+})
+
+test('GET /llms.txt lists each guide, and each page of the reference and of operations, as Markdown', async () => {
+  const answer = await fetch(`${service.url}/llms.txt`)
+  expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+  const text = await answer.text()
+  expect(text).toMatch(/^# Engagement Service\n\n> .+\n\n## /)
+  const links = [...text.matchAll(/^- \[.+\]\((.+)\)$/gm)].map(([, href = '']) => href)
+  const pages = pathsOf('guides/', 'reference/', 'operations/').filter((path) => !/^docs\/\w+\/README\.md$/.test(path))
+  expect(links.toSorted()).toEqual([...pages, 'asyncapi.json', 'openapi.json'].toSorted())
+})
+
+test.each(['guides', 'reference', 'operations'])(
+  'the pages of %s lead to each other, forth and back',
+  async (folder) => {
+    const linkOf = async (address: string, rel: string): Promise<string | null> => {
+      const html = await (await fetch(address)).text()
+      const href = new RegExp(`<a href="([^"]*)" rel="${rel}"`).exec(html)?.[1]
+      return href === undefined ? null : new URL(href, address).href
+    }
+    const seen: string[] = []
+    for (let next: string | null = `${service.url}/docs/${folder}/`; next !== null; next = await linkOf(next, 'next')) {
+      expect(await linkOf(next, 'prev')).toBe(seen.at(-1) ?? null)
+      seen.push(next)
+    }
+    expect(new Set(seen).size).toBe(seen.length)
+    expect(seen.length).toBe(pathsOf(`${folder}/`).length)
   },
 )
 

@@ -235,6 +235,7 @@ test('no other address exists beside the route table, the stream, GraphQL and pa
     '/docs*',
     '/docs/scalar.js',
     '/docs/start.js',
+    '/llms.txt',
     '/',
     '/console',
     '/console*',
