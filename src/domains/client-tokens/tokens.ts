@@ -133,9 +133,9 @@ export interface ClientToken {
 
 /**
  * Mints a client token. With an identity, it acts for that reader. It lives no longer than what
- * mints it. An external id without a discussion gets one, as by a reader's first comment: the browser
- * can subscribe before it. Throws `not_found`, `validation_failed`, `rate_limited` while there are
- * too many.
+ * mints it. An external id without a discussion gets one, as by a reader's first comment: the
+ * browser can subscribe before it. Throws `not_found`, `validation_failed`, `rate_limited` while
+ * there are too many.
  */
 export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput): Promise<ClientToken> {
   const { app } = ctx
