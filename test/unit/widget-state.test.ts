@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import type { Comment, StreamEvent } from '../../src/clients/browser/stream.ts'
 import { applyEvent } from '../../src/clients/widget/events.ts'
 import { ThreadState, TOP } from '../../src/clients/widget/state.ts'
+import { addOwn } from '../../src/clients/widget/writing/own.ts'
 
 let seq = 0
 
@@ -279,4 +280,62 @@ test("the reader's own deleted comment leaves a tombstone if it has replies, and
   state.remove('1')
   state.remove('2')
   expect([top.ids, state.comments.get('1')]).toMatchObject([['1'], { status: 'deleted', body: null, author: null }])
+})
+
+describe("the reader's own comments that wait, where the code for writers comes late", () => {
+  const me = { id: 'ann', name: 'Ann', avatarUrl: null }
+  const heldOf = (...own: Comment[]) => {
+    const page = pageOf('newest', commentOf('1'))
+    page.state.hold(own)
+    return { ...page, come: () => addOwn({ state: page.state, me }) }
+  }
+  const waiting = (id: string, more: Partial<Comment> = {}) =>
+    commentOf(id, { status: 'pending', author: ann, ...more })
+
+  test('are in their lists, the newest first', () => {
+    const { state, top, come } = heldOf(
+      waiting('4', { parentId: 'unknown' }),
+      waiting('3'),
+      waiting('2', { parentId: '1' }),
+    )
+    expect(top.ids).toEqual(['1'])
+    come()
+    come()
+    expect([top.ids, state.list('1').ids, state.list('unknown').ids, state.count]).toEqual([['3', '1'], ['2'], [], 1])
+    state.addPage(TOP, { data: [commentOf('unknown')], nextCursor: null, hasMore: false })
+    come()
+    expect(state.list('unknown').ids).toEqual(['4'])
+  })
+
+  test('are public if an event has approved them meanwhile, and no longer count once they are deleted', () => {
+    const { state, hear, top, come } = heldOf(waiting('2'))
+    hear('comment_approved', commentOf('2', { author: ann }))
+    come()
+    expect([state.comments.get('2')?.status, top.ids, top.waiting, state.count]).toEqual([
+      'approved',
+      ['2', '1'],
+      [],
+      2,
+    ])
+    hear('comment_deleted', commentOf('2', { ...gone, author: null, status: 'deleted' }))
+    expect(state.count).toBe(1)
+  })
+
+  test('are gone if an event has deleted them meanwhile', () => {
+    const { state, hear, top, come } = heldOf(waiting('2'))
+    hear('comment_deleted', commentOf('2', { ...gone, author: null, status: 'deleted' }))
+    come()
+    expect([top.ids, top.waiting, state.count]).toEqual([['1'], [], 1])
+  })
+
+  test('are rejected if an event has rejected them meanwhile, also below a comment that is not loaded', () => {
+    const { state, hear, come } = heldOf(waiting('3', { parentId: 'unknown' }), waiting('2'))
+    for (const id of ['2', '3']) hear('comment_rejected', commentOf(id, { ...gone, author: null, status: 'rejected' }))
+    come()
+    expect(['2', '3'].map((id) => state.comments.get(id))).toMatchObject([
+      { status: 'rejected', body: '2' },
+      { status: 'rejected', body: '3' },
+    ])
+    expect(state.count).toBe(1)
+  })
 })

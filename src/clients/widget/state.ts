@@ -86,6 +86,18 @@ export class ThreadState {
     Object.assign(list, { cursor: nextCursor, hasMore, isLoaded: true, isOpen: true })
   }
 
+  /**
+   * Keeps the reader's own comments that nobody else sees, the newest first, for events to change.
+   * `writing/own.ts` puts them into their lists.
+   */
+  hold(own: readonly PageComment[]): void {
+    for (const comment of own.toReversed()) {
+      // An event that withdraws it again changes no count.
+      this.withdrawn.add(comment.id)
+      this.keep(comment)
+    }
+  }
+
   /** Shows the reader's own comment at once. */
   add(comment: PageComment): void {
     if (this.isPublic(comment) && !this.comments.has(comment.id)) {

@@ -42,7 +42,7 @@ export interface Writing {
    * After the page was loaded: shows the reader's own that nobody else sees, keeps the field that
    * holds a text, with its comment, and goes on with what the reader wanted before they signed in.
    */
-  loaded: (thread: Thread, before: ThreadState, own: readonly PageComment[]) => void
+  loaded: (thread: Thread, before: ThreadState) => void
   /** After further comments were loaded: adds the reader's own that nobody else sees. */
   addOwn: (thread: Thread) => void
   /** Called each minute. */
@@ -106,7 +106,6 @@ export abstract class Thread extends WidgetElement {
   #stream: DiscussionStream | undefined
   /** It came with the first page, for the first connection. */
   #ticket: StreamTicket | null = null
-  #own: readonly PageComment[] = []
   /** The number of the current start: results of earlier ones are ignored. */
   #start = 0
   #failures = 0
@@ -238,7 +237,7 @@ export abstract class Thread extends WidgetElement {
   /** Where it could not be loaded with the comments. */
   async lateWriting(): Promise<void> {
     await this.#needWriting()
-    this.writing?.loaded(this, this.state, this.#own)
+    this.writing?.loaded(this, this.state)
     void this.update()
   }
 
@@ -339,6 +338,7 @@ export abstract class Thread extends WidgetElement {
       state.state = discussion.state
       state.exactCount = discussion.commentCount
     }
+    state.hold(own ?? [])
     // Per reader: another one may sign in on the same machine.
     const stored = new Storage(`${this.backend}:${this.discussion}:${me?.id}`)
     // An action under way continues with the storage that it began with. A text that is being
@@ -348,8 +348,7 @@ export abstract class Thread extends WidgetElement {
     if (!isWanted()) return ''
     const before = this.state
     Object.assign(this, { me, settings, state, storage, panel, phase: 'ready' })
-    this.#own = own ?? []
-    this.writing?.loaded(this, before, this.#own)
+    this.writing?.loaded(this, before)
     served?.keepPlaces(this)
     this.endServed()
     this.tell()

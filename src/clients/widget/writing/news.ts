@@ -1,32 +1,10 @@
 import type { StreamEvent } from '../../browser/stream.ts'
 import type { PageComment } from '../backend.ts'
-import type { ThreadState } from '../state.ts'
 import type { Thread } from '../thread.ts'
 import { recountOf } from './bell.ts'
 
 /** How many of a reader's comments that wait are asked for each minute. */
 const MOST_ASKED = 5
-
-/** The reader's own that nobody else sees, and that reply to what is not loaded yet. */
-const later = new WeakMap<ThreadState, readonly PageComment[]>()
-
-/** `own` are the newest first. */
-export function rememberOwn(thread: Thread, own: readonly PageComment[]): void {
-  // Events that withdraw them again change no count.
-  for (const { id } of own) thread.state.withdrawn.add(id)
-  later.set(thread.state, own.toReversed())
-  addOwn(thread)
-}
-
-/** Each is shown once what it replies to is there. */
-export function addOwn({ state }: Thread): void {
-  const left: PageComment[] = []
-  for (const comment of later.get(state) ?? []) {
-    if (comment.parentId === null || state.comments.has(comment.parentId)) state.add(comment)
-    else left.push(comment)
-  }
-  later.set(state, left)
-}
 
 /** Asks what has become of the reader's own comment. The stream tells everyone the same. */
 async function learn(thread: Thread, { id }: PageComment): Promise<void> {

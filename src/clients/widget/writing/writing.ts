@@ -6,7 +6,8 @@ import { decisionView, mutedView } from './comment-views.ts'
 import { goOn } from './line.ts'
 import { isHeld, keep } from './fields.ts'
 import { addStyles, type Kit, kit } from './kit.ts'
-import { addOwn, hearOfOwn, lookAtPending, rememberOwn } from './news.ts'
+import { hearOfOwn, lookAtPending } from './news.ts'
+import { addOwn } from './own.ts'
 import { newView, panelView } from './panel-view.ts'
 import { hasMenu, popupView } from './popups.ts'
 import { forgetOldDrafts } from './old-drafts.ts'
@@ -21,11 +22,11 @@ export function writing(given: Kit): Writing {
     ring(thread, event, known)
     hearOfOwn(thread, event, known)
   }
-  const loaded: Writing['loaded'] = (thread, before, own) => {
+  const loaded: Writing['loaded'] = (thread, before) => {
     // A reaction of theirs can be seen without a field.
     addStyles(thread, css)
     forgetOldDrafts(kit.PREFIX)
-    rememberOwn(thread, own)
+    addOwn(thread)
     keep(thread, before)
     const { me, signedOut } = thread
     const { wish } = signedOut
