@@ -70,7 +70,7 @@ test('GET /widget.js and /lists.js, and all that they load, need no credentials 
       'access-control-allow-origin': '*',
       'cross-origin-resource-policy': 'cross-origin',
       'cache-control': isFirst
-        ? 'public, max-age=300, stale-while-revalidate=86400'
+        ? 'public, max-age=300, stale-while-revalidate=3600'
         : 'public, max-age=31536000, immutable',
       'x-content-type-options': 'nosniff',
       vary: 'Accept-Encoding',

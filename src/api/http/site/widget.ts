@@ -21,8 +21,9 @@ const HEADERS = {
   // Pages of every site load it as a module, with CORS. It contains nothing private.
   'access-control-allow-origin': '*',
   'cross-origin-resource-policy': 'cross-origin',
-  // A fixed release reaches everyone within minutes, and no one waits for the check.
-  'cache-control': 'public, max-age=300, stale-while-revalidate=86400',
+  // A release reaches everyone within minutes. For an hour after them nobody waits for the check:
+  // their next page may still run the earlier release, which misses its further files.
+  'cache-control': 'public, max-age=300, stale-while-revalidate=3600',
   'x-content-type-options': 'nosniff',
   vary: 'Accept-Encoding',
 }
