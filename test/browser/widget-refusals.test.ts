@@ -281,6 +281,16 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await expectShown(ann.button('Like 1'))
   })
 
+  test('a fault of the widget itself is not said to be a file that did not load', async () => {
+    const article = newArticle()
+    await paper.post(article, 'bob', 'The first')
+    const ann = await paper.read(article, { as: 'ann' })
+    await ann.sees('The first')
+    await ann.page.evaluate(`crypto.getRandomValues = () => { throw new TypeError('a fault') }`)
+    await ann.button('Like').click()
+    await ann.sees('That did not work. Try again.')
+  })
+
   test('a page with the first file of an earlier build runs no code of this one beside it', async () => {
     const article = newArticle()
     await paper.post(article, 'bob', 'The first')

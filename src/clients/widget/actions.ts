@@ -23,11 +23,9 @@ export async function act(thread: Thread, place: string, action: string, work: (
   void thread.update()
 }
 
-/** Nothing else fails but the load of a further file, which may be gone: see `vite.config.ts`. */
-const NO_FILE = { code: 'unloaded', retryAfterSeconds: 0 }
-
+/** Any other error is a fault of this program. */
 function reasonOf({ words }: Thread, error: unknown): string {
-  const { code, retryAfterSeconds } = error instanceof RequestError ? error : NO_FILE
+  const { code, retryAfterSeconds } = error instanceof RequestError ? error : new RequestError('error')
   const key = code.replace(/^discussion_/, '')
   return words.text(words.has(key) ? key : 'error', { time: words.inSeconds(Math.max(1, retryAfterSeconds)) })
 }

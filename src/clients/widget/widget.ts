@@ -2,7 +2,7 @@
 import { html, nothing } from 'lit/html.js'
 
 import { act, loadMore, NEW, open, write } from './actions.ts'
-import { ask, isPassing, now } from './backend.ts'
+import { ask, isPassing, now, RequestError } from './backend.ts'
 import { EngagementCount } from './count.ts'
 import { sheetOf } from './element.ts'
 import { en } from './strings.ts'
@@ -59,10 +59,12 @@ export class EngagementThread extends Thread {
   }
 
   protected async loadWriting(): Promise<Writing> {
-    const file = import('./writing/writing.ts')
-    // Where this file is of an earlier build, a reload of the page gets the present one.
-    file.catch(() => fetch(import.meta.url, { cache: 'reload' })).catch(() => null)
-    return (await file).writing(kit)
+    const file = await import('./writing/writing.ts').catch((cause: unknown) => {
+      // Where this file is of an earlier build, a reload of the page gets the present one.
+      void fetch(import.meta.url, { cache: 'reload' }).catch(() => null)
+      throw Object.assign(new RequestError('unloaded'), { cause })
+    })
+    return file.writing(kit)
   }
 }
 

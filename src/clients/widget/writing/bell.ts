@@ -66,12 +66,13 @@ async function toggle(thread: Thread, bell: Bell): Promise<void> {
   bell.isOpen = !bell.isOpen
   if (bell.isOpen) {
     try {
-      bell.inbox ??= (await import('./inbox.ts')).openInbox(thread, bell)
+      const file = import('./inbox.ts')
+      file.catch(() => thread.errors.set(kit.NEW, thread.words.text('unloaded')))
+      bell.inbox ??= (await file).openInbox(thread, bell)
       // The number may be of what has left the view on other pages.
       await recount(thread, bell)
     } catch (error) {
       bell.isOpen = bell.inbox !== null
-      if (!bell.isOpen) thread.errors.set(kit.NEW, thread.words.text('unloaded'))
       thread.emit('error', { error, action: 'inbox' })
     }
   }
