@@ -231,6 +231,52 @@ describeInBrowser('the widget without a connection', () => {
     LONG,
   )
 
+  /** A service that takes posts, while the line loses its answers. */
+  const deaf = () => {
+    const line = { isDeaf: true, taken: 0, answer: (): void => {} }
+    const isHeld = new Promise<void>((resolve) => (line.answer = resolve))
+    const prepare = (isHolding: boolean) => async (page: Window['page']) => {
+      await page.route('**/engagement/comments?*', async (route) => {
+        if (route.request().method() !== 'POST' || !line.isDeaf) return route.continue()
+        await route.fetch()
+        line.taken++
+        if (isHolding) await isHeld
+        await route.abort()
+      })
+    }
+    return { line, prepare }
+  }
+
+  test.each([
+    { when: 'while the service takes it', isHolding: true },
+    { when: 'while it waits', isHolding: false },
+  ])(
+    'deletes a post that the reader takes back $when, where its answer is lost',
+    async ({ isHolding }) => {
+      const article = newArticle()
+      const { line, prepare } = deaf()
+      const ann = await paper.read(article, { as: 'ann', prepare: away(0).prepare })
+      await ann.write('Not this')
+      await ann.sees('The service does not answer. Your text is kept, and sent')
+      await prepare(isHolding)(ann.page)
+      await tellOfLine(ann)
+      await vi.waitFor(() => expect(line.taken).toBe(isHolding ? 1 : 4), WAIT)
+      await ann.button('Cancel').click()
+      line.answer()
+      const box = ann.thread.getByRole('textbox')
+      await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+      expect(await comments(article)).toEqual(['Not this'])
+      line.isDeaf = false
+      await tellOfLine(ann)
+      await vi.waitFor(async () => expect(await comments(article)).toEqual([]), WAIT)
+      expect(await box.inputValue()).toBe('Not this')
+      // Under a key of its own.
+      await ann.button('Post').click()
+      await vi.waitFor(async () => expect(await comments(article)).toEqual(['Not this']), WAIT)
+    },
+    LONG,
+  )
+
   test(
     'does not send what waits as another reader, who has signed in in another tab',
     async () => {

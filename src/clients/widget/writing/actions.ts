@@ -4,7 +4,7 @@ import type { Panel, Popup, Thread } from '../thread.ts'
 import { closePanel, editOf, keep, noteOf, reportOf, setPanel } from './fields.ts'
 import { recountOf } from './bell.ts'
 import { kit } from './kit.ts'
-import { beginPost, isAway, isOtherReader, isTakenBack, isWaiting, stopWaiting, waitForLine } from './line.ts'
+import { beginPost, isAway, isLost, isOtherReader, isTakenBack, isWaiting, stopWaiting, waitForLine } from './line.ts'
 import { bodyOf, draftOf } from './mentions.ts'
 
 export const post = (thread: Thread, parent: PageComment | null): Promise<void> => {
@@ -14,7 +14,15 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     const draft = storage.draft(place)
     const { text, key } = draft
     if (text.trim() === '') return
-    const wait = (): void => waitForLine(thread, place, storage, () => post(thread, parent))
+    const sent = { body: bodyOf(draft), ...(parent && { parentId: parent.id }) }
+    const undo = (): void => {
+      // A further post of this text has its own key: this one is of the comment to delete.
+      storage.setDraft(place, text)
+      removeLost(thread, storage, sent, key)
+    }
+    let mayBeTaken = isLost(thread, place)
+    const wait = (): void =>
+      waitForLine(thread, place, storage, () => post(thread, parent), mayBeTaken ? undo : undefined)
     // It is tried all the same: a browser may be wrong about its line.
     const { isOffline } = thread
     const isRetry = isWaiting(thread, place)
@@ -26,9 +34,10 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     const send = async (): Promise<PageComment | undefined> => {
       if (isRetry && (await isOtherReader(thread))) stopWaiting(thread, place)
       if (!isWanted()) return undefined
-      return pages.post({ body: bodyOf(draft), ...(parent && { parentId: parent.id }) }, key, isMeant)
+      return pages.post(sent, key, isMeant)
     }
     const comment = await send().catch((error: RequestError) => {
+      if (!isOffline && kit.isPassing(error)) mayBeTaken = true
       // The reader may have taken it back meanwhile.
       if (isAway(error)) return isWanted() ? wait() : undefined
       stopWaiting(thread, place)
@@ -45,7 +54,10 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
       storage.setDraft(place, text)
       return
     }
-    if (!comment) return
+    if (!comment) {
+      if (mayBeTaken && isTakenBack(thread, place)) undo()
+      return
+    }
     stopWaiting(thread, place)
     storage.setDraft(place, '')
     if (parent && !thread.state.list(parent.id).isLoaded && parent.replyCount > 0) {
@@ -65,6 +77,46 @@ const removeAgain = (pages: Thread['pages'], { id }: PageComment): Promise<boole
     () => true,
     () => false,
   )
+
+/**
+ * Deletes a post that was taken back after its answer was lost, once there is a line. The service
+ * may not have taken it.
+ */
+function removeLost(thread: Thread, storage: Storage, sent: Post, key: string): void {
+  const { pages } = thread
+  const send = async (): Promise<void> => {
+    stopWaiting(thread, key)
+    try {
+      const comment = await takenUnder(pages, sent, key)
+      if (!comment) return
+      await pages.remove(comment.id)
+      if (thread.storage === storage) thread.state.remove(comment.id)
+      void thread.update()
+    } catch (error) {
+      if (kit.isPassing(error as RequestError)) removeLost(thread, storage, sent, key)
+    }
+  }
+  waitForLine(thread, key, storage, send)
+}
+
+interface Post {
+  body: string
+  parentId?: string
+}
+
+/**
+ * The comment that was posted under this key, or null. It posts nothing: under a new key, the
+ * service refuses a post without a text, and under a key that it knows, another request. Once it
+ * has refused, it takes no late request under the key either.
+ */
+const takenUnder = (pages: Thread['pages'], sent: Post, key: string): Promise<PageComment | null> =>
+  pages.post({ ...sent, body: '' }, key, always).catch((error: RequestError) => {
+    if (error.code === 'idempotency_conflict') return pages.post(sent, key, always)
+    if (kit.isPassing(error)) throw error
+    return null
+  })
+
+const always = (): boolean => true
 
 const isReplyOpen = ({ panel }: Thread, id: string): boolean => panel?.id === id && panel.kind === 'reply'
 

@@ -9,6 +9,8 @@ interface Waiting {
   storage: Storage
   send: () => Promise<void>
   timer: ReturnType<typeof setTimeout>
+  /** What to do where the reader takes it back, if the service may have taken it. */
+  undo: (() => void) | undefined
 }
 
 /** By their places. */
@@ -22,11 +24,20 @@ export const isAway = ({ code }: RequestError): boolean => code === 'network'
 
 export const isWaiting = (thread: Thread, place: string): boolean => posts.get(thread)?.has(place) === true
 
-export function waitForLine(thread: Thread, place: string, storage: Storage, send: () => Promise<void>): void {
+/** Whether the answer to an earlier attempt was lost. */
+export const isLost = (thread: Thread, place: string): boolean => posts.get(thread)?.get(place)?.undo !== undefined
+
+export function waitForLine(
+  thread: Thread,
+  place: string,
+  storage: Storage,
+  send: () => Promise<void>,
+  undo?: () => void,
+): void {
   stopWaiting(thread, place)
   const timer = setTimeout(() => goOn(thread), AGAIN_MS * (0.5 + Math.random()))
   const all = posts.get(thread) ?? new Map<string, Waiting>()
-  posts.set(thread, all.set(place, { storage, send, timer }))
+  posts.set(thread, all.set(place, { storage, send, timer, undo }))
 }
 
 export function stopWaiting(thread: Thread, place: string): void {
@@ -46,8 +57,10 @@ const takenBackOf = (thread: Thread): Set<string> => {
 
 /** The reader does not want to post this any more. It may be under way. */
 export function takeBack(thread: Thread, place: string): void {
+  const undo = posts.get(thread)?.get(place)?.undo
   stopWaiting(thread, place)
   if (thread.busy.has(place)) takenBackOf(thread).add(place)
+  else undo?.()
 }
 
 export const isTakenBack = (thread: Thread, place: string): boolean => takenBackOf(thread).has(place)
