@@ -289,6 +289,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await ann.page.evaluate(`crypto.getRandomValues = () => { throw new TypeError('a fault') }`)
     await ann.button('Like').click()
     await ann.sees('That did not work. Try again.')
+    expect(await ann.thread.getByText('Load the page again').count()).toBe(0)
   })
 
   test('a page with the first file of an earlier build runs no code of this one beside it', async () => {
