@@ -83,6 +83,9 @@ describeInBrowser('the overview of the console', () => {
     const { page, complaints, close } = await desk.visit('/', { admin: tenant.admin })
     const steps = page.getByRole('region', { name: 'First steps' })
     await steps.getByText('engagement-thread discussion=').waitFor()
+    await desk.ok('POST', '/discussions', { externalId: 'first' }, headers)
+    await page.reload()
+    await steps.getByText('There are no comments yet.').waitFor()
     const links = steps.getByRole('link').and(page.locator(':not([href*="/docs/"])'))
     expect(await links.allTextContents()).toEqual([
       'Create a key',
@@ -90,8 +93,11 @@ describeInBrowser('the overview of the console', () => {
       'Allow the origin',
       'Register an endpoint',
     ])
-    for (const guide of await steps.getByRole('link', { name: 'Guide:' }).all())
-      expect((await fetch((await guide.getAttribute('href')) ?? '')).status).toBe(200)
+    for (const guide of await steps.getByRole('link', { name: 'Guide:' }).all()) {
+      const answer = await fetch((await guide.getAttribute('href')) ?? '')
+      const title = (await guide.textContent())?.replace('Guide: ', '')
+      expect(await answer.text()).toContain(`<title>${title} `)
+    }
     expect(await page.getByRole('region', { name: 'Figures' }).count()).toBe(0)
     const done = async () =>
       (await steps.getByRole('listitem').allTextContents()).map((text) => text.startsWith('Done:'))
@@ -115,6 +121,8 @@ describeInBrowser('the overview of the console', () => {
     await desk.ok('POST', '/discussions/by-external/first/comments', { body: 'Hello.' }, asPage)
     await expect.poll(reload, WAIT).toEqual([true, true, true, false, false])
     await page.getByRole('region', { name: 'Figures' }).waitFor()
+    const regions = page.getByRole('region', { name: /^(First steps|Figures)$/ })
+    expect(await regions.getByRole('heading', { level: 2 }).allTextContents()).toEqual(['First steps', 'Figures'])
     await expectAccessible(page, 'overview-steps')
     await desk.ok('PATCH', '/settings', { allowedOrigins: ['https://news.example.com'] }, headers)
     const { id } = await desk.ok('POST', '/webhooks', { url: 'https://127.0.0.1:9/hook' }, headers)

@@ -12,12 +12,25 @@ import { WRITTEN } from '../../ui/written.ts'
 const SNIPPET = `<script type="module" src="${new URL('../widget.js', document.baseURI).href}"></script>
 <engagement-thread discussion="article-123" backend="/engagement"></engagement-thread>`
 
+/** The titles of the guides. */
+const GUIDES = {
+  backend: 'Your backend',
+  rest: 'REST',
+  widget: 'Widget',
+  stream: 'Stream',
+  webhooks: 'Webhooks',
+} as const
+
 interface StepProps {
   isDone: boolean
   /** The page of docs/guides about it. */
-  guide: string
+  guide: keyof typeof GUIDES
   children: ReactNode
 }
+
+/** A backend may make discussions ahead of their comments: some of the list may have none. */
+export const hasComments = ({ discussions }: FirstStepsQuery): boolean =>
+  discussions.nodes.some(({ lastCommentedAt }) => lastCommentedAt !== null)
 
 /**
  * A tenant's first steps, each with what the service itself has seen of it, until all are done.
@@ -30,24 +43,24 @@ export function FirstSteps({ steps }: { steps: FirstStepsQuery }) {
     getInitialValueInEffect: false,
   })
   const hasDelivered = useHasDelivered(steps)
-  const hasComments = steps.discussions.nodes.length > 0
+  const canHide = hasComments(steps)
   const list = [keyStep, identityStep, widgetStep, originStep].flatMap((step) => step(steps) ?? [])
   if (steps.webhookEndpoints != null) list.push(webhookStep(steps.webhookEndpoints.nodes, hasDelivered))
   // Until it is known, nothing may appear that disappears at once.
-  if (hasDelivered === null || list.every(({ isDone }) => isDone) || (isHidden && hasComments)) return null
+  if (hasDelivered === null || list.every(({ isDone }) => isDone) || (isHidden && canHide)) return null
   return (
     <Stack component="section" maw={640} aria-label="First steps">
       <Group justify="space-between">
         <Title order={2} size="h4">
           First steps
         </Title>
-        {hasComments && (
+        {canHide && (
           <Button variant="default" size="compact-sm" onClick={() => setHidden(true)}>
             Hide
           </Button>
         )}
       </Group>
-      {!hasComments && <Text size="sm">There are no comments yet. The figures begin with the first one.</Text>}
+      {!canHide && <Text size="sm">There are no comments yet. The figures begin with the first one.</Text>}
       <List type="ordered" spacing="md">
         {list.map((step, index) => (
           <Step key={step.guide} number={index + 1} {...step} />
@@ -103,12 +116,12 @@ function identityStep({ readers }: FirstStepsQuery): StepProps | null {
   }
 }
 
-const widgetStep = ({ discussions }: FirstStepsQuery): StepProps => ({
-  isDone: discussions.nodes.length > 0,
+const widgetStep = (steps: FirstStepsQuery): StepProps => ({
+  isDone: hasComments(steps),
   guide: 'widget',
   children: (
     <>
-      Put the widget on a page. Its first comment makes the discussion:
+      Put the widget on a page, and write its first comment:
       <Code block mt="xs" {...WRITTEN}>
         {SNIPPET}
       </Code>
@@ -164,7 +177,7 @@ function Step({ number, isDone, guide, children }: StepProps & { number: number 
       {isDone && <VisuallyHidden>Done: </VisuallyHidden>}
       {children}{' '}
       <Anchor href={new URL(`../docs/guides/${guide}`, document.baseURI).href} size="sm" underline="always">
-        Guide: {guide}
+        Guide: {GUIDES[guide]}
       </Anchor>
     </List.Item>
   )

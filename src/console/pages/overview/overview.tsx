@@ -10,7 +10,7 @@ import { PageFrame } from '../../ui/page.tsx'
 import { Answered } from '../../ui/states.tsx'
 import { FigureCard } from './figure-card.tsx'
 import { figuresOf } from './figures.ts'
-import { FirstSteps } from './first-steps.tsx'
+import { FirstSteps, hasComments } from './first-steps.tsx'
 import { boundsOf, spanNamed, type SpanName, SPANS } from './span.ts'
 import { Top } from './top.tsx'
 import { Waiting } from './waiting.tsx'
@@ -29,8 +29,8 @@ export function Page() {
         {(steps) => (
           <>
             <Waiting />
-            {steps.discussions.nodes.length > 0 && <Figures />}
             <FirstSteps steps={steps} />
+            {hasComments(steps) && <Figures />}
           </>
         )}
       </Answered>
