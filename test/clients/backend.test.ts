@@ -989,6 +989,16 @@ describe('a service that', () => {
     expect(onError).toHaveBeenCalledOnce()
   })
 
+  test('does not know the identity secret tells the publisher which kid it misses', async () => {
+    const onError = vi.fn<(error: unknown) => void>()
+    const site = fetchSite(service, { identitySecret: 'a'.repeat(64), onError })
+    expect(await site.ask('GET', `/comments${at('a')}`, { as: 'ann' })).toMatchObject(unavailable)
+    expect(onError.mock.calls.map(([error]) => String(error))).toEqual([
+      'Error: the service refuses this backend: X-Service-Identity: ' +
+        'kid ffe054fe is no live identity secret of the tenant: is identitySecret right?',
+    ])
+  })
+
   test('redirects is not followed: 503 unavailable', async () => {
     const elsewhere = await startUpstream()
     const { url } = await startUpstream((response) => response.writeHead(307, { location: elsewhere.url }).end())

@@ -76,10 +76,10 @@ const hostile: [string, string, () => Promise<string> | string][] = [
   ['a signature by another secret', 'signature', () => sign({ key: utf8(other.identitySecret.secret) })],
   [
     'the kid and secret of another tenant',
-    'no live key',
+    'is no live identity secret of the tenant',
     () => sign({ header: { kid: other.identitySecret.kid }, key: utf8(other.identitySecret.secret) }),
   ],
-  ['an unknown kid', 'no live key', () => sign({ header: { kid: '00000000' } })],
+  ['an unknown kid', 'kid 00000000 is no live identity secret', () => sign({ header: { kid: '00000000' } })],
   ['no kid', 'kid', () => sign({ header: { kid: undefined } })],
   ['a kid that is no text', 'kid', () => sign({ header: { kid: 7 } })],
   ['a critical header that nobody knows', 'signature', signWithCrit],

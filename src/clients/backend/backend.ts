@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 
 import { sendable } from './compress.ts'
+import { logErrors } from './log.ts'
 import { type Page, teller } from './pages.ts'
 import { problem, Refusal, requestIdOf } from './problems.ts'
 import { idempotencyKeyFor, type Profile, profileOf, type SignedInReader, signAssertion } from './readers.ts'
@@ -77,7 +78,10 @@ export interface BackendOptions<Incoming> {
   headerPrefix?: string | undefined
   /** How long the service may take to answer; 10 000 by default. */
   timeoutMs?: number | undefined
-  /** Called with each error that keeps this backend from serving; `console.error` by default. */
+  /**
+   * Called with each error that keeps this backend from serving. By default `console.error` gets
+   * it, with the same text at most once a minute.
+   */
   onError?: ((error: unknown) => void) | undefined
 }
 
@@ -369,6 +373,6 @@ function readOptions<Incoming>(options: BackendOptions<Incoming>) {
     isPage: options.isPage ?? (() => true),
     origins: options.origins ?? [],
     headerPrefix: options.headerPrefix ?? 'X-Service-',
-    onError: options.onError ?? console.error,
+    onError: options.onError ?? logErrors(),
   }
 }

@@ -1,3 +1,4 @@
+import { RefusedBackend } from './log.ts'
 import { Refusal } from './problems.ts'
 
 export interface ServiceCall {
@@ -42,7 +43,7 @@ export async function askService(
   }).catch((error: unknown) => {
     throw unavailable(error)
   })
-  if (response.status === 401) throw unavailable(new Error(`the service refuses this backend: ${textOf(bytes)}`))
+  if (response.status === 401) throw unavailable(new RefusedBackend(reasonIn(textOf(bytes))))
   const type = response.headers.get('content-type') ?? ''
   // A proxy's error page is no answer of the service.
   if (bytes.length > 0 && !/^application\/(problem\+)?json\b/.test(type)) {
@@ -65,3 +66,13 @@ async function exchange(
 }
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8').slice(0, 500)
+
+/** The detail of a problem document, which has no id of the request; else the text itself. */
+function reasonIn(text: string): string {
+  try {
+    const { detail } = JSON.parse(text) as { detail?: unknown }
+    return typeof detail === 'string' ? detail : text
+  } catch {
+    return text
+  }
+}

@@ -15,6 +15,7 @@ import {
 } from './keyring.ts'
 
 const MAX_TOKEN_LENGTH = 8192
+const MAX_SHOWN_KID = 64
 const ALGORITHMS: readonly string[] = ['HS256', 'RS256', 'ES256', 'EdDSA'] satisfies Algorithm[]
 
 const NO_JWT = 'The assertion must be a compact JWT, each part in base64url without padding.'
@@ -122,7 +123,16 @@ async function findKey(app: App, tenant: Tenant, header: Header): Promise<Verifi
     if (found !== undefined) return found
   }
   if (header.alg !== 'HS256') await hastenKeys(app, tenant)
-  throw invalidIdentity('The tenant has no live key of this algorithm and kid.')
+  throw invalidIdentity(unknownKey(header))
+}
+
+/** Says which key is missing, so that a wrong secret of the backend shows in its log. */
+function unknownKey({ alg, kid }: Header): string {
+  if (kid === null) return `The tenant has no single live key of ${alg}: the header kid must name one.`
+  const name = kid.slice(0, MAX_SHOWN_KID)
+  return alg === 'HS256'
+    ? `kid ${name} is no live identity secret of the tenant: is identitySecret right?`
+    : `kid ${name} is no live ${alg} key of the tenant's identity provider.`
 }
 
 /** The key that the header names. Without a `kid`, the only key of the algorithm. */
