@@ -284,6 +284,11 @@ describe('introspection', () => {
     const refused = await send('/graphql', QUERY, {}, half)
     await half.close()
     expect(page).toContain('<html')
+    const [, first = '""'] = /"defaultQuery":("(?:[^"\\]|\\.)*")/.exec(page) ?? []
+    const comments = (JSON.parse(first) as string).split('\n').filter((line) => line.startsWith('#'))
+    expect(comments).not.toEqual([])
+    // The editor shows no more of a line on a screen of 1280 pixels.
+    for (const line of comments) expect(line.length, line).toBeLessThan(30)
     expect(refused.code).toBe('validation_failed')
   })
 })

@@ -5,12 +5,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 import { type Asset, assetOf, sendAsset } from './assets.ts'
 
-/** GraphiQL's first content: a page of comments. It also tells which pages there are. */
-const FIRST_QUERY = `# 1. Put an API key into the Headers below. An admin has instead:
-#    "Authorization": "Bearer <the token of a login>"
-#    What a reader does also needs the assertion of your backend:
-#    "X-Service-Identity": "<a signed JWT>"
-# 2. Name one of your pages, and run this query with Ctrl-Enter.
+/**
+ * GraphiQL's first content: a page of comments. It also tells which pages there are. At a width of
+ * 1280 pixels its editor shows some 30 characters of a line.
+ */
+const FIRST_QUERY = `# 1. Put an API key into the
+#    Headers below. An admin
+#    has "Authorization":
+#    "Bearer <a login token>"
+#    A reader also needs
+#    "X-Service-Identity":
+#    "<a signed JWT>"
+# 2. Name one of your pages.
+#    Run it by Ctrl-Enter.
 
 query Page {
   discussion(by: { externalId: "article-1" }) {
