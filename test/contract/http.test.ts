@@ -152,7 +152,39 @@ describe('an unknown path: 404', () => {
     expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
     expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
     expect(answer.headers.get('cache-control')).toBe('private, no-store')
-    expect(await answer.text()).toContain('<h1>Page not found</h1>')
+    expect(answer.headers.get('vary')).toContain('Accept')
+    const text = await answer.text()
+    expect(text).toContain('<h1>Page not found</h1>')
+    const links = [...text.matchAll(/<a href="([^"]*)"/g)].map(
+      ([, href = '']) => new URL(href, service.url + path).href,
+    )
+    expect(links).toEqual(['/docs/guides/', '/docs', '/console/'].map((link) => service.url + link))
+  })
+
+  test.each(['/API/v1/x', '//api/v1/x', '/%61pi/v1/x'])('%s varies by Accept', async (path) => {
+    for (const headers of [BROWSER, {}]) {
+      const answer = await fetch(service.url + path, { headers })
+      expect([answer.status, answer.headers.get('vary')]).toEqual([404, expect.stringContaining('Accept')])
+      expect(await answer.text()).not.toBe('')
+    }
+  })
+
+  test.each([
+    ['/graphql/', '/graphql'],
+    ['/graphql/?query=%7Bme%7D', '/graphql?query=%7Bme%7D'],
+    ['/docs/guides/rest/', '/docs/guides/rest'],
+  ])('%s leads to %s', async (path, there) => {
+    const answer = await fetch(service.url + path, { redirect: 'manual' })
+    expect([answer.status, await answer.text()]).toEqual([308, ''])
+    expect(new URL(answer.headers.get('location') ?? '', service.url + path).href).toBe(service.url + there)
+  })
+
+  test('a problem document names the method and the path, and no query', async () => {
+    const detailOf = async (method: string, path: string) => JSON.parse((await request(method, path)).text).detail
+    expect(await detailOf('GET', '/api/v1/nope?x-api-key=ek_1')).toBe('There is no route GET /api/v1/nope.')
+    expect(await detailOf('DELETE', '/api/v1/discussions/')).toBe('There is no route DELETE /api/v1/discussions/.')
+    const long = `/api/v1/${'x'.repeat(200)}`
+    expect(await detailOf('GET', long)).toBe(`There is no route GET ${long.slice(0, 100)}….`)
   })
 
   test.each(['/api/v1/nothing', '/api', '/graphql/nothing', '/engagement/nothing'])(
@@ -160,17 +192,22 @@ describe('an unknown path: 404', () => {
     async (path) => expectProblem(await request('GET', path, { headers: BROWSER }), 'not_found'),
   )
 
-  test.each(['/nothing', '/api', '/api/v1', '/api/v1/nothing', '/graphql/', '/graphql/nothing', '/%2e%2e/etc'])(
-    '%s',
-    async (path) => {
-      for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE']) {
-        const answer = await request(method, path)
-        expect(answer.status, method).toBe(404)
-        expectProblem(answer, 'not_found')
-      }
-      expect(await raw(`PROPFIND ${path} HTTP/1.1`)).toMatch(/^HTTP\/1.1 404 /)
-    },
-  )
+  test.each([
+    '/nothing',
+    '/api',
+    '/api/v1',
+    '/api/v1/nothing',
+    '/api/v1/discussions/',
+    '/graphql/nothing',
+    '/%2e%2e/etc',
+  ])('%s', async (path) => {
+    for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE']) {
+      const answer = await request(method, path)
+      expect(answer.status, method).toBe(404)
+      expectProblem(answer, 'not_found')
+    }
+    expect(await raw(`PROPFIND ${path} HTTP/1.1`)).toMatch(/^HTTP\/1.1 404 /)
+  })
 })
 
 describe.each([

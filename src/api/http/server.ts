@@ -24,7 +24,7 @@ import { type CorsHeaders, headersWithoutTenant, registerPreflights } from './co
 import { preferredType } from './pages/encoding.ts'
 import { registerExportFile } from './export-file.ts'
 import { registerGuides } from './site/guides.ts'
-import { isOpenedByPerson, NOT_FOUND_HEADERS, NOT_FOUND_PAGE } from './site/not-found.ts'
+import { isOpenedByPerson, isPageForBrowsers, NOT_FOUND_HEADERS, notFoundPage, withoutSlash } from './site/not-found.ts'
 import { refuseUntilSetUp, registerHealth, surviveAccept } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { countAddress, countCaller } from './limits.ts'
@@ -95,8 +95,8 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     // Without it, shared caches keep what they like, for as long as they like: some a 404 of an old
     // process for a file of the new release. Routes set their own.
     void reply.headers({ 'x-request-id': request.id, 'cache-control': NOT_STORED })
-    const isMalformed = lacksHost(request)
-    done(isMalformed ? malformed('An HTTP/1.1 request needs the header Host.') : (oversized(request.raw) ?? undefined))
+    if (lacksHost(request)) return done(malformed('An HTTP/1.1 request needs the header Host.'))
+    done(oversized(request.raw) ?? (lacksParam(request) ? noRoute(request) : undefined))
   })
   // Node would answer 417 by itself, without a problem document; an unknown expectation may be
   // ignored (RFC 9110, 10.1.1).
@@ -114,7 +114,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   const methods = new Methods()
   server.setNotFoundHandler((request, reply) => {
     const allow = methods.allowedMethods(request.url)
-    const refusal = allow === null ? new ServiceError('not_found') : new ServiceError('method_not_allowed', { allow })
+    const refusal = allow === null ? noRoute(request) : new ServiceError('method_not_allowed', { allow })
     return sendProblem(app, refusal, request, reply)
   })
   // Created now, so that its metrics exist from the start.
@@ -171,6 +171,19 @@ function logRequests(server: FastifyInstance, { log }: App): void {
 }
 
 const malformed = (detail: string): ServiceError => new ServiceError('malformed_json', { detail })
+
+const MAX_SHOWN_PATH = 100
+
+/** Without the query, which may contain credentials. */
+const noRoute = ({ method, url }: FastifyRequest): ServiceError => {
+  const [path = ''] = url.split('?', 1)
+  const shown = path.length > MAX_SHOWN_PATH ? `${path.slice(0, MAX_SHOWN_PATH)}…` : path
+  return new ServiceError('not_found', { detail: `There is no route ${method} ${shown}.` })
+}
+
+/** The router takes `/discussions/` for `/discussions/:id` without an id. */
+const lacksParam = ({ params }: FastifyRequest): boolean =>
+  Object.entries(params ?? {}).some(([name, value]) => name !== '*' && value === '')
 
 /** Checked here, because Node's own refusal is no problem document. */
 const lacksHost = ({ raw }: FastifyRequest): boolean => raw.httpVersion === '1.1' && raw.headers.host === undefined
@@ -245,20 +258,25 @@ async function sendProblem(
     fromFramework(error) ??
     (isGone(request) ? leftEarly(error) : toServiceError(error, app.log, aboutOf(request)))
   countRefusal(app, surfaceOf(request), refusal.code)
-  const isPage = refusal.code === 'not_found' && isOpenedByPerson(request)
+  const isMissing = refusal.code === 'not_found'
+  const there = isMissing ? withoutSlash(request) : null
+  if (there !== null) return reply.redirect(there, 308)
+  const isPage = isMissing && isOpenedByPerson(request)
   const isResponse = readsResponses(request)
   const cors = await corsOf(app, refusal, request, reply)
+  const vary = isMissing && isPageForBrowsers(request) ? ['Accept', cors.vary ?? reply.getHeader('vary')] : []
   const answer = isResponse ? { errors: [responseErrorOf(refusal, request.id)] } : problemOf(refusal, request.id)
   return (
     reply
       .code(refusal.status)
       .headers({ ...refusalHeaders(refusal), ...cors })
+      .headers(vary.length === 0 ? {} : { vary: vary.filter((name) => name !== undefined).join(', ') })
       // The router's own refusals run no hooks.
       .headers({ 'x-request-id': request.id, 'cache-control': NOT_STORED })
       .header('content-type', isResponse ? GRAPHQL_RESPONSE : 'application/problem+json')
       .headers(isPage ? NOT_FOUND_HEADERS : {})
       // Bytes: Fastify would add a charset to a text. A problem document has none (RFC 9457).
-      .send(Buffer.from(isPage ? NOT_FOUND_PAGE : JSON.stringify(answer)))
+      .send(Buffer.from(isPage ? notFoundPage(request) : JSON.stringify(answer)))
   )
 }
 
