@@ -213,6 +213,21 @@ test.each([
   controller.abort()
 })
 
+test.each([JSON_ALONE, null])('an empty body (%s) is called empty, and not a batch', async (type) => {
+  const headers = { 'x-api-key': service.apiKey, ...(type === null ? {} : { 'content-type': type }) }
+  const answer = await fetch(`${service.url}/graphql`, { method: 'POST', headers })
+  expect((await answer.json()).errors).toMatchObject([{ message: 'The body is empty; it needs a query' }])
+})
+
+test('a request without credentials is told of client tokens too', async () => {
+  const headers = { 'content-type': JSON_ALONE }
+  for (const body of ['{"query":"{ apiKeys { nodes { id } } }"}', '{"documentId":"x"}']) {
+    const answer = await fetch(`${service.url}/graphql`, { method: 'POST', headers, body })
+    const { message, extensions } = (await answer.json()).errors[0]
+    expect([extensions.code, message]).toEqual(['missing_credentials', expect.stringContaining('client token')])
+  }
+})
+
 test('a mutation by GET is not done', async () => {
   expect((await service.call('GET', '/discussions/by-external/got')).status).toBe(404)
 })

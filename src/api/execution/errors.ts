@@ -42,6 +42,10 @@ function causeOf(error: GraphQLError): unknown {
  */
 export const GRAPHQL_RESPONSE = 'application/graphql-response+json; charset=utf-8'
 
+/** Unlike REST, GraphQL also takes client tokens. */
+const NEEDS_CREDENTIALS =
+  'This request needs an API key in X-API-Key, or an admin token or a client token in Authorization.'
+
 /** A refusal as an entry of a GraphQL response's `errors`, without a place. */
 export function responseErrorOf(refusal: ServiceError, requestId: string) {
   const { detail, code, status, errors } = problemOf(refusal, requestId)
@@ -51,7 +55,8 @@ export function responseErrorOf(refusal: ServiceError, requestId: string) {
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...refusal.extras.more,
   }
-  return { message: detail, extensions: { code, status, requestId, ...more } }
+  const isBare = code === 'missing_credentials' && refusal.extras.detail === undefined
+  return { message: isBare ? NEEDS_CREDENTIALS : detail, extensions: { code, status, requestId, ...more } }
 }
 
 /** Errors that are in their public form already. */

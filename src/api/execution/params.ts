@@ -33,6 +33,9 @@ const OPTIONAL: Readonly<Record<string, { is: (value: unknown) => boolean; messa
  * `validation_failed`.
  */
 export function checkParams(body: unknown): asserts body is SentParams {
+  // An empty body.
+  if (body === undefined)
+    throw validationFailed([{ pointer: '', code: 'required', message: 'is empty; it needs a query' }])
   if (!isObject(body))
     throw validationFailed([{ pointer: '', code: 'wrong_type', message: 'must be one object; no batches' }])
   const params = body as Record<string, unknown>
