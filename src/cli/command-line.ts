@@ -85,13 +85,22 @@ function commandOf(commands: Commands, words: readonly string[]): () => Promise<
   const command = name === undefined ? undefined : commands[name]
   if (name === undefined || command === undefined) {
     if (helps && isBeginning(commands, named)) return async () => helpOfAll(commands, named)
-    const what = named.length === 0 ? 'a command is missing' : `there is no command ${named.slice(0, 2).join(' ')}`
-    throw new UsageError(what, namesOf(nearTo(commands, named[0])))
+    throw new UsageError(missing(commands, named), namesOf(nearTo(commands, named[0])))
   }
   if (helps) return async () => `${usageOf(name, command)}\n\n${command.about}${optionsInWords(command)}`
   const rest = named.slice(name.split(' ').length)
   expectFile(commands, name, rest[0])
   return prepare(name, command, rest)
+}
+
+function missing(commands: Commands, named: readonly string[]): string {
+  const [noun, verb] = named
+  if (noun === undefined) return 'a command is missing'
+  // An option may come before the rest of the command.
+  const isAlone = verb === undefined || verb.startsWith('-')
+  if (!isAlone || !isBeginning(commands, [noun])) return `there is no command ${named.slice(0, 2).join(' ')}`
+  const verbs = nearTo(commands, noun).map((name) => name.slice(noun.length + 1))
+  return `${noun} needs one of: ${verbs.join(', ')}`
 }
 
 /** The commands that begin with this word; without any, the first words of all. */

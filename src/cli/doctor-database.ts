@@ -170,14 +170,15 @@ async function serverFindings(sql: Sql, settings: Settings): Promise<Finding[]> 
   if (server === undefined) return []
   const { isReadOnly, connections, address } = server
   const version = Math.floor(server.version / 10_000)
-  const name = `PostgreSQL ${version}${address === null ? '' : ` at ${address}`}`
+  const isEmbedded = settings.DATABASE_URL === undefined
+  const name = `${isEmbedded ? 'embedded ' : ''}PostgreSQL ${version}${address === null ? '' : ` at ${address}`}`
   if (version < MIN_POSTGRES) return [fail('database', `is ${name}: upgrade it to ${MIN_POSTGRES} or newer`)]
   if (isReadOnly) return [fail('database', `${name} takes no writes: look at its default_transaction_read_only`)]
-  const { WORKERS, ROLE, DATABASE_POOL_SIZE, DATABASE_URL, DATABASE_POOLER } = settings
+  const { WORKERS, ROLE, DATABASE_POOL_SIZE, DATABASE_POOLER } = settings
   const processes = WORKERS === 1 || ROLE === 'worker' ? 1 : WORKERS + (ROLE === 'all' ? 1 : 0)
   const wanted = processes * (DATABASE_POOL_SIZE + 1)
   // Behind a pooler these are connections to the pooler.
-  if (DATABASE_URL === undefined || DATABASE_POOLER === 'transaction' || wanted <= connections)
+  if (isEmbedded || DATABASE_POOLER === 'transaction' || wanted <= connections)
     return [ok('database', `${name} answers`)]
   return [
     warn(

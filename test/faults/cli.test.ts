@@ -411,6 +411,8 @@ describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, { timeout:
   test.each([
     ['', [], 'a command is missing', 'Commands: tenant, admin, '],
     ['an unknown command', ['tenant', 'destroy'], 'there is no command tenant destroy', 'Commands: tenant create, '],
+    ['half a command', ['documents'], 'documents needs one of: ', 'Commands: documents '],
+    ['half a command with an option', ['key', '--tenant', 'a'], 'key needs one of: ', 'Commands: key '],
     ['help of one', ['help', 'toString'], 'there is no command toString', 'Commands: tenant, admin, '],
     ['a missing option', ['tenant', 'create'], '--slug is required', 'tenant create --slug <slug> '],
     ['a missing value', ['key', 'list', '--tenant'], '--tenant needs a value', 'key list --tenant <slug>'],
@@ -481,7 +483,9 @@ describe('the doctor', { timeout: LONG }, () => {
       metrics: 'ok',
     }
     const redis = onServer && REDIS_URL === undefined ? 'warn' : 'ok'
-    expect(levels(await findings())).toEqual({ ...parts, redis, ...(onServer ? {} : { data: 'ok' }) })
+    const found = await findings()
+    expect(levels(found)).toEqual({ ...parts, redis, ...(onServer ? {} : { data: 'ok' }) })
+    expect(found.get('database')?.text).toMatch(onServer ? /^PostgreSQL \d+/ : /^embedded PostgreSQL \d+ answers$/)
   })
 
   test('prints one line for a wrong setting, with its name', async () => {
