@@ -73,6 +73,16 @@ describeInBrowser('The search in the console', () => {
     await close()
   })
 
+  test('says of a tenant without comments that there are none, and blames a filter only where one is set', async () => {
+    const { admin } = await desk.service.addTenant('newcomer')
+    const { page, complaints, close } = await desk.visit('/search', { admin })
+    await page.getByText('There are no comments yet').waitFor()
+    await page.goto(`${page.url()}?status=pending`)
+    await page.getByText('Try fewer words, or fewer filters.').waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('filters by state, reader, page and day, in both orders; the address has it all', async () => {
     const old = await post('dora', 'A quay of stone')
     const held = await post('dora', 'hold a quay of wood')

@@ -95,6 +95,12 @@ describe('an endpoint at a private address is refused', () => {
   ])('%s: %s', (url, code) => {
     expect(refusalOf(url)).toBe(code)
   })
+
+  test('the refusal of a text that is no URL shows one', () => {
+    expect(() => validate(endpointFields(settingsOf()), { url: 'nope' })).toThrow(
+      '/url must be a full address, such as',
+    )
+  })
 })
 
 describe('a port', () => {

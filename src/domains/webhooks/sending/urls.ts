@@ -19,12 +19,14 @@ export function outboundUrl(settings: UrlSettings): z.ZodType<string> {
   })
 }
 
+const NO_URL = 'must be a full address, such as https://example.com'
+
 /**
  * Why a URL is refused, as code and message; a host name is checked at each connection, because its
  * addresses may change.
  */
 function refuseUrl(text: string, settings: UrlSettings): [code: string, message: string] | null {
-  if (!isCleanUrl(text) || !URL.canParse(text)) return ['invalid_url', 'must be a URL']
+  if (!isCleanUrl(text) || !URL.canParse(text)) return ['invalid_url', NO_URL]
   const url = new URL(text)
   const { protocol, username, password, hostname } = url
   const isHttp = protocol === 'http:' && settings.WEBHOOK_ALLOW_HTTP

@@ -126,13 +126,16 @@ function SearchField(props: { value: string | null; onChange: (value: string | n
   )
 }
 
+const NotFound = () => <Empty title="No comment was found">Try fewer words, or fewer filters.</Empty>
+
 function Found({ wanted, ...work }: Work & { wanted: Wanted }) {
   const { entries, isPartial } = useFound(wanted)
   const { hasNextPage } = entries.list
+  const isFiltered = Object.entries(wanted).some(([name, value]) => name !== 'sort' && value !== null)
   return (
     <>
       <JudgedList queue={entries} of="the comments" {...work}>
-        {!hasNextPage && <Empty title="No comment was found">Try fewer words, or fewer filters.</Empty>}
+        {!hasNextPage && (isFiltered ? <NotFound /> : <Empty title="There are no comments yet" />)}
       </JudgedList>
       <Text component="output" size="sm" c="dimmed" ta="center">
         {isPartial &&
