@@ -22,8 +22,8 @@ export function SignInPage() {
           <SignOn />
         </Suspense>
         <Text size="sm" c="dimmed" mt="lg">
-          Lost the password? The operator of the service can set a new one with the command <Code>member password</Code>
-          .
+          Lost the password? The operator of the service can set a new one:{' '}
+          <Code>npm run cli -- member password --tenant … --email …</Code>
         </Text>
       </Paper>
     </Center>
