@@ -100,7 +100,7 @@ function page(title: string, lang: string, visit: Visit, content: string, head =
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>${title}</title>
-    <link rel="icon" href="/none.png">
+    <link rel="icon" href="/icon.svg">
     <link rel="stylesheet" href="/style.css">
     <script type="module" src="${visit.serviceUrl}/widget.js"></script>
     <script type="module" src="/site.js"></script>

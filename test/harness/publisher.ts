@@ -101,6 +101,8 @@ async function answer(
     response.end(text)
   }
   const visit = { serviceUrl, reader: readerNameOf(request), path: request.url ?? '/', query: searchParams }
+  // The policy forbids `data:`.
+  if (pathname === '/icon.svg') return send('image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg"/>')
   if (pathname === '/style.css') return send('text/css', STYLE)
   if (pathname === '/site.js') return send('text/javascript', SCRIPT)
   if (pathname === '/') return send('text/html', indexPage(visit))
