@@ -78,6 +78,7 @@ describe('POST /webhooks', () => {
         ordered: false,
       },
       secrets: [{ kid: json.kid, createdAt: expect.any(String), expiresAt: null }],
+      lastFailure: null,
       lastVerification: null,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updatedAt: expect.any(String),
