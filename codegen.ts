@@ -20,6 +20,7 @@ import {
   parse,
   print,
   printSchema,
+  stripIgnoredCharacters,
   type TypeNode,
   visit,
 } from 'graphql'
@@ -90,9 +91,12 @@ async function writeConsoleDocuments(): Promise<void> {
   const own = documentsIn('src/console')
   const fragments = REST_DOCUMENTS.fragmentsFor(own.map(({ document }) => print(document)).join('\n'))
   const documents = [...own, { location: 'REST', document: { kind: Kind.DOCUMENT as const, definitions: fragments } }]
-  // A browser sends their text: it needs neither the tree nor what prints it.
+  // A browser sends their text: it needs neither the tree nor what prints it, nor the indentation.
   const how = { documentMode: 'string' }
-  const output = await generate(withoutRefusals, documents, { operations, typedDocumentNode }, how)
+  const indented = await generate(withoutRefusals, documents, { operations, typedDocumentNode }, how)
+  const output = indented.replaceAll(/(?<=new TypedDocumentString\(`)[^`]+/g, (document) =>
+    stripIgnoredCharacters(document),
+  )
   mkdirSync(join(root, 'src/generated'), { recursive: true })
   writeFileSync(join(root, 'src/generated/console.ts'), output)
 }
