@@ -52,8 +52,11 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export const isId = (text: string): boolean => UUID.test(text) && text !== FIRST_ID && text !== LAST_ID
 
 /** An id as it is stored: a UUID may be written in upper case. Any other text stays as it is. */
-export const inLowerCase = (text: string): string =>
-  text.length === LAST_ID.length && isId(text.toLowerCase()) ? text.toLowerCase() : text
+export function inLowerCase(text: string): string {
+  if (text.length !== LAST_ID.length || isId(text)) return text
+  const lower = text.toLowerCase()
+  return isId(lower) ? lower : text
+}
 
 /** A lower bound for ids made from `at` on; ids made before are less. */
 export const firstIdAt = (at: Date): Id => `${timeOf(Math.max(0, at.getTime()))}-7000-8000-000000000000`

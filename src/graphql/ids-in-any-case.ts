@@ -12,7 +12,7 @@ import { inLowerCase } from '../core/ids.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
-/** Puts the ids in a value into lower case. */
+/** Puts the ids in a value into lower case. Returns the value itself where they are, as in most. */
 type Change = (value: unknown) => unknown
 
 /** Null for a type without ids. */
@@ -20,7 +20,8 @@ function changeOf(type: GraphQLInputType): Change | null {
   if (isNonNullType(type)) return changeOf(type.ofType)
   if (isListType(type)) {
     const each = changeOf(type.ofType)
-    return each && ((value) => (Array.isArray(value) ? value.map((entry: unknown) => each(entry)) : value))
+    const isOther = (entry: unknown): boolean => each?.(entry) !== entry
+    return each && ((value) => (Array.isArray(value) && value.some(isOther) ? value.map(each) : value))
   }
   if (isInputObjectType(type)) {
     const change = changeOfAll(Object.values(type.getFields()).map((field) => [field.name, field.type]))
@@ -37,8 +38,13 @@ export function changeOfAll(types: Iterable<readonly [string, GraphQLInputType]>
   })
   if (changes.length === 0) return null
   return (values) => {
-    const given = changes.filter(([name]) => values[name] !== undefined)
-    return { ...values, ...Object.fromEntries(given.map(([name, change]) => [name, change(values[name])])) }
+    let changed = values
+    for (const [name, change] of changes) {
+      const value = values[name]
+      const next = value === undefined ? value : change(value)
+      if (next !== value) changed = { ...changed, [name]: next }
+    }
+    return changed
   }
 }
 

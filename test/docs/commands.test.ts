@@ -255,8 +255,9 @@ describe('names in prose', () => {
   const FOREIGN = new Set([
     'NODE_COMPILE_CACHE',
     'mapMaybePromise',
-    // A hook of Envelop that no plugin of ours has.
+    // Hooks of Envelop that no plugin of ours has.
     'onContextBuilding',
+    'onEnveloped',
     'uuidString',
     // `npm run test:full` writes it.
     'test-full.json',

@@ -52,6 +52,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
   const operation = operationOf(route)
   const access = accessOfRoute(schema, route)
   const types = variableTypes(schema, operation.variableDefinitions ?? [])
+  // Kept pages are found by these ids, before a resolver runs.
   const changed = changeOfAll(types) ?? ((variables: Variables) => variables)
   const params = new Set([...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name as string))
   const inputType = types.get('input')

@@ -8,7 +8,7 @@ import {
 } from 'graphql'
 import type { RequestParams } from 'graphql-sse'
 
-import type { Ctx } from '../../core/context.ts'
+import { type Ctx, perApp } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { costOf } from '../execution/cost.ts'
 import { maskResult, toServiceError } from '../execution/errors.ts'
@@ -95,6 +95,9 @@ export const isSubscription = (prepared: Prepared | ExecutionResult): prepared i
   'document' in prepared &&
   getOperationAST(prepared.document, prepared.operationName)?.operation === OperationTypeNode.SUBSCRIPTION
 
+/** What executes depends on no request, so that one serves all of them. */
+const executeOf = perApp((app) => serverOf(app).getEnveloped().execute)
+
 /** Runs one operation. Rejects with the ServiceError of the first field that failed. */
 export type Operation = (ctx: Ctx, variables: Readonly<Record<string, unknown>>) => Promise<unknown>
 
@@ -102,7 +105,7 @@ export type Operation = (ctx: Ctx, variables: Readonly<Record<string, unknown>>)
 export function ownOperation(document: DocumentNode): Operation {
   markOwn(document)
   return async (ctx, variableValues) => {
-    const { execute } = serverOf(ctx.app).getEnveloped({ ctx })
+    const execute = executeOf(ctx.app)
     const args = { schema, document, variableValues, contextValue: ctx }
     const { data, errors } = (await execute(args)) as ExecutionResult
     if (errors !== undefined && errors.length > 0)
