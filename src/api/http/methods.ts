@@ -1,6 +1,7 @@
 import type { FastifyInstance, HTTPMethods } from 'fastify'
 
 import { ServiceError } from '../../core/errors.ts'
+import { pathOf } from './path.ts'
 
 /**
  * Methods that the router knows. Others reach the handler of unknown paths, which calls
@@ -45,7 +46,7 @@ export class Methods {
    * an unknown path.
    */
   allowedMethods(address: string): readonly string[] | null {
-    const [path = ''] = address.split('?')
+    const path = pathOf(address)
     return this.#patterns.find(({ pattern }) => pattern.test(path))?.allow ?? null
   }
 

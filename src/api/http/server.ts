@@ -24,6 +24,7 @@ import { type CorsHeaders, headersWithoutTenant, registerPreflights } from './co
 import { preferredType } from './pages/encoding.ts'
 import { registerExportFile } from './export-file.ts'
 import { registerGuides } from './site/guides.ts'
+import { pathOf } from './path.ts'
 import { isOpenedByPerson, isPageForBrowsers, NOT_FOUND_HEADERS, notFoundPage, withoutSlash } from './site/not-found.ts'
 import { refuseUntilSetUp, registerHealth, surviveAccept } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
@@ -176,7 +177,7 @@ const MAX_SHOWN_PATH = 100
 
 /** Without the query, which may contain credentials. */
 const noRoute = ({ method, url }: FastifyRequest): ServiceError => {
-  const [path = ''] = url.split('?', 1)
+  const path = pathOf(url)
   const shown = path.length > MAX_SHOWN_PATH ? `${path.slice(0, MAX_SHOWN_PATH)}…` : path
   return new ServiceError('not_found', { detail: `There is no route ${method} ${shown}.` })
 }
@@ -289,8 +290,7 @@ async function corsOf(
 ): Promise<CorsHeaders> {
   // The tenant has decided.
   if ((ctx as Ctx | null)?.caller != null || code === 'origin_not_allowed') return {}
-  const [path = ''] = url.split('?', 1)
-  const { vary, ...cors } = await headersWithoutTenant(app, { path, origin, address, status })
+  const { vary, ...cors } = await headersWithoutTenant(app, { path: pathOf(url), origin, address, status })
   return vary === undefined || reply.hasHeader('vary') ? cors : { vary, ...cors }
 }
 
@@ -299,7 +299,7 @@ async function corsOf(
  * nothing else. At `/graphql/stream` those of graphql-sse read problem documents.
  */
 function readsResponses({ url, headers }: FastifyRequest): boolean {
-  const [path] = url.split('?', 1)
+  const path = pathOf(url)
   if (path !== '/graphql/stream') return path === '/graphql'
   return preferredType(headers.accept, ['text/event-stream', JSON_TYPE, GRAPHQL_RESPONSE]) === GRAPHQL_RESPONSE
 }

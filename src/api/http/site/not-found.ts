@@ -1,30 +1,31 @@
 import type { FastifyRequest } from 'fastify'
 
 import { preferredType } from '../pages/encoding.ts'
+import { pathOf } from '../path.ts'
 import { headersFor } from './guides.ts'
 
 const HTML = 'text/html'
 /** Addresses that programs ask: their answer is a problem document, whatever the caller accepts. */
 const OF_PROGRAMS = /^\/(api|graphql|engagement)([/?]|$)/
 
-/** Whether the 404 of an address is a page for browsers and a problem document for others. */
+/** Whether a 404 at this address depends on `Accept`: HTML for browsers, a problem for others. */
 export const isPageForBrowsers = ({ method, url }: FastifyRequest): boolean =>
   (method === 'GET' || method === 'HEAD') && !OF_PROGRAMS.test(url)
 
-/** Whether a person opens an address in a browser that is none of the API's. */
+/** Whether a browser opens an address outside the API. */
 export const isOpenedByPerson = (request: FastifyRequest): boolean =>
   isPageForBrowsers(request) &&
   preferredType(request.headers.accept, ['application/problem+json', 'application/json', HTML]) === HTML
 
 /**
- * The address of a page without its last slash, if it has one too many; else null. It is relative,
- * so that a proxy's prefix stays.
+ * Where `/graphql/` and pages of `/docs` with a slash at their end lead: the same address without
+ * it. Null for other addresses. It is relative, so that a proxy's prefix stays.
  */
 export function withoutSlash({ method, url }: FastifyRequest): string | null {
-  if (method !== 'GET' && method !== 'HEAD') return null
-  const [, name, query = ''] = /^\/(?:docs\/(?:[\w-]+\/)*)?([\w-]+)\/(\?.*)?$/.exec(url) ?? []
-  if (name === undefined || !/^\/(graphql|docs)\//.test(url)) return null
-  return `../${name}${query}`
+  const path = pathOf(url)
+  const name = path.split('/').at(-2) ?? ''
+  const isOne = path === '/graphql/' || (path.startsWith('/docs/') && path.endsWith('/') && /^[\w-]+$/.test(name))
+  return isOne && (method === 'GET' || method === 'HEAD') ? `../${name}${url.slice(path.length)}` : null
 }
 
 const STYLE =
@@ -37,8 +38,7 @@ const MAX_DEPTH = 20
 
 /** The page of an address. Its links are relative, so that a proxy's prefix stays. */
 export function notFoundPage({ url }: FastifyRequest): string {
-  const [path = ''] = url.split('?', 1)
-  const up = '../'.repeat(Math.min(path.split('/').length - 2, MAX_DEPTH)) || './'
+  const up = '../'.repeat(Math.min(pathOf(url).split('/').length - 2, MAX_DEPTH)) || './'
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
