@@ -13,7 +13,7 @@ export interface Asked {
 /**
  * A plugin of the server. Its hooks of parsing and validating have what was asked, those of
  * executing and subscribing the context of the operation. To refuse, it sets or throws a
- * GraphQLError whose `originalError` is a ServiceError: any other is `validation_failed` before
- * something ran, and `internal` after.
+ * GraphQLError whose `originalError` is a ServiceError, which has the code that clients get. A
+ * GraphQLError without one gets `validation_failed`, and at a field `internal`.
  */
 export type ServerPlugin = Plugin<Ctx & Asked>

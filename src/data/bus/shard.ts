@@ -4,7 +4,7 @@ import { close } from '../redis/client.ts'
 import { newSubscription, Subscriptions } from './subscriptions.ts'
 
 /**
- * A shard is down that has heard nothing since the heartbeat before the last. Counted in
+ * A shard is down that has heard no canary since the heartbeat before the last. Counted in
  * heartbeats: a process that stood still has sent nothing.
  */
 const HEARTBEATS_AWAY = 2

@@ -23,8 +23,9 @@ export const useSources = (): ServerPlugin => ({
 })
 
 /**
- * The source of a subscription; what `subscribe` answers where there is none, and where a plugin
- * has refused it. What a plugin has made of the source ends with it.
+ * Subscribes, and returns the source of the subscription. Without a source it returns what
+ * `subscribe` has answered: a result with errors, such as the refusal of a plugin. If a plugin has
+ * wrapped the source, what it made ends together with the source.
  */
 export async function sourceOf(operation: ExecutionArgs, subscribe: Subscribe): Promise<unknown> {
   const begun = (): SourceStream | undefined => sources.get(operation.contextValue as object)
@@ -36,12 +37,8 @@ export async function sourceOf(operation: ExecutionArgs, subscribe: Subscribe): 
       source.leave()
       return result
     }
-    source.onLeave(
-      () =>
-        void result[Symbol.asyncIterator]()
-          .return?.()
-          .catch(() => undefined),
-    )
+    const wrapped = result[Symbol.asyncIterator]()
+    source.onLeave(() => void wrapped.return?.().catch(() => undefined))
     return source
   } catch (error) {
     begun()?.leave()
