@@ -234,8 +234,10 @@ describeInBrowser('what the widget does when things go wrong', () => {
     const report = async (window: Window): Promise<void> => {
       await window.choose('Report')
       // No reason is chosen for the reader, and none is no report.
+      const reason = window.thread.getByLabel('What is wrong with this comment?')
+      expect(await reason.locator('option').first().textContent()).toBe('Choose a reason')
       await window.button('Send report').click()
-      await window.thread.getByLabel('What is wrong with this comment?').selectOption('Spam')
+      await reason.selectOption('Spam')
       await window.button('Send report').click()
     }
     await report(bob)
