@@ -74,7 +74,7 @@ describeInBrowser('Moderation in the console', () => {
       await page.keyboard.press('a')
     }
     for (const { id } of all) await expectState(id, 'approved')
-    expect(await page.getByRole('article').count()).toBe(0)
+    await expect.poll(() => page.getByRole('article').count(), WAIT).toBe(0)
     expect(complaints).toEqual([])
     await close()
   })
