@@ -59,7 +59,7 @@ const get = (query: Record<string, string>, headers: Record<string, string> = {}
     headers: { 'x-api-key': service.apiKey, accept: 'application/json', ...headers },
   })
 
-const fine = (): null => null
+const isSound = (): null => null
 
 const FOUND = { data: { discussions: { edges: [{ node: { externalId: 'page' } }] } } }
 
@@ -263,7 +263,7 @@ describe('a document', () => {
 
   test('with a UUID in upper case, as an earlier release stored it, is found and deleted by it', async () => {
     const [text, alias] = [newDocument(), newId().toUpperCase()]
-    await addDocumentsOf(service.app, service.tenant.id, [{ id: alias, body: text }], fine, () => Promise.resolve())
+    await addDocumentsOf(service.app, service.tenant.id, [{ id: alias, body: text }], isSound, () => Promise.resolve())
     expect(await post({ documentId: alias })).toMatchObject({ status: 200, json: FOUND })
     expect((await service.call('DELETE', `/documents/${alias}`)).status).toBe(204)
   })
