@@ -141,7 +141,8 @@ describeInBrowser('what the widget does when things go wrong', () => {
       await vi.waitFor(() => expect(edit()).rejects.toThrow('edit_window_closed'), WAIT)
       await ann.button('Save').click()
       await ann.sees('The time to edit it is over.')
-      // The settings are kept for a minute. A widget goes by the Date header, which has whole seconds.
+      // The settings are kept for a minute. A widget goes by the Date header, which has whole
+      // seconds.
       const other = await paper.read(article, { as: 'ann' })
       const isLate = async (): Promise<void> => {
         await other.page.reload()

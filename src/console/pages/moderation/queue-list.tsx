@@ -142,7 +142,7 @@ export function JudgedList({
     if (selected.length > MOST_UNASKED) setAsked(verb)
     else judgeTogether(verb)
   }
-  /** Rejects or deletes a comment with a reason; a rejection also other pending ones of its author. */
+  /** Rejects or deletes a comment with a reason. `pending`: further ones of its author. */
   const explain = (verb: Verb, entry: Entry, decision: Decision, pending: readonly string[]): void => {
     const ids = new Set([...pending, idOf(entry)])
     const shown = waiting.filter((each) => ids.has(idOf(each)))
