@@ -119,7 +119,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
   ],
   readers: [
     ['deliveries are counted up to {}, which', constant('core/sql.ts', 'COUNT_LIMIT')],
-    ['each of at most {} rows of one discussion, archived', constant('domains/readers/merge/move.ts', 'MAX_ROWS')],
+    ['each of at most {} rows of one discussion, archived', constant('domains/merges/move.ts', 'MAX_ROWS')],
     ['each of at most {} rows of one discussion. -', constant('domains/erasure/erase.ts', 'MAX_ROWS')],
   ],
 }
