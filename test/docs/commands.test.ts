@@ -131,11 +131,11 @@ describe('commands of the service', () => {
   })
 
   test.each([
-    ['--from', 'from'],
-    ['--page', 'page'],
-  ])('a table of moving.md has each value of %s of an import', (head, option) => {
-    const { text = '' } = pages.find(({ path }) => path === 'docs/guides/moving.md') ?? {}
-    const [, table = ''] = new RegExp(`^\\| \`${head}\` .*\\n.*\\n((?:\\|.*\\n)+)`, 'm').exec(text) ?? []
+    ['moving', 'from'],
+    ['moving-pages', 'page'],
+  ])('a table of %s.md has each value of --%s of an import', (guide, option) => {
+    const { text = '' } = pages.find(({ path }) => path === `docs/guides/${guide}.md`) ?? {}
+    const [, table = ''] = new RegExp(`^\\| \`--${option}\` .*\\n.*\\n((?:\\|.*\\n)+)`, 'm').exec(text) ?? []
     const told = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, value]) => value)
     expect(new Set(told)).toEqual(new Set(usages.get('import')?.options.get(option)?.values))
   })

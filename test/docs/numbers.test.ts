@@ -131,7 +131,7 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
   ['architecture.md', 'in batches of {} at most', constant('transfer/import/read-batches.ts', 'BATCH_ITEMS')],
   ['guides/members.md', 'works once, for {} h', constant('domains/staff/membership.ts', 'INVITATION_HOURS')],
   [
-    'guides/moving.md',
+    'guides/moving-items.md',
     'more than {} characters as Markdown',
     constant('domains/comments/fields.ts', 'MAX_BODY_LENGTH'),
   ],
