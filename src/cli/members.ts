@@ -11,7 +11,7 @@ import {
   shownMember,
 } from '../domains/staff/membership.ts'
 import { findByAddress, listAllMembers, removeFactor, setPassword } from '../domains/staff/operators.ts'
-import { createAdmin } from '../domains/tenants/bootstrap.ts'
+import { createAdmin } from '../domains/bootstrap/bootstrap.ts'
 import { command, CommandError, email, ofTenant, password, tenantOf } from './command.ts'
 
 const PASSWORD = { tenant: ofTenant, email: email.describe('e-mail'), password: password.optional() }

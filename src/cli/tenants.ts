@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 import type { App } from '../core/context.ts'
 import { atMost, noNul } from '../core/input/texts.ts'
-import { createTenant } from '../domains/tenants/bootstrap.ts'
+import { createTenant } from '../domains/bootstrap/bootstrap.ts'
 import { listTenants, showTenant } from '../domains/tenants/list.ts'
 import { resumeTenant, suspendTenant } from '../domains/tenants/suspend.ts'
 import { command, email, ofTenant, password, tenantOf } from './command.ts'

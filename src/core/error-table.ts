@@ -85,7 +85,7 @@ export const ERRORS = {
   missing_capability: {
     status: 403,
     title: 'The caller lacks a capability',
-    help: 'Use a key that has the capability, or a member whose role has it. A client token can ask only what the [guide](../guides/graphql/README.md#a-browser) lists.',
+    help: 'Use a key that has the capability, or a member whose role has it. A client token can ask only what the [guide](../guides/graphql/client.md#what-a-token-may-ask) lists.',
   },
   capability_escalation: {
     status: 403,

@@ -8,11 +8,13 @@ import { httpRequest } from './load.ts'
 import { closing } from './scripts.ts'
 import { call, startBenchService } from './service.ts'
 import { COLLECTING, idleMemory } from './stream.ts'
-import { graphqlPeer, startStage } from './stream-peers.ts'
+import { graphqlPeer, type Peer, startStage } from './stream-peers.ts'
 import { sized } from './size.ts'
 
 const STREAMS = sized(2000, 20)
 const RHYTHM = { name: 'one each 50 ms', atOnce: 1, everyMs: 50 }
+/** The event itself costs more than its sending. */
+const FEW = 5
 
 /** The fields of REST's page. */
 const PAGE = `query Page($id: ID!) { discussion(by: { id: $id }) { comments(first: 20) { nodes { id discussionId parentId
@@ -21,7 +23,8 @@ const PAGE = `query Page($id: ID!) { discussion(by: { id: $id }) { comments(firs
 
 /**
  * A page over GraphQL by its documentId beside REST's, kept and not; and subscriptions by client
- * tokens beside subscriptions by a key.
+ * tokens beside subscriptions by a key. CPU_BESIDE names the `main.js` of another build whose
+ * subscriptions are measured in turn.
  */
 export async function benchGraphql(): Promise<void> {
   await benchPages()
@@ -59,11 +62,19 @@ const benchSubscriptions = (): Promise<void> =>
       'by key': graphqlPeer(stage, { 'X-API-Key': key }),
       'by token': graphqlPeer(stage, { Authorization: `Bearer ${token}` }),
     }
-    const sent = await inTurns(peers, (peer) => fanOut(peer, listeners, { streams: STREAMS, rhythm: RHYTHM }), {
-      rounds: 5,
-      warm: 0,
-    })
-    printTurns(`graphql: ${STREAMS} subscriptions, an event ${RHYTHM.name}`, sent)
+    const measured: Record<string, Peer> = { ...peers }
+    const { CPU_BESIDE: other } = process.env
+    if (other !== undefined) {
+      const service = await stage.beside({}, other)
+      measured['the other, by key'] = graphqlPeer({ ...stage, service }, { 'X-API-Key': key })
+    }
+    for (const streams of [STREAMS, FEW]) {
+      const sent = await inTurns(measured, (peer) => fanOut(peer, listeners, { streams, rhythm: RHYTHM }), {
+        rounds: 5,
+        warm: streams === FEW ? 1 : 0,
+      })
+      printTurns(`graphql: ${streams} subscriptions, an event ${RHYTHM.name}`, sent)
+    }
     // One-time allocations are no cost of a subscription: the first round is not counted.
     const held = await inTurns(peers, (peer) => idleMemory(peer, listeners, STREAMS), { rounds: 4 })
     printTurns(`graphql: ${STREAMS} idle subscriptions`, held)

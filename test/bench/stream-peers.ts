@@ -45,8 +45,8 @@ export interface Stage {
   discussionId: string
   /** Gives the comment's id. */
   post(page?: string): Promise<string>
-  /** A further process for streams, with settings of its own. */
-  beside(env: Record<string, string>): Promise<BenchService>
+  /** A further process for streams, with settings of its own, or of another build. */
+  beside(env: Record<string, string>, main?: string): Promise<BenchService>
   close(): Promise<void>
 }
 
@@ -60,8 +60,8 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
     writer: others[0],
     discussionId,
     post: await postsTo({ ...service, port: others[0].port }),
-    beside: async (settings) => {
-      const other = await startBenchService({ ...redis, ...env, ...settings }, service)
+    beside: async (settings, main) => {
+      const other = await startBenchService({ ...redis, ...env, ...settings }, service, main)
       others.push(other)
       return other
     },

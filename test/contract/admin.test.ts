@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { setPassword } from '../../src/domains/staff/operators.ts'
-import { createAdmin } from '../../src/domains/tenants/bootstrap.ts'
+import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
 import { startService, type TestService, withPassword } from '../harness/service.ts'
 
 let service: TestService

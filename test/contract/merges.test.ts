@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { finishMerge, mergeReaderOf } from '../../src/domains/readers/merge/merge.ts'
+import { finishMerge, mergeReaderOf } from '../../src/domains/merges/merge.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { expectExactCounts } from '../harness/counts.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'

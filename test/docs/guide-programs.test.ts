@@ -72,6 +72,8 @@ describe('run against the service', () => {
     for (const name of ['express', 'eventsource', 'fastify', 'graphql', 'graphql-sse'])
       link(name, join(ROOT, 'node_modules', name))
     link('engagement-service', ROOT)
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+    writeFileSync(join(folder, 'token.js'), blocks.get('graphql/client:3')?.content ?? '')
   })
   afterAll(async () => {
     for (const child of running) child.kill()
@@ -137,16 +139,16 @@ describe('run against the service', () => {
     }
   })
 
-  test('graphql/README:1 and graphql/README:3: a page asks with the token of its backend', async () => {
-    const site = await serve('graphql/README:1', ofBackend())
-    const { stdout } = start('graphql/README:3', { SITE: site })
+  test('graphql/client:1 and graphql/client:4: a page asks with the token of its backend', async () => {
+    const site = await serve('graphql/client:1', ofBackend())
+    const { stdout } = start('graphql/client:4', { SITE: site })
     expect(JSON.parse(await text(stdout as NodeJS.ReadableStream))).toMatchObject({
       data: { discussion: { commentCount: expect.any(Number) as number } },
     })
   })
 
   test.each([1, 2])('graphql/subscriptions:%i gets what was there before and what comes later', async (n) => {
-    const site = await serve('graphql/README:1', ofBackend())
+    const site = await serve('graphql/client:1', ofBackend())
     const { json } = await service.call('GET', '/discussions/by-external/article-1')
     const env = { SITE: site, BASE: service.url, KEY: service.apiKey, ID: json.id }
     const { stdout } = start(`graphql/subscriptions:${n}`, env)
@@ -168,8 +170,8 @@ describe('run against the service', () => {
   const signed = (by = secret, at = new Date()) => signedHeaders(request, [by], at, body)
   const stranger = newSigningSecret()
 
-  test('webhooks:1: Express, Fastify and a fetch handler accept genuine requests only', async () => {
-    const url = new URL(await serve('webhooks:1', { SECRET: secret.secret }))
+  test('webhook-signatures:1: Express, Fastify and a fetch handler accept genuine requests only', async () => {
+    const url = new URL(await serve('webhook-signatures:1', { SECRET: secret.secret }))
     for (const port of [0, 1, 2].map((n) => Number(url.port) + n)) {
       const send = async (headers: Record<string, string>) =>
         (await fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', headers, body })).status
@@ -178,9 +180,9 @@ describe('run against the service', () => {
     }
   })
 
-  test('webhooks:2 and webhooks:3 name only headers that a delivery has', () => {
+  test('webhook-signatures:2 and webhook-signatures:3 name only headers that a delivery has', () => {
     const sent = Object.keys(signedHeaders(request, [secret, stranger], new Date(), body))
-    for (const name of ['webhooks:2', 'webhooks:3']) {
+    for (const name of ['webhook-signatures:2', 'webhook-signatures:3']) {
       const named = blocks.get(name)?.content.match(/x-service-[a-z-]+/gi) ?? []
       expect(named.length, name).toBeGreaterThan(1)
       for (const header of named)
@@ -193,9 +195,9 @@ describe('run against the service', () => {
 
   const python = findProgram('python3')
   test.skipIf(python === undefined)(
-    `webhooks:2: Python accepts genuine requests only${python === undefined ? ' (skipped: it is not here)' : ''}`,
+    `webhook-signatures:2: Python accepts genuine requests only${python === undefined ? ' (skipped: it is not here)' : ''}`,
     () => {
-      const { before, after } = PROGRAMS['webhooks:2'] ?? { before: '', after: '' }
+      const { before, after } = PROGRAMS['webhook-signatures:2'] ?? { before: '', after: '' }
       const lower = (headers: Record<string, string>) =>
         Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
       const given = [signed(), signed(stranger), signed(secret, new Date(Date.now() - 600_000))].map((headers) => ({
@@ -203,7 +205,7 @@ describe('run against the service', () => {
         body,
         secrets: [secret.secret],
       }))
-      const program = [before, blocks.get('webhooks:2')?.content ?? '', after].join('\n')
+      const program = [before, blocks.get('webhook-signatures:2')?.content ?? '', after].join('\n')
       const { stdout, stderr } = spawnSync(python ?? '', ['-c', program], {
         input: JSON.stringify(given),
         encoding: 'utf8',

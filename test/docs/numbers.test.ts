@@ -119,7 +119,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
   ],
   readers: [
     ['deliveries are counted up to {}, which', constant('core/sql.ts', 'COUNT_LIMIT')],
-    ['each of at most {} rows of one discussion, archived', constant('domains/readers/merge/move.ts', 'MAX_ROWS')],
+    ['each of at most {} rows of one discussion, archived', constant('domains/merges/move.ts', 'MAX_ROWS')],
     ['each of at most {} rows of one discussion. -', constant('domains/erasure/erase.ts', 'MAX_ROWS')],
   ],
 }
@@ -131,7 +131,7 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
   ['architecture.md', 'in batches of {} at most', constant('transfer/import/read-batches.ts', 'BATCH_ITEMS')],
   ['guides/members.md', 'works once, for {} h', constant('domains/staff/membership.ts', 'INVITATION_HOURS')],
   [
-    'guides/moving.md',
+    'guides/moving-items.md',
     'more than {} characters as Markdown',
     constant('domains/comments/fields.ts', 'MAX_BODY_LENGTH'),
   ],

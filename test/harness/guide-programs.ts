@@ -49,15 +49,17 @@ app.use((request, _response, next) => {
     after: LISTEN,
   },
   // The sites of examples/server-rendered do the same, and are run.
-  'backend:2': null,
+  'rendering:1': null,
   // Clients of GraphQL in a page. The compiler checks them, also those with a framework.
-  'graphql/README:1': {
+  'graphql/client:1': {
     before: `${EXPRESS}\n${BACKEND}\nconst articles = new Map([['article-1', {}]])`,
     after: LISTEN,
   },
   // The configuration of a site's Vite.
-  'graphql/README:2': null,
-  'graphql/README:3': { before: TOKENS, after: 'console.log(JSON.stringify({ data, errors }))' },
+  'graphql/client:2': null,
+  // The module `token.js`, which the programs that follow import.
+  'graphql/client:3': null,
+  'graphql/client:4': { before: TOKENS, after: 'console.log(JSON.stringify({ data, errors }))' },
   'graphql/subscriptions:1': {
     before: `${TOKENS}\nconst page = { id: process.env.ID, lastEventId: '0' }`,
     after: '',
@@ -91,7 +93,7 @@ app.use((request, _response, next) => {
     before: `${PAGE}\nconst { streamUrl } = await (await fetch('/comments/article-1/ticket', { method: 'POST' })).json()`,
     after: '',
   },
-  'webhooks:1': {
+  'webhook-signatures:1': {
     before: `${EXPRESS}
 import Fastify from 'fastify'
 import { createServer } from 'node:http'
@@ -106,13 +108,13 @@ createServer(async (request, response) => {
   response.writeHead(answer.status).end(await answer.text())
 }).listen(Number(PORT) + 2)`,
   },
-  'webhooks:2': {
+  'webhook-signatures:2': {
     before: '',
     after: `import json, sys
 print(json.dumps([is_genuine(each["headers"], each["body"].encode(), each["secrets"]) for each in json.load(sys.stdin)]))`,
   },
   // Needs Go, which is not installed where the tests run.
-  'webhooks:3': null,
+  'webhook-signatures:3': null,
   'widget:1': { before: '', after: '' },
   // They need the widget in a browser: test/browser/widget-pages does what they do.
   'widget:2': null,
@@ -199,6 +201,9 @@ declare module 'urql' {
 }
 declare module '@urql/exchange-persisted' {
   export function persistedExchange(options: object): import('@urql/core').Exchange
+}
+declare module '*/token.js' {
+  export function token(externalId: string): Promise<{ token: string; expiresAt: string }>
 }
 declare module '*/run' {
   export function idOf(document: object): string

@@ -91,9 +91,9 @@ export function reply(response: ServerResponse, status: number, body = '', heade
 export const hang: Behaviour = () => true
 
 /**
- * The receiver's check of a signature, written from docs/guides/webhooks.md alone: the timestamp
- * header, a dot and the raw body, under the secret that `kid` names. Refuses a request that is more
- * than five minutes old.
+ * The receiver's check of a signature, written from docs/guides/webhook-signatures.md alone: the
+ * timestamp header, a dot and the raw body, under the secret that `kid` names. Refuses a request
+ * that is more than five minutes old.
  */
 export function isGenuine(
   { headers, raw }: Received,

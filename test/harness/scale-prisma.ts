@@ -56,7 +56,7 @@ import { forgetInAnswers } from '../../src/domains/idempotency/idempotency.ts'
 import { documentIdOf, findDocument } from '../../src/domains/documents/documents.ts'
 import { followKeySet } from '../../src/domains/readers/key-sets.ts'
 import { findApiKey } from '../../src/domains/api-keys/keys.ts'
-import { formerReadersOf } from '../../src/domains/readers/merge/merged.ts'
+import { formerReadersOf } from '../../src/domains/readers/merged.ts'
 import { deleteOldSignIns } from '../../src/domains/staff/sign-ins.ts'
 import {
   exportMutes,
@@ -66,7 +66,7 @@ import {
   unmuteReader,
 } from '../../src/domains/readers/mutes/mutes.ts'
 import { getViewer } from '../../src/domains/readers/records.ts'
-import { endMerge, findReaderId, setStanding, touchMerge } from '../../src/domains/readers/merge/sql.ts'
+import { endMerge, findReaderId, setStanding, touchMerge } from '../../src/domains/merges/sql.ts'
 import { adoptSettings } from '../../src/domains/settings/settings.ts'
 import { findMember } from '../../src/domains/staff/members.ts'
 import { nameOfMember } from '../../src/domains/staff/names.ts'
@@ -80,7 +80,7 @@ import {
 } from '../../src/domains/staff/second-factor.ts'
 import { codeOf } from './members.ts'
 import { listAllMembers, setPassword } from '../../src/domains/staff/operators.ts'
-import * as tenants from '../../src/domains/tenants/bootstrap.ts'
+import * as tenants from '../../src/domains/bootstrap/bootstrap.ts'
 import { setReaderBadges } from '../../src/domains/readers/badges/badges.ts'
 import { resumeTenant, suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { touchPages } from '../../src/domains/tenants/tenants.ts'
@@ -584,7 +584,9 @@ const SOURCE = join(import.meta.dirname, '../../src')
 
 /** What `removeOfDeletedTenant` empties. */
 const EMPTIED = [
-  ...readFileSync(join(SOURCE, 'domains/tenants/remove.ts'), 'utf8').matchAll(/prisma\.(\w+)\.deleteMany\(some\)/g),
+  ...readFileSync(join(SOURCE, 'domains/tenant-removal/remove.ts'), 'utf8').matchAll(
+    /prisma\.(\w+)\.deleteMany\(some\)/g,
+  ),
 ].map(([, name]) => name)
 
 /** Calls of Prisma that nothing here makes, and why. */
@@ -596,13 +598,16 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
       'staff/members-of-deleted.ts member.deleteMany',
       'tenants/delete.ts tenant.findUniqueOrThrow',
       'tenants/delete.ts tenant.update',
-      'tenants/remove.ts tenant.deleteMany',
-      'tenants/remove.ts tenant.findFirst',
-      'tenants/remove.ts tenant.updateMany',
+      'tenant-removal/remove.ts tenant.deleteMany',
+      'tenant-removal/remove.ts tenant.findFirst',
+      'tenant-removal/remove.ts tenant.updateMany',
     ].map((call) => [`domains/${call}`, 'is of the deletion of a tenant: by keys, some rows at a time']),
   ),
   ...Object.fromEntries(
-    EMPTIED.map((name) => [`domains/tenants/remove.ts ${name}.deleteMany`, 'removes some rows of a deleted tenant']),
+    EMPTIED.map((name) => [
+      `domains/tenant-removal/remove.ts ${name}.deleteMany`,
+      'removes some rows of a deleted tenant',
+    ]),
   ),
   ...Object.fromEntries(
     [

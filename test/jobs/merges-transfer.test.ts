@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { mergeReaderOf } from '../../src/domains/readers/merge/merge.ts'
+import { mergeReaderOf } from '../../src/domains/merges/merge.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile, type ImportReport } from '../../src/transfer/import/import.ts'
 import type { Item } from '../../src/transfer/item.ts'

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 
 import type { App } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
-import { createTenant } from '../../src/domains/tenants/bootstrap.ts'
+import { createTenant } from '../../src/domains/bootstrap/bootstrap.ts'
 import { deleteTenant } from '../../src/domains/tenants/delete.ts'
 import { listTenants } from '../../src/domains/tenants/list.ts'
-import { removeOfDeletedTenant } from '../../src/domains/tenants/remove.ts'
+import { removeOfDeletedTenant } from '../../src/domains/tenant-removal/remove.ts'
 import { suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { findTenantBySlug } from '../../src/domains/tenants/tenants.ts'
 import { countTables, fillTables, tenantTables } from '../harness/every-table.ts'

@@ -94,7 +94,7 @@ async function post(discussionId: string, reader: string, body: object, api = he
 
 const idsOf = ({ received }: SourceListener): string[] => received.map(({ id }) => id)
 
-/** A receiver's check of a signature, written from docs/guides/webhooks.md alone. */
+/** A receiver's check of a signature, written from docs/guides/webhook-signatures.md alone. */
 function isSigned({ headers, raw }: Received): boolean {
   const parts = new Map(
     (headers['x-service-signature'] ?? '').split(',').map((part) => part.split('=') as [string, string]),

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { newId } from '../../src/core/ids.ts'
 import { changeMember, operatorOf, removeMember } from '../../src/domains/staff/membership.ts'
 import { setPassword } from '../../src/domains/staff/operators.ts'
-import { createAdmin } from '../../src/domains/tenants/bootstrap.ts'
+import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'

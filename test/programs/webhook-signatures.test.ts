@@ -17,7 +17,7 @@ const skipped = (program: string): string => (has(program) ? program : `${progra
 /** Python that takes the functions of the guide. */
 const GUIDE = `
 import json, re, sys
-guide = open('docs/guides/webhooks.md', encoding='utf8').read()
+guide = open('docs/guides/webhook-signatures.md', encoding='utf8').read()
 exec(re.search(r'\`\`\`python\\n(.*?)\`\`\`', guide, re.S).group(1))`
 
 describe('independent code agrees', () => {

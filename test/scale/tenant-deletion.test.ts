@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { removeOfDeletedTenant } from '../../src/domains/tenants/remove.ts'
+import { removeOfDeletedTenant } from '../../src/domains/tenant-removal/remove.ts'
 import { countTables } from '../harness/every-table.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { setPassword } from '../../src/domains/staff/operators.ts'
-import { createAdmin } from '../../src/domains/tenants/bootstrap.ts'
+import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
 import { addMember, bearing, fromElsewhere, NOBODY, tokenFor } from '../harness/members.ts'
 import { startService, type TestResponse, type TestService, withPassword } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'

@@ -3,7 +3,7 @@ import { createHook } from 'node:async_hooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { dummyPasswordHash } from '../../src/core/secrets/crypto.ts'
-import { createAdmin } from '../../src/domains/tenants/bootstrap.ts'
+import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 

@@ -8,5 +8,8 @@ export const markOwn = (document: DocumentNode): void => void documents.add(docu
 /** Whether it is an operation of the service itself, such as that of a route of REST. */
 export const isOwn = (document: DocumentNode): boolean => documents.has(document)
 
-/** Whether it is an event of a subscription, which is executed once for all that share it. */
+/**
+ * Whether it is an event of a subscription, which comes as the root value. It is executed once for
+ * all subscribers with the same operation, variables and audience.
+ */
 export const isEvent = ({ rootValue }: ExecutionArgs): boolean => rootValue !== undefined

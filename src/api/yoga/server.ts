@@ -10,9 +10,9 @@ import { useSources } from './plugins/use-sources.ts'
 import { useTraces } from './plugins/use-traces.ts'
 
 /**
- * The plugins in their order: each may replace what an earlier one has set. A new one is last. It
- * sees errors as they are: those of clients get their form after all plugins (`operations.ts`).
- * `useKeptDocuments` and `useJit` set functions, and stand before all that wrap them.
+ * The plugins in their order. A new one is last: it may wrap the functions that `useKeptDocuments`,
+ * `useSources` and `useJit` set, and it sees errors as they are, because they get their form for
+ * clients after all plugins.
  */
 export const PLUGINS: ((app: App) => ServerPlugin)[] = [
   useKeptDocuments,
@@ -23,10 +23,10 @@ export const PLUGINS: ((app: App) => ServerPlugin)[] = [
 ]
 
 /**
- * The GraphQL server of a process. Every operation goes through it: those of clients, the events of
- * subscriptions, and the operations of REST (`operations.ts`). Its HTTP is not used, nor the hooks
- * of HTTP; docs/decisions/0034 has which hooks run where. The first operation makes it: Yoga loads
- * Node's fetch, 3 % of a start.
+ * The GraphQL server of a process. Every operation goes through it (`operations.ts`): those of
+ * clients, the events of subscriptions, and the operations of REST. A page that is kept needs no
+ * operation, and is answered without it. Its HTTP is not used, nor the hooks of HTTP
+ * (docs/decisions/0034). The first operation makes it: Yoga loads Node's fetch, 3 % of a start.
  */
 export const serverOf = perApp((app) =>
   createYoga<Asked, Ctx>({

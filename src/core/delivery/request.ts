@@ -37,7 +37,7 @@ export function bodyOf(parts: EventParts): string | null {
 export const idempotencyKeyOf = ({ eventType, eventId }: { eventType: string; eventId: Id }): string =>
   `${eventType}:${eventId}`
 
-/** The value of the signature header for `body`, sent at `at` (docs/guides/webhooks.md). */
+/** The signature header's value for `body`, sent at `at` (docs/guides/webhook-signatures.md). */
 export function signatureOf({ kid, secret }: SigningSecret, at: Date, body: string): string {
   const v1 = createHmac('sha256', secret).update(`${at.toISOString()}.`).update(body).digest('hex')
   return `t=${unixSeconds(at)},v1=${v1},kid=${kid}`

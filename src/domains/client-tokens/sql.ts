@@ -75,12 +75,3 @@ const COUNT = statement(
 /** The tenant's live tokens, counted up to `most`. */
 export const countTokens = async (sql: Sql, tenantId: Id, now: Date, most: number): Promise<LiveTokens> =>
   (await sql<LiveTokens>(COUNT, [tenantId, now, most]))[0] ?? { count: 0, firstEnd: null }
-
-const DISCUSSION_OF_COMMENT = statement(
-  'discussion_of_comment',
-  'SELECT discussion_id AS "discussionId" FROM comments WHERE tenant_id = $1 AND id = $2',
-)
-
-/** The discussion of a comment in any state; undefined if there is none. */
-export const findDiscussionOfComment = async (sql: Sql, tenantId: Id, commentId: Id): Promise<Id | undefined> =>
-  (await sql<{ discussionId: Id }>(DISCUSSION_OF_COMMENT, [tenantId, commentId]))[0]?.discussionId

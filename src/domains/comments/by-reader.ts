@@ -4,7 +4,7 @@ import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } 
 import { type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { anyId, cutKeys, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
-import { namedIds, requireNamed } from '../client-tokens/scope.ts'
+import { namedIds, requireNamed } from '../client-access/scope.ts'
 import { loadDiscussion } from '../discussions/discussions.ts'
 import type { Reader } from '../readers/fields.ts'
 import { viewerInShadow } from '../readers/readers.ts'

@@ -2,7 +2,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { authorsAmong } from '../readers/in-view.ts'
-import { followReaders } from '../readers/merge/merged.ts'
+import { followReaders } from '../readers/merged.ts'
 import { escapeText } from './text/markdown.ts'
 import { hasMentions, mentionsIn, replaceMentions, writtenMentions } from './text/mentions.ts'
 

@@ -1,6 +1,6 @@
 import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import { namedCounts, seenByClient } from '../client-tokens/scope.ts'
+import { namedCounts, seenByClient } from '../client-access/scope.ts'
 import { shadowIn } from '../comments/shadow.ts'
 import { viewerInShadow } from '../readers/readers.ts'
 import { searchSchema } from '../../core/input/search.ts'

@@ -1,6 +1,6 @@
 import { type Id, newId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
-import { followReaders } from '../readers/merge/merged.ts'
+import { followReaders } from '../readers/merged.ts'
 import { lockReader } from '../readers/records.ts'
 
 interface Mentions {

@@ -2,7 +2,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { Notification as Row } from '../../generated/prisma/client.ts'
-import { namedIds } from '../client-tokens/scope.ts'
+import { namedIds } from '../client-access/scope.ts'
 import { banIn } from '../readers/bans.ts'
 
 /** A notification with its place, and the author of its comment. */

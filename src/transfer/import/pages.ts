@@ -66,8 +66,8 @@ function externalIdBy(rule: PageRule, id: string, address: string | null): strin
 }
 
 /**
- * Parameters that say how a reader came to a page, or what they did there. `docs/guides/moving.md`
- * lists them.
+ * Parameters that say how a reader came to a page, or what they did there.
+ * `docs/guides/moving-pages.md` lists them.
  */
 const TRACKING = new Set(
   (

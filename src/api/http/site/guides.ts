@@ -101,7 +101,7 @@ const FOLDERS = ['guides', 'reference', 'operations']
 /** The text of a page of `docs`, without its comments. */
 const textOf = (name: string): string => withoutNotes(readFileSync(join(FOLDER, name), 'utf8'))
 
-const LINK = /(!?)\[([^\]]*)\]\(([^)\s]+)\)/g
+const LINK = /(!?)\[([^\][]*)\]\(([^()\s]+)\)/g
 
 /** The pages of a folder and those within it, in the order of the links of their indexes. */
 function sequenceFrom(index: string): string[] {

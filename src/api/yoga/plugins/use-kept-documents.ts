@@ -24,10 +24,11 @@ export const useKeptDocuments = (app: App): ServerPlugin => ({
     }),
   onValidate: ({ setValidationFn }) =>
     setValidationFn((schema, document, rules: readonly ValidationRule[] = [], ...options) => {
-      // A plugin that parses by itself does not pass the rules by.
+      // A plugin that parses by itself has not read the document by `readDocument`.
       const errors = errorsOf.get(document) ?? errorsIn(app, document)
       errorsOf.set(document, errors)
-      // Yoga adds those of the specification. What is too large for ours is too large for others.
+      // Yoga adds those of the specification. A document that ours refuse may be too large for the
+      // others, which do not run then.
       const added = rules.filter((rule) => !KNOWN.has(rule))
       return errors.length > 0 || added.length === 0 ? errors : validate(schema, document, added, ...options)
     }),

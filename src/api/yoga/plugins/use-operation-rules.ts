@@ -13,7 +13,7 @@ export const useOperationRules = (): ServerPlugin => ({
     ({ context, params: { documentAST } }) =>
     ({ valid, setResult }) => {
       if (!valid) return
-      const { operationName, variables: given } = context.params ?? {}
+      const { operationName, variables: given } = context.params
       const variables = given ?? {}
       const errors = variableErrors(schema, documentAST, operationName, variables)
       setResult([...(errors.length > 0 ? errors : costErrors(schema, documentAST, { operationName, variables }))])

@@ -19,7 +19,7 @@ const refused = (words: string): Finding => ({ isGenuine: false, words })
 
 /**
  * Whether a request carries a signature of the secret, by the service's own headers or those of
- * Standard Webhooks (docs/guides/webhooks.md). Nothing leaves the browser.
+ * Standard Webhooks (docs/guides/webhook-signatures.md). Nothing leaves the browser.
  */
 export async function checkRequest({ headers, body, secret }: Given, now: number): Promise<Finding> {
   const bytes = secretBytes(secret.trim())

@@ -16,8 +16,8 @@ export interface Sent {
 
 /**
  * Lines for a shell that send a delivery as an attempt does, signed now by the secret in `$SECRET`
- * (`whs_…`). Both signatures of docs/guides/webhooks.md are there. The endpoint's own headers are
- * not: nobody can read their values.
+ * (`whs_…`). Both signatures of docs/guides/webhook-signatures.md are there. The endpoint's own
+ * headers are not: nobody can read their values.
  */
 export function curlOf({ url, deliveryId, kid, headers, body }: Sent): string {
   const shared = Object.entries(headers).filter(([, value]) => value !== REDACTED)

@@ -1,10 +1,10 @@
-import { builder } from '../../../graphql/builder.ts'
-import { namedInRest } from '../../../graphql/in-rest.ts'
-import { shownWith } from '../../../graphql/shown-with.ts'
-import { ReaderRef } from '../graphql.ts'
-import { RECORD_CAPABILITIES } from '../records.ts'
+import { builder } from '../../graphql/builder.ts'
+import { namedInRest } from '../../graphql/in-rest.ts'
+import { shownWith } from '../../graphql/shown-with.ts'
+import { ReaderRef } from '../readers/graphql.ts'
+import { RECORD_CAPABILITIES } from '../readers/records.ts'
 import { mergeReader } from './merge.ts'
-import { formerReadersOf, getReaderMerge, type ReaderMerge, type FormerReader } from './merged.ts'
+import { formerReadersOf, getReaderMerge, type ReaderMerge, type FormerReader } from '../readers/merged.ts'
 
 export const FormerReaderRef = builder.objectRef<FormerReader>('FormerReader').implement({
   description: 'A reader who was merged into another one.',

@@ -6,7 +6,7 @@ import type { TxSql } from '../../core/sql.ts'
 import { addKey } from '../api-keys/keys.ts'
 import { addIdentitySecret } from '../readers/identity-secrets.ts'
 import { addAccount, emailForm } from '../staff/accounts.ts'
-import { findTenantBySlug } from './tenants.ts'
+import { findTenantBySlug } from '../tenants/tenants.ts'
 
 /** The first credentials of a new tenant. They cannot be shown again. */
 export interface FirstCredentials {

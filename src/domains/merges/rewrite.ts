@@ -1,6 +1,6 @@
-import type { Id } from '../../../core/ids.ts'
-import { changeEvent, type EventTexts, type ScrubbedEvent } from '../../erasure/scrub.ts'
-import { profileOf, type Reader } from '../fields.ts'
+import type { Id } from '../../core/ids.ts'
+import { changeEvent, type EventTexts, type ScrubbedEvent } from '../erasure/scrub.ts'
+import { profileOf, type Reader } from '../readers/fields.ts'
 
 /**
  * The event with the target in place of the merged reader; everything else stays the same byte for

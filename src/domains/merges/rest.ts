@@ -1,4 +1,4 @@
-import type { RouteDefinition } from '../../../graphql/route.ts'
+import type { RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
   {

@@ -1,8 +1,8 @@
 import { type Ctx, type NamedDiscussions, ofRequest, requireCaller } from '../../core/context.ts'
 import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
 import { countOfUnknown, type DiscussionName, findDiscussionId, findDiscussionIds } from '../discussions/discussions.ts'
-import { findDiscussionOfComment } from './sql.ts'
 
 type DiscussionCount = ReturnType<typeof countOfUnknown>
 
@@ -84,3 +84,12 @@ export async function seenByClient<T extends { id: Id; discussionId?: Id } | nul
   }
   return value
 }
+
+const DISCUSSION_OF_COMMENT = statement(
+  'discussion_of_comment',
+  'SELECT discussion_id AS "discussionId" FROM comments WHERE tenant_id = $1 AND id = $2',
+)
+
+/** The discussion of a comment in any state; undefined if there is none. */
+const findDiscussionOfComment = async (sql: Sql, tenantId: Id, commentId: Id): Promise<Id | undefined> =>
+  (await sql<{ discussionId: Id }>(DISCUSSION_OF_COMMENT, [tenantId, commentId]))[0]?.discussionId
