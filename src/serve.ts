@@ -112,14 +112,18 @@ async function stopInTime(
 ): Promise<void> {
   const startedAt = performance.now()
   const more = drain === 0 ? '' : `; it takes requests for ${drain} s more (DRAIN_SECONDS)`
-  log.info(`stopping, within ${grace} s${more}`)
+  // A person at a terminal reads words, as at the start.
+  const isTerminal = process.stderr.isTTY && !cluster.isWorker
+  if (isTerminal) console.error(`Stopping, within ${grace} s${more} …`)
+  else log.info(`stopping, within ${grace} s${more}`)
   // For a part that hangs: each has less than the whole grace period.
   setTimeout(() => {
     log.error('the grace period is over, but not everything has stopped')
     process.exit(1)
   }, grace * 1000).unref()
   await stopped
-  log.info({ ms: Math.round(performance.now() - startedAt) }, 'stopped')
+  if (isTerminal) console.error('Stopped.')
+  else log.info({ ms: Math.round(performance.now() - startedAt) }, 'stopped')
   // A thread writes the lines; an exit writes the rest itself, which may be out of order.
   log.flush(() => process.exit(status))
 }

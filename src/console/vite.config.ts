@@ -16,7 +16,7 @@ export default defineConfig({
       transform: (code, id) => (id.endsWith('/generated/console.ts') ? code.replaceAll(/\n +/g, '\n') : undefined),
     },
   ],
-  // Replaced by the service in each answer (src/api/http/site/console.ts).
+  // Replaced by the service in each answer, as `{sign-on}` is (src/api/http/site/console.ts).
   html: { cspNonce: '{nonce}' },
   build: {
     outDir: join(import.meta.dirname, '../../dist/console'),

@@ -1,23 +1,24 @@
 /**
  * Every error that a caller can meet: code → HTTP status, public text, and help that says when a
- * caller gets it and what to do (docs/reference/errors.md).
+ * caller gets it and what to do (docs/reference/errors.md). The help is the `detail` of a problem
+ * that has no other: it says more than the title.
  */
 export const ERRORS = {
   malformed_json: {
     status: 400,
     title: 'The request cannot be read',
-    help: 'The body is not one JSON value in UTF-8, or the request is not valid HTTP. `detail` says which.',
+    help: 'The body is not one JSON value in UTF-8, or the request is not valid HTTP.',
   },
   ambiguous_credentials: {
     status: 400,
     title: 'Send an API key in X-API-Key or an admin token in Authorization, not both',
-    help: "The request has two kinds of credentials, such as a key and a token, a client token and an assertion, or another one beside the console's cookie. Remove one.",
+    help: "The request has two kinds of credentials, such as a key in `X-API-Key` and a token in `Authorization`, a client token and an assertion, or another one beside the console's cookie. Remove one.",
   },
 
   missing_credentials: {
     status: 401,
     title: 'This request needs an API key in X-API-Key, or an admin token in Authorization',
-    help: 'The route needs a caller. Send an API key or an admin token.',
+    help: 'The route needs a caller. Send an API key in `X-API-Key`, or an admin token in `Authorization`.',
   },
   invalid_api_key: {
     status: 401,
@@ -68,7 +69,7 @@ export const ERRORS = {
   invalid_identity: {
     status: 401,
     title: 'The identity assertion is not valid',
-    help: 'The signature, a header or a claim of the assertion is wrong. `detail` names it. The [test vectors](../../vectors/README.md) show valid and invalid assertions.',
+    help: 'The signature, a header or a claim of the assertion is wrong. The [test vectors](../../vectors/README.md) show valid and invalid assertions.',
   },
   expired_identity: {
     status: 401,
@@ -79,12 +80,12 @@ export const ERRORS = {
   tenant_suspended: {
     status: 403,
     title: 'The tenant is suspended',
-    help: 'The operator of the service has suspended the tenant; `detail` may say why. The credentials are valid again once it is resumed.',
+    help: 'The operator of the service has suspended the tenant. The credentials are valid again once it is resumed.',
   },
   missing_capability: {
     status: 403,
     title: 'The caller lacks a capability',
-    help: '`detail` names the capability: use a key that has it, or a member whose role has it. A client token can ask only what the [guide](../guides/graphql/client.md#what-a-token-may-ask) lists.',
+    help: 'Use a key that has the capability, or a member whose role has it. A client token can ask only what the [guide](../guides/graphql/client.md#what-a-token-may-ask) lists.',
   },
   capability_escalation: {
     status: 403,
@@ -94,7 +95,7 @@ export const ERRORS = {
   admin_only: {
     status: 403,
     title: 'Only an admin may do this',
-    help: 'The route takes an admin token, not an API key, and most of these that of an owner or admin. `detail` says which.',
+    help: 'The route takes an admin token, not an API key, and most of these that of an owner or admin.',
   },
   second_factor_setup_required: {
     status: 403,
@@ -177,7 +178,7 @@ export const ERRORS = {
   invalid_transition: {
     status: 409,
     title: 'The resource is not in a state that allows this',
-    help: 'The state of the resource does not allow this, or it has changed since it was read. Read it again; `detail` says why.',
+    help: 'The state of the resource does not allow this, or it has changed since it was read. Read it again.',
   },
   key_budget_exhausted: {
     status: 409,

@@ -82,7 +82,14 @@ export interface Problem {
 }
 
 /** One sentence for the caller that describes an error. */
-export const detailOf = ({ code, extras }: ServiceError): string => extras.detail ?? `${ERRORS[code].title}.`
+export const sentenceOf = ({ code, extras }: ServiceError): string => extras.detail ?? `${ERRORS[code].title}.`
+
+/**
+ * What to say beside the title: why this request was refused, else when requests are and what to
+ * do (RFC 9457, section 3.1.4). A link is its text.
+ */
+const detailOf = ({ code, extras }: ServiceError): string =>
+  extras.detail ?? ERRORS[code].help.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')
 
 /** The public form of an error, without anything of its cause. */
 export function problemOf(error: ServiceError, requestId: string): Problem {

@@ -218,7 +218,7 @@ describeInBrowser('discussions in the console', () => {
     // What is left alone is not sent.
     await page.getByRole('button', { name: 'Rules' }).click()
     await desk.ok('PATCH', `/discussions/${id}`, { moderationMode: 'post' })
-    await pick('Slow mode', 'As the settings say: one comment in a minute')
+    await pick('Slow mode', 'As the settings say: one comment in 1 minute')
     await dialog.getByLabel('Locks itself').fill('')
     await save()
     expect(await rules()).toEqual({ moderationMode: 'post', slowModeSeconds: null, closesAt: null })

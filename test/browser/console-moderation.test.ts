@@ -74,7 +74,7 @@ describeInBrowser('Moderation in the console', () => {
       await page.keyboard.press('a')
     }
     for (const { id } of all) await expectState(id, 'approved')
-    expect(await page.getByRole('article').count()).toBe(0)
+    await expect.poll(() => page.getByRole('article').count(), WAIT).toBe(0)
     expect(complaints).toEqual([])
     await close()
   })
@@ -395,6 +395,14 @@ describeInBrowser('Moderation in the console', () => {
       .waitFor()
     await page.keyboard.press('x')
     await page.evaluate('scrollTo(0, 0)')
+    // None of the queues is cut.
+    const queues = await page.getByRole('radiogroup', { name: 'Queue' }).locator('label').all()
+    expect(queues).toHaveLength(4)
+    for (const label of queues) {
+      const { x = 0, width = 0 } = (await label.boundingBox()) ?? {}
+      expect([x >= 0, x + width <= (page.viewportSize()?.width ?? 0)]).toEqual([true, true])
+      expect(await label.evaluate((element) => element.scrollWidth <= element.clientWidth)).toBe(true)
+    }
     await expectAccessible(page, 'moderation')
     await page.keyboard.press('b')
     await page.getByRole('dialog').waitFor()

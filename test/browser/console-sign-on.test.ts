@@ -19,6 +19,10 @@ describeInBrowser('single sign-on in the console', () => {
     visitConsole(desk.browser, desk.service, path, options)
 
   test('an owner sets it up, a person signs in by it, and a refusal says why', async () => {
+    const before = await visit('/', { signIn: false })
+    await before.page.getByRole('button', { name: 'Sign in' }).waitFor()
+    expect(await before.page.getByText('Use your identity provider').count()).toBe(0)
+    await before.close()
     const { page, complaints, close } = await visit('/settings#single-sign-on')
     const section = page.getByRole('region', { name: 'Single sign-on' })
     await section.getByText(`${desk.service.url}/api/v1/admin/auth/oidc/callback`).waitFor()

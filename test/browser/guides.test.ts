@@ -27,9 +27,13 @@ describeInBrowser('the pages of the documentation', () => {
     expect((await answer!.body()).length).toBeLessThan(60_000)
     expect(asked).toEqual(['/docs', '/docs/start.js'])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    const navigation = page.getByRole('navigation', { name: 'Documentation' })
+    await navigation.getByRole('link', { name: 'Guides' }).waitFor()
     await page.getByRole('link', { name: 'POST /api/v1/comments/{id}/pin' }).click()
     await page.locator('#reference').getByText('Pin a comment').first().waitFor()
     expect(asked).toContain('/docs/scalar.js')
+    await navigation.getByRole('link', { name: 'Guides' }).waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
     // Scalar warns of each part of the document that it does not take.
     expect(warned).toEqual([])
     // An address of an operation opens it at once.

@@ -53,10 +53,10 @@ describeInBrowser('the widget without a connection', () => {
       await ann.page.keyboard.press('Control+Enter')
       await ann.thread.getByRole('textbox', { name: 'Write a comment' }).fill('A comment on the train')
       await ann.page.keyboard.press('Control+Enter')
-      const told = ann.thread.getByText(
-        'You are offline. Your text is kept, and sent as soon as there is a connection.',
-      )
+      const told = ann.thread.getByText('Your text is kept, and sent as soon as there is a connection.')
       await vi.waitFor(async () => expect(await told.count()).toBe(2), WAIT)
+      // That is said once, above them.
+      expect(await ann.thread.getByText('You are offline.').count()).toBe(1)
       expect(await comments(article)).toEqual(['The first'])
       await setOffline(ann, false)
       await ann.sees(/A comment on the train[^]*A reply on the train/)

@@ -944,7 +944,7 @@ describe('a service that', () => {
       type: 'urn:engagement-service:error:unavailable',
       title: 'The service cannot answer now',
       status: 503,
-      detail: 'The service cannot answer now.',
+      detail: expect.stringMatching(/^The service did not answer the backend/),
       code: 'unavailable',
       requestId: expect.any(String),
     },

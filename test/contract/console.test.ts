@@ -2,8 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
+import { announceChange } from '../../src/core/read-cache.ts'
+import { bearing, tokenFor } from '../harness/members.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 const FOLDER = join(import.meta.dirname, '../../dist/console')
@@ -55,6 +57,24 @@ describe('GET /console/', () => {
       /<script|<style| style=| on\w+=/,
     )
     expect(second.headers.get('content-security-policy')).not.toBe(policy)
+  })
+
+  test('says whether a tenant has a single sign-on, at once after each change', async () => {
+    const headers = bearing(await tokenFor(service, service.admin))
+    const set = (oidc: object | null) => service.call('PATCH', '/settings', { headers, body: { staff: { oidc } } })
+    const provider = { issuer: 'https://id.example', clientId: 'c', clientSecret: 's', emailDomains: ['example.com'] }
+    expect(await page()).toContain('data-sign-on="none"')
+    expect((await set(provider)).status).toBe(200)
+    expect(await page()).toContain('data-sign-on="offered"')
+    expect((await set(null)).status).toBe(200)
+    expect(await page()).toContain('data-sign-on="none"')
+  })
+
+  test('is served where the database does not answer', async () => {
+    const read = vi.spyOn(service.app.prisma.oidcSecret, 'findFirst').mockRejectedValue(new Error('away'))
+    announceChange(service.app, { kind: 'tenant', tenantId: service.tenant.id })
+    expect(await page()).toContain('data-sign-on="offered"')
+    read.mockRestore()
   })
 
   test('knows the path that a proxy adds', async () => {

@@ -25,6 +25,8 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
       replies(first: 2) { nodes { ${COMMENT} } } } } } }`,
   fragments: `query ($page: String!) { discussion(by: { externalId: $page }) { ...D __typename } }
     fragment D on Discussion { comments { edges { cursor node { ...C } } } } fragment C on Comment { id body }`,
+  by: `query ($by: DiscussionBy!) { discussion(by: $by) { comments { nodes { id } } } }`,
+  id: `query ($page: ID!) { discussion(by: { id: $page }) { commentCount comments { nodes { id } } } }`,
   title: 'query ($page: String!) { discussion(by: { externalId: $page }) { title comments { nodes { id } } } }',
   parents: `query ($page: String!) { discussion(by: { externalId: $page }) { comments { nodes {
     parent { body } discussion { title } reactions { nodes { reader { name } } } } } } }`,
@@ -102,6 +104,20 @@ test('a page is executed once for all keys and tokens, and again once it has cha
   await service.call('PUT', `/comments/${id}/reaction`, { body: { type: 'like' }, headers: await service.as('bob') })
   expect(await readsOf(ask)).toBeGreaterThan(0)
   expect(await readsOf(ask)).toBe(0)
+})
+
+test('an id in upper case finds the kept page', async () => {
+  const id: string = (await service.call('GET', `/discussions/by-external/${page}`)).json.id
+  const upper = id.toUpperCase()
+  for (const [documentId, lower, given] of [
+    ['id', { page: id }, { page: upper }],
+    ['by', { by: { id } }, { by: { id: upper } }],
+  ] as const) {
+    const kept = await get(documentId, { variables: lower })
+    let again: typeof kept | undefined
+    expect(await readsOf(async () => (again = await get(documentId, { variables: given })))).toBe(0)
+    expect([again?.text, again?.headers.get('etag')]).toEqual([kept.text, kept.headers.get('etag')])
+  }
 })
 
 test('a kept page is compressed for clients that take gzip, and has the tag of its version', async () => {

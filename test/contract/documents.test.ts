@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { engagementLink } from '../../src/clients/graphql/apollo.ts'
 import { createGraphqlClient } from '../../src/clients/graphql/client.ts'
+import { newId } from '../../src/core/ids.ts'
 import { addDocumentsOf } from '../../src/domains/documents/documents.ts'
 import { refusalIn } from '../harness/refusal.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -57,6 +58,8 @@ const get = (query: Record<string, string>, headers: Record<string, string> = {}
   fetch(`${service.url}${path}?${String(new URLSearchParams(query))}`, {
     headers: { 'x-api-key': service.apiKey, accept: 'application/json', ...headers },
   })
+
+const isSound = (): null => null
 
 const FOUND = { data: { discussions: { edges: [{ node: { externalId: 'page' } }] } } }
 
@@ -245,6 +248,26 @@ describe('a manifest', () => {
 })
 
 describe('a document', () => {
+  test('with a UUID as its id is found and deleted by it in any case, and lists it in lower case', async () => {
+    const [upper, mixed] = [newId().toUpperCase(), `A${newId().slice(1)}`]
+    const text = newDocument()
+    const added = await add({ [upper]: text, [mixed]: text })
+    expect(added.json.data[0].aliases.sort()).toEqual([upper, mixed].map((id) => id.toLowerCase()).sort())
+    for (const documentId of [upper, upper.toLowerCase(), mixed]) {
+      expect(await post({ documentId })).toMatchObject({ status: 200, json: FOUND })
+    }
+    expect(await add({ [upper.toLowerCase()]: newDocument() })).toMatchObject({ status: 409 })
+    expect((await service.call('DELETE', `/documents/${upper}`)).status).toBe(204)
+    expect((await service.call('DELETE', `/documents/${upper}`)).status).toBe(404)
+  })
+
+  test('with a UUID in upper case, as an earlier release stored it, is found and deleted by it', async () => {
+    const [text, alias] = [newDocument(), newId().toUpperCase()]
+    await addDocumentsOf(service.app, service.tenant.id, [{ id: alias, body: text }], isSound, () => Promise.resolve())
+    expect(await post({ documentId: alias })).toMatchObject({ status: 200, json: FOUND })
+    expect((await service.call('DELETE', `/documents/${alias}`)).status).toBe(204)
+  })
+
   test('keeps at most 100 further ids, whatever manifests bring them', async () => {
     const text = newDocument()
     const named = (from: number, to: number) =>

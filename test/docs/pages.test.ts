@@ -49,6 +49,19 @@ describe('links', () => {
   })
 })
 
+test('every guide installs the client in the same way', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string }
+  const lines = blocksOf('sh').flatMap(([place, content]) =>
+    content
+      .split('\n')
+      .filter((line) => /npm install\b(?!.*--global).*(engagement-service|\$|["' ]\.{0,2}\/)/.test(line))
+      .map((line) => [place, line] as const),
+  )
+  expect(lines.length).toBeGreaterThan(1)
+  const tarball = `/dist/packages/engagement-service-client-${version}.tgz"`
+  for (const [place, line] of lines) expect(line.endsWith(tarball), `${place}: ${line}`).toBe(true)
+})
+
 test('the README has at most 150 lines', () => {
   expect(read('README.md').split('\n').length).toBeLessThanOrEqual(150)
 })

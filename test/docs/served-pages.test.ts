@@ -47,6 +47,17 @@ test('GET /docs/guides/ leads to every page of the documentation, and every link
   expect(seen.size).toBe(count + schemas + 1)
 })
 
+test.each(['', '/guides/', '/reference/errors', '/guides/graphql/apollo'])(
+  '/docs%s leads to all parts',
+  async (path) => {
+    const address = `${service.url}/docs${path}`
+    const [, links = ''] =
+      /<nav aria-label="Documentation">(.*?)<\/nav>/.exec(await (await fetch(address)).text()) ?? []
+    const led = [...links.matchAll(/href="([^"]*)"/g)].map(([, href = '']) => new URL(href, address).pathname)
+    expect(led).toEqual(['/docs/guides/', '/docs/reference/', '/docs/operations/', '/docs', '/docs/reference/graphql'])
+  },
+)
+
 test('serves and shows the pictures of the guides', async () => {
   const shown = new Set<string>()
   for (const name of ['architecture', 'guides/widget', 'guides/console']) {

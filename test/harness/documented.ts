@@ -42,6 +42,8 @@ export function noteAnswer(settings: Settings, method: string, path: string, ans
   if (operation === undefined) return
   const missing = undocumentedIn(document, checker, operation, answer)
   if (missing !== null) faults.push(`${method} ${pathname}: ${missing}`)
+  const { title, detail } = (answer.json ?? {}) as { title?: string; detail?: string }
+  if (title !== undefined && detail === `${title}.`) faults.push(`${method} ${pathname} repeats its title as detail`)
   if (answer.text.includes('Variable \\"$')) faults.push(`${method} ${pathname} speaks of GraphQL: ${answer.text}`)
 }
 

@@ -110,6 +110,7 @@ function page(title: string, lang: string, visit: Visit, content: string, head =
     <header class="site">
       <a class="name" href="/">The Morning Paper</a>
       <nav aria-label="Readers" aria-describedby="question">${switcher(visit)}</nav>
+      <nav aria-label="Service"><a href="${visit.serviceUrl}/docs/guides/">Guides</a> <a href="${visit.serviceUrl}/console/">Console</a></nav>
     </header>
     <p class="question" id="question" hidden>Sign in as Ann or as Bob?</p>
     <main>${content}</main>

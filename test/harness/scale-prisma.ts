@@ -635,6 +635,7 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
       'sign-on.ts tenant.findUnique',
     ].map((call) => [`domains/staff/sign-on/${call}`, 'is of a sign-on, which asks a provider: by unique keys']),
   ),
+  'domains/staff/sign-on/offered.ts oidcSecret.findFirst': 'reads any row, and keeps the answer for seconds',
   'domains/readers/mutes/mutes.ts readerMute.findFirst': 'reads any mute of a tenant, and keeps the answer for seconds',
   'domains/discussions/remove.ts discussion.findFirst':
     'reads the one that waits longest, by an index of those that wait',

@@ -315,6 +315,8 @@ describe('an item that does not fit', () => {
       '{"id":"1"}',
       '[]',
       '{"kind":"coment"}',
+      page('dots', { externalId: '..' }),
+      page('dot', { externalId: '.' }),
     ])
     const file = { source: 'jsonl', path } as const
     const rehearsed = await rehearseImport(service.app, acme.tenant.id, file)
@@ -335,6 +337,8 @@ describe('an item that does not fit', () => {
       'line 16': expect.stringMatching(/^kind is required: one of header, /),
       'line 17': 'is not a JSON object',
       'line 18': expect.stringMatching(/^kind must be one of header, /),
+      'line 19': 'externalId must not be . or .., which URLs drop from a path',
+      'line 20': 'externalId must not be . or .., which URLs drop from a path',
     })
     expect(report.changed.first).toEqual([{ place: 'line 15', reason: expect.stringMatching(/top level/) }])
     expect(rehearsed.refused.first.map(({ place }) => place).sort()).toEqual(

@@ -3,7 +3,8 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
-import { ServiceError } from '../../src/core/errors.ts'
+import { type ErrorCode, ERRORS } from '../../src/core/error-table.ts'
+import { problemOf, ServiceError } from '../../src/core/errors.ts'
 import { createLog } from '../../src/core/telemetry/log.ts'
 import { validate } from '../../src/core/input/validate.ts'
 import { toServiceError } from '../../src/api/execution/errors.ts'
@@ -62,6 +63,15 @@ test('anything else is internal, and reveals nothing of its cause', () => {
   const refusal = toServiceError(new Error('relation "secrets" does not exist'), log, ABOUT)
   expect(refusal).toBeInstanceOf(ServiceError)
   expect([refusal.code, refusal.message]).toEqual(['internal', 'Something went wrong on our side'])
+})
+
+test.each(Object.keys(ERRORS) as ErrorCode[])('the detail of %s says more than its title, without links', (code) => {
+  const { title, detail } = problemOf(new ServiceError(code), 'a-request')
+  const begin = (text: string): string => text.slice(0, title.length).toLowerCase()
+  expect(begin(detail)).not.toBe(begin(title))
+  // A problem refers to no other text.
+  expect(detail).not.toMatch(/\]\(|`detail`/)
+  expect(problemOf(new ServiceError(code, { detail: 'Why.' }), 'a-request').detail).toBe('Why.')
 })
 
 test('a value of a wrong type gets the required type in words, without type names of GraphQL or zod', () => {

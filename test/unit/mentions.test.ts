@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { contentOf } from '../../src/clients/first-page/content.ts'
-import { withoutMentions, writtenMentions } from '../../src/domains/comments/text/mentions.ts'
+import { withLowerCaseIds, withoutMentions, writtenMentions } from '../../src/domains/comments/text/mentions.ts'
 import { renderMarkdown } from '../../src/domains/comments/text/markdown.ts'
 
 const ID = '01a22378-2c05-7284-9431-381e1b3a9998'
@@ -18,6 +18,16 @@ test('a text names its first ten readers, each once, and no place of it moves wi
   expect(writtenMentions(body)).toEqual(ids.slice(0, 10))
   expect(withoutMentions(body)).toHaveLength(body.length)
   expect(withoutMentions(body)).not.toContain('reader')
+})
+
+test('an id in upper case becomes lower case, and nothing else does', () => {
+  const upper = ID.toUpperCase()
+  expect(withLowerCaseIds(`A [@](reader:${upper}) [@](reader:${ID}) ${upper}`)).toBe(
+    `A [@](reader:${ID}) [@](reader:${ID}) ${upper}`,
+  )
+  for (const text of [`[@](READER:${upper})`, `[@](reader:${upper}`, `[@](reader:${'G'.repeat(36)})`, `(${upper})`]) {
+    expect(withLowerCaseIds(text)).toBe(text)
+  }
 })
 
 test('only the given readers are mentions', () => {

@@ -2,7 +2,7 @@ import { type ExecutionResult, GraphQLError } from 'graphql'
 import type { Logger } from 'pino'
 
 import type { Ctx } from '../../core/context.ts'
-import { problemOf, retryAfterOf, ServiceError } from '../../core/errors.ts'
+import { problemOf, retryAfterOf, sentenceOf, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { countRefusal } from '../../core/telemetry/metrics.ts'
 import { requestRefusal } from '../../graphql/documents/rules.ts'
@@ -48,7 +48,7 @@ const NEEDS_CREDENTIALS =
 
 /** A refusal as an entry of a GraphQL response's `errors`, without a place. */
 export function responseErrorOf(refusal: ServiceError, requestId: string) {
-  const { detail, code, status, errors } = problemOf(refusal, requestId)
+  const { code, status, errors } = problemOf(refusal, requestId)
   const retryAfterSeconds = retryAfterOf(refusal)
   const more = {
     ...(errors === undefined ? {} : { errors }),
@@ -56,7 +56,7 @@ export function responseErrorOf(refusal: ServiceError, requestId: string) {
     ...refusal.extras.more,
   }
   const isBare = code === 'missing_credentials' && refusal.extras.detail === undefined
-  return { message: isBare ? NEEDS_CREDENTIALS : detail, extensions: { code, status, requestId, ...more } }
+  return { message: isBare ? NEEDS_CREDENTIALS : sentenceOf(refusal), extensions: { code, status, requestId, ...more } }
 }
 
 /** Errors that are in their public form already. */

@@ -11,9 +11,12 @@ import {
 } from 'graphql'
 
 import type { App } from '../../core/context.ts'
+import { inLowerCase } from '../../core/ids.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { SHOWN_COLUMNS } from '../../domains/comments/fields.ts'
 import { PROFILE } from '../../domains/readers/fields.ts'
+import { changeOfAll } from '../../graphql/ids-in-any-case.ts'
+import { variableTypes } from './input.ts'
 import { readDocument } from './read-document.ts'
 import { schema } from './schema.ts'
 
@@ -30,7 +33,11 @@ export interface PagePlan {
   by: ValueNode
   /** The variables that it has. */
   variables: readonly string[]
+  /** Variables with ids in lower case, as the answer has them. */
+  inLowerCase: (variables: Variables) => Variables
 }
+
+type Variables = Readonly<Record<string, unknown>>
 
 /** The discussion of a request. One of both is null. */
 export interface PageName {
@@ -85,14 +92,20 @@ function planOf(document: DocumentNode, query: string): PagePlan | null {
   visit(document, visitWithTypeInfo(types, visitor))
   const [by] = named
   if (!isPage || by === undefined || named.length > 1) return null
-  const variables = (operations[0].variableDefinitions ?? []).map(({ variable }) => variable.name.value)
-  return { form: sha256(query).toString('base64url'), hasTypes, by, variables }
+  const variables = variableTypes(schema, operations[0].variableDefinitions ?? [])
+  return {
+    form: sha256(query).toString('base64url'),
+    hasTypes,
+    by,
+    variables: [...variables.keys()],
+    inLowerCase: changeOfAll(variables) ?? ((given) => given),
+  }
 }
 
 /** The discussion that a request names; null where it does not do so properly. */
-export function pageNameOf({ by }: PagePlan, variables: Readonly<Record<string, unknown>>): PageName | null {
-  const given = Object.entries((valueFromASTUntyped(by, variables) ?? {}) as Readonly<Record<string, unknown>>)
+export function pageNameOf({ by }: PagePlan, variables: Variables): PageName | null {
+  const given = Object.entries((valueFromASTUntyped(by, variables) ?? {}) as Variables)
   const [name, value] = given[0] ?? []
   if (given.length !== 1 || typeof value !== 'string') return null
-  return { id: name === 'id' ? value : null, externalId: name === 'externalId' ? value : null }
+  return { id: name === 'id' ? inLowerCase(value) : null, externalId: name === 'externalId' ? value : null }
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 
 import type { Actor, App, Identity, Tenant } from '../../core/context.ts'
-import { detailOf, ServiceError } from '../../core/errors.ts'
+import { sentenceOf, ServiceError } from '../../core/errors.ts'
 import { findCallerByToken } from '../../domains/client-tokens/tokens.ts'
 import { findCallerByKey, recallCallerByKey } from '../../domains/api-keys/keys.ts'
 import { findCallerBySignIn } from '../../domains/staff/sign-ins.ts'
@@ -22,7 +22,7 @@ export const cameIn =
   (place: string) =>
   (error: unknown): never => {
     if (!(error instanceof ServiceError) || error.status !== 401) throw error
-    throw new ServiceError(error.code, { ...error.extras, detail: `${place}: ${detailOf(error)}` })
+    throw new ServiceError(error.code, { ...error.extras, detail: `${place}: ${sentenceOf(error)}` })
   }
 
 interface Credentials {

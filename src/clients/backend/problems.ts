@@ -5,15 +5,51 @@ import { randomUUID } from 'node:crypto'
  * unchanged.
  */
 export const PROBLEMS = {
-  identity_required: { status: 403, title: "Writes on a reader's behalf need an identity assertion" },
-  origin_not_allowed: { status: 403, title: 'The Origin is not among those that the tenant allows' },
-  not_found: { status: 404, title: 'There is no such resource' },
-  method_not_allowed: { status: 405, title: 'This path does not take this method' },
-  body_too_large: { status: 413, title: 'The body is larger than 256 KiB' },
-  unsupported_media_type: { status: 415, title: 'The body must be application/json' },
-  validation_failed: { status: 422, title: 'The request has wrong or missing values' },
-  internal: { status: 500, title: 'Something went wrong on our side' },
-  unavailable: { status: 503, title: 'The service cannot answer now' },
+  identity_required: {
+    status: 403,
+    title: "Writes on a reader's behalf need an identity assertion",
+    help: 'Send the assertion of the reader in `X-Service-Identity`, or mint the client token with it.',
+  },
+  origin_not_allowed: {
+    status: 403,
+    title: 'The Origin is not among those that the tenant allows',
+    help: 'Add the origin of the page to `allowedOrigins` in the tenant settings.',
+  },
+  not_found: {
+    status: 404,
+    title: 'There is no such resource',
+    help: 'The id or path does not exist, belongs to another tenant, or is not visible to the caller.',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'This path does not take this method',
+    help: 'The header `Allow` lists the methods that the path takes.',
+  },
+  body_too_large: {
+    status: 413,
+    title: 'The body is larger than 256 KiB',
+    help: 'Send a smaller body.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: 'The body must be application/json',
+    help: 'Send `Content-Type: application/json` in UTF-8, without compression.',
+  },
+  validation_failed: {
+    status: 422,
+    title: 'The request has wrong or missing values',
+    help: 'Each of `errors` has the `pointer` to a wrong value, a `code` and a `message`. Correct the request; the same one fails again.',
+  },
+  internal: {
+    status: 500,
+    title: 'Something went wrong on our side',
+    help: 'The service failed. Report it with the `requestId`, which is also in the log.',
+  },
+  unavailable: {
+    status: 503,
+    title: 'The service cannot answer now',
+    help: 'The database is not available, a lock was not free in time, or the service is starting. Send the request again after `Retry-After`; an `Idempotency-Key` keeps a write from being done twice.',
+  },
 } as const
 
 interface Extras {
@@ -47,12 +83,12 @@ export const invalid = (pointer: string, code: string, message: string): Refusal
 
 /** A refusal as a problem document (RFC 9457), as the service writes them. */
 export function problem({ code, extras: { detail, errors, headers } }: Refusal, requestId: string): Response {
-  const { status, title } = PROBLEMS[code]
+  const { status, title, help } = PROBLEMS[code]
   const body = {
     type: `urn:engagement-service:error:${code}`,
     title,
     status,
-    detail: detail ?? `${title}.`,
+    detail: detail ?? help,
     code,
     requestId,
     ...(errors === undefined ? {} : { errors }),

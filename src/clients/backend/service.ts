@@ -31,7 +31,10 @@ export async function askService(
   const unavailable = (error: unknown): Refusal => {
     // A browser that has disconnected needs no answer, and that is no error.
     if (!signal.aborted) onError(error)
-    return new Refusal('unavailable', { headers: { 'retry-after': '1' } })
+    return new Refusal('unavailable', {
+      detail: 'The service did not answer the backend of this page. Send the request again after `Retry-After`.',
+      headers: { 'retry-after': '1' },
+    })
   }
   const { response, bytes } = await exchange(`${url}/api/v1${path}`, {
     method,

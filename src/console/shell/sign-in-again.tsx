@@ -1,7 +1,7 @@
 import { Anchor, Button, Group, Text } from '@mantine/core'
 
 import { signOut } from '../api/sign-in.ts'
-import { startUrl } from '../api/sign-on.ts'
+import { isSignOnOffered, startUrl } from '../api/sign-on.ts'
 import { Dialog } from '../ui/inputs/dialog.tsx'
 import { SignInForm } from './sign-in.tsx'
 
@@ -16,9 +16,11 @@ export function SignInAgain({ known }: { known: { email: string; tenant: string 
       </Text>
       <SignInForm known={known} />
       <Group mt="md">
-        <Anchor size="sm" href={startUrl(known.tenant)} target="_blank">
-          Use your identity provider
-        </Anchor>
+        {isSignOnOffered && (
+          <Anchor size="sm" href={startUrl(known.tenant)} target="_blank">
+            Use your identity provider
+          </Anchor>
+        )}
         <Button variant="subtle" size="compact-sm" onClick={() => void signOut()}>
           Sign out instead
         </Button>

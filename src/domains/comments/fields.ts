@@ -4,10 +4,13 @@ import { fieldsOf, type NamesOf as Names, type RowOf, type StoredField } from '.
 import { atMost, noNul, trimMarkdown } from '../../core/input/texts.ts'
 import type { Decision } from './decision.ts'
 import type { HoldDetail } from './hold-details.ts'
+import { withLowerCaseIds } from './text/mentions.ts'
 
 export const MAX_BODY_LENGTH = 10_000
 
-export const bodySchema = noNul(atMost(MAX_BODY_LENGTH, z.string().overwrite(trimMarkdown).min(1)))
+export const bodySchema = noNul(
+  atMost(MAX_BODY_LENGTH, z.string().overwrite(trimMarkdown).overwrite(withLowerCaseIds).min(1)),
+)
 
 /** The values that the types of their columns do not tell. */
 interface Special {

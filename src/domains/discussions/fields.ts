@@ -173,7 +173,7 @@ export const isDotSegment = (externalId: string): boolean => externalId === '.' 
 
 export const DOT_SEGMENT = 'must not be . or .., which URLs drop from a path'
 
-const newExternalIdSchema = externalIdSchema.refine((text) => !isDotSegment(text), {
+export const newExternalIdSchema = externalIdSchema.refine((text) => !isDotSegment(text), {
   message: DOT_SEGMENT,
   params: { code: 'invalid' },
 })

@@ -13,7 +13,7 @@ import {
   pageSize,
 } from '../../core/input/cursor.ts'
 import { type FieldError, invalid, MAX_FIELD_ERRORS, ServiceError, validationFailed } from '../../core/errors.ts'
-import type { Id } from '../../core/ids.ts'
+import { type Id, inLowerCase, isId } from '../../core/ids.ts'
 import { roomOf } from '../../core/cache.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { pointer } from '../../core/input/validate.ts'
@@ -38,6 +38,15 @@ export type CheckDocument = (body: string) => string | null
 
 /** The form of the ids of documents. */
 const isName = (text: string): boolean => /^[\w:.~-]{1,255}$/.test(text)
+
+/**
+ * How an id may be stored: a UUID is the same in any case, and earlier releases kept the case of
+ * the manifest.
+ */
+function spellingsOf(name: string): string[] {
+  const lower = inLowerCase(name)
+  return isId(lower) ? [lower, lower.toUpperCase(), name] : [name]
+}
 
 /** The id of a text by the draft of persisted documents. */
 export const documentIdOf = (body: string): string => `sha256:${sha256Hex(body)}`
@@ -213,7 +222,7 @@ export async function deleteDocument(ctx: Ctx, { documentId: name }: { documentI
   const deleted = await ctx.app.db.transaction(async (sql) => {
     await lockTenant(sql, tenantId)
     const { document, documentAlias } = sql.prisma
-    const alias = await documentAlias.findUnique({ where: { tenantId_alias: { tenantId, alias: name } } })
+    const alias = await documentAlias.findFirst({ where: { tenantId, alias: { in: spellingsOf(name) } } })
     const id = alias?.documentId ?? name
     const row = await document.findUnique({
       where: { tenantId_id: { tenantId, id } },
@@ -240,8 +249,8 @@ const bodies = perApp((app) => {
         select: { body: true },
       })
       if (found !== null) return found.body
-      const alias = await documentAlias.findUnique({
-        where: { tenantId_alias: { tenantId, alias: name } },
+      const alias = await documentAlias.findFirst({
+        where: { tenantId, alias: { in: spellingsOf(name) } },
         select: { document: { select: { body: true } } },
       })
       return alias?.document.body ?? null

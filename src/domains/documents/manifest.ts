@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { invalid } from '../../core/errors.ts'
+import { inLowerCase } from '../../core/ids.ts'
 import { noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 
@@ -42,14 +43,14 @@ export function readManifest(manifest: unknown): ManifestEntry[] {
     const { operations } = manifest as { operations?: unknown }
     if (Array.isArray(operations) && operations.length > MAX_ENTRIES) throw tooMany()
     const read = validate(z.object({ manifest: apolloSchema }), { manifest })
-    return read.manifest.operations.map(({ id, body }) => ({ id, body }))
+    return read.manifest.operations.map(({ id, body }) => ({ id: inLowerCase(id), body }))
   }
   // Left out by the schema, and by whatever copies objects.
   if (Object.hasOwn(manifest, '__proto__')) throw invalid('/manifest/__proto__', 'invalid', 'must be another id')
   // The length comes before the contents, here and for Apollo's list.
   if (Object.keys(manifest).length > MAX_ENTRIES) throw tooMany()
   const { manifest: texts } = validate(z.object({ manifest: textsSchema }), { manifest })
-  return Object.entries(texts).map(([id, body]) => ({ id, body }))
+  return Object.entries(texts).map(([id, body]) => ({ id: inLowerCase(id), body }))
 }
 
 const tooMany = () => invalid('/manifest', 'too_long', `must have at most ${MAX_ENTRIES} documents`)

@@ -3,10 +3,11 @@ import { reactionType } from '../../core/settings/tenant.ts'
 import { charactersIn, hasAtMost, nameOrNull, readerIdSchema, trimMarkdown } from '../../core/input/texts.ts'
 import { check } from '../../core/input/validate.ts'
 import { carriedOf, MAX_BODY_LENGTH } from '../../domains/comments/fields.ts'
+import { newExternalIdSchema } from '../../domains/discussions/fields.ts'
 import { shownBadges } from '../../domains/readers/badges/known.ts'
 import { claimedAs, MAX_NAME_LENGTH } from '../../domains/readers/fields.ts'
 import { isBlank, renderMarkdown } from '../../domains/comments/text/markdown.ts'
-import { writtenMentions } from '../../domains/comments/text/mentions.ts'
+import { withLowerCaseIds, writtenMentions } from '../../domains/comments/text/mentions.ts'
 import { digestOf, normalizeBody } from '../../domains/comments/text/normalize.ts'
 import { REPORT_REASONS } from '../../domains/moderation/reports.ts'
 import {
@@ -163,7 +164,7 @@ function discussionOf(item: DiscussionItem, checking: Checking): ImportedDiscuss
   return {
     ...begin(item, keyOf(source, 'discussion', item.id), checking),
     kind: 'discussion',
-    externalId: externalIdOf(externalId),
+    externalId: externalIdOf(externalId, newExternalIdSchema),
     title: shortOf(item.title, MAX_TITLE_LENGTH, 'title', checking),
     url,
     lacksAddress,
@@ -241,7 +242,7 @@ function textOf(given: string | null | undefined, isDeleted: boolean): Text {
 }
 
 function bodyOf(given: string): string {
-  const body = trimMarkdown(given)
+  const body = withLowerCaseIds(trimMarkdown(given))
   if (!hasAtMost(body, MAX_BODY_LENGTH)) {
     throw new Refused(`has a text of ${charactersIn(body)} characters as Markdown: ${MAX_BODY_LENGTH} are the most`)
   }

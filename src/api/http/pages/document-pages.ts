@@ -32,13 +32,13 @@ export async function sendDocumentPage(
   const { ctx } = request
   if (ctx.caller === null || ctx.caller.identity !== null) return null
   const plan = pagePlanOf(ctx.app, query)
-  const name = plan && pageNameOf(plan, variables ?? {})
+  const sent = plan?.inLowerCase(variables ?? {}) ?? {}
+  const name = plan && pageNameOf(plan, sent)
   const found = name && (await findPageVersion(ctx, name))
   if (plan === null || found === null || !(await isSeenByClient(ctx, { id: found.discussionId }))) return null
   const { tenant } = ctx.caller
   const types = plan.hasTypes ? tenant.settings.reactionTypes.join() : ''
   // Others are ignored. One that is not given has its default, which null has not.
-  const sent = variables ?? {}
   const given = plan.variables.map((each) => (Object.hasOwn(sent, each) ? [sent[each]] : []))
   const asked = JSON.stringify([operationName, given, types])
   try {

@@ -11,6 +11,7 @@ import { baseUrl } from '../../../core/address.ts'
 import type { App } from '../../../core/context.ts'
 import { ServiceError } from '../../../core/errors.ts'
 import { ROOT } from '../../../core/process/root.ts'
+import { offersSignOn } from '../../../domains/staff/sign-on/offered.ts'
 import { type Asset, assetOf, sendAsset } from './assets.ts'
 
 /** The built console. */
@@ -56,11 +57,17 @@ export function registerConsole(server: FastifyInstance, app: App): void {
     // The file belongs to an older build.
     if (path.startsWith('assets/')) throw new ServiceError('not_found')
     page ??= readFileSync(join(FOLDER, 'index.html'), 'utf8')
+    const signOn = (await offersSignOn(app)) ? 'offered' : 'none'
     const nonce = randomBytes(16).toString('base64url')
     return reply
       .headers({ ...HEADERS, 'cache-control': 'no-store', 'content-security-policy': policy(nonce) })
       .type('text/html; charset=utf-8')
-      .send(page.replaceAll('{nonce}', nonce).replace(`<base href="${BASE}"`, `<base href="${basePath(app)}"`))
+      .send(
+        page
+          .replaceAll('{nonce}', nonce)
+          .replace('{sign-on}', signOn)
+          .replace(`<base href="${BASE}"`, `<base href="${basePath(app)}"`),
+      )
   })
 }
 

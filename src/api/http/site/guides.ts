@@ -11,6 +11,13 @@ import { type Asset, assetOf, sendAsset, serveAsset } from './assets.ts'
 
 const FOLDER = join(ROOT, 'docs')
 
+/** Links to the parts of the documentation. `docs` leads to the folder of its pages. */
+export const navigationFrom = (docs: string): string =>
+  `<nav aria-label="Documentation"><a href="${docs}guides/">Guides</a><a href="${docs}reference/">Reference</a><a href="${docs}operations/">Operations</a><a href="${docs}../docs">REST</a><a href="${docs}reference/graphql">GraphQL</a></nav>`
+
+/** Their row. The reference of REST has lists of its own in it. */
+export const NAVIGATION_STYLE = 'body > nav, footer nav { display: flex; flex-wrap: wrap; gap: 0 1rem }'
+
 const STYLE = `:root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif }
 body { max-width: 60rem; margin: 0 auto; padding: 1rem }
 pre { overflow-x: auto; padding: 1rem; border: 1px solid #8886; border-radius: 6px }
@@ -19,7 +26,7 @@ img { max-width: 100%; height: auto }
 table { display: block; overflow-x: auto; border-collapse: collapse }
 th, td { padding: 0.25rem 0.75rem; border: 1px solid #8886; text-align: start; vertical-align: top }
 body { overflow-wrap: break-word }
-nav { display: flex; flex-wrap: wrap; gap: 0 1rem }
+${NAVIGATION_STYLE}
 footer nav { justify-content: space-between; margin-top: 2rem }
 .code { position: relative }
 .code button { position: absolute; inset: 0.25rem 0.25rem auto auto; font: inherit; font-size: 0.75rem }`
@@ -223,7 +230,7 @@ function render(name: string, sequences: readonly string[][]): Asset {
 <style>${STYLE}</style>
 </head>
 <body>
-<nav><a href="${up}guides/">Guides</a><a href="${up}reference/">Reference</a><a href="${up}operations/">Operations</a><a href="${up}../docs">REST</a><a href="${up}reference/graphql">GraphQL</a></nav>
+${navigationFrom(up)}
 <main>
 ${markdown.renderer.render(withoutEmpty(tokens), markdown.options, {})}</main>
 ${neighboursOf(name, sequences)}<script>${SCRIPT}</script>

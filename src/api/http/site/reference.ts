@@ -12,6 +12,7 @@ import { schema } from '../../execution/schema.ts'
 import { asyncApiDocument } from '../../reference/asyncapi.ts'
 import { openApiDocument } from '../../reference/openapi.ts'
 import { type Asset, assetOf, serveAsset } from './assets.ts'
+import { navigationFrom, NAVIGATION_STYLE } from './guides.ts'
 
 // The page loads nothing from other sites, sends nothing to them, and cannot be framed. The script
 // creates the styles.
@@ -67,9 +68,10 @@ const pageOf = (document: Listed): string => `<!doctype html>
     <link rel="icon" href="data:,">
     <link rel="alternate" type="application/json" href="api/v1/openapi.json" title="OpenAPI 3.1">
     <link rel="alternate" type="application/json" href="api/v1/asyncapi.json" title="AsyncAPI 3">
-    <style>:root { color-scheme: light dark } #list { max-width: 60rem; margin: 0 auto; padding: 1rem; font: 16px/1.6 system-ui, sans-serif; overflow-wrap: anywhere }</style>
+    <style>:root { color-scheme: light dark } body > nav, #list { max-width: 60rem; margin: 0 auto; padding: 1rem; font: 16px/1.6 system-ui, sans-serif; overflow-wrap: anywhere } ${NAVIGATION_STYLE}</style>
   </head>
   <body>
+    ${navigationFrom('docs/')}
     <main id="list">
       <h1>API reference</h1>
       <p><a href="#description/introduction">Open the whole reference</a>, with requests to try, or read

@@ -75,7 +75,7 @@ function errorsPage(schema: GraphQLSchema): string {
   const answered = routesByError(schema)
   const most = Math.max(...[...answered.values()].map((routes) => routes.length))
   return page('Errors', '`src/core/error-table.ts`', [
-    'Every error is a problem document (RFC 9457), in GraphQL an error whose `message` is the `detail` and whose `extensions` have `code`, `status`, `requestId`, `errors` and `retryAfterSeconds`. A request at `/graphql` that is refused before it runs, such as one with a wrong key, gets such an error too. At `/graphql/stream`, whose clients read problem documents, only if its `Accept` prefers `application/graphql-response+json`. Programs go by `code`, which is stable; `title` and `detail` may change. `requestId` is the `X-Request-Id` of the answer, which the log has too.',
+    'Every error is a problem document (RFC 9457), in GraphQL an error whose `message` says what was refused and whose `extensions` have `code`, `status`, `requestId`, `errors` and `retryAfterSeconds`. A request at `/graphql` that is refused before it runs, such as one with a wrong key, gets such an error too. At `/graphql/stream`, whose clients read problem documents, only if its `Accept` prefers `application/graphql-response+json`. Programs go by `code`, which is stable; `title` and `detail` may change. `detail` says what was wrong with this request, or what to do. `requestId` is the `X-Request-Id` of the answer, which the log has too.',
     `\`\`\`json\n${JSON.stringify(openApi(schema).components.examples.validation_failed?.value, null, 2)}\n\`\`\``,
     ...(Object.keys(ERRORS) as ErrorCode[]).flatMap((name) => [
       `## ${code(name)}`,

@@ -54,6 +54,7 @@ export const strings: Strings = {
   confirmDelete: 'هل تريد حذف هذا التعليق نهائيًا؟',
   report: 'إبلاغ',
   reportWhy: 'ما المشكلة في هذا التعليق؟',
+  chooseReason: 'اختر سببًا',
   spam: 'محتوى مزعج',
   abuse: 'إساءة',
   off_topic: 'خارج الموضوع',

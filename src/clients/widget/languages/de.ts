@@ -29,6 +29,7 @@ export const strings: Strings = {
   confirmDelete: 'Diesen Kommentar endgültig löschen?',
   report: 'Melden',
   reportWhy: 'Was stimmt mit diesem Kommentar nicht?',
+  chooseReason: 'Grund auswählen',
   spam: 'Spam',
   abuse: 'Beleidigung',
   off_topic: 'Nicht zum Thema',

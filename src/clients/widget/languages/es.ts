@@ -33,6 +33,7 @@ export const strings: Strings = {
   confirmDelete: '¿Eliminar este comentario para siempre?',
   report: 'Denunciar',
   reportWhy: '¿Qué problema hay con este comentario?',
+  chooseReason: 'Elige un motivo',
   spam: 'Spam',
   abuse: 'Insultos o acoso',
   off_topic: 'Fuera de tema',

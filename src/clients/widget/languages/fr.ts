@@ -33,6 +33,7 @@ export const strings: Strings = {
   confirmDelete: 'Supprimer définitivement ce commentaire\u00A0?',
   report: 'Signaler',
   reportWhy: 'Quel est le problème avec ce commentaire\u00A0?',
+  chooseReason: 'Choisissez un motif',
   spam: 'Spam',
   abuse: 'Propos injurieux',
   off_topic: 'Hors sujet',

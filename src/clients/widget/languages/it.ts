@@ -29,6 +29,7 @@ export const strings: Strings = {
   confirmDelete: 'Eliminare definitivamente questo commento?',
   report: 'Segnala',
   reportWhy: 'Qual è il problema di questo commento?',
+  chooseReason: 'Scegli un motivo',
   spam: 'Spam',
   abuse: 'Offese o molestie',
   off_topic: 'Fuori tema',

@@ -29,6 +29,7 @@ export const strings: Strings = {
   confirmDelete: 'このコメントを完全に削除しますか？',
   report: '報告',
   reportWhy: 'このコメントのどこに問題がありますか？',
+  chooseReason: '理由を選択',
   spam: 'スパム',
   abuse: '誹謗中傷',
   off_topic: '話題と無関係',

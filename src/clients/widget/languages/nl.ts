@@ -29,6 +29,7 @@ export const strings: Strings = {
   confirmDelete: 'Deze reactie definitief verwijderen?',
   report: 'Melden',
   reportWhy: 'Wat is er mis met deze reactie?',
+  chooseReason: 'Kies een reden',
   spam: 'Spam',
   abuse: 'Beledigend',
   off_topic: 'Niet ter zake',

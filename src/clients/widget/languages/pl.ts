@@ -44,6 +44,7 @@ export const strings: Strings = {
   confirmDelete: 'Usunąć ten komentarz na stałe?',
   report: 'Zgłoś',
   reportWhy: 'Co jest nie tak z tym komentarzem?',
+  chooseReason: 'Wybierz powód',
   spam: 'Spam',
   abuse: 'Obraźliwe treści',
   off_topic: 'Nie na temat',

@@ -30,6 +30,7 @@ export const strings: Strings = {
   confirmDelete: 'Excluir este comentário definitivamente?',
   report: 'Denunciar',
   reportWhy: 'Qual é o problema com este comentário?',
+  chooseReason: 'Escolha um motivo',
   spam: 'Spam',
   abuse: 'Ofensa ou assédio',
   off_topic: 'Fora do assunto',

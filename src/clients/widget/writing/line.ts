@@ -82,11 +82,10 @@ export async function isOtherReader({ pages, me }: Thread): Promise<boolean> {
   return reader !== null && reader.id !== me?.id
 }
 
-/** That there is no connection, and what becomes of the text. */
+/** What becomes of a text that waits. That the reader is offline stands above the comments. */
 export function lineView(thread: Thread, place: string): unknown {
   const { words, isOffline } = thread
-  const waits = isWaiting(thread, place)
-  if (!waits && !isOffline) return kit.nothing
-  const why = words.text(isOffline ? 'offline' : 'away')
-  return kit.errorView(waits ? `${why} ${words.text('waits')}` : why)
+  if (!isWaiting(thread, place)) return kit.nothing
+  const waits = words.text('waits')
+  return kit.errorView(isOffline ? waits : `${words.text('away')} ${waits}`)
 }

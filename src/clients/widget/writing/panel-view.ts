@@ -111,7 +111,7 @@ function reportView(thread: Thread, comment: PageComment): unknown {
     <label>
       ${text('reportWhy')}
       <select part="reason" name="reason" required>
-        <option value=""></option>
+        <option value="">${text('chooseReason')}</option>
         ${(['spam', 'abuse', 'off_topic', 'other'] as const).map((reason) => html`<option value=${reason}>${text(reason)}</option>`)}
       </select>
     </label>

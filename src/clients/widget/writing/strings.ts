@@ -14,6 +14,7 @@ export const strings = {
   report: 'Report',
   confirmDelete: 'Delete this comment for good?',
   reportWhy: 'What is wrong with this comment?',
+  chooseReason: 'Choose a reason',
   spam: 'Spam',
   abuse: 'Abuse',
   off_topic: 'Off topic',

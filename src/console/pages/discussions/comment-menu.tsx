@@ -27,8 +27,8 @@ import {
 } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
 import { may } from '../../api/session.ts'
-import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { ExplainDialog } from '../moderation/explain.tsx'
 import { AllNotes } from '../notes/notes.tsx'
 
 const OUTDATED = [ThreadDocument, MarkedDocument, DiscussionDocument, WithheldCommentDocument]
@@ -137,14 +137,13 @@ export function CommentMenu({
         </Dialog>
       )}
       {isDeleting && (
-        <Confirm
-          title={`Delete the comment of ${name ?? 'an unknown author'}?`}
-          action="Delete"
-          onConfirm={() => remove.mutateAsync(input)}
+        <ExplainDialog
+          verb="delete"
+          about="The text is deleted. This is final. If the comment has replies, a placeholder stays in its place."
+          reader={author == null ? null : { id: author.id, name: name ?? 'an unknown author' }}
+          onDecide={(decision) => void run(() => remove.mutateAsync({ input: { commentId: id, ...decision } }))}
           onClose={() => setDeleting(false)}
-        >
-          The text is deleted. This is final. If the comment has replies, a placeholder stays in its place.
-        </Confirm>
+        />
       )}
     </>
   )

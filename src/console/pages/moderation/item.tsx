@@ -85,7 +85,7 @@ function Waiting({
               <AuthorBadges ids={author?.badges} />
               <Where comment={item.comment} />
             </Group>
-            {author != null && <ReaderSummary id={author.id} isWanted={isInView} />}
+            {author != null && !actions.isOfOneReader && <ReaderSummary id={author.id} isWanted={isInView} />}
           </Stack>
         </Group>
         <Time at={createdAt} c="dimmed" style={{ whiteSpace: 'nowrap' }} />

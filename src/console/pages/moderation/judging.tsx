@@ -13,15 +13,17 @@ export interface JudgeProps {
   good: 'approve' | 'review'
   /** Whether the list is a queue, not any comments. */
   inQueue: boolean
+  /** Whether all of the list is of one reader, of whom the page itself tells. */
+  isOfOneReader: boolean
   onJudge: (verb: Verb) => void
   onBan: () => void
-  /** Rejects with a reason. */
-  onExplain: () => void
+  /** Asks for a reason first. */
+  onExplain: (verb: 'reject' | 'delete') => void
   onContext: () => void
 }
 
 /** The actions on a waiting comment. */
-export function Actions({ entry, good, inQueue, onJudge, onBan, onExplain, onContext }: JudgeProps) {
+export function Actions({ entry, good, inQueue, isOfOneReader, onJudge, onBan, onExplain, onContext }: JudgeProps) {
   const { status, pinnedAt, item } = entry
   if (status === 'deleted') return null
   const isReview = good === 'review' && status === 'approved'
@@ -52,7 +54,7 @@ export function Actions({ entry, good, inQueue, onJudge, onBan, onExplain, onCon
         </Button>
       )}
       {status !== 'rejected' && (
-        <Button size="compact-sm" variant="default" aria-keyshortcuts="m" onClick={onExplain}>
+        <Button size="compact-sm" variant="default" aria-keyshortcuts="m" onClick={() => onExplain('reject')}>
           Reject, and say why
         </Button>
       )}
@@ -67,11 +69,11 @@ export function Actions({ entry, good, inQueue, onJudge, onBan, onExplain, onCon
         </Button>
       )}
       {!inQueue && (
-        <Button size="compact-sm" variant="default" onClick={() => onJudge('delete')}>
+        <Button size="compact-sm" variant="default" onClick={() => onExplain('delete')}>
           Delete
         </Button>
       )}
-      {item.comment.author != null && (
+      {item.comment.author != null && !isOfOneReader && (
         <Button size="compact-sm" variant="default" aria-keyshortcuts="b" onClick={onBan}>
           Ban
         </Button>

@@ -10,11 +10,11 @@ import { wordsOf } from '../../api/errors.ts'
 import { BanDialog } from './ban.tsx'
 import { useClaims } from './claims.ts'
 import type { Decision } from './deliver.ts'
+import { ExplainDialog, pendingOf } from './explain.tsx'
 import { commentAt, focusComment, focusOn, goOn, resumeAtEnd, thenFocus } from './focus.ts'
 import { Item } from './item.tsx'
 import { nameOf } from './reader.tsx'
 import { Beside, type Opened } from './pane/beside.tsx'
-import { pendingOf, RejectDialog } from './reject.tsx'
 import { Toolbar } from './toolbar.tsx'
 import type { Verb } from './undo.ts'
 import { type Part, useAsLeft, useLeave } from './view/as-left.ts'
@@ -63,12 +63,15 @@ export function JudgedList({
   onHelp,
   toReject = null,
   onRejecting,
+  isOfOneReader = false,
   children,
 }: Work & {
   queue: Entries
   /** A reader whose pending comments are to be rejected, and what to call once that was begun. */
   toReject?: string | null
   onRejecting?: () => void
+  /** Whether the page says who has written all of it, and how to ban them. */
+  isOfOneReader?: boolean
   /** What the list is, for a screen reader. */
   of: string
   /** Shown while no comment is in view. */
@@ -84,7 +87,7 @@ export function JudgedList({
   /** The comments, and the colleagues who work on them, that are decided on all the same. */
   const [anyway, setAnyway] = useState<ReadonlySet<string>>(new Set())
   const [toBan, setToBan] = useState<Entry | null>(null)
-  const [toExplain, setToExplain] = useState<Entry | null>(null)
+  const [toExplain, setToExplain] = useState<{ verb: 'reject' | 'delete'; entry: Entry } | null>(null)
   const [asked, setAsked] = useState<Verb | null>(null)
   const [toFocus, setToFocus] = useState<{ id: string } | null>(null)
   const at = useRef<string>(undefined)
@@ -139,13 +142,13 @@ export function JudgedList({
     if (selected.length > MOST_UNASKED) setAsked(verb)
     else judgeTogether(verb)
   }
-  /** Rejects a comment with a reason, and other pending ones of its author. */
-  const explain = (entry: Entry, decision: Decision, pending: readonly string[]): void => {
+  /** Rejects or deletes a comment with a reason. `pending`: further ones of its author. */
+  const explain = (verb: Verb, entry: Entry, decision: Decision, pending: readonly string[]): void => {
     const ids = new Set([...pending, idOf(entry)])
     const shown = waiting.filter((each) => ids.has(idOf(each)))
     const seen = new Set(shown.map(idOf))
     goOn({ from: idOf(entry), without: ids })
-    judge('reject', shown, { decision, others: pending.filter((id) => !seen.has(id)) })
+    judge(verb, shown, { decision, others: pending.filter((id) => !seen.has(id)) })
   }
   const rejectAllOf = async (readerId: string): Promise<void> => {
     const pending = await pendingOf(readerId)
@@ -185,7 +188,7 @@ export function JudgedList({
     k: () => move(-1),
     a: onWaiting((entry) => judgeOne(entry.status === 'approved' ? good : 'approve', entry)),
     r: onWaiting((entry) => judgeOne('reject', entry)),
-    m: onWaiting((entry) => entry.status !== 'rejected' && setToExplain(entry)),
+    m: onWaiting((entry) => entry.status !== 'rejected' && setToExplain({ verb: 'reject', entry })),
     s: () => focusComment(1, { isWaiting: true }) || say('No other comment waits for you.'),
     p: onWaiting((entry) => judgeOne(entry.pinnedAt === null ? 'pin' : 'unpin', entry)),
     b: on((entry) => entry.item.comment.author != null && setToBan(entry)),
@@ -239,6 +242,7 @@ export function JudgedList({
               entry={entry}
               good={good}
               inQueue={status !== null}
+              isOfOneReader={isOfOneReader}
               place={index + 1}
               count={all.length}
               isSelected={picked.has(idOf(entry)) && !isHeld(entry)}
@@ -250,7 +254,7 @@ export function JudgedList({
               }}
               onJudge={(verb) => judgeOne(verb, entry)}
               onBan={() => setToBan(entry)}
-              onExplain={() => setToExplain(entry)}
+              onExplain={(verb) => setToExplain({ verb, entry })}
               onContext={() => {
                 focusOn(idOf(entry))
                 setPane({ hasFocus: false })
@@ -277,9 +281,10 @@ export function JudgedList({
           </Confirm>
         )}
         {toExplain !== null && (
-          <RejectDialog
-            reader={readerOf(toExplain)}
-            onReject={(decision, pending) => explain(toExplain, decision, pending)}
+          <ExplainDialog
+            verb={toExplain.verb}
+            reader={readerOf(toExplain.entry)}
+            onDecide={(decision, pending) => explain(toExplain.verb, toExplain.entry, decision, pending)}
             onClose={() => setToExplain(null)}
           />
         )}

@@ -41,6 +41,7 @@ export function ReaderHistory({
       <JudgedList
         queue={queue}
         of="the comments"
+        isOfOneReader
         hasShortcuts={hasShortcuts}
         graceMs={isAtOnce ? 0 : GRACE_MS}
         onHelp={onHelp}

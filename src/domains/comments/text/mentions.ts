@@ -1,6 +1,6 @@
 import type MarkdownIt from 'markdown-it'
 
-import type { Id } from '../../../core/ids.ts'
+import { type Id, inLowerCase } from '../../../core/ids.ts'
 
 /** The most readers that one comment names. */
 export const MAX_MENTIONS = 10
@@ -9,6 +9,7 @@ const ID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 const BEGIN = '[@](reader:'
 const ID_LENGTH = 36
 const WRITTEN = /\[@\]\(reader:([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\)/g
+const ANY_CASE = /(\[@\]\(reader:)([0-9A-Fa-f-]{36})(\))/g
 const RENDERED =
   /<span class="mention" data-reader="([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})">@<\/span>/g
 
@@ -38,6 +39,12 @@ export function renderMentions(md: MarkdownIt): void {
 
 /** Whether a text may have mentions. Most have none, and cost no more than this. */
 const mayMention = (body: string): boolean => body.includes(BEGIN)
+
+/** The same text with their ids in lower case, as all that reads it expects them. */
+export const withLowerCaseIds = (body: string): string =>
+  mayMention(body)
+    ? body.replace(ANY_CASE, (_, begin: string, id: string, end: string) => begin + inLowerCase(id) + end)
+    : body
 
 /** The first readers whom a text names, as it is written. */
 export function writtenMentions(body: string): readonly Id[] {

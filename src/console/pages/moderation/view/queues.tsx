@@ -1,4 +1,4 @@
-import { Badge, Box, Group, SegmentedControl } from '@mantine/core'
+import { Badge, Group, SegmentedControl } from '@mantine/core'
 
 import type { ModerationQueueStatus } from '../../../../generated/console.ts'
 import { formatCount } from '../../../ui/numbers.ts'
@@ -15,23 +15,21 @@ export function Queues({
 }) {
   const counts: Partial<Record<string, number>> = useQueueCounts()
   return (
-    // On a phone they are wider than the screen.
-    <Box maw="100%" style={{ overflowX: 'auto' }}>
-      <SegmentedControl
-        aria-label="Queue"
-        value={status}
-        onChange={(value) => onChange(value as ModerationQueueStatus)}
-        data={Object.entries(QUEUES).map(([value, label]) => ({
-          value,
-          label: (
-            <Group gap={6} wrap="nowrap" justify="center">
-              {label}
-              <Count of={counts[value]} />
-            </Group>
-          ),
-        }))}
-      />
-    </Box>
+    <SegmentedControl
+      className="queues"
+      aria-label="Queue"
+      value={status}
+      onChange={(value) => onChange(value as ModerationQueueStatus)}
+      data={Object.entries(QUEUES).map(([value, label]) => ({
+        value,
+        label: (
+          <Group gap={6} wrap="nowrap" justify="center">
+            {label}
+            <Count of={counts[value]} />
+          </Group>
+        ),
+      }))}
+    />
   )
 }
 

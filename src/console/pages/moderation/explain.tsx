@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Radio, Textarea } from '@mantine/core'
+import { Button, Checkbox, Group, Radio, Text, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
 
 import { type DecisionReason, PendingOfReaderDocument, QueuedReaderDocument } from '../../../generated/console.ts'
@@ -39,30 +39,45 @@ type PendingOfReaderResult = Awaited<ReturnType<NonNullable<(typeof PendingOfRea
 // A type, not an interface: a form needs an index signature.
 type Values = { reason: string; message: string; isAll: boolean }
 
-/** Asks what the author of a comment is told, and whether all their pending comments are meant. */
-export function RejectDialog({
+const VERBS = { reject: 'Reject', delete: 'Delete' } as const
+
+/**
+ * Asks what the author of a comment is told, and for a rejection whether all their pending comments
+ * are meant.
+ */
+export function ExplainDialog({
+  verb,
+  about,
   reader,
-  onReject,
+  onDecide,
   onClose,
 }: {
+  verb: keyof typeof VERBS
+  /** What the action does. */
+  about?: string
   /** The author; null if erased. */
   reader: { id: string; name: string } | null
   /** `pending`: all pending comments of the author, if these are meant. */
-  onReject: (decision: Decision, pending: readonly string[]) => void
+  onDecide: (decision: Decision, pending: readonly string[]) => void
   onClose: () => void
 }) {
-  const { data } = useApi(QueuedReaderDocument, { id: reader?.id ?? '' }, { enabled: reader !== null })
+  const { data } = useApi(
+    QueuedReaderDocument,
+    { id: reader?.id ?? '' },
+    { enabled: reader !== null && verb === 'reject' },
+  )
   const pending = data?.reader?.commentCounts?.pending ?? 0
   const form = useForm<Values>({ initialValues: { reason: '', message: '', isAll: false } })
   const send = async ({ reason, message, isAll }: Values): Promise<void> => {
     const all = isAll && reader !== null ? await pendingOf(reader.id) : []
     const text = message.trim()
     onClose()
-    onReject({ reason: isReason(reason) ? reason : null, message: text === '' ? null : text }, all)
+    onDecide({ reason: isReason(reason) ? reason : null, message: text === '' ? null : text }, all)
   }
   return (
-    <Dialog title={reader === null ? 'Reject the comment' : `Reject the comment of ${reader.name}`} onClose={onClose}>
+    <Dialog title={`${VERBS[verb]} the comment${reader === null ? '' : ` of ${reader.name}`}`} onClose={onClose}>
       <Form form={form} labels={LABELS} send={send}>
+        {about !== undefined && <Text size="sm">{about}</Text>}
         <Radio.Group label={LABELS.reason} {...form.getInputProps('reason')}>
           <Group gap="sm" mt={4}>
             {Object.entries(REASONS).map(([value, label], index) => (
@@ -78,7 +93,7 @@ export function RejectDialog({
           minRows={2}
           {...form.getInputProps('message')}
         />
-        {reader !== null && (
+        {reader !== null && verb === 'reject' && (
           <Checkbox
             label="Reject all their pending comments"
             description={`Waiting now: ${formatCount(pending, MOST)}`}
@@ -90,7 +105,7 @@ export function RejectDialog({
             Cancel
           </Button>
           <Button color="red.9" type="submit" loading={form.submitting}>
-            Reject
+            {VERBS[verb]}
           </Button>
         </Group>
       </Form>
