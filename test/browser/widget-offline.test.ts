@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
@@ -129,45 +130,55 @@ describeInBrowser('the widget without a connection', () => {
   )
 
   /**
-   * A service that is away. The request with this number is held until `fail` is called: what the
-   * reader does meanwhile, they do during an attempt.
+   * A line that loses what is posted, or the answers. The attempt with the number `held` waits for
+   * `release`: what the reader does meanwhile, they do during an attempt.
    */
-  const away = (held: number) => {
-    const line = { isDown: true, begun: 0, failed: 0, fail: (): void => {} }
-    const isHeld = new Promise<void>((resolve) => (line.fail = resolve))
+  const badLine = (held = 0) => {
+    const line = { loses: 'posts' as 'posts' | 'answers' | 'nothing', held, begun: 0, failed: 0, release: () => {} }
+    const isReleased = new Promise<void>((resolve) => (line.release = resolve))
     const prepare = async (page: Window['page']): Promise<void> => {
       page.on('requestfailed', (request) => void (request.method() === 'POST' && line.failed++))
       await page.route('**/engagement/comments?*', async (route) => {
-        if (route.request().method() !== 'POST' || !line.isDown) return route.continue()
-        if (++line.begun === held) await isHeld
-        await route.abort()
+        if (route.request().method() !== 'POST') return route.continue()
+        const { loses } = line
+        const response = loses === 'posts' ? null : await route.fetch()
+        if (++line.begun === line.held) await isReleased
+        return response === null || loses === 'answers' ? route.abort() : route.fulfill({ response })
       })
     }
     return { line, prepare }
   }
+
+  /** A comment that Ann has posted in vain, four times. */
+  const postInVain = async (text: string, held?: number) => {
+    const article = newArticle()
+    const { line, prepare } = badLine(held)
+    const ann = await paper.read(article, { as: 'ann', prepare })
+    await ann.write(text)
+    await ann.sees('The service does not answer. Your text is kept, and sent')
+    return { article, line, ann, box: ann.thread.getByRole('textbox') }
+  }
+  const isEditable = (box: Locator) => vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+  const has = (article: string, bodies: readonly string[]) =>
+    vi.waitFor(async () => expect(await comments(article)).toEqual(bodies), WAIT)
   /** The browser has noticed nothing. */
   const tellOfLine = ({ page }: Window) => page.evaluate(() => void dispatchEvent(new Event('online')))
 
   test(
     'does not send what the reader takes back while it is tried again',
     async () => {
-      const article = newArticle()
-      const { line, prepare } = away(5)
-      const ann = await paper.read(article, { as: 'ann', prepare })
-      await ann.write('Not this')
-      await ann.sees('The service does not answer. Your text is kept, and sent')
+      const { article, line, ann, box } = await postInVain('Not this', 5)
       await tellOfLine(ann)
       await vi.waitFor(() => expect(line.begun).toBe(5), WAIT)
       await ann.button('Cancel').click()
-      line.fail()
-      const box = ann.thread.getByRole('textbox')
-      await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
-      line.isDown = false
+      line.release()
+      await isEditable(box)
+      line.loses = 'nothing'
       await tellOfLine(ann)
       expect(await box.inputValue()).toBe('Not this')
       expect([line.begun, await comments(article)]).toEqual([5, []])
       await ann.button('Post').click()
-      await vi.waitFor(async () => expect(await comments(article)).toEqual(['Not this']), WAIT)
+      await has(article, ['Not this'])
     },
     LONG,
   )
@@ -177,7 +188,7 @@ describeInBrowser('the widget without a connection', () => {
     async () => {
       const article = newArticle()
       await paper.post(article, 'bob', 'The first')
-      const { line, prepare } = away(1)
+      const { line, prepare } = badLine(1)
       const ann = await paper.read(article, { as: 'ann', prepare })
       await ann.button('Reply').click()
       const box = ann.thread.getByRole('textbox', { name: /^Reply to/ })
@@ -186,12 +197,12 @@ describeInBrowser('the widget without a connection', () => {
       await vi.waitFor(() => expect(line.begun).toBe(1), WAIT)
       await ann.page.keyboard.press('Escape')
       await vi.waitFor(async () => expect(await box.count()).toBe(0), WAIT)
-      line.fail()
+      line.release()
       await vi.waitFor(() => expect(line.failed).toBe(1), WAIT)
       await ann.button('Reply').click()
-      await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+      await isEditable(box)
       expect(await box.inputValue()).toBe('Not this')
-      line.isDown = false
+      line.loses = 'nothing'
       await tellOfLine(ann)
       expect([line.begun, await comments(article)]).toEqual([1, ['The first']])
     },
@@ -201,78 +212,43 @@ describeInBrowser('the widget without a connection', () => {
   test(
     'deletes a post that the reader takes back while the service takes it',
     async () => {
-      const article = newArticle()
-      const { prepare } = away(0)
-      const ann = await paper.read(article, { as: 'ann', prepare })
-      await ann.write('Not this')
-      await ann.sees('The service does not answer. Your text is kept, and sent')
-      let answer = (): void => {}
-      const isHeld = new Promise<void>((resolve) => (answer = resolve))
-      let taken = 0
-      await ann.page.route('**/engagement/comments?*', async (route) => {
-        if (route.request().method() !== 'POST') return route.continue()
-        const response = await route.fetch()
-        taken++
-        await isHeld
-        await route.fulfill({ response })
-      })
+      const { article, line, ann, box } = await postInVain('Not this', 5)
+      line.loses = 'nothing'
       await tellOfLine(ann)
-      await vi.waitFor(() => expect(taken).toBe(1), WAIT)
+      await vi.waitFor(() => expect(line.begun).toBe(5), WAIT)
       await ann.button('Cancel').click()
-      answer()
-      const box = ann.thread.getByRole('textbox')
-      await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+      line.release()
+      await isEditable(box)
       expect([await box.inputValue(), await comments(article)]).toEqual(['Not this', []])
       expect(await ann.thread.locator('article').count()).toBe(0)
       // Under a key of its own.
       await ann.button('Post').click()
-      await vi.waitFor(async () => expect(await comments(article)).toEqual(['Not this']), WAIT)
+      await has(article, ['Not this'])
     },
     LONG,
   )
 
-  /** A service that takes posts, while the line loses its answers. */
-  const deaf = () => {
-    const line = { isDeaf: true, taken: 0, answer: (): void => {} }
-    const isHeld = new Promise<void>((resolve) => (line.answer = resolve))
-    const prepare = (isHolding: boolean) => async (page: Window['page']) => {
-      await page.route('**/engagement/comments?*', async (route) => {
-        if (route.request().method() !== 'POST' || !line.isDeaf) return route.continue()
-        await route.fetch()
-        line.taken++
-        if (isHolding) await isHeld
-        await route.abort()
-      })
-    }
-    return { line, prepare }
-  }
-
   test.each([
-    { when: 'while the service takes it', isHolding: true },
-    { when: 'while it waits', isHolding: false },
+    { when: 'while the service takes it', held: 5, begun: 5 },
+    { when: 'while it waits', held: 0, begun: 8 },
   ])(
     'deletes a post that the reader takes back $when, where its answer is lost',
-    async ({ isHolding }) => {
-      const article = newArticle()
-      const { line, prepare } = deaf()
-      const ann = await paper.read(article, { as: 'ann', prepare: away(0).prepare })
-      await ann.write('Not this')
-      await ann.sees('The service does not answer. Your text is kept, and sent')
-      await prepare(isHolding)(ann.page)
+    async ({ held, begun }) => {
+      const { article, line, ann, box } = await postInVain('Not this', held)
+      line.loses = 'answers'
       await tellOfLine(ann)
-      await vi.waitFor(() => expect(line.taken).toBe(isHolding ? 1 : 4), WAIT)
+      await vi.waitFor(() => expect(line.begun).toBe(begun), WAIT)
       await ann.button('Cancel').click()
-      line.answer()
-      const box = ann.thread.getByRole('textbox')
-      await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+      line.release()
+      await isEditable(box)
       expect(await comments(article)).toEqual(['Not this'])
-      line.isDeaf = false
+      line.loses = 'nothing'
       await tellOfLine(ann)
-      await vi.waitFor(async () => expect(await comments(article)).toEqual([]), WAIT)
+      await has(article, [])
       expect(await box.inputValue()).toBe('Not this')
       // Under a key of its own.
       await ann.button('Post').click()
-      await vi.waitFor(async () => expect(await comments(article)).toEqual(['Not this']), WAIT)
+      await has(article, ['Not this'])
     },
     LONG,
   )
@@ -280,16 +256,11 @@ describeInBrowser('the widget without a connection', () => {
   test(
     'does not send what waits as another reader, who has signed in in another tab',
     async () => {
-      const article = newArticle()
-      const { line, prepare } = away(0)
-      const ann = await paper.read(article, { as: 'ann', prepare })
-      await ann.write('Of ann')
-      await ann.sees('The service does not answer. Your text is kept, and sent')
+      const { article, line, ann, box } = await postInVain('Of ann')
       await ann.page.context().addCookies([{ name: 'reader', value: 'bob', url: paper.site.url }])
-      line.isDown = false
+      line.loses = 'nothing'
       await tellOfLine(ann)
-      const box = ann.thread.getByRole('textbox')
-      await vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+      await isEditable(box)
       expect([await box.inputValue(), line.begun, await comments(article)]).toEqual(['Of ann', 4, []])
     },
     LONG,

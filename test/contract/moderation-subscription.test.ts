@@ -1,5 +1,4 @@
-import { type Client, createClient, type ExecutionResult } from 'graphql-sse'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
@@ -7,90 +6,16 @@ import type { DueRequest } from '../../src/domains/classifier/sql.ts'
 import { queueWatchOf } from '../../src/domains/moderation/queue-watch.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { type Counts, useQueueWatchers, type Watcher } from '../harness/queue-watchers.ts'
 import { unnamed } from '../harness/sql.ts'
 
-interface Counts {
-  pending: number
-  reported: number
-}
-
-const QUERY = 'subscription { moderationQueueChanged { pending reported } }'
-
-let service: TestService
-const clients: Client<boolean>[] = []
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
-beforeEach(async () => {
-  await ok('PATCH', '/settings', {
-    suspectWords: ['hold'],
-    moderationMode: 'none',
-    reportThreshold: 5,
-    classifier: null,
-  })
-})
-afterEach(async () => {
-  clients.splice(0).forEach((client) => client.dispose())
-  vi.restoreAllMocks()
-  await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0))
-  expect(queueWatchOf(service.app).size).toBe(0)
-  for (const status of ['pending', 'reported']) {
-    const { data } = await ok('GET', `/moderation/queue?status=${status}&limit=100`)
-    const ids = data.map(({ comment }: { comment: { id: string } }) => comment.id)
-    if (ids.length > 0) await ok('POST', '/comments/bulk', { ids, action: 'delete' })
-  }
-})
-
-async function ok(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
-  const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
-
-const post = async (body: string, reader = 'ada'): Promise<{ id: string; author: { id: string } }> =>
-  ok('POST', '/discussions/by-external/page/comments', { body }, await service.as(reader))
-
-interface Subscription {
-  counts: Counts[]
-  errors: { extensions?: { code?: string } }[]
-  failure: unknown
-  done: boolean
-}
-
-function subscribe(single: boolean, apiKey = service.apiKey): Subscription {
-  const client = createClient({
-    url: `${service.url}/graphql/stream`,
-    singleConnection: single,
-    headers: { 'x-api-key': apiKey },
-    retryAttempts: 0,
-  })
-  clients.push(client)
-  const seen: Subscription = { counts: [], errors: [], failure: undefined, done: false }
-  client.subscribe<{ moderationQueueChanged: Counts }>(
-    { query: QUERY },
-    {
-      next: ({ data, errors }: ExecutionResult<{ moderationQueueChanged: Counts }>) => {
-        if (data?.moderationQueueChanged != null) seen.counts.push(data.moderationQueueChanged)
-        if (errors !== undefined) seen.errors.push(...(errors as unknown as Subscription['errors']))
-      },
-      error: (error) => (seen.failure = error),
-      complete: () => (seen.done = true),
-    },
-  )
-  return seen
-}
-
-async function begin(single = false): Promise<Subscription> {
-  const seen = subscribe(single)
-  await vi.waitFor(() => expect(seen.counts).toHaveLength(1))
-  return seen
-}
+const watchers = useQueueWatchers()
+const { begin, ok, post, subscribe } = watchers
+let { service } = watchers
+beforeAll(() => void ({ service } = watchers))
 
 /** The messages that `act` causes, after the earlier ones. */
-async function heardOf<T>(seen: Subscription, act: () => Promise<T>): Promise<[Counts | undefined, T]> {
+async function heardOf<T>(seen: Watcher, act: () => Promise<T>): Promise<[Counts | undefined, T]> {
   const before = seen.counts.length
   const result = await act()
   await vi.waitFor(() => expect(seen.counts.length).toBeGreaterThan(before))

@@ -1,7 +1,10 @@
 import * as fc from 'fast-check'
 
 import type { Schema } from '../../src/api/reference/json-schema.ts'
-import { follow, type OpenApi } from './openapi.ts'
+import { encodeCursor } from '../../src/core/input/cursor.ts'
+import { follow, type OpenApi, operationOf, type Parameter } from './openapi.ts'
+import { keyOf, type Side } from './resources.ts'
+import type { DescribedRoute } from './routes.ts'
 
 type Arbitrary = fc.Arbitrary<unknown>
 
@@ -59,7 +62,7 @@ const NASTY: Arbitrary = fc.oneof(
 )
 
 /** Values that the schema allows, `ids` where it asks for an id. */
-export function valid(document: OpenApi, schema: Schema, ids: readonly string[]): Arbitrary {
+function valid(document: OpenApi, schema: Schema, ids: readonly string[]): Arbitrary {
   const {
     type,
     anyOf,
@@ -129,7 +132,7 @@ interface Bounds {
  * The same with something wrong: a field that is nasty, missing or unknown, a text too long, or
  * another value altogether.
  */
-export function mutated(document: OpenApi, schema: Schema, ids: readonly string[]): Arbitrary {
+function mutated(document: OpenApi, schema: Schema, ids: readonly string[]): Arbitrary {
   const { properties } = follow<Schema>(document, schema)
   if (properties === undefined) return fc.oneof(NASTY, tooLong(document, schema))
   const names = Object.keys(properties)
@@ -164,11 +167,186 @@ function tooLong(document: OpenApi, schema: Schema): Arbitrary {
 }
 
 /** A value as a text of the address. */
-export const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /**
  * Nothing that `encodeURIComponent` throws at; and no dots alone, which every client takes out of a
  * path.
  */
-export const encoded = (text: string): string =>
-  /^\.{1,2}$/.test(text) ? '-' : encodeURIComponent(text.toWellFormed())
+const encoded = (text: string): string => (/^\.{1,2}$/.test(text) ? '-' : encodeURIComponent(text.toWellFormed()))
+
+/** A request as it goes over the wire. */
+export interface FuzzedRequest {
+  path: string
+  headers: Record<string, string>
+  body: string | undefined
+}
+
+/** Requests of a route: half of them as documented, half with something wrong anywhere. */
+export function requests(
+  document: OpenApi,
+  tenant: Side,
+  described: DescribedRoute,
+  identity: Record<string, string>,
+): fc.Arbitrary<FuzzedRequest> {
+  const { route, access, needsToken } = described
+  const operation = operationOf(document, described)
+  const ids = Object.values(tenant.ids)
+  const parameters = (operation.parameters ?? []).map((parameter) => follow<Parameter>(document, parameter))
+  const inPath = parameters.filter((parameter) => parameter.in === 'path')
+  const inQuery = parameters.filter((parameter) => parameter.in === 'query')
+  const caller = needsToken
+    ? { authorization: `Bearer ${tenant.adminToken}` }
+    : access === 'public'
+      ? {}
+      : keyOf(tenant)
+  const body = operation.requestBody?.content['application/json'].schema
+  return fc
+    .record({
+      path: fc.tuple(
+        ...inPath.map(({ schema, name }) =>
+          name === 'externalId'
+            ? fc.oneof(fc.constant('shared-page'), values(document, schema, ids))
+            : values(document, schema, ids),
+        ),
+      ),
+      query: fc.tuple(
+        ...inQuery.map(({ name, schema }) => maybe(2, name === 'cursor' ? CURSOR : values(document, schema, ids))),
+      ),
+      extra: maybe(12, fc.tuple(fc.constantFrom('surprise', '__proto__', 'limit[]', 'first'), fc.string())),
+      headers: fc.oneof({ weight: 6, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: HEADERS }),
+      hasIdentity: fc.integer({ min: 0, max: 9 }).map((n) => n > 0),
+      body: route.method === 'GET' ? fc.constant(undefined) : bodies(document, body, ids),
+    })
+    .map((given) => {
+      let index = 0
+      const path = route.path.replace(/:\w+/g, () => encoded(asText(given.path[index++])) || '-')
+      const query = given.query.flatMap((value, at) =>
+        value === undefined ? [] : [`${inQuery[at]?.name}=${encoded(asText(value))}`],
+      )
+      if (given.extra !== undefined) query.push(given.extra.map(encoded).join('='))
+      return {
+        path: query.length > 0 ? `${path}?${query.join('&')}` : path,
+        headers: { ...caller, ...(given.hasIdentity ? identity : {}), ...given.headers },
+        body: given.body,
+      }
+    })
+}
+
+/** Given once in `rarity + 1` times. */
+const maybe = <T>(rarity: number, value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ weight: rarity, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
+
+const values = (document: OpenApi, schema: Schema, ids: readonly string[]): fc.Arbitrary<unknown> =>
+  fc.oneof(
+    { weight: 2, arbitrary: valid(document, schema, ids) },
+    { weight: 1, arbitrary: mutated(document, schema, ids) },
+  )
+
+function bodies(
+  document: OpenApi,
+  schema: Schema | undefined,
+  ids: readonly string[],
+): fc.Arbitrary<string | undefined> {
+  const json = fc.oneof(
+    values(document, schema ?? { type: 'object', properties: {} }, ids),
+    ...(schema === undefined ? [fc.constant({})] : []),
+  )
+  return fc.oneof(
+    { weight: 10, arbitrary: json.map((value) => JSON.stringify(value)) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(
+        undefined,
+        '',
+        '{',
+        '[',
+        '\0',
+        '"',
+        '{"a":1',
+        '\ufeff{}',
+        'nul',
+        '['.repeat(50_000),
+        '{"body":"\\ud800"}',
+      ),
+    },
+  )
+}
+
+const CURSOR: fc.Arbitrary<string> = fc.oneof(
+  fc.string(),
+  fc.constantFrom('e30', 'bnVsbA', 'WyJyZWNlbnQiXQ', '%00', 'a'.repeat(5000)),
+  fc
+    .tuple(
+      fc.constantFrom(
+        'recent',
+        'active',
+        'newest',
+        'oldest',
+        'top',
+        'api-keys',
+        'webhooks',
+        'deliveries',
+        'readers',
+        'identity-secrets',
+        'pending',
+        'reported',
+        'rejected',
+      ),
+      fc.array(
+        fc.oneof(
+          fc.constantFrom<(string | number)[]>(
+            '',
+            'ffffffff-ffff-ffff-ffff-ffffffffffff',
+            '\0',
+            'x',
+            -1,
+            1e300,
+            '2026-01-01T00:00:00.000Z',
+            '-000001-01-01T00:00:00Z',
+          ),
+          fc.string(),
+          fc.double({ noNaN: true }),
+        ),
+        { maxLength: 3 },
+      ),
+    )
+    .map(([sort, key]) => encodeCursor(sort, ...key)),
+)
+
+/** Values that a header can have at all. */
+const HEADERS: fc.Arbitrary<Record<string, string>> = fc.dictionary(
+  fc.constantFrom(
+    'x-request-id',
+    'idempotency-key',
+    'if-none-match',
+    'x-service-identity',
+    'content-type',
+    'accept',
+    'accept-encoding',
+    'last-event-id',
+    'origin',
+    'x-forwarded-for',
+    'x-api-key',
+    'authorization',
+    'cookie',
+    'prefer',
+  ),
+  fc.oneof(
+    fc.constantFrom(
+      '',
+      '*',
+      'text/plain',
+      'application/json; charset=utf-16',
+      'multipart/form-data; boundary=x',
+      'Bearer x',
+      `ek_${'0'.repeat(64)}`,
+      'a.b.c',
+      'eyJhbGciOiJub25lIn0.e30.',
+      'null',
+      'x'.repeat(4000),
+    ),
+    fc.string({ unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)), maxLength: 300 }),
+  ),
+  { minKeys: 1, maxKeys: 3 },
+)

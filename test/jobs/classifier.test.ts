@@ -1,45 +1,30 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
 import { CHANNELS } from '../../src/core/bus.ts'
 import { openOutbound } from '../../src/outbound/outbound.ts'
 import { startClassifier } from '../../src/worker/classifier.ts'
-import {
-  type Behaviour,
-  hang,
-  isGenuine,
-  type Received,
-  type Receiver,
-  reply,
-  startReceiver,
-} from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { says, useClassifiers } from '../harness/classifiers.ts'
+import { type Behaviour, hang, isGenuine, reply } from '../harness/receiver.ts'
+import { startService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let receiver: Receiver
-let service: TestService
+const classifiers = useClassifiers(false)
+const { asked, classify, isDecided, post, set } = classifiers
+let { receiver, secrets, service } = classifiers
 let stopAsking: () => Promise<unknown>
-let secrets: Record<string, string>
 let publicKey: Record<string, string>
 
 beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({ worker: false, env: { WEBHOOK_CA_FILE: receiver.caFile } })
+  ;({ receiver, secrets, service } = classifiers)
   stopAsking = await askPatiently(service.app)
-  const { status, json } = await service.call('POST', '/classifier-secrets')
-  expect(status).toBe(201)
-  secrets = { [json.kid]: json.secret }
   const plain = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
   publicKey = { 'x-api-key': plain.json.key as string }
 })
-afterAll(async () => {
-  await stopAsking()
-  await service.close()
-  await receiver.close()
-})
+afterAll(() => stopAsking())
 
 /**
  * A worker that waits a minute for a classifier, however busy the machine is.
@@ -61,45 +46,12 @@ async function askPatiently(app: App): Promise<() => Promise<unknown>> {
 
 const SET_SETTINGS = unnamed('UPDATE tenants SET settings = $2::jsonb WHERE id = $1')
 
-let pages = 0
-let path = ''
-
-const set = async (body: object) => expect((await service.call('PATCH', '/settings', { body })).status).toBe(200)
-
-/** A classifier of its own for each test, so that none sees the questions of another. */
-async function classify(behaviour: Behaviour, fallback: 'approve' | 'hold' = 'hold'): Promise<void> {
-  path = `/classify-${++pages}`
-  receiver.on(path, behaviour)
-  await set({ classifier: { url: `${receiver.url}${path}`, fallback } })
-}
-
-const says =
-  (verdict: string): Behaviour =>
-  (_request, response) =>
-    reply(response, 200, JSON.stringify({ verdict }))
-
-const asked = (): Received[] => receiver.requests.filter((request) => request.path === path)
-
-const post = async (body: string, options: { parentId?: string; reader?: string; page?: string } = {}) => {
-  const { parentId, reader = 'ann', page = `page-${pages}` } = options
-  const headers = await service.as(reader)
-  const answer = await service.call('POST', `/discussions/by-external/${page}/comments`, {
-    body: { body, ...(parentId === undefined ? {} : { parentId }) },
-    headers,
-  })
-  expect(answer.status, answer.text).toBe(201)
-  return answer.json
-}
 const edit = async (id: string, body: string) =>
   service.call('PATCH', `/comments/${id}`, { body: { body }, headers: await service.as('ann') })
 const read = async (id: string) => (await service.call('GET', `/comments/${id}`)).json
 const act = (id: string, verb: string) => service.call('POST', `/comments/${id}/${verb}`)
 const isPublic = async (id: string) =>
   (await service.call('GET', `/comments/${id}`, { headers: publicKey })).status === 200
-
-const WAITING = unnamed('SELECT count(*)::int AS n FROM classifier_requests')
-const isDecided = () =>
-  vi.waitFor(async () => expect(await service.app.db.query(WAITING)).toEqual([{ n: 0 }]), { timeout: 10_000 })
 
 const EVENTS = unnamed(`SELECT type, audience, actor->>'kind' AS actor, data->'comment'->>'body' AS body FROM events
    WHERE data->'comment'->>'id' = $1 ORDER BY seq`)
@@ -108,17 +60,11 @@ const eventsOf = async (id: string) =>
     ({ type, audience, actor }) => `${type} ${audience} ${actor}`,
   )
 
-afterEach(async () => {
-  receiver.on(path, null)
-  await set({ classifier: null, moderationMode: 'none', suspectWords: [] })
-  await isDecided()
-})
-
 describe('the question', () => {
   test('is signed like a delivery, contains the comment and its discussion, and is asked once', async () => {
     await classify(says('approve'))
     await service.call('POST', '/discussions', {
-      body: { externalId: `page-${pages}`, title: 'A title', url: 'https://www.example.com/a' },
+      body: { externalId: classifiers.page, title: 'A title', url: 'https://www.example.com/a' },
     })
     const comment = await post('Is **this** all right?')
     expect(comment.status).toBe('pending')
@@ -136,7 +82,7 @@ describe('the question', () => {
       comment,
       discussion: {
         id: comment.discussionId,
-        externalId: `page-${pages}`,
+        externalId: classifiers.page,
         title: 'A title',
         url: 'https://www.example.com/a',
       },
@@ -252,7 +198,9 @@ describe('without a verdict the fallback holds or approves:', () => {
   })
 
   test('an address of a private network, which is never connected to', async () => {
-    const guarded = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_ALLOWED_CIDRS: '' } })
+    const guarded = await startService({
+      env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_ALLOWED_CIDRS: '' },
+    })
     try {
       // It was set while the process allowed it.
       const classifier = { url: `${receiver.url}/private`, fallback: 'approve' }
@@ -275,16 +223,24 @@ describe('without a verdict the fallback holds or approves:', () => {
     const other = await service.addTenant('without-secret')
     await classify(says('reject'))
     const headers = { 'x-api-key': other.apiKey, ...(await other.as('ann')) }
-    const classifier = { url: `${receiver.url}${path}`, fallback: 'approve' }
-    await service.call('PATCH', '/settings', { body: { classifier }, headers: { 'x-api-key': other.apiKey } })
-    const { json } = await service.call('POST', '/discussions/by-external/x/comments', { body: { body: 'x' }, headers })
+    const classifier = { url: `${receiver.url}${classifiers.path}`, fallback: 'approve' }
+    await service.call('PATCH', '/settings', {
+      body: { classifier },
+      headers: { 'x-api-key': other.apiKey },
+    })
+    const { json } = await service.call('POST', '/discussions/by-external/x/comments', {
+      body: { body: 'x' },
+      headers,
+    })
     await isDecided()
     expect((await service.call('GET', `/comments/${json.id}`, { headers })).json.status).toBe('approved')
     expect(asked()).toEqual([])
   })
 
   test('the settings refuse http addresses', async () => {
-    const { status } = await service.call('PATCH', '/settings', { body: { classifier: { url: 'http://a.example' } } })
+    const { status } = await service.call('PATCH', '/settings', {
+      body: { classifier: { url: 'http://a.example' } },
+    })
     expect(status).toBe(422)
   })
 })
@@ -386,7 +342,7 @@ test('an edit of a published comment is asked about, and is out of view meanwhil
   await classify(says('approve'))
   const { id } = await post('first')
   await isDecided()
-  receiver.on(path, says('reject'))
+  receiver.on(classifiers.path, says('reject'))
   expect((await edit(id, 'second')).json).toMatchObject({ status: 'pending' })
   await isDecided()
   expect(await eventsOf(id)).toEqual([
@@ -401,7 +357,10 @@ test('an approval does not answer reports, which stay for moderators', async () 
   await classify(says('approve'))
   const { id } = await post('reported')
   await isDecided()
-  await service.call('POST', `/comments/${id}/report`, { body: { reason: 'spam' }, headers: await service.as('bob') })
+  await service.call('POST', `/comments/${id}/report`, {
+    body: { reason: 'spam' },
+    headers: await service.as('bob'),
+  })
   await edit(id, 'reported, and edited')
   await isDecided()
   const { data } = (await service.call('GET', '/moderation/queue?status=reported&limit=100')).json

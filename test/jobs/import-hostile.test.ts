@@ -1,45 +1,20 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
 import type { Param, Sql, Statement, TxSql } from '../../src/core/sql.ts'
-import { importFile, type ImportReport } from '../../src/transfer/import/import.ts'
+import type { ImportReport } from '../../src/transfer/import/import.ts'
 import type { Item } from '../../src/transfer/item.ts'
 import { BATCH_ITEMS } from '../../src/transfer/import/read-batches.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { useImports } from '../harness/imports.ts'
+import type { TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { at, comment, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
+import { at, comment, findWrongCounts, page, reader } from '../harness/transfer.ts'
 
-let service: TestService
-let folder: string
-let names = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
-
-const addTenant = (): Promise<TestTenant> => service.addTenant(`hostile-${++names}`)
-
-function importInto({ tenant }: TestTenant, items: readonly (Item | string)[], app: App = service.app) {
-  const path = join(folder, `${++names}.jsonl`)
-  writeItems(path, items)
-  return importFile(app, tenant.id, { source: 'jsonl', path })
-}
-
-const get = async ({ apiKey }: TestTenant, path: string) =>
-  (await service.call('GET', path, { headers: { 'x-api-key': apiKey } })).json
+const imports = useImports('hostile')
+const { addTenant, get, importInto } = imports
 
 const HEADER: Item = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'x', exportedAt: at(0) }
 const GOOD = [reader('ann'), page('p'), comment('good', 1)]
@@ -103,12 +78,12 @@ describe('a hostile item does not stop an import', () => {
       [hostile, ...GOOD],
     ]) {
       await importInto(acme, items)
-      const rows = await service.app.db.query(
+      const rows = await imports.service.app.db.query(
         unnamed("SELECT id FROM comments WHERE tenant_id = $1 AND body = 'Comment good'"),
         [acme.tenant.id],
       )
       expect(rows.length).toBeGreaterThan(0)
-      expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+      expect(await findWrongCounts(imports.service.app.db, acme.tenant.id)).toEqual([])
     }
   })
 
@@ -146,7 +121,7 @@ describe('a hostile item does not stop an import', () => {
         const acme = await addTenant()
         const report = await importInto(acme, [...(isExport ? [HEADER] : []), ...items, ...GOOD])
         expect(report.refused.first.filter(({ reason }) => /SQLSTATE/.test(reason))).toEqual([])
-        expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+        expect(await findWrongCounts(imports.service.app.db, acme.tenant.id)).toEqual([])
         expect(await importInto(acme, [reader('cem'), comment('last', 9, { authorId: 'cem' })])).toMatchObject({
           counts: { comments: 1 },
         })
@@ -157,7 +132,7 @@ describe('a hostile item does not stop an import', () => {
 
   test('a value that only the database refuses is refused with its place, and the rest is imported', async () => {
     const acme = await addTenant()
-    const { db } = service.app
+    const { db } = imports.service.app
     const refuses = (sql: TxSql): TxSql => {
       const run = (statement: Statement, params?: readonly Param[]): Promise<unknown[]> => {
         if (JSON.stringify(params ?? []).includes('poison')) {
@@ -168,7 +143,7 @@ describe('a hostile item does not stop an import', () => {
       return Object.assign(run as Sql, { prisma: sql.prisma, within: sql.within })
     }
     const app: App = {
-      ...service.app,
+      ...imports.service.app,
       db: { ...db, transaction: (work, lockWaitMs) => db.transaction((sql) => work(refuses(sql)), lockWaitMs) },
     }
     const many = Array.from({ length: 40 }, (_, n) => comment(`${n}`, n))
@@ -184,7 +159,7 @@ describe('a hostile item does not stop an import', () => {
         comment('bad-2', 1, { body: 'poison' }),
         comment('reply', 2, { parentId: 'bad-2' }),
       ],
-      app,
+      { app },
     )
     expect(report.counts).toEqual({ readers: 1, discussions: 1, comments: 62 })
     expect(Object.fromEntries(report.refused.first.map(({ place, reason }) => [place, reason]))).toEqual(
@@ -202,7 +177,7 @@ describe('reactions', () => {
     const acme = await addTenant()
     const headers = { 'x-api-key': acme.apiKey }
     const reactionTypes = ['constructor', 'like']
-    expect((await service.call('PATCH', '/settings', { headers, body: { reactionTypes } })).status).toBe(200)
+    expect((await imports.service.call('PATCH', '/settings', { headers, body: { reactionTypes } })).status).toBe(200)
     const types = ['constructor', 'like', 'constructor']
     await importInto(acme, [
       ...GOOD,
@@ -215,14 +190,14 @@ describe('reactions', () => {
     expect(new Map(Object.entries(data[0].reactionCounts))).toEqual(
       new Map(Object.entries({ constructor: 3, like: 1 })),
     )
-    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+    expect(await findWrongCounts(imports.service.app.db, acme.tenant.id)).toEqual([])
   })
 
   test('of a type named __proto__ are refused, by the settings and by an import', async () => {
     const acme = await addTenant()
     const headers = { 'x-api-key': acme.apiKey }
     const body = { reactionTypes: ['__proto__'] }
-    expect((await service.call('PATCH', '/settings', { headers, body })).status).toBe(422)
+    expect((await imports.service.call('PATCH', '/settings', { headers, body })).status).toBe(422)
     const { refused } = await importInto(acme, [HEADER, ...GOOD, reaction({ type: '__proto__' })])
     expect(refused.first).toEqual([{ place: 'line 5', reason: expect.stringMatching(/reactionTypes/) }])
   })
@@ -259,7 +234,7 @@ describe('numbers and times', () => {
         .map((found) => `${found}: lies in the future and is taken as now`)
         .sort(),
     )
-    const rows = await service.app.db.query<{ latest: Date }>(
+    const rows = await imports.service.app.db.query<{ latest: Date }>(
       unnamed(
         `SELECT greatest(c.created_at, c.edited_at, c.pinned_at, c.first_approved_at, c.deleted_at, d.updated_at,
            d.last_commented_at, d.active_at, d.auto_closed_at, r.profile_issued_at, r.banned_at) AS latest
@@ -337,7 +312,7 @@ test("a lost answer to any of its writes changes nothing, not even the import's 
     comment('late', 2, { parentId: 'good' }),
     comment('orphan', 4, { parentId: 'nowhere' }),
   ]
-  const { db } = service.app
+  const { db } = imports.service.app
   const audited = async (tenant: TestTenant) => (await get(tenant, '/audit-log?action=import.finish')).data.length
   const run = async (lost: number) => {
     const acme = await addTenant()
@@ -354,8 +329,8 @@ test("a lost answer to any of its writes changes nothing, not even the import's 
       if (asked.name === 'begin_import' && left-- === 0) throw lostAnswer()
       return rows
     }
-    const lossy = { ...service.app, db: { ...db, transaction, query } }
-    const { id: _, file: __, ...report } = await importInto(acme, items, lossy)
+    const lossy = { ...imports.service.app, db: { ...db, transaction, query } }
+    const { id: _, file: __, ...report } = await importInto(acme, items, { app: lossy })
     expect(await findWrongCounts(db, acme.tenant.id)).toEqual([])
     return { isPast: left >= 0, told: { report, finished: await audited(acme) } }
   }

@@ -1,77 +1,42 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
 import { Pairs } from '../../src/transfer/csv.ts'
-import { type ImportFile, importFile, type ImportReport } from '../../src/transfer/import/import.ts'
+import type { ImportReport } from '../../src/transfer/import/import.ts'
 import type { Item } from '../../src/transfer/item.ts'
 import { keyOfAddress } from '../../src/transfer/import/pages.ts'
 import { BATCH_ITEMS } from '../../src/transfer/import/read-batches.ts'
 import { undoImport } from '../../src/transfer/undo/undo.ts'
 import { onServer } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { useImports } from '../harness/imports.ts'
+import type { TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { findWrongCounts, writeItems } from '../harness/transfer.ts'
+import { at, comment, findWrongCounts } from '../harness/transfer.ts'
 
-let service: TestService
-let folder: string
-let names = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-undo-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
+const imports = useImports('undos')
+const { addTenant, fileOf, importInto, importPath, stopImport } = imports
 
 const MANY = effort(2500, 300)
 /** Lines that are soon read, where there are fewer items than are stored together. */
 const PADDING = Array.from({ length: effort(0, BATCH_ITEMS) }, () => 'no item')
 
-const addTenant = (): Promise<TestTenant> => service.addTenant(`undos-${++names}`)
-
-function importInto(
-  { tenant }: TestTenant,
-  items: readonly Item[],
-  how: Partial<ImportFile> = {},
-): Promise<ImportReport> {
-  const path = join(folder, `${++names}.jsonl`)
-  writeItems(path, items)
-  return importFile(service.app, tenant.id, { source: 'jsonl', path, ...how })
-}
-
-const undo = ({ tenant }: TestTenant, { id }: ImportReport, app = service.app) => undoImport(app, tenant.id, id!)
+const undo = ({ tenant }: TestTenant, { id }: ImportReport, app = imports.service.app) =>
+  undoImport(app, tenant.id, id!)
 
 /** The texts of the comments that are left, and how often each was reported. */
 const left = async ({ tenant }: TestTenant): Promise<string[]> =>
   (
-    await service.app.db.query<{ body: string; reports: number }>(
+    await imports.service.app.db.query<{ body: string; reports: number }>(
       unnamed('SELECT body, report_count AS reports FROM comments WHERE tenant_id = $1 ORDER BY body'),
       [tenant.id],
     )
   ).map(({ body, reports }) => (reports === 0 ? body : `${body}, ${reports} reports`))
 
-const at = (second: number): string => new Date(Date.UTC(2015, 2, 1, 10, 0, second)).toISOString()
 const HEADER: Item = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'other', exportedAt: at(59) }
 const READERS: Item[] = ['ann', 'ben'].map((id) => ({ kind: 'reader', id, createdAt: at(0) }))
 const PAGE: Item = { kind: 'discussion', id: 'p', externalId: 'p', createdAt: at(0) }
-const comment = (id: string, second: number, more: object = {}): Item => ({
-  kind: 'comment',
-  id,
-  discussionId: 'p',
-  authorId: 'ann',
-  body: `Comment ${id}`,
-  createdAt: at(second),
-  ...more,
-})
 const reaction = (commentId: string, createdAt = at(9)): Item => ({
   kind: 'reaction',
   commentId,
@@ -104,7 +69,7 @@ describe('a comment stays when a later import has added to it', () => {
     expect(await undo(acme, later)).toMatchObject({ removed: { comments: 1 }, stays: { comments: 0 } })
     expect(await undo(acme, first)).toMatchObject({ removed: { comments: 2 }, stays: { comments: 2 } })
     expect(await left(acme)).toEqual(['Comment 1', 'Comment 2, 1 reports'])
-    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+    expect(await findWrongCounts(imports.service.app.db, acme.tenant.id)).toEqual([])
   })
 
   test('from an export under another name', async () => {
@@ -129,16 +94,9 @@ describe('a comment stays when a later import has added to it', () => {
     const likes = many.map((_, n) => reaction(`many-${n}`))
     const half = MANY / 2
     const whole = [...READERS, PAGE, ...many, ...likes.slice(0, half), ...PADDING, ...likes.slice(half)]
-    const path = join(folder, 'cut.jsonl')
-    writeItems(path, whole)
-    const controller = new AbortController()
-    const file: ImportFile = { source: 'jsonl', path }
-    const cut = importFile(service.app, acme.tenant.id, file, {
-      signal: controller.signal,
-      onProgress: ({ items }) => (items > MANY + 100 ? controller.abort() : undefined),
-    })
-    await expect(cut).rejects.toThrow('stopped')
-    const done = await importFile(service.app, acme.tenant.id, file)
+    const path = fileOf(whole)
+    await stopImport(acme, path, (items) => items > MANY + 100)
+    const done = await importPath(acme, path)
     expect(done.counts).toMatchObject({ comments: MANY, reactions: MANY })
     expect(await undo(acme, done)).toMatchObject({
       removed: { readers: 2, comments: MANY },
@@ -160,12 +118,12 @@ test("times after the start of an import are its own, and a person's edit after 
     report('1', soon),
   ])
   await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(Date.parse(soon) + 2))
-  const [second] = await service.app.db.query<{ id: string }>(
+  const [second] = await imports.service.app.db.query<{ id: string }>(
     unnamed("SELECT id FROM comments WHERE tenant_id = $1 AND body = 'Comment 2'"),
     [acme.tenant.id],
   )
   const headers = { 'x-api-key': acme.apiKey }
-  const edited = await service.call('POST', `/comments/${second?.id}/unpin`, { headers, body: {} })
+  const edited = await imports.service.call('POST', `/comments/${second?.id}/unpin`, { headers, body: {} })
   expect(edited.status).toBe(200)
   expect(await undo(acme, done)).toMatchObject({ removed: { comments: 1 }, stays: { comments: 1 } })
   expect(await left(acme)).toEqual(['Comment 2'])
@@ -179,9 +137,10 @@ test('a discussion is sorted by its last remaining comment', async () => {
   await importInto(acme, [...READERS, ...pages, on('p', '1', 1), on('q', '2', 2)])
   const later = await importInto(acme, [...READERS, ...pages, on('p', '3', 3)])
   const active = async (): Promise<string[]> =>
-    (await service.call('GET', '/discussions?sort=active', { headers: { 'x-api-key': acme.apiKey } })).json.data.map(
-      ({ externalId, lastCommentedAt }: { externalId: string; lastCommentedAt: string }) =>
-        [externalId, lastCommentedAt].join(' '),
+    (
+      await imports.service.call('GET', '/discussions?sort=active', { headers: { 'x-api-key': acme.apiKey } })
+    ).json.data.map(({ externalId, lastCommentedAt }: { externalId: string; lastCommentedAt: string }) =>
+      [externalId, lastCommentedAt].join(' '),
     )
   expect(await active()).toEqual(['p 2015-03-01T10:03:00.000Z', 'q 2015-03-01T10:02:00.000Z'])
   await undo(acme, later)
@@ -193,9 +152,9 @@ test('an undo that was killed and run again reports the whole', async () => {
   const comments = Array.from({ length: 1300 }, (_, n) => comment(`${n}`, n % 60))
   const done = await importInto(acme, [...READERS, PAGE, ...comments])
   let transactions = 0
-  const { db } = service.app
+  const { db } = imports.service.app
   const dying: App = {
-    ...service.app,
+    ...imports.service.app,
     db: Object.assign(Object.create(db) as typeof db, {
       transaction: <T>(run: Parameters<typeof db.transaction<T>>[0]) => {
         // On a server the first one has the lock.
@@ -208,7 +167,9 @@ test('an undo that was killed and run again reports the whole', async () => {
   expect(await left(acme)).toHaveLength(300)
   const whole = { removed: { readers: 2, comments: 1300 }, stays: { readers: 0, comments: 0 } }
   expect(await undo(acme, done)).toMatchObject(whole)
-  const { json } = await service.call('GET', '/audit-log?action=import.undo', { headers: { 'x-api-key': acme.apiKey } })
+  const { json } = await imports.service.call('GET', '/audit-log?action=import.undo', {
+    headers: { 'x-api-key': acme.apiKey },
+  })
   expect(json.data).toMatchObject([{ targetId: done.id, after: whole }])
 })
 
@@ -232,13 +193,13 @@ test('a file that was undone can come again on other pages, and comments that st
   const first = await importInto(acme, items)
   const headers = { 'x-api-key': acme.apiKey }
   const find = unnamed("SELECT id FROM comments WHERE tenant_id = $1 AND body = 'Comment 1'")
-  const [touched] = await service.app.db.query<{ id: string }>(find, [acme.tenant.id])
-  expect((await service.call('POST', `/comments/${touched?.id}/pin`, { headers })).status).toBe(200)
+  const [touched] = await imports.service.app.db.query<{ id: string }>(find, [acme.tenant.id])
+  expect((await imports.service.call('POST', `/comments/${touched?.id}/pin`, { headers })).status).toBe(200)
   await undo(acme, first)
   const addresses = new Pairs([[keyOfAddress('https://old.example/a'), 'https://new.example/a']])
   const again = await importInto(acme, items, { addresses })
   expect(again.counts).toEqual({ discussions: 1, comments: 1, readers: 1 })
-  const pages = await service.call('GET', '/discussions', { headers })
+  const pages = await imports.service.call('GET', '/discussions', { headers })
   expect(pages.json.data).toMatchObject([
     { externalId: 'https://old.example/a', commentCount: 1 },
     { externalId: 'https://new.example/a', commentCount: 1 },
@@ -255,7 +216,7 @@ const WAITING = unnamed(
 test.runIf(onServer)('a reader who writes while an import is undone stays (server form only)', async () => {
   const acme = await addTenant()
   const made = await importInto(acme, [...READERS, PAGE])
-  const { db } = service.app
+  const { db } = imports.service.app
   const undoing = await db.transaction(async (sql) => {
     await sql(WRITE, [acme.tenant.id, newId()])
     const under = undo(acme, made)

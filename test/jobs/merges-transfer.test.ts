@@ -1,49 +1,29 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { mergeReaderOf } from '../../src/domains/merges/merge.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile, type ImportReport } from '../../src/transfer/import/import.ts'
+import type { ImportReport } from '../../src/transfer/import/import.ts'
 import type { Item } from '../../src/transfer/item.ts'
 import { rehearseImport } from '../../src/transfer/rehearsal/rehearse.ts'
 import { undoImport } from '../../src/transfer/undo/undo.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { useImports } from '../harness/imports.ts'
+import type { TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { at, comment, dumpImported, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
+import { at, comment, dumpImported, findWrongCounts, page, reader } from '../harness/transfer.ts'
 
-let service: TestService
-let folder: string
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-merges-'))
-})
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
-  await service.close()
-})
-
-const addTenant = (): Promise<TestTenant> => service.addTenant(`merges-${newId()}`)
-
-function importInto({ tenant }: TestTenant, items: readonly Item[]): Promise<ImportReport> {
-  const path = join(folder, `${newId()}.jsonl`)
-  writeItems(path, items)
-  return importFile(service.app, tenant.id, { source: 'jsonl', path })
-}
+const imports = useImports('merges')
+const { addTenant, fileOf, importInto, importPath } = imports
 
 /** The tenant's own reader, as their backend vouches for them. */
 async function ownReader(tenant: TestTenant, externalId: string): Promise<string> {
   const headers = { 'x-api-key': tenant.apiKey, ...(await tenant.as(externalId)) }
-  return (await service.call('GET', '/readers/me', { headers })).json.id
+  return (await imports.service.call('GET', '/readers/me', { headers })).json.id
 }
 
 const AUTHORS = unnamed('SELECT DISTINCT author_id AS id FROM comments WHERE tenant_id = $1')
 const authorsOf = async ({ tenant }: TestTenant) =>
-  (await service.app.db.query<{ id: string }>(AUTHORS, [tenant.id])).map(({ id }) => id)
+  (await imports.service.app.db.query<{ id: string }>(AUTHORS, [tenant.id])).map(({ id }) => id)
 
 const THREAD = [
   reader('ann'),
@@ -58,7 +38,7 @@ async function mergedTenant() {
   const tenant = await addTenant()
   const { id: importId } = await importInto(tenant, THREAD)
   const own = await ownReader(tenant, 'user-1')
-  await mergeReaderOf(service.app, tenant.tenant.id, 'jsonl:ann', 'user-1')
+  await mergeReaderOf(imports.service.app, tenant.tenant.id, 'jsonl:ann', 'user-1')
   return { tenant, own, importId }
 }
 
@@ -83,23 +63,23 @@ test('another source with the former id finds the reader who stays', async () =>
 
 test('an undo removes the comments, not the reader who stays; the file brings them again for that reader', async () => {
   const { tenant, own, importId } = await mergedTenant()
-  expect(await undoImport(service.app, tenant.tenant.id, importId!)).toMatchObject({
+  expect(await undoImport(imports.service.app, tenant.tenant.id, importId!)).toMatchObject({
     removed: { readers: 1, comments: 2 },
     stays: { readers: 0, comments: 0 },
   })
-  const found = await service.call('GET', `/readers/${own}`, { headers: { 'x-api-key': tenant.apiKey } })
+  const found = await imports.service.call('GET', `/readers/${own}`, { headers: { 'x-api-key': tenant.apiKey } })
   expect(found.status).toBe(200)
   expect(await importInto(tenant, THREAD)).toMatchObject({ counts: { comments: 2, readers: 1 }, refused: { total: 0 } })
   expect(await authorsOf(tenant)).toEqual([own])
-  expect(await findWrongCounts(service.app.db, tenant.tenant.id)).toEqual([])
+  expect(await findWrongCounts(imports.service.app.db, tenant.tenant.id)).toEqual([])
 })
 
 test('an undo leaves an imported reader into whom another one was merged', async () => {
   const tenant = await addTenant()
   const { id: importId } = await importInto(tenant, THREAD)
   await ownReader(tenant, 'user-1')
-  await mergeReaderOf(service.app, tenant.tenant.id, 'user-1', 'jsonl:ben')
-  expect(await undoImport(service.app, tenant.tenant.id, importId!)).toMatchObject({
+  await mergeReaderOf(imports.service.app, tenant.tenant.id, 'user-1', 'jsonl:ben')
+  expect(await undoImport(imports.service.app, tenant.tenant.id, importId!)).toMatchObject({
     removed: { readers: 1, comments: 2 },
     stays: { readers: 1, comments: 0 },
   })
@@ -107,7 +87,7 @@ test('an undo leaves an imported reader into whom another one was merged', async
 
 async function exported({ tenant }: TestTenant) {
   let text = ''
-  await exportTenant(service.app, tenant.id, async (lines) => void (text += lines))
+  await exportTenant(imports.service.app, tenant.id, async (lines) => void (text += lines))
   return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
 }
 
@@ -126,8 +106,8 @@ test('the export of a tenant has a reader whose merge is under way as a reader, 
     { kind: 'report', commentId: '1', readerId: 'ann', reason: 'spam', createdAt: at(5) },
   ])
   const own = await ownReader(tenant, 'user-1')
-  const [ann] = await service.app.db.query<{ id: string }>(BEGIN, [tenant.tenant.id, own])
-  await service.app.db.query(HIDE, [ann?.id ?? ''])
+  const [ann] = await imports.service.app.db.query<{ id: string }>(BEGIN, [tenant.tenant.id, own])
+  await imports.service.app.db.query(HIDE, [ann?.id ?? ''])
   const midway = await exported(tenant)
   const readersIn = (items: { kind: string; externalId: string }[]): string[] =>
     items.flatMap(({ kind, externalId }) => (kind === 'reader' ? [externalId] : [])).sort()
@@ -135,7 +115,7 @@ test('the export of a tenant has a reader whose merge is under way as a reader, 
   expect(readersIn(midway)).toEqual(['jsonl:ann', 'jsonl:ben', 'user-1'])
   expect(midway.filter(({ kind }) => kind === 'comment')).toMatchObject([{ authorId: ann?.id }, { authorId: ann?.id }])
   expect(midway.filter(({ kind }) => kind === 'report')).toMatchObject([{ readerId: ann?.id }])
-  await mergeReaderOf(service.app, tenant.tenant.id, 'jsonl:ann', 'user-1')
+  await mergeReaderOf(imports.service.app, tenant.tenant.id, 'jsonl:ann', 'user-1')
   const after = await exported(tenant)
   expect(readersIn(after)).toEqual(['jsonl:ben', 'user-1'])
   expect(formerlyIn(after)).toMatchObject([{ id: ann?.id, externalId: 'jsonl:ann' }])
@@ -160,16 +140,16 @@ describe('the former readers of an export', () => {
   })
   const EXPORT: Item[] = [header, ANN, page('p'), comment('1', 1, { authorId: ids.ann })]
   const ALIASES = unnamed('SELECT id FROM readers WHERE tenant_id = $1 AND erasing_at IS NOT NULL')
-  const countAliases = async ({ tenant }: TestTenant) => (await service.app.db.query(ALIASES, [tenant.id])).length
+  const countAliases = async ({ tenant }: TestTenant) =>
+    (await imports.service.app.db.query(ALIASES, [tenant.id])).length
   const erase = ({ apiKey }: TestTenant, id: string) =>
-    service.call('DELETE', `/readers/${id}`, { headers: { 'x-api-key': apiKey } })
+    imports.service.call('DELETE', `/readers/${id}`, { headers: { 'x-api-key': apiKey } })
 
   /** Rehearses an import and runs it: both say the same. */
   async function rehearseAndImport(tenant: TestTenant, items: readonly Item[]): Promise<ImportReport> {
-    const path = join(folder, `${newId()}.jsonl`)
-    writeItems(path, items)
-    const rehearsed = await rehearseImport(service.app, tenant.tenant.id, { source: 'jsonl', path })
-    const report = await importFile(service.app, tenant.tenant.id, { source: 'jsonl', path })
+    const path = fileOf(items)
+    const rehearsed = await rehearseImport(imports.service.app, tenant.tenant.id, { source: 'jsonl', path })
+    const report = await importPath(tenant, path)
     const said = ({ counts, changed, refused }: Pick<ImportReport, 'counts' | 'changed' | 'refused'>) => ({
       counts,
       found: [...changed.first, ...refused.first].map(({ place, reason }) => `${place} ${reason}`).sort(),
@@ -185,9 +165,9 @@ describe('the former readers of an export', () => {
       changed: { total: 0 },
       refused: { total: 0 },
     })
-    const rows = await dumpImported(service.app.db, tenant.tenant.id)
+    const rows = await dumpImported(imports.service.app.db, tenant.tenant.id)
     expect(await importInto(tenant, EXPORT)).toMatchObject({ counts: {}, changed: { total: 0 } })
-    expect(await dumpImported(service.app.db, tenant.tenant.id)).toEqual(rows)
+    expect(await dumpImported(imports.service.app.db, tenant.tenant.id)).toEqual(rows)
     expect(formerlyIn(await exported(tenant))).toEqual([former(ids.older, 'older'), former(ids.old, 'old', 11)])
     for (const name of ['ann', 'old', 'older']) expect(await ownReader(tenant, name)).toBe(ids.ann)
   })
@@ -261,7 +241,7 @@ describe('the former readers of an export', () => {
   test('are removed with the reader who stays by an undo, unless another one was merged since', async () => {
     const tenant = await addTenant()
     const first = await importInto(tenant, EXPORT)
-    expect(await undoImport(service.app, tenant.tenant.id, first.id!)).toMatchObject({
+    expect(await undoImport(imports.service.app, tenant.tenant.id, first.id!)).toMatchObject({
       removed: { readers: 1, comments: 1 },
       stays: { readers: 0 },
     })
@@ -270,8 +250,8 @@ describe('the former readers of an export', () => {
     expect(second.counts).toMatchObject({ readers: 1, comments: 1 })
     expect(await countAliases(tenant)).toBe(2)
     await ownReader(tenant, 'user-1')
-    await mergeReaderOf(service.app, tenant.tenant.id, 'user-1', 'ann')
-    expect(await undoImport(service.app, tenant.tenant.id, second.id!)).toMatchObject({ stays: { readers: 1 } })
+    await mergeReaderOf(imports.service.app, tenant.tenant.id, 'user-1', 'ann')
+    expect(await undoImport(imports.service.app, tenant.tenant.id, second.id!)).toMatchObject({ stays: { readers: 1 } })
     expect(await ownReader(tenant, 'older')).toBe(ids.ann)
   })
 

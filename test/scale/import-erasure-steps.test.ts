@@ -1,70 +1,31 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
 
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-
-import type { App } from '../../src/core/context.ts'
 import { WITHOUT_FORMER } from '../../src/transfer/export/former.ts'
-import { importFile, type ImportReport } from '../../src/transfer/import/import.ts'
+import { importFile } from '../../src/transfer/import/import.ts'
 import { deleteWaiting } from '../../src/transfer/import/imports-sql.ts'
-import { ImportStopped } from '../../src/transfer/import/run.ts'
 import type { Item } from '../../src/transfer/item.ts'
 import { BATCH_ITEMS } from '../../src/transfer/import/read-batches.ts'
 import { undoImport } from '../../src/transfer/undo/undo.ts'
 import { onServer } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { useImports } from '../harness/imports.ts'
+import type { TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { at, comment, dumpImported, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
+import { at, comment, dumpImported, findWrongCounts, page, reader } from '../harness/transfer.ts'
 
-let service: TestService
-let folder: string
-let names = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
-
-const addTenant = (): Promise<TestTenant> => service.addTenant(`erasures-${++names}`)
-
-function fileOf(items: readonly (Item | string)[]): string {
-  const path = join(folder, `${++names}.jsonl`)
-  writeItems(path, items)
-  return path
-}
-
-const importPath = ({ tenant }: TestTenant, path: string, app: App = service.app): Promise<ImportReport> =>
-  importFile(app, tenant.id, { source: 'jsonl', path })
+const imports = useImports('erasures')
+const { addTenant, erase, fileOf, importPath, stopImport } = imports
 
 const FIND = unnamed('SELECT id FROM readers WHERE tenant_id = $1 AND external_id = $2')
 
-async function erase(tenant: TestTenant, externalId: string): Promise<boolean> {
-  const [found] = await service.app.db.query<{ id: string }>(FIND, [tenant.tenant.id, externalId])
-  if (found === undefined) return false
-  const headers = { 'x-api-key': tenant.apiKey }
-  const { status } = await service.call('DELETE', `/readers/${found.id}`, { headers })
-  // An import holds its readers for as long as a batch takes, which may be long on a busy machine.
-  if (status === 503) return erase(tenant, externalId)
-  expect(status).toBe(204)
-  return true
-}
-
-const UNOWNED = unnamed('SELECT id FROM comments WHERE tenant_id = $1 AND author_id IS NULL AND body IS NOT NULL')
-
 /** Nothing of Ann is there, all of Ben is, and the counters are right. */
-async function expectWithoutAnn({ tenant }: TestTenant): Promise<void> {
-  const { db } = service.app
+async function expectWithoutAnn(acme: TestTenant): Promise<void> {
+  const { tenant } = acme
+  const { db } = imports.service.app
   const lines = await dumpImported(db, tenant.id)
   expect(lines.filter((line) => /Ann|user-1/.test(line))).toEqual([])
   expect(lines.filter((line) => line.includes('Ben writes'))).toHaveLength(3)
-  expect(await db.query(UNOWNED, [tenant.id])).toEqual([])
+  expect(await imports.unowned(acme)).toEqual([])
   expect(await findWrongCounts(db, tenant.id)).toEqual([])
 }
 
@@ -111,9 +72,9 @@ describe('a reader who is erased', () => {
       const acme = await addTenant()
       if (which !== 'made by the import') {
         const headers = { 'x-api-key': acme.apiKey, ...(await acme.as('user-1', { name: 'Ann' })) }
-        expect((await service.call('GET', '/readers/me', { headers })).status).toBe(200)
+        expect((await imports.service.call('GET', '/readers/me', { headers })).status).toBe(200)
       }
-      const { db } = service.app
+      const { db } = imports.service.app
       let left = passed
       let isErased = false
       const transaction: typeof db.transaction = async (work, lockWaitMs) => {
@@ -122,7 +83,7 @@ describe('a reader who is erased', () => {
         if (found !== undefined && begun !== undefined && left-- === 0) isErased = await erase(acme, 'user-1')
         return db.transaction(work, lockWaitMs)
       }
-      const report = await importPath(acme, path, { ...service.app, db: { ...db, transaction } })
+      const report = await importPath(acme, path, { app: { ...imports.service.app, db: { ...db, transaction } } })
       if (!isErased) break
       await expectWithoutAnn(acme)
       // A reader whom the tenant has is no item that was taken.
@@ -140,22 +101,12 @@ describe('a reader who is erased', () => {
   test('between an interrupted run and its continuation: nothing of theirs arrives, and everything that belongs to them is refused', async () => {
     const acme = await addTenant()
     const path = fileOf(ITEMS)
-    const controller = new AbortController()
     let batches = 0
-    const stopped = importFile(
-      service.app,
-      acme.tenant.id,
-      { source: 'jsonl', path },
-      {
-        signal: controller.signal,
-        onProgress: () => (++batches === 2 ? controller.abort() : undefined),
-      },
-    )
-    await expect(stopped).rejects.toThrow(ImportStopped)
+    await stopImport(acme, path, () => ++batches === 2)
     expect(await erase(acme, 'user-1')).toBe(true)
     const refused: string[] = []
     await importFile(
-      service.app,
+      imports.service.app,
       acme.tenant.id,
       { source: 'jsonl', path },
       {
@@ -183,7 +134,7 @@ describe('a reader who is erased', () => {
     const path = fileOf(ITEMS)
     const { id } = await importPath(acme, path)
     expect(await erase(acme, 'user-1')).toBe(true)
-    await undoImport(service.app, acme.tenant.id, id!)
+    await undoImport(imports.service.app, acme.tenant.id, id!)
     await importPath(acme, path)
     await expectWithoutAnn(acme)
   })
@@ -196,22 +147,13 @@ describe('a reader who is erased', () => {
       reader('ann-2', { name: 'Ann', externalId: 'user-1' }),
       ann('9', { authorId: 'ann-2' }),
     ])
-    const controller = new AbortController()
     let batches = 0
-    await importFile(
-      service.app,
-      acme.tenant.id,
-      { source: 'jsonl', path },
-      {
-        signal: controller.signal,
-        onProgress: () => (++batches === 2 ? controller.abort() : undefined),
-      },
-    ).catch(() => undefined)
+    await stopImport(acme, path, () => ++batches === 2)
     expect(await erase(acme, 'user-1')).toBe(true)
     await importPath(acme, path)
     await expectWithoutAnn(acme)
     // Once the import is over, the external id is not kept in any form.
-    const rows = await service.app.db.query(unnamed("SELECT key FROM import_items WHERE kind = 'name'"))
+    const rows = await imports.service.app.db.query(unnamed("SELECT key FROM import_items WHERE kind = 'name'"))
     expect(rows).toEqual([])
   })
 
@@ -219,16 +161,12 @@ describe('a reader who is erased', () => {
     const acme = await addTenant()
     const headers = { 'x-api-key': acme.apiKey }
     const me = async (name: string): Promise<string> =>
-      (await service.call('GET', '/readers/me', { headers: { ...headers, ...(await acme.as(name)) } })).json.id
+      (await imports.service.call('GET', '/readers/me', { headers: { ...headers, ...(await acme.as(name)) } })).json.id
     const [into, former] = [await me('user-1'), await me('user-2')]
-    const merged = await service.call('POST', `/readers/${former}/merge`, { headers, body: { into } })
+    const merged = await imports.service.call('POST', `/readers/${former}/merge`, { headers, body: { into } })
     expect(merged.status).toBe(200)
     const path = fileOf([...ITEMS, ...PADDING, reader('a', { externalId: 'user-2' }), ann('9', { authorId: 'a' })])
-    const controller = new AbortController()
-    const signal = controller.signal
-    const onProgress = (): void => controller.abort()
-    const stopped = importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { signal, onProgress })
-    await expect(stopped).rejects.toThrow(ImportStopped)
+    await stopImport(acme, path)
     expect(await erase(acme, 'user-1')).toBe(true)
     await importPath(acme, path)
     await expectWithoutAnn(acme)
@@ -237,22 +175,18 @@ describe('a reader who is erased', () => {
   test('is not brought back as a former reader of another one', async () => {
     const acme = await addTenant()
     const headers = { 'x-api-key': acme.apiKey, ...(await acme.as('user-1')) }
-    expect((await service.call('GET', '/readers/me', { headers })).status).toBe(200)
+    expect((await imports.service.call('GET', '/readers/me', { headers })).status).toBe(200)
     const formerly = [
       { id: '01a2077a-164d-77c2-b649-6092fa40e0d1', externalId: 'user-1', mergedAt: at(1) },
       { id: '01a2077a-164d-77c2-b649-6092fa40e0d2', externalId: 'user-2', mergedAt: at(1) },
     ]
     const header: Item = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'x', exportedAt: at(9) }
     const path = fileOf([header, reader('ann'), ...PADDING, reader('ben', { externalId: 'ben', formerly })])
-    const controller = new AbortController()
-    const { signal } = controller
-    const onProgress = (): void => controller.abort()
-    const stopped = importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { signal, onProgress })
-    await expect(stopped).rejects.toThrow(ImportStopped)
+    await stopImport(acme, path)
     expect(await erase(acme, 'user-1')).toBe(true)
     const { changed } = await importPath(acme, path)
     expect(changed.first.map(({ reason }) => reason)).toEqual([WITHOUT_FORMER])
-    const lines = await dumpImported(service.app.db, acme.tenant.id)
+    const lines = await dumpImported(imports.service.app.db, acme.tenant.id)
     expect(lines.filter((line) => line.includes('user-1'))).toEqual([])
     expect(lines.filter((line) => line.includes('user-2'))).toHaveLength(1)
     expect(lines.filter((line) => line.startsWith('reader_merges'))).toHaveLength(1)
@@ -275,14 +209,10 @@ describe('a reader who is erased', () => {
     const ofFirstBatch = [header, reader(id(0), { externalId: 'user-1' }), entry(1, id(9))]
     // The reader of the last one is not in the file: one who was merged, as an export has it.
     const path = fileOf([...ofFirstBatch, ...PADDING, entry(2, id(0)), entry(3, id(9))])
-    const controller = new AbortController()
-    const signal = controller.signal
-    const onProgress = (): void => controller.abort()
-    const stopped = importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { signal, onProgress })
-    await expect(stopped).rejects.toThrow(ImportStopped)
+    await stopImport(acme, path)
     expect(await erase(acme, 'user-1')).toBe(true)
     await importPath(acme, path)
-    const rows = await service.app.db.query<{ reason: string | null }>(
+    const rows = await imports.service.app.db.query<{ reason: string | null }>(
       unnamed(
         "SELECT after->>'reason' AS reason FROM audit_log WHERE tenant_id = $1 AND action = 'reader.ban' ORDER BY id",
       ),
@@ -293,14 +223,11 @@ describe('a reader who is erased', () => {
 })
 
 test.runIf(onServer)('an item that an erasure is changing waits no longer once it is taken', async () => {
-  const { tenant } = await addTenant()
+  const acme = await addTenant()
+  const { tenant } = acme
   const path = fileOf([reader('ann'), page('p'), ann('2', { parentId: '9' }), ...PADDING])
-  const controller = new AbortController()
-  const { signal } = controller
-  const onProgress = (): void => controller.abort()
-  const stopped = importFile(service.app, tenant.id, { source: 'jsonl', path }, { signal, onProgress })
-  await expect(stopped).rejects.toThrow(ImportStopped)
-  const { db } = service.app
+  await stopImport(acme, path)
+  const { db } = imports.service.app
   const waiting = () =>
     db.query<{ id: string; key: string }>(
       unnamed('SELECT import_id AS id, key FROM import_waiting WHERE tenant_id = $1'),

@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { statSync } from 'node:fs'
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { Pairs } from '../../src/transfer/csv.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
@@ -12,31 +10,13 @@ import type { Item } from '../../src/transfer/item.ts'
 import { BATCH_ITEMS } from '../../src/transfer/import/read-batches.ts'
 import { rehearseImport, type Rehearsal } from '../../src/transfer/rehearsal/rehearse.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { useImports } from '../harness/imports.ts'
+import type { TestTenant } from '../harness/service.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
-import { writeItems } from '../harness/transfer.ts'
+import { at } from '../harness/transfer.ts'
 
-let service: TestService
-let folder: string
-let names = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-rehearsal-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
-
-const addTenant = (): Promise<TestTenant> => service.addTenant(`rehearsals-${++names}`)
-
-function fileOf(items: readonly (Item | string)[]): string {
-  const path = join(folder, `${++names}.jsonl`)
-  writeItems(path, items)
-  return path
-}
+const imports = useImports('rehearsals')
+const { addTenant, fileOf, pathOf } = imports
 
 /** The parts that both report. An import reports waiting items later. */
 const said = ({ counts, already, refused, changed }: Rehearsal | ImportReport) => ({
@@ -48,11 +28,10 @@ const said = ({ counts, already, refused, changed }: Rehearsal | ImportReport) =
 
 /** Rehearses an import, then runs it: both must report the same. */
 async function expectBoth({ tenant }: TestTenant, file: ImportFile): Promise<void> {
-  const rehearsed = await rehearseImport(service.app, tenant.id, file)
-  expect(said(rehearsed)).toEqual(said(await importFile(service.app, tenant.id, file)))
+  const rehearsed = await rehearseImport(imports.service.app, tenant.id, file)
+  expect(said(rehearsed)).toEqual(said(await importFile(imports.service.app, tenant.id, file)))
 }
 
-const at = (second: number): string => new Date(Date.UTC(2015, 2, 1, 10, 0, second)).toISOString()
 const id = fc.integer({ min: 0, max: 6 }).map(String)
 const maybeId = fc.option(id, { nil: undefined })
 
@@ -119,7 +98,7 @@ test('a rehearsal reports what the import then does, for any file, in any tenant
       fc.integer({ min: 1, max: 4 }),
       async (files, maxDepth) => {
         const acme = await addTenant()
-        await service.call('PATCH', '/settings', { headers: { 'x-api-key': acme.apiKey }, body: { maxDepth } })
+        await imports.service.call('PATCH', '/settings', { headers: { 'x-api-key': acme.apiKey }, body: { maxDepth } })
         const authors = new Pairs([
           ['1', 'user-1'],
           ['2', 'user-1'],
@@ -142,7 +121,7 @@ test.each(['disqus', 'wordpress', 'coral', 'remark42', 'commento', 'isso', 'artr
       commento: '.json',
       artrans: '.json',
     }
-    const path = source === 'isso' ? makeIssoDatabase(join(folder, 'isso.db')) : fixture(source + suffix[source])
+    const path = source === 'isso' ? makeIssoDatabase(pathOf('isso.db')) : fixture(source + suffix[source])
     const acme = await addTenant()
     await expectBoth(acme, { source, path })
     await expectBoth(acme, { source, path })
@@ -153,7 +132,7 @@ test.each(['disqus', 'wordpress', 'coral', 'remark42', 'commento', 'isso', 'artr
 test('a rehearsal of an export reports what the import then does, and sets nothing', async () => {
   const [acme, other] = [await addTenant(), await addTenant()]
   const call = (method: string, path: string, body: object, as = {}) =>
-    service.call(method, path, { headers: { 'x-api-key': acme.apiKey, ...as }, body })
+    imports.service.call(method, path, { headers: { 'x-api-key': acme.apiKey, ...as }, body })
   await call('PATCH', '/settings', { maxDepth: 2 })
   await call('POST', '/webhooks', { url: 'https://127.0.0.1:9/' })
   const identity = await acme.as('ann')
@@ -163,13 +142,13 @@ test('a rehearsal of an export reports what the import then does, and sets nothi
     parentId = json.id
   }
   let text = ''
-  await exportTenant(service.app, acme.tenant.id, async (lines) => void (text += lines))
+  await exportTenant(imports.service.app, acme.tenant.id, async (lines) => void (text += lines))
   const path = fileOf(text.trimEnd().split('\n'))
   const file = { source: 'jsonl', path } as const
-  const before = await service.call('GET', '/settings', { headers: { 'x-api-key': other.apiKey } })
-  const rehearsed = await rehearseImport(service.app, other.tenant.id, file)
+  const before = await imports.service.call('GET', '/settings', { headers: { 'x-api-key': other.apiKey } })
+  const rehearsed = await rehearseImport(imports.service.app, other.tenant.id, file)
   expect(rehearsed.counts).toMatchObject({ settings: 1, endpoints: 1, comments: 3, auditEntries: 2 })
-  const after = await service.call('GET', '/settings', { headers: { 'x-api-key': other.apiKey } })
+  const after = await imports.service.call('GET', '/settings', { headers: { 'x-api-key': other.apiKey } })
   expect(after.json).toEqual(before.json)
   for (const tenant of [other, other, acme]) await expectBoth(tenant, file)
   await expectBoth(acme, { ...file, as: 'another' })
@@ -184,7 +163,7 @@ test('the progress of both only increases, up to the whole file', async () => {
   const file = { source: 'jsonl', path: fileOf(items) } as const
   for (const run of [rehearseImport, importFile]) {
     const steps: { bytes: number; items: number }[] = []
-    await run(service.app, tenant.id, file, {
+    await run(imports.service.app, tenant.id, file, {
       onProgress: ({ bytes, items: done }) => steps.push({ bytes, items: done }),
     })
     for (const name of ['bytes', 'items'] as const) {

@@ -1,38 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { expect, test } from 'vitest'
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
-
-import { importFile, type ImportReport } from '../../src/transfer/import/import.ts'
 import type { Item } from '../../src/transfer/item.ts'
 import { BATCH_ITEMS, BATCH_LENGTH } from '../../src/transfer/import/read-batches.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { useImports } from '../harness/imports.ts'
+import type { TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { at, comment, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
+import { at, comment, findWrongCounts, page, reader } from '../harness/transfer.ts'
 
-let service: TestService
-let folder: string
-let names = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
-
-const addTenant = (): Promise<TestTenant> => service.addTenant(`threads-${++names}`)
-
-function importInto({ tenant }: TestTenant, items: readonly Item[]): Promise<ImportReport> {
-  const path = join(folder, `${++names}.jsonl`)
-  writeItems(path, items)
-  return importFile(service.app, tenant.id, { source: 'jsonl', path })
-}
+const imports = useImports('threads')
+const { addTenant, importInto } = imports
 
 const TRANSACTIONS = unnamed(
   'SELECT count(DISTINCT xmin::text)::int AS transactions FROM comments WHERE tenant_id = $1 AND depth = 1',
@@ -40,8 +17,8 @@ const TRANSACTIONS = unnamed(
 const WAITING = unnamed('SELECT key FROM import_waiting WHERE tenant_id = $1')
 
 async function expectSound({ tenant }: TestTenant): Promise<void> {
-  expect(await service.app.db.query(WAITING, [tenant.id])).toEqual([])
-  expect(await findWrongCounts(service.app.db, tenant.id)).toEqual([])
+  expect(await imports.service.app.db.query(WAITING, [tenant.id])).toEqual([])
+  expect(await findWrongCounts(imports.service.app.db, tenant.id)).toEqual([])
 }
 
 /** More than are stored together. */
@@ -103,7 +80,7 @@ test('long replies to one comment that comes last are stored in batches as small
   const replies = Array.from({ length }, (_, n) => comment(`r${n}`, 5, { parentId: 'root', body }))
   const { counts } = await importInto(acme, [...replies, reader('ann'), page('p'), comment('root', 1)])
   expect(counts).toEqual({ readers: 1, discussions: 1, comments: length + 1 })
-  const stored = await service.app.db.query<{ transactions: number }>(TRANSACTIONS, [acme.tenant.id])
+  const stored = await imports.service.app.db.query<{ transactions: number }>(TRANSACTIONS, [acme.tenant.id])
   expect(stored[0]?.transactions).toBeGreaterThanOrEqual(3)
   await expectSound(acme)
 })
@@ -122,7 +99,7 @@ test('circles, short and long, are broken once each, with everything below them'
   ]
   const report = await importInto(acme, [reader('ann'), page('p'), ...items])
   expect([report.counts.comments, report.refused.total]).toEqual([items.length, 0])
-  const roots = await service.app.db.query(
+  const roots = await imports.service.app.db.query(
     unnamed('SELECT id FROM comments WHERE tenant_id = $1 AND parent_id IS NULL'),
     [acme.tenant.id],
   )
@@ -165,7 +142,7 @@ test('an export brings threads that are deeper than the tenant allows now', asyn
     ...deep,
   ])
   expect([counts.comments, changed.first]).toEqual([4, []])
-  const rows = await service.app.db.query<{ depth: number }>(
+  const rows = await imports.service.app.db.query<{ depth: number }>(
     unnamed('SELECT depth FROM comments WHERE tenant_id = $1 ORDER BY depth'),
     [acme.tenant.id],
   )

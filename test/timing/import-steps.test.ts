@@ -1,36 +1,20 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
 import pg from 'pg'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 
 import { importFile } from '../../src/transfer/import/import.ts'
 import { BATCH_ITEMS } from '../../src/transfer/import/read-batches.ts'
 import type { Progress } from '../../src/transfer/import/run.ts'
 import { onServer } from '../harness/database.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useImports } from '../harness/imports.ts'
 import { unnamed } from '../harness/sql.ts'
-import { comment, page, reader, writeItems } from '../harness/transfer.ts'
+import { comment, page, reader } from '../harness/transfer.ts'
 
 const DATABASE = unnamed('SELECT current_database() AS name')
 
-let service: TestService
-let folder: string
-let names = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
+const imports = useImports('steps')
 
 test.runIf(onServer)('an import takes small steps from its start while others use the database', async () => {
-  const [{ name } = { name: '' }] = await service.app.db.query<{ name: string }>(DATABASE)
+  const [{ name } = { name: '' }] = await imports.service.app.db.query<{ name: string }>(DATABASE)
   const url = new URL(`/${name}`, process.env.DATABASE_URL)
   const neighbour = new pg.Client({ connectionString: url.href, application_name: 'a neighbour' })
   await neighbour.connect()
@@ -44,13 +28,16 @@ test.runIf(onServer)('an import takes small steps from its start while others us
     await ended
     await neighbour.end()
   })
-  const path = join(folder, 'items.jsonl')
-  writeItems(path, [reader('ann'), page('p'), ...Array.from({ length: 300 }, (_, n) => comment(`${n}`, n % 60))])
+  const path = imports.fileOf([
+    reader('ann'),
+    page('p'),
+    ...Array.from({ length: 300 }, (_, n) => comment(`${n}`, n % 60)),
+  ])
   const steps = async (): Promise<number[]> => {
     const items: number[] = []
     const onProgress = (progress: Progress): void => void items.push(progress.items)
-    const acme = await service.addTenant(`steps-${++names}`)
-    await importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { onProgress })
+    const acme = await imports.addTenant()
+    await importFile(imports.service.app, acme.tenant.id, { source: 'jsonl', path }, { onProgress })
     return items
   }
   // An import that begins between two statements of the neighbour sees nobody.

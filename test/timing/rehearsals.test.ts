@@ -1,8 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import type { ImportFile } from '../../src/transfer/import/import.ts'
 import type { Item } from '../../src/transfer/item.ts'
@@ -10,24 +6,13 @@ import { rehearseImport } from '../../src/transfer/rehearsal/rehearse.ts'
 import { countCpu, countTime } from '../harness/cpu.ts'
 import { onServer } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { at, writeItems } from '../harness/transfer.ts'
+import { useImports } from '../harness/imports.ts'
+import { at } from '../harness/transfer.ts'
 
-let service: TestService
-let folder: string
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-rehearsal-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
+const imports = useImports('rehearsals')
 
 test('a rehearsal of a long chain with the newest reply first takes no longer than others', async () => {
-  const acme = await service.addTenant('rehearsals')
+  const acme = await imports.addTenant()
   const length = effort(20_000)
   const chain = (count: number, isReversed: boolean): ImportFile => {
     const comments = Array.from({ length: count }, (_, n): Item => ({
@@ -39,15 +24,16 @@ test('a rehearsal of a long chain with the newest reply first takes no longer th
       createdAt: at(n % 60),
     }))
     const page: Item = { kind: 'discussion', id: 'p', externalId: 'p' }
-    const path = join(folder, `${isReversed}.jsonl`)
-    writeItems(path, isReversed ? [...comments.toReversed(), page] : [page, ...comments])
-    return { source: 'jsonl', path }
+    return {
+      source: 'jsonl',
+      path: imports.fileOf(isReversed ? [...comments.toReversed(), page] : [page, ...comments]),
+    }
   }
   // On a server most of the work is PostgreSQL's, whose CPU is not this process's.
   const begin = onServer ? countTime : countCpu
   const costOf = async (file: ImportFile): Promise<number> => {
     const micros = begin()
-    const { counts, changed } = await rehearseImport(service.app, acme.tenant.id, file)
+    const { counts, changed } = await rehearseImport(imports.service.app, acme.tenant.id, file)
     expect([counts.comments, changed.total]).toEqual([length, length - 11])
     return micros()
   }
