@@ -31,6 +31,7 @@ export const AUDIT_ACTIONS = {
   identity_secret: ['create', 'revoke'],
   classifier_secret: ['create', 'revoke'],
   document: ['add', 'delete'],
+  site: ['create', 'delete', 'update'],
   note: ['create', 'delete'],
   settings: ['update'],
   tenant: ['resume', 'suspend'],

@@ -189,6 +189,11 @@ export const ERRORS = {
     title: 'The tenant has as many webhook endpoints as its budget allows',
     help: 'Delete an endpoint, or raise `webhookEndpoints` in the tenant settings.',
   },
+  site_budget_exhausted: {
+    status: 409,
+    title: 'The tenant has as many sites as there can be',
+    help: 'A tenant has at most 50 sites. Delete one, or add the origin to an existing one.',
+  },
   last_owner: {
     status: 409,
     title: 'The tenant needs an owner',
