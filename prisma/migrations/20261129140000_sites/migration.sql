@@ -12,3 +12,5 @@ CREATE TABLE "sites" (
 );
 
 CREATE UNIQUE INDEX "sites_public_key_key" ON "sites" ("public_key");
+
+CREATE INDEX "sites_origins" ON "sites" USING GIN ("origins");

@@ -108,7 +108,7 @@ export async function updateSite(ctx: Ctx, { id, ...input }: SiteInput & { id: I
     })
     return after
   })
-  announceChange(ctx.app, { kind: 'site', publicKey: site.publicKey })
+  announceChange(ctx.app, { kind: 'site', siteId: site.id, publicKey: site.publicKey })
   return site
 }
 
@@ -126,7 +126,7 @@ export async function deleteSite(ctx: Ctx, { id }: { id: Id }): Promise<Site> {
     })
     return before
   })
-  announceChange(ctx.app, { kind: 'site', publicKey: site.publicKey })
+  announceChange(ctx.app, { kind: 'site', siteId: site.id, publicKey: site.publicKey })
   return site
 }
 
@@ -142,6 +142,7 @@ async function lock(sql: TxSql, tenantId: Id, id: Id): Promise<Site> {
 const byPublicKey = perApp((app) => {
   const cache = createReadCache<Site | null>({
     room: roomOf(app, 'sites'),
+    part: 0.5,
     read: (publicKey) => app.prisma.site.findUnique({ where: { publicKey } }),
     // As with API keys: made-up ones must not evict real ones, and a new one works at once.
     keep: (site) => site !== null,
@@ -159,3 +160,21 @@ export async function findSiteByKey(app: App, publicKey: string, beforeLookUp: (
   if (byPublicKey(app).isNew(publicKey)) beforeLookUp()
   return byPublicKey(app).get(publicKey)
 }
+
+const byId = perApp((app) => {
+  const cache = createReadCache<Site | null>({
+    room: roomOf(app, 'sites'),
+    part: 0.5,
+    read: (key) => {
+      const [tenantId = '', id = ''] = key.split(' ')
+      return app.prisma.site.findUnique({ where: siteWhere(tenantId, id) })
+    },
+    groupOf: (key) => key.split(' ')[1],
+  })
+  followCacheNews(app, { kind: 'site', forget: ({ siteId }) => cache.forgetGroup(siteId), clear: cache.clear })
+  return cache
+})
+
+/** The site whose page minted a ticket; null if it was deleted. */
+export const findSiteOf = (app: App, { tenantId, id }: { tenantId: Id; id: Id }): Promise<Site | null> =>
+  byId(app).get(`${tenantId} ${id}`)
