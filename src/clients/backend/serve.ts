@@ -2,10 +2,10 @@ import { sendable } from './compress.ts'
 import type { Page } from './pages.ts'
 import { problem, PROBLEMS, Refusal, requestIdOf } from './problems.ts'
 import { type Profile, profileOf, type SignedInReader } from './readers.ts'
-import { tombstoneOf } from './render.ts'
 import { type PageRequest, readBody } from './requests.ts'
 import { findRoute, type Match } from './routes.ts'
 import { threadOf } from './thread.ts'
+import { tombstoneOf } from './tombstone.ts'
 
 export type Awaitable<T> = T | Promise<T>
 
@@ -65,6 +65,7 @@ export interface Served<Incoming> {
 }
 
 const NOTHING = new Uint8Array()
+const PRIVATE = 'private, no-store'
 
 export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming> {
   const { basePath, isPage, vary } = server
@@ -151,8 +152,8 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     const profile = await profileFor(match, incoming)
     const response = await serveMatch(match, { request, profile, requestId }, incoming)
     const { cacheControl } = server
-    if (cacheControl !== undefined && !isWrite && profile === null && (response.ok || response.status === 304))
-      response.headers.set('cache-control', cacheControl)
+    if (cacheControl !== undefined && !isWrite && (response.ok || response.status === 304))
+      response.headers.set('cache-control', profile === null ? cacheControl : PRIVATE)
     return response
   }
 
@@ -198,7 +199,7 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
   function finish(response: Response, requestId: string): Response {
     const { headers } = response
     if (!headers.has('x-request-id')) headers.set('x-request-id', requestId)
-    if (!headers.has('cache-control')) headers.set('cache-control', 'private, no-store')
+    if (!headers.has('cache-control')) headers.set('cache-control', PRIVATE)
     // The signed-in reader shows in these answers.
     const isPersonal = !/\bpublic\b/.test(headers.get('cache-control') ?? '')
     if (isPersonal || server.cacheControl !== undefined) headers.set('vary', vary)
