@@ -116,7 +116,7 @@ describe('a page reads and writes', () => {
 describe('addresses that are no pages of the site are unknown', () => {
   const others = [
     'article-1',
-    `${ORIGIN}`,
+    ORIGIN,
     `${ORIGIN}.evil.example/`,
     `${ORIGIN}@evil.example/`,
     `${ORIGIN}:8443/`,
@@ -321,8 +321,8 @@ test('with posting off, all writes are refused, and reading goes on', async () =
   const token = await own.token()
   const { json: comment } = await own.ask('POST', `/comments${page()}`, { token, body: { body: 'x' } })
   await service.call('PATCH', `/sites/${own.id}`, { body: { posting: false }, headers: keyOf(tenant) })
-  const post = () => own.ask('POST', `/comments${page()}`, { token, body: { body: 'x' } })
-  await vi.waitFor(async () => expect((await post()).json.code).toBe('missing_capability'))
+  const postMore = () => own.ask('POST', `/comments${page()}`, { token, body: { body: 'x' } })
+  await vi.waitFor(async () => expect((await postMore()).json.code).toBe('missing_capability'))
   for (const [method, path] of [
     ['PATCH', `/comments/${comment.id}`],
     ['DELETE', `/comments/${comment.id}`],

@@ -66,7 +66,7 @@ describe('the token of the issuer', () => {
   })
 
   test('keeps nobody from writing by a profile that cannot be shown', async () => {
-    const profile = { name: `${'n'.repeat(90)}`, picture: 'http://a.example/p.png', profile: 7 }
+    const profile = { name: 'n'.repeat(90), picture: 'http://a.example/p.png', profile: 7 }
     const posted = await post(await site.token({ sub: 'odd', ...profile }))
     expect(posted.status, posted.text).toBe(201)
     expect(posted.json.author).toMatchObject({ name: 'n'.repeat(80), avatarUrl: null, profileUrl: null })

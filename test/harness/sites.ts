@@ -48,12 +48,14 @@ interface SiteOptions {
   origins?: string[]
   /** Of the tenant. */
   settings?: { identity?: object } & Record<string, unknown>
+  /** False where a worker fetches the keys of an issuer that is there. */
+  keys?: boolean
 }
 
 export async function addSite(
   service: TestService,
   tenant: TestTenant,
-  { origins = [ORIGIN], settings: { identity = {}, ...settings } = {} }: SiteOptions = {},
+  { origins = [ORIGIN], settings: { identity = {}, ...settings } = {}, keys = true }: SiteOptions = {},
 ): Promise<TestSite> {
   const headers = keyOf(tenant)
   const issuer = { issuer: ISSUER, jwksUrl: `${ISSUER}/jwks` }
@@ -62,7 +64,7 @@ export async function addSite(
   expect(changed.status, changed.text).toBe(200)
   const pair = await generateKeyPair('RS256', { extractable: true })
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1', use: 'sig' }
-  await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [jwk] }))
+  if (keys) await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [jwk] }))
   const created = await service.call('POST', '/sites', { body: { name: 'Blog', origins }, headers })
   expect(created.status, created.text).toBe(201)
   const { id, publicKey } = created.json

@@ -68,11 +68,17 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
  * The answer to a preflight. A page may send any header but the credentials of a backend: clients,
  * tracing and error reports have headers of their own.
  */
-export function preflightHeaders(app: App, { headers }: FastifyRequest, origin: string, methods: string): CorsHeaders {
+export function preflightHeaders(
+  app: App,
+  { headers }: FastifyRequest,
+  origin: string,
+  methods: string,
+  takesCredentials = true,
+): CorsHeaders {
   const refused = new Set(['', 'x-api-key', identityHeader(app).toLowerCase()])
   const asked = (headers['access-control-request-headers'] ?? '').split(',').map((name) => name.trim().toLowerCase())
   return {
-    ...originHeaders(origin),
+    ...(takesCredentials ? originHeaders(origin) : { 'access-control-allow-origin': origin }),
     'access-control-allow-methods': methods,
     'access-control-allow-headers': asked.filter((name) => HEADER_NAME.test(name) && !refused.has(name)).join(', '),
     'access-control-max-age': MAX_AGE_SECONDS,

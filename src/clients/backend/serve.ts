@@ -1,6 +1,6 @@
 import { sendable } from './compress.ts'
 import type { Page } from './pages.ts'
-import { problem, PROBLEMS, Refusal, requestIdOf } from './problems.ts'
+import { problem, type PROBLEMS, Refusal, requestIdOf } from './problems.ts'
 import { type Profile, profileOf, type SignedInReader } from './readers.ts'
 import { type PageRequest, readBody } from './requests.ts'
 import { findRoute, type Match } from './routes.ts'

@@ -91,8 +91,8 @@ export function checkTokenExpiry(expiresAt: number, now: number): void {
     throw invalidIdentity('The token has expired, or its iat is longer ago than identity.maxAgeSeconds allows.')
 }
 
-const cut = (text: string, max: number): string =>
-  Array.from(text.replaceAll(/\0|\p{Surrogate}/gu, ''))
+const cut = (given: string, max: number): string =>
+  Array.from(given.replaceAll(/\0|\p{Surrogate}/gu, ''))
     .slice(0, max)
     .join('')
 

@@ -16,6 +16,8 @@ import type { TxSql } from '../../core/sql.ts'
 import type { Site } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 
+export type { Site }
+
 /** The most sites of a tenant. */
 export const MAX_SITES = 50
 
@@ -34,6 +36,11 @@ export const siteFields = z.object({
   posting: z.boolean().optional(),
 })
 
+/** What an export has of a site. */
+export const storedSite = siteFields
+  .required()
+  .extend({ publicKey: z.string().regex(PUBLIC_KEY, 'must be pk_ and 64 hex') })
+
 /** The fields that a change has. */
 export const siteChange = siteFields.partial()
 
@@ -43,17 +50,24 @@ export interface SiteInput {
   posting?: boolean | null | undefined
 }
 
+const FULL = `There can be ${counted(MAX_SITES, 'site')}.`
+
 const siteWhere = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantId, id } })
 
 /** The form of a site in the audit log. */
-const shown = ({ name, origins, publicKey, posting }: Site) => ({ name, origins, publicKey, posting })
+export const shown = ({ name, origins, publicKey, posting }: Omit<Site, 'createdAt'>) => ({
+  name,
+  origins,
+  publicKey,
+  posting,
+})
 
 /** Creates a site. Throws `validation_failed`, `site_budget_exhausted`. */
 export async function createSite(ctx: Ctx, input: SiteInput): Promise<Site> {
   const { tenant } = requireCaller(ctx)
   const { name, origins, posting = true } = validate(siteFields, input)
   return ctx.app.db.transaction(async (sql) => {
-    await requireRoom(sql, tenant.id)
+    if (!(await hasRoom(sql, tenant.id))) throw new ServiceError('site_budget_exhausted', { detail: FULL })
     const data = { tenantId: tenant.id, id: newId(), name, origins, posting, publicKey: newPublicKey() }
     const site = await sql.prisma.site.create({ data })
     await recordAudit(sql, ctx, {
@@ -67,10 +81,9 @@ export async function createSite(ctx: Ctx, input: SiteInput): Promise<Site> {
 }
 
 /** The tenant's lock serialises creations, so that two cannot take the last place. */
-async function requireRoom(sql: TxSql, tenantId: Id): Promise<void> {
+export async function hasRoom(sql: TxSql, tenantId: Id): Promise<boolean> {
   await lockTenant(sql, tenantId)
-  if ((await sql.prisma.site.count({ where: { tenantId } })) < MAX_SITES) return
-  throw new ServiceError('site_budget_exhausted', { detail: `There can be ${counted(MAX_SITES, 'site')}.` })
+  return (await sql.prisma.site.count({ where: { tenantId } })) < MAX_SITES
 }
 
 /** A site of the tenant. One statement serves all sites of a request. Throws `not_found`. */

@@ -59,6 +59,24 @@ const ENDPOINTS = statement(
 export const selectEndpoints = (sql: Sql, page: KeysetPage): Promise<TenantExportEndpoint[]> =>
   sql<TenantExportEndpoint>(ENDPOINTS, paramsOf(page))
 
+export interface TenantExportSite {
+  id: Id
+  name: string
+  origins: string[]
+  publicKey: string
+  posting: boolean
+  createdAt: Date
+}
+
+const SITES = statement(
+  'tenant_export_sites',
+  `SELECT id, name, origins, public_key AS "publicKey", posting, created_at AS "createdAt"
+   FROM sites WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+)
+
+export const selectSites = (sql: Sql, page: KeysetPage): Promise<TenantExportSite[]> =>
+  sql<TenantExportSite>(SITES, paramsOf(page))
+
 export type TenantExportReader = Pick<readers.Stored, readers.ExportedColumn>
 
 /**

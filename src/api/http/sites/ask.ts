@@ -1,12 +1,12 @@
 import type { Call } from '../../../clients/backend/serve.ts'
 import { ROUTES as PAGE_ROUTES } from '../../../clients/backend/routes.ts'
 import type { Ctx } from '../../../core/context.ts'
-import { noSuch, problemOf, refusalHeaders, ServiceError } from '../../../core/errors.ts'
+import { noSuch, problemOf, refusalHeaders, type ServiceError } from '../../../core/errors.ts'
 import { inLowerCase } from '../../../core/ids.ts'
 import { countRefusal } from '../../../core/telemetry/metrics.ts'
 import { runOnce } from '../../../domains/idempotency/idempotency.ts'
 import { isCommentOf } from '../../../domains/sites/pages.ts'
-import type { Site } from '../../../generated/prisma/client.ts'
+import type { Site } from '../../../domains/sites/sites.ts'
 import { API_BASE } from '../../../graphql/route.ts'
 import { schema } from '../../execution/schema.ts'
 import { toServiceError } from '../../execution/errors.ts'
@@ -69,7 +69,7 @@ export async function askRest(ctx: Ctx, site: Site, call: Call): Promise<Respons
   }
 }
 
-export const problemResponse = (refusal: ServiceError, requestId: string): Response =>
+const problemResponse = (refusal: ServiceError, requestId: string): Response =>
   new Response(JSON.stringify(problemOf(refusal, requestId)), {
     status: refusal.status,
     headers: { ...refusalHeaders(refusal), 'content-type': 'application/problem+json' },

@@ -10,9 +10,8 @@ import { countRefusal } from '../../../core/telemetry/metrics.ts'
 import { traced } from '../../../core/telemetry/trace.ts'
 import { verifyIssuersToken } from '../../../domains/readers/identity.ts'
 import { isPageOf } from '../../../domains/sites/pages.ts'
-import { findSiteByKey } from '../../../domains/sites/sites.ts'
+import { findSiteByKey, type Site } from '../../../domains/sites/sites.ts'
 import { admitTenant } from '../../../domains/tenants/tenants.ts'
-import type { Site } from '../../../generated/prisma/client.ts'
 import { unauthenticatedRate } from '../../../live/browser-limits.ts'
 import { isHttp2 } from '../caller.ts'
 import { EXPOSED, preflightHeaders } from '../cors.ts'
@@ -64,14 +63,11 @@ export function registerSites(scope: FastifyInstance, app: App): void {
       if (origin === undefined) throw new ServiceError('method_not_allowed', { allow: METHODS })
       return reply
         .code(204)
-        .headers(withoutCredentials(preflightHeaders(app, request, origin, METHODS.join(', '))))
+        .headers(preflightHeaders(app, request, origin, METHODS.join(', '), false))
         .send()
     },
   })
 }
-
-const withoutCredentials = ({ 'access-control-allow-credentials': _, ...headers }: Readonly<Record<string, string>>) =>
-  headers
 
 /**
  * The site of a request whose origin is one of its own. Takes a token of the address at the site.
