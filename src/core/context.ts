@@ -107,8 +107,8 @@ export interface Tenant {
 }
 
 /**
- * Who calls: a tenant's backend by its key, a person by an admin token, a browser by a client token,
- * or a page by its site's public key.
+ * Who calls: a tenant's backend by its key, a person by an admin token, a browser by a client
+ * token, or a page by its site's public key.
  */
 export type Actor =
   | { kind: 'key'; id: Id; capabilities: ReadonlySet<Capability>; expiresAt: Date | null }

@@ -68,7 +68,7 @@ export const ERRORS = {
   invalid_identity: {
     status: 401,
     title: 'The identity assertion is not valid',
-    help: 'The signature, a header or a claim of the assertion is wrong. `detail` names it. The [test vectors](../../vectors/README.md) show valid and invalid assertions.',
+    help: 'The signature, a header or a claim of the assertion, or of the token that the page of a [site](choices/sites.md#its-readers) sends, is wrong. `detail` names it. The [test vectors](../../vectors/README.md) show valid and invalid assertions.',
   },
   expired_identity: {
     status: 401,
@@ -84,7 +84,7 @@ export const ERRORS = {
   missing_capability: {
     status: 403,
     title: 'The caller lacks a capability',
-    help: '`detail` names the capability: use a key that has it, or a member whose role has it. A client token can ask only what the [guide](../guides/graphql/README.md#a-browser) lists.',
+    help: '`detail` names the capability: use a key that has it, or a member whose role has it. A client token can ask only what the [guide](../guides/graphql/README.md#a-browser) lists. A site with `posting` off takes no writes.',
   },
   capability_escalation: {
     status: 403,
@@ -114,7 +114,7 @@ export const ERRORS = {
   identity_required: {
     status: 403,
     title: "Writes on a reader's behalf need an identity assertion",
-    help: 'Send the assertion of the reader in `X-Service-Identity`, or mint the client token with it.',
+    help: 'Send the assertion of the reader in `X-Service-Identity`, or mint the client token with it. The page of a site sends a token of the issuer.',
   },
   reader_banned: {
     status: 403,
@@ -134,7 +134,7 @@ export const ERRORS = {
   origin_not_allowed: {
     status: 403,
     title: 'The Origin is not among those that the tenant allows',
-    help: 'Add the origin of the page to `allowedOrigins` in the tenant settings.',
+    help: 'Add the origin of the page to `allowedOrigins` in the tenant settings, or to the origins of its site.',
   },
 
   not_found: {

@@ -30,8 +30,8 @@ interface CreateComment extends z.input<typeof newCommentSchema> {
 /**
  * Posts a comment for the asserted reader. A page named by external id gets its discussion by this.
  * Throws `validation_failed`, `not_found`, `discussion_locked`, `discussion_archived`,
- * `reader_banned`, `slow_mode`, `rate_limited`; a reply deeper than the tenant's `maxDepth` is `validation_failed`
- * with `too_deep`.
+ * `reader_banned`, `slow_mode`, `rate_limited`; a reply deeper than the tenant's `maxDepth` is
+ * `validation_failed` with `too_deep`.
  */
 export async function createComment(ctx: Ctx, input: CreateComment): Promise<Comment> {
   const { tenant } = requireCaller(ctx)

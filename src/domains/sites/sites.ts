@@ -125,7 +125,9 @@ export async function updateSite(ctx: Ctx, { id, ...input }: SiteInput & { id: I
   return site
 }
 
-/** Deletes a site: its public key ends on every node. Returns its last state. Throws `not_found`. */
+/**
+ * Deletes a site: its public key ends on every node. Returns its last state. Throws `not_found`.
+ */
 export async function deleteSite(ctx: Ctx, { id }: { id: Id }): Promise<Site> {
   const { tenant } = requireCaller(ctx)
   const site = await ctx.app.db.transaction(async (sql) => {

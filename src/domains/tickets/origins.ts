@@ -29,7 +29,8 @@ const origins = perApp((app) =>
 )
 
 /**
- * Whether any tenant or site allows the origin. A preflight has no credentials, so more cannot be checked.
+ * Whether any tenant or site allows the origin. A preflight has no credentials, so more cannot be
+ * checked.
  */
 export const isOriginAllowed = (app: App, origin: string): Promise<boolean> => origins(app).get(origin)
 

@@ -37,8 +37,8 @@ export const ticketInput = z.object({ discussionId: z.string().nullish(), extern
 
 /**
  * Mints a ticket for one discussion, named by exactly one of its ids; an unknown external id
- * creates the discussion, but not for a site. With an identity, the stream also shows that reader's notifications.
- * Throws `not_found`, `validation_failed`.
+ * creates the discussion, but not for a site. With an identity, the stream also shows that reader's
+ * notifications. Throws `not_found`, `validation_failed`.
  */
 export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Promise<StreamTicket> {
   const { app } = ctx
