@@ -446,7 +446,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   take_reports_back: (w) => [tenant(w), heavy(w), comments(w)],
   ...all('take_up_erasure take_up_reader_merge', (w) => [w.now, w.days(0)]),
   ...all(
-    'tenant_export_audit tenant_export_comments tenant_export_discussions tenant_export_endpoints tenant_export_readers tenant_export_sites',
+    'tenant_export_audit tenant_export_comments tenant_export_discussions tenant_export_endpoints tenant_export_readers',
     (w) => [tenant(w), FIRST_ID, 100],
   ),
   ...all('tenant_export_reactions tenant_export_shadow_reactions tenant_export_reports', (w) => [

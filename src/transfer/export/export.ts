@@ -76,12 +76,12 @@ async function* exportItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
 }
 
 async function* readItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
-  const { slug, settings } = await rows.selectTenant(sql, tenantId)
+  const { slug, settings, sites } = await rows.selectTenant(sql, tenantId)
   const exportedAt = new Date().toISOString()
   yield [{ kind: 'header', form: 'engagement-service', version: FORM_VERSION, tenant: slug, exportedAt }]
   if (Object.keys(settings).length > 0) yield [{ kind: 'settings', settings }]
+  yield sites.map(siteItem)
   for await (const page of pagesOf(sql, tenantId, rows.selectEndpoints)) yield page.map(endpointItem)
-  for await (const page of pagesOf(sql, tenantId, rows.selectSites)) yield page.map(siteItem)
   for await (const page of pagesOf(sql, tenantId, rows.selectReaders)) yield await withFormer(sql, tenantId, page)
   for await (const page of pagesOf(sql, tenantId, rows.selectDiscussions)) yield page.map(discussionItemOf)
   for await (const page of pagesOf(sql, tenantId, rows.selectComments)) {
@@ -179,10 +179,10 @@ const NOT_ALWAYS: ReadonlySet<string> = new Set(['trust', 'assignedBadges', 'cla
 const READER = namesIn(readerItem, readers.EXPORTED).filter((name) => !NOT_ALWAYS.has(name))
 const DISCUSSION = namesIn(discussionItem, discussions.EXPORTED)
 
-const siteItem = ({ createdAt, ...row }: rows.TenantExportSite): Item => ({
+const siteItem = (site: rows.ExportedSite): Item => ({
   kind: 'site',
-  ...row,
-  createdAt: createdAt.toISOString(),
+  ...site,
+  createdAt: new Date(site.createdAt).toISOString(),
 })
 
 const endpointItem = ({ description, discussionIds, policy, createdAt, ...row }: rows.TenantExportEndpoint): Item => ({
