@@ -86,10 +86,11 @@ const SITE_REASONS = {
 async function takeSite(
   tx: TxSql,
   work: Work,
-  { kind: _, createdAt, ...site }: SiteItem,
+  { id, name, origins, publicKey, posting, createdAt }: SiteItem,
 ): Promise<[string, TransferCounts]> {
-  if (!isId(site.id)) return ['id: is not a UUID', {}]
-  const outcome = await adoptSite(tx, work, { ...site, createdAt: new Date(createdAt) })
+  if (!isId(id)) return ['id: is not a UUID', {}]
+  const site = { id, name, origins, publicKey, posting, createdAt: new Date(createdAt) }
+  const outcome = await adoptSite(tx, work, site)
   return [SITE_REASONS[outcome], { sites: 1 }]
 }
 
