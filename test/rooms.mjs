@@ -46,6 +46,8 @@ const ROOMS = {
       'api/graphql-sse',
       'api/rest',
       'api/reference',
+      // Sites have the routes of a publisher's backend.
+      'clients/backend',
     ],
     not: [DRIVERS],
   },

@@ -31,6 +31,7 @@ export const AUDIT_ACTIONS = {
   identity_secret: ['create', 'revoke'],
   classifier_secret: ['create', 'revoke'],
   document: ['add', 'delete'],
+  site: ['create', 'delete', 'update'],
   note: ['create', 'delete'],
   settings: ['update'],
   tenant: ['resume', 'suspend'],
@@ -97,7 +98,7 @@ export const recorderFor =
 /** Who calls, as the doer of an audited action. */
 export function doerOf(ctx: Ctx): Doer {
   const { tenant, actor } = requireCaller(ctx)
-  if (actor.kind === 'client') throw new Error('a client token can do nothing that is audited')
+  if (actor.kind === 'client' || actor.kind === 'site') throw new Error('a browser can do nothing that is audited')
   return { tenantId: tenant.id, actor }
 }
 

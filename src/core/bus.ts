@@ -83,6 +83,8 @@ export type CacheNews =
   | { kind: 'discussion'; tenantId: string; discussionId: string }
   /** A document was deleted. */
   | { kind: 'document'; tenantId: string }
+  /** A site was changed or deleted: its streams end, and come back where they may. */
+  | { kind: 'site'; siteId: string; publicKey: string }
   | { kind: 'reader'; tenantId: string; externalId: string }
   /** A reader has muted another one, or no longer. */
   | { kind: 'mutes'; tenantId: string; readerId: string }

@@ -106,11 +106,15 @@ export interface Tenant {
   readonly suspensionReason: string | null
 }
 
-/** Who calls: a tenant's backend by its key, a person by an admin token, or a browser. */
+/**
+ * Who calls: a tenant's backend by its key, a person by an admin token, a browser by a client
+ * token, or a page by its site's public key.
+ */
 export type Actor =
   | { kind: 'key'; id: Id; capabilities: ReadonlySet<Capability>; expiresAt: Date | null }
   | MemberActor
   | ClientActor
+  | SiteActor
 
 /** A member of the tenant, by the token of a sign-in. */
 export interface MemberActor {
@@ -140,6 +144,20 @@ export interface ClientActor {
   /** The discussions that it opens; null for all of them. */
   discussions: NamedDiscussions | null
   expiresAt: Date
+}
+
+/**
+ * A page, by the public key of its site. It may do what a key without capabilities may, and the
+ * service lets it ask the routes of pages alone.
+ */
+export interface SiteActor {
+  kind: 'site'
+  /** Of the site. */
+  id: Id
+  capabilities: ReadonlySet<Capability>
+  expiresAt: null
+  /** What the page calls itself, for the discussion that its first comment begins. */
+  title: string | null
 }
 
 /** Discussions by their ids, or by their external ids. */

@@ -69,7 +69,7 @@ export const ERRORS = {
   invalid_identity: {
     status: 401,
     title: 'The identity assertion is not valid',
-    help: 'The signature, a header or a claim of the assertion is wrong. The [test vectors](../../vectors/README.md) show valid and invalid assertions.',
+    help: 'The signature, a header or a claim of the assertion, or of the token that the page of a [site](choices/sites.md#its-readers) sends, is wrong. The [test vectors](../../vectors/README.md) show valid and invalid assertions.',
   },
   expired_identity: {
     status: 401,
@@ -85,7 +85,7 @@ export const ERRORS = {
   missing_capability: {
     status: 403,
     title: 'The caller lacks a capability',
-    help: 'Use a key that has the capability, or a member whose role has it. A client token can ask only what the [guide](../guides/graphql/client.md#what-a-token-may-ask) lists.',
+    help: 'Use a key that has it, or a member whose role has it. A client token can ask only what the [guide](../guides/graphql/client.md#what-a-token-may-ask) lists. A site with `posting` off takes no writes.',
   },
   capability_escalation: {
     status: 403,
@@ -115,7 +115,7 @@ export const ERRORS = {
   identity_required: {
     status: 403,
     title: "Writes on a reader's behalf need an identity assertion",
-    help: 'Send the assertion of the reader in `X-Service-Identity`, or mint the client token with it.',
+    help: 'Send the assertion of the reader in `X-Service-Identity`, or mint the client token with it. The page of a site sends a token of the issuer.',
   },
   reader_banned: {
     status: 403,
@@ -135,7 +135,7 @@ export const ERRORS = {
   origin_not_allowed: {
     status: 403,
     title: 'The Origin is not among those that the tenant allows',
-    help: 'Add the origin of the page to `allowedOrigins` in the tenant settings.',
+    help: 'Add the origin of the page to `allowedOrigins` in the tenant settings, or to the origins of its site.',
   },
 
   not_found: {
@@ -189,6 +189,11 @@ export const ERRORS = {
     status: 409,
     title: 'The tenant has as many webhook endpoints as its budget allows',
     help: 'Delete an endpoint, or raise `webhookEndpoints` in the tenant settings.',
+  },
+  site_budget_exhausted: {
+    status: 409,
+    title: 'The tenant has as many sites as there can be',
+    help: 'A tenant has at most 50 sites. Delete one, or add the origin to an existing one.',
   },
   last_owner: {
     status: 409,

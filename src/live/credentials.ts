@@ -3,7 +3,8 @@ import type { Id } from '../core/ids.ts'
 import { type Sql, statement } from '../core/sql.ts'
 
 /**
- * What a stream was opened with, and ends with: an API key, a member's sign-in, a client token.
+ * What a stream was opened with, and ends with: an API key, a member's sign-in, a client token; or
+ * the site whose page minted its ticket.
  */
 export interface Credential {
   kind: Actor['kind']
@@ -42,7 +43,8 @@ const READ_LIVE_CREDENTIALS = statement(
    FROM unnest($1::uuid[], $2::uuid[]) AS wanted(tenant_id, id) JOIN tenants ON tenants.id = wanted.tenant_id
    WHERE ${isLiveKey('wanted.tenant_id', 'wanted.id', '$3')}
      OR EXISTS (SELECT 1 FROM client_tokens t WHERE t.tenant_id = wanted.tenant_id AND t.id = wanted.id
-       AND t.expires_at > $3 AND ${isLiveToken('$3')})`,
+       AND t.expires_at > $3 AND ${isLiveToken('$3')})
+     OR EXISTS (SELECT 1 FROM sites WHERE sites.tenant_id = wanted.tenant_id AND sites.id = wanted.id)`,
 )
 
 /** Of a credential that is neither revoked, expired nor gone: whether its tenant is suspended. */

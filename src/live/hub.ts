@@ -63,7 +63,12 @@ const MAX_CREDENTIALS = 500
 const nameOf = ({ tenantId, discussionId }: DiscussionKey): string => `${tenantId}/${discussionId}`
 
 /** The refusal of a credential that has ended. */
-const ENDED = { key: 'revoked_api_key', admin: 'invalid_admin_token', client: 'invalid_client_token' } as const
+const ENDED = {
+  key: 'revoked_api_key',
+  admin: 'invalid_admin_token',
+  client: 'invalid_client_token',
+  site: 'invalid_ticket',
+} as const
 
 /** How many events are searched for missed ones, where the window is smaller. */
 const MAX_LOOK = 10_000
@@ -318,6 +323,11 @@ export const hubOf = perApp((app) => {
   followCacheNews(app, {
     kind: 'client_token',
     forget: ({ tokenId }) => hub.sessions.endCredentials(new Set([tokenId])),
+    clear: () => void hub.repair(),
+  })
+  followCacheNews(app, {
+    kind: 'site',
+    forget: ({ siteId }) => hub.sessions.endCredentials(new Set([siteId])),
     clear: () => void hub.repair(),
   })
   followCacheNews(app, {

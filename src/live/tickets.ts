@@ -26,7 +26,7 @@ export interface TicketClaims {
 
 /** A credential, and when it expires by itself (ms since 1970); null if it does not. */
 export interface Minter extends Credential {
-  kind: 'key' | 'admin'
+  kind: 'key' | 'admin' | 'site'
   expiresAt: number | null
 }
 
@@ -41,7 +41,7 @@ export interface Ticket extends TicketClaims {
 // one.
 const TYPE = 'stream-ticket'
 const MAX_LENGTH = 1024
-const MINTED_BY = { key: 'k', admin: 'a' } as const
+const MINTED_BY = { key: 'k', admin: 'a', site: 's' } as const
 
 const keysOf = perApp((app) => deriveKeys(app.settings, 'stream-ticket'))
 
@@ -101,12 +101,14 @@ interface Payload {
   r?: unknown
   k?: unknown
   a?: unknown
+  s?: unknown
   x?: unknown
 }
 
-function minterOf(tenantId: Id, { k, a, x }: Payload): Minter | null {
+function minterOf(tenantId: Id, { k, a, s, x }: Payload): Minter | null {
   const expiresAt = typeof x === 'number' ? x : null
   if (isIdText(k)) return { kind: 'key', tenantId, id: k, expiresAt }
+  if (isIdText(s)) return { kind: 'site', tenantId, id: s, expiresAt }
   return isIdText(a) ? { kind: 'admin', tenantId, id: a, expiresAt } : null
 }
 

@@ -250,6 +250,17 @@ export const endpointItem = z.object({
   createdAt: time,
 })
 
+/** A site, with its public key: its pages go on with another service. */
+export const siteItem = z.object({
+  kind: z.literal('site'),
+  id,
+  name: text,
+  origins: z.array(name).min(1).max(20),
+  publicKey: name,
+  posting: z.boolean(),
+  createdAt: time,
+})
+
 /** An entry of the audit log. */
 export const auditItem = z.object({
   kind: z.literal('audit'),
@@ -273,6 +284,7 @@ const ITEMS = [
   reactionItem,
   reportItem,
   endpointItem,
+  siteItem,
   auditItem,
 ] as const
 
@@ -322,6 +334,7 @@ function* unknownFields(schema: unknown, given: unknown, path: string): Generato
 export type HeaderItem = z.input<typeof headerItem>
 export type SettingsItem = z.input<typeof settingsItem>
 export type EndpointItem = z.input<typeof endpointItem>
+export type SiteItem = z.input<typeof siteItem>
 export type AuditItem = z.input<typeof auditItem>
 export type ReaderItem = z.input<typeof readerItem>
 export type DiscussionItem = z.input<typeof discussionItem>

@@ -306,7 +306,7 @@ const masked = (value: unknown): unknown =>
     JSON.stringify(value ?? null)
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<instant>')
-      .replaceAll(/(ek|whs|whsec|in)_[\w+/=]+/g, '<secret>')
+      .replaceAll(/(ek|pk|whs|whsec|in)_[\w+/=]+/g, '<secret>')
       .replaceAll(
         /"(kid|secret|otpauthUrl|token|ticket|streamUrl|nextCursor|email)":"[^"]*"/g,
         '"$1":"<one of its own>"',

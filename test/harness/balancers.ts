@@ -33,7 +33,9 @@ const DEPLOY_GUIDE = fileURLToPath(new URL('../../docs/operations/deploy.md', im
  */
 export const startCachingNginx = (upstream: string, change = (config: string) => config): Promise<Balancer> =>
   startNginx((port, folder) => {
-    const [, guide = ''] = /```nginx\n([^]*?)```/.exec(readFileSync(DEPLOY_GUIDE, 'utf8')) ?? []
+    const [guide = '', sites = ''] = [...readFileSync(DEPLOY_GUIDE, 'utf8').matchAll(/```nginx\n([^]*?)```/g)].map(
+      ([, block = '']) => block,
+    )
     const [http = '', location = ''] = change(guide).split('# In the server:')
     return `upstream engagement { server ${new URL(upstream).host}; }
       ${http.replace('/var/cache/nginx/engagement', join(folder, 'pages'))}
@@ -41,6 +43,7 @@ export const startCachingNginx = (upstream: string, change = (config: string) =>
         listen 127.0.0.1:${port};
         add_header X-Cache $upstream_cache_status always;
         ${location}
+        ${sites}
       }`
   })
 

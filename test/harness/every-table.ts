@@ -33,6 +33,8 @@ const CHECKED: Readonly<Record<string, unknown>> = {
   'import_items.kind': 'reader',
   'notes.comment_id': ID,
   'reports.reason': 'spam',
+  // Unique over all tenants.
+  'sites.public_key': ID,
   'webhook_endpoints.event_types': ['*'],
 }
 
@@ -64,7 +66,8 @@ export async function fillTables(db: Db, tenantId: string): Promise<void> {
   const valueOf = ({ table, name, type, label }: Column): unknown => {
     if (name === 'tenant_id') return tenantId
     if (type === 'uuid') return id
-    if (CHECKED[`${table}.${name}`] !== undefined) return CHECKED[`${table}.${name}`]
+    const checked = CHECKED[`${table}.${name}`]
+    if (checked !== undefined) return checked === ID ? id : checked
     if (type === 'timestamptz') return new Date()
     if (type === 'bytea') return randomBytes(32)
     const value = label ?? VALUES[type]

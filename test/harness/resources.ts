@@ -29,6 +29,7 @@ const RESOURCES = [
   'identitySecret',
   'classifierSecret',
   'document',
+  'site',
   'note',
   'export',
   'import',
@@ -57,6 +58,7 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
   'identity-secrets/:kid': 'identitySecret',
   'classifier-secrets/:kid': 'classifierSecret',
   'documents/:documentId': 'document',
+  'sites/:id': 'site',
   'notes/:noteId': 'note',
   'exports/:id': 'export',
   'imports/:id': 'import',
@@ -185,6 +187,9 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   const {
     data: [document],
   } = await post('/documents', { manifest: { [mark]: `{ __typename } # ${mark}` } })
+  const postSite = () => post('/sites', { name: mark, origins: ['https://www.example.com'] })
+  await postSite()
+  const site = await postSite()
   for (const on of [`readers/${comment.author.id}`, `comments/${comment.id}`]) {
     for (const text of [mark, mark]) await post(`/${on}/notes`, { text })
   }
@@ -236,6 +241,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     identitySecret: identitySecret.kid,
     classifierSecret: classifierSecret.kid,
     document: document.documentId,
+    site: site.id,
     note: note.id,
     export: exportId,
     import: importId,

@@ -147,6 +147,8 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   words: ['absent'],
   manifest: { sample: '{ __typename }' },
   label: 'A label',
+  name: 'A name',
+  origins: ['https://www.example.com'],
   text: 'A text',
   capabilities: [],
   url: 'https://127.0.0.1:9/hook',

@@ -68,6 +68,9 @@ import {
 import { getViewer } from '../../src/domains/readers/records.ts'
 import { endMerge, findReaderId, setStanding, touchMerge } from '../../src/domains/merges/sql.ts'
 import { adoptSettings } from '../../src/domains/settings/settings.ts'
+import { adoptSite } from '../../src/domains/sites/adopt.ts'
+import { isCommentOf } from '../../src/domains/sites/pages.ts'
+import { findSiteByKey, findSiteOf } from '../../src/domains/sites/sites.ts'
 import { findMember } from '../../src/domains/staff/members.ts'
 import { nameOfMember } from '../../src/domains/staff/names.ts'
 import { changeMember, invite, inviteAgain, operatorOf, removeMember } from '../../src/domains/staff/membership.ts'
@@ -139,6 +142,8 @@ const identityOf = (w: World) => ({
 })
 const NO_PROFILE = { name: null, avatarUrl: null, profileUrl: null, badges: null }
 
+const PUBLIC_KEY = `pk_${'7'.padStart(64, '0')}`
+
 const endpoint = (w: World): string => w.id('endpoint', 0)
 const after = (list: string, ...key: (string | number)[]): Record<string, string> => ({
   cursor: encodeCursor(list, ...key),
@@ -186,6 +191,34 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'keys by their ids': ({ ctx, w }) => Promise.all(w.ids('key', 20, 20).map((id) => findApiKey(ctx, id))),
   'a new key': ({ rest }) => rest('POST /keys', { body: { label: 'A key', capabilities: [] } }),
   'the end of a key': ({ rest, w }) => rest('DELETE /keys/:id', { params: { id: w.id('key', 0) } }),
+
+  'a page of sites': page('GET /sites'),
+  'a later page of sites': ({ rest, w }) => rest('GET /sites', { query: after('sites', w.id('site', 10)) }),
+  'a site': ({ rest, w }) => rest('GET /sites/:id', { params: { id: w.id('site', 3) } }),
+  'a site by its key': ({ app: { root: _root, ...app } }) => findSiteByKey(app, PUBLIC_KEY, () => undefined),
+  'the site of a ticket': ({ app: { root: _root, ...app }, w }) =>
+    findSiteOf(app, { tenantId: w.id('tenant'), id: w.id('site', 3) }),
+  'a comment of a site': async ({ app, w }) => {
+    const site = await findSiteOf(app, { tenantId: w.id('tenant'), id: w.id('site', 3) })
+    return site && isCommentOf(app, site, w.id('comment', 7))
+  },
+  'a new site': ({ rest }) => rest('POST /sites', { body: { name: 'A site', origins: ['https://a.example'] } }),
+  'a changed site': ({ rest, w }) =>
+    rest('PATCH /sites/:id', { params: { id: w.id('site', 3) }, body: { posting: false } }),
+  'the end of a site': ({ rest, w }) => rest('DELETE /sites/:id', { params: { id: w.id('site', 4) } }),
+  'a site of an import': ({ sql, w }) =>
+    adoptSite(
+      sql,
+      { tenantId: w.id('tenant'), importId: w.id('import') },
+      {
+        id: w.id('site', 40),
+        name: 'A site',
+        origins: ['https://a.example'],
+        publicKey: `pk_${'f'.repeat(64)}`,
+        posting: true,
+        createdAt: w.now,
+      },
+    ),
 
   'a page of documents': page('GET /documents'),
   'a later page of documents': ({ rest }) =>

@@ -327,3 +327,60 @@ describe('the audit log of an export', () => {
     expect(await read(empty)).toEqual([])
   })
 })
+
+describe('the sites of an export', () => {
+  const call = ({ apiKey }: TestTenant, method: string, path: string, body?: object) =>
+    service.call(method, path, { headers: { 'x-api-key': apiKey }, body })
+  const sitesOf = async (of: TestTenant) => (await call(of, 'GET', '/sites')).json.data as { id: string }[]
+  const addSite = async (of: TestTenant) =>
+    (await call(of, 'POST', '/sites', { name: 'Blog', origins: ['https://a.example'], posting: false })).json
+  const refusedIn = ({ refused }: { refused: { first: { reason: string }[] } }) =>
+    refused.first.map(({ reason }) => reason)
+
+  test('keep their public keys, so that their pages go on with another service', async () => {
+    const [acme, other] = [await addTenant(), await addTenant()]
+    const site = await addSite(acme)
+    const path = fileOf(await exported(acme))
+    await call(acme, 'DELETE', `/sites/${site.id}`)
+    await importInto(other, path)
+    expect(await sitesOf(other)).toEqual([site])
+    const { json: log } = await call(other, 'GET', '/audit-log')
+    expect(log.data).toContainEqual(expect.objectContaining({ action: 'site.create', targetId: site.id }))
+    // Again: nothing is there to take.
+    await importInto(other, path)
+    expect(await sitesOf(other)).toEqual([site])
+  })
+
+  test('are left out, with the reason, where another site has the key or the tenant has no room', async () => {
+    const [acme, other, full] = [await addTenant(), await addTenant(), await addTenant()]
+    const site = await addSite(acme)
+    const path = fileOf(await exported(acme))
+    expect(refusedIn((await importInto(other, path)) as never)).toContain('another site has its public key')
+    expect(await sitesOf(other)).toEqual([])
+    await call(acme, 'DELETE', `/sites/${site.id}`)
+    for (let n = 0; n < 50; n++) await addSite(full)
+    expect(refusedIn((await importInto(full, path)) as never)).toContain('the tenant has as many sites as there can be')
+  })
+
+  test.each([
+    ['publicKey', 'pk_short'],
+    ['origins', ['https://*.example.com']],
+    ['name', ''],
+  ])('are refused with a wrong %s', async (field, value) => {
+    const other = await addTenant()
+    const { header } = await exported(other)
+    const item = {
+      kind: 'site',
+      id: '01a2077a-164d-77c2-b649-6092fa40e0d1',
+      name: 'Blog',
+      origins: ['https://a.example'],
+      publicKey: `pk_${'0'.repeat(64)}`,
+      posting: true,
+      createdAt: '2026-01-01T00:00:00.000Z',
+      [field]: value,
+    }
+    const report = await importInto(other, fileOf({ header, lines: [JSON.stringify(item)] }))
+    expect(refusedIn(report as never).join()).toContain(field)
+    expect(await sitesOf(other)).toEqual([])
+  })
+})

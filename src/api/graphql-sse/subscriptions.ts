@@ -70,6 +70,7 @@ function sharingKey(
 function rightsOf(actor: Actor, isOfAnyReader: boolean): unknown {
   if (actor.kind === 'key') return [...actor.capabilities].sort()
   if (actor.kind === 'admin') return actor.role
+  if (actor.kind === 'site') throw new Error('a site asks no GraphQL')
   return { readerId: isOfAnyReader ? null : actor.readerId, discussions: actor.discussions }
 }
 

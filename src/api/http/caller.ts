@@ -100,4 +100,4 @@ const NAMES_ITS_READER = 'A client token names its reader itself: send it withou
 const isSuspension = (error: unknown): error is ServiceError =>
   error instanceof ServiceError && error.code === 'tenant_suspended'
 
-const isHttp2 = (raw: ServerResponse | Http2ServerResponse): raw is Http2ServerResponse => 'stream' in raw
+export const isHttp2 = (raw: ServerResponse | Http2ServerResponse): raw is Http2ServerResponse => 'stream' in raw

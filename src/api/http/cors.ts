@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import { type App, identityHeader, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
+import type { TenantSettings } from '../../core/settings/tenant.ts'
 import { isNewOrigin, isOriginAllowed, isOriginOf, recallOrigin } from '../../domains/tickets/origins.ts'
 import { countAddress } from './limits.ts'
 
@@ -19,7 +20,7 @@ const METHODS = new Map([
 const STREAMS = '/api/v1/stream/'
 
 /** Further headers of an answer that a page may read. */
-const EXPOSED = [
+export const EXPOSED = [
   'X-Request-Id',
   'RateLimit-Limit',
   'RateLimit-Remaining',
@@ -49,12 +50,15 @@ const readable = (origin: string): CorsHeaders => ({
   'access-control-expose-headers': EXPOSED,
 })
 
+/** Who says which origins are allowed. */
+export type AllowedOrigins = Pick<TenantSettings, 'allowedOrigins'>
+
 /**
  * The CORS headers of the tenant's answers for a page of this origin; null if the tenant does not
  * allow it.
  */
-export function corsHeaders({ settings }: Tenant, origin: string | undefined): CorsHeaders | null {
-  if (origin === undefined || !isOriginOf(settings, origin)) return null
+export function corsHeaders(allowed: AllowedOrigins, origin: string | undefined): CorsHeaders | null {
+  if (origin === undefined || !isOriginOf(allowed, origin)) return null
   return readable(origin)
 }
 
@@ -64,11 +68,17 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
  * The answer to a preflight. A page may send any header but the credentials of a backend: clients,
  * tracing and error reports have headers of their own.
  */
-export function preflightHeaders(app: App, { headers }: FastifyRequest, origin: string, methods: string): CorsHeaders {
+export function preflightHeaders(
+  app: App,
+  { headers }: FastifyRequest,
+  origin: string,
+  methods: string,
+  takesCredentials = true,
+): CorsHeaders {
   const refused = new Set(['', 'x-api-key', identityHeader(app).toLowerCase()])
   const asked = (headers['access-control-request-headers'] ?? '').split(',').map((name) => name.trim().toLowerCase())
   return {
-    ...originHeaders(origin),
+    ...(takesCredentials ? originHeaders(origin) : { 'access-control-allow-origin': origin }),
     'access-control-allow-methods': methods,
     'access-control-allow-headers': asked.filter((name) => HEADER_NAME.test(name) && !refused.has(name)).join(', '),
     'access-control-max-age': MAX_AGE_SECONDS,
@@ -85,7 +95,7 @@ export function varyByOrigin({ routeOptions }: FastifyRequest, reply: FastifyRep
 
 /** Lets a page read the answer if the caller's tenant allows its origin. */
 export function allowOrigin({ routeOptions, headers }: FastifyRequest, reply: FastifyReply, tenant: Tenant): void {
-  if (METHODS.has(routeOptions.url ?? '')) void reply.headers(corsHeaders(tenant, headers.origin) ?? {})
+  if (METHODS.has(routeOptions.url ?? '')) void reply.headers(corsHeaders(tenant.settings, headers.origin) ?? {})
 }
 
 /**

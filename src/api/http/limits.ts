@@ -81,7 +81,8 @@ export async function onBudgetOf<T>(
   }
 }
 
-function giveBackAddress(app: App, address: string): void {
+/** Returns what `countAddress` has taken. */
+export function giveBackAddress(app: App, address: string): void {
   const rate = unauthenticatedRate(app)
   if (rate !== null) app.limits.giveBack('address', addressBucket(address), rate, 1)
 }

@@ -27,10 +27,13 @@ const serve =
 // Compiled once for all apps of a process.
 let compiledRoutes: Map<Route, CompiledRoute> | undefined
 
+/** Every route with its compiled form. */
+export const routesOfProcess = (): ReadonlyMap<Route, CompiledRoute> =>
+  (compiledRoutes ??= new Map(ROUTES.map((route) => [route, compileRoute(schema, route)])))
+
 /** Mounts every REST route. */
 export function registerRest(scope: FastifyInstance): void {
-  compiledRoutes ??= new Map(ROUTES.map((route) => [route, compileRoute(schema, route)]))
-  for (const [route, compiled] of compiledRoutes) {
+  for (const [route, compiled] of routesOfProcess()) {
     const takesKey = takesIdempotencyKey(schema, route)
     scope.route({
       method: route.method,
@@ -40,7 +43,7 @@ export function registerRest(scope: FastifyInstance): void {
   }
 }
 
-const toAnswer = ({ status, body }: RestResponse): OutgoingResponse =>
+export const toAnswer = ({ status, body }: RestResponse): OutgoingResponse =>
   body === undefined
     ? { status, contentType: null, body: '' }
     : { status, contentType: JSON_TYPE, body: JSON.stringify(body) }

@@ -37,6 +37,7 @@ import { registerReference } from './site/reference.ts'
 import { measureRequests } from './request-metrics.ts'
 import { registerRest } from './rest.ts'
 import { registerSignOn } from './sign-on.ts'
+import { registerSites } from './sites/sites.ts'
 import { registerStream } from './stream.ts'
 import { registerUploadPart } from './upload-part.ts'
 import { limitTimes, timesOf } from './sockets/timeouts.ts'
@@ -139,6 +140,11 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     if (app.settings.METRICS_TOKEN !== undefined && app.settings.METRICS_PORT === undefined) registerMetrics(scope, app)
     registerStream(scope, app)
     registerWidget(scope)
+    refuseOthers()
+  })
+  await server.register(async (scope) => {
+    const refuseOthers = methods.watch(scope)
+    registerSites(scope, app)
     refuseOthers()
   })
   await server.register(async (scope) => {

@@ -13,9 +13,10 @@ import { type Hub, hubOf } from '../../live/hub.ts'
 import { type Headers, headersOf, requireTurn } from '../../live/streams/outlet.ts'
 import { presenceOf } from '../../domains/tickets/presence.ts'
 import { checkTicketAge, readTicket, type Ticket } from '../../live/tickets.ts'
+import { findSiteOf } from '../../domains/sites/sites.ts'
 import { admitTenant } from '../../domains/tenants/tenants.ts'
 import { toServiceError } from '../execution/errors.ts'
-import { type CorsHeaders, corsHeaders, originHeaders, preflightHeaders } from './cors.ts'
+import { type AllowedOrigins, type CorsHeaders, corsHeaders, originHeaders, preflightHeaders } from './cors.ts'
 import { authenticate, authenticateToken, credentialsOf, headerOf } from './credentials.ts'
 import { takesGzip } from './pages/encoding.ts'
 import { countAddress, countCaller, onBudgetOf } from './limits.ts'
@@ -221,7 +222,7 @@ async function openerByTicket(
     throw new ServiceError('invalid_ticket', { detail: 'The ticket is for another discussion.' })
   const tenant = await admitTenant(app, ticket.tenantId).catch(asInvalidTicket)
   checkTicketAge(ticket, tenant, { isReconnect, now: Date.now() })
-  const headers = headersForPage(tenant, request.headers.origin)
+  const headers = headersForPage(await originsOf(app, tenant, ticket), request.headers.origin)
   warnOfUnknownProxy(app, request)
   const use = { ...ticket, address: request.ip }
   return { tenant, viewer: { kind: 'public', readerId: ticket.readerId }, actor: null, use, headers }
@@ -245,18 +246,27 @@ async function answerPreflight(app: App, request: FastifyRequest, reply: Fastify
   if (origin === undefined) throw new ServiceError('method_not_allowed', { allow: ['GET'] })
   const text = readQuery(request).get('ticket')
   if (text === undefined) throw new ServiceError('origin_not_allowed')
-  const tenant = await admitTenant(app, (await readTicket(app, text)).tenantId).catch(asInvalidTicket)
-  headersForPage(tenant, origin)
+  const ticket = await readTicket(app, text)
+  const tenant = await admitTenant(app, ticket.tenantId).catch(asInvalidTicket)
+  headersForPage(await originsOf(app, tenant, ticket), origin)
   return reply
     .code(204)
     .headers(preflightHeaders(app, request, origin, 'GET'))
     .send()
 }
 
+/** The origins that may use a ticket: those of the tenant, or of the site that minted it. */
+async function originsOf(app: App, { settings }: Tenant, { minter }: Ticket): Promise<AllowedOrigins> {
+  if (minter?.kind !== 'site') return settings
+  const site = await findSiteOf(app, minter)
+  if (site === null) throw new ServiceError('invalid_ticket', { detail: 'What minted the ticket has ended.' })
+  return { allowedOrigins: site.origins }
+}
+
 /** CORS headers for a page of this origin; none without an origin. Throws `origin_not_allowed`. */
-function headersForPage(tenant: Tenant, origin: string | undefined): CorsHeaders {
+function headersForPage(allowed: AllowedOrigins, origin: string | undefined): CorsHeaders {
   if (origin === undefined) return {}
-  const headers = corsHeaders(tenant, origin)
+  const headers = corsHeaders(allowed, origin)
   if (headers === null) throw new ServiceError('origin_not_allowed')
   return headers
 }

@@ -2,21 +2,13 @@
 // 'engagement-service/backend'`. It needs nothing but Node.
 import { randomUUID } from 'node:crypto'
 
-import { sendable } from './compress.ts'
 import { logErrors } from './log.ts'
 import { type Page, teller } from './pages.ts'
-import { problem, Refusal, requestIdOf } from './problems.ts'
 import { idempotencyKeyFor, type Profile, profileOf, type SignedInReader, signAssertion } from './readers.ts'
-import { drawingOf, type FirstPage, render, type RenderedThread, type RenderOptions, tombstoneOf } from './render.ts'
-import {
-  type Backend,
-  type ClientToken,
-  type ClientTokenOptions,
-  type PageRequest,
-  readBody,
-  requireOwnPage,
-} from './requests.ts'
-import { findRoute, type Match } from './routes.ts'
+import { drawingOf, type FirstPage, render, type RenderedThread, type RenderOptions } from './render.ts'
+import { type Backend, type ClientToken, type ClientTokenOptions, requireOwnPage } from './requests.ts'
+import { findRoute } from './routes.ts'
+import { type Awaitable, type Call, serveRoutes } from './serve.ts'
 import { askService } from './service.ts'
 import { threadOf } from './thread.ts'
 
@@ -26,15 +18,6 @@ export type { Page } from './pages.ts'
 export type { SignedInReader } from './readers.ts'
 export type { RenderedThread, RenderOptions } from './render.ts'
 export type { Backend, ClientToken, ClientTokenOptions, PageRequest } from './requests.ts'
-
-type Awaitable<T> = T | Promise<T>
-
-/** A page's request, and the signed-in reader whose it is. */
-interface Asked {
-  request: PageRequest
-  profile: Profile | null
-  requestId: string
-}
 
 const NOTHING = new Uint8Array()
 /** The headers by which a site knows who is signed in. */
@@ -94,146 +77,39 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
   const { reader, isPage, basePath, origins, headerPrefix, onError } = settings
   // Without the signal of the browser's request: the page's details are sent on behalf of
   // everyone.
-  const tellOf = teller(async (call) => {
+  const tell = teller(async (call) => {
     const response = await askService(settings, call, new AbortController().signal)
     // An archived discussion keeps its title.
     if (response.ok || response.status === 409) return
     onError(new Error(`the service does not take the page: ${await response.text()}`))
     throw new Error('not told')
   })
-
-  /** The details of the page, if there are any. Throws `not_found` if the page does not exist. */
-  async function requirePage({ route, externalIds }: Match, incoming: Incoming): Promise<Page> {
-    const [externalId = ''] = externalIds
-    const page = await pageOf(externalId, incoming)
-    if (route.begins === true) await tellOf(externalId, page)
-    return page
-  }
-
-  async function pageOf(externalId: string, incoming: Incoming): Promise<Page> {
-    const page = await isPage(externalId, incoming)
-    if (!page) throw noPage()
-    return page === true ? {} : page
-  }
-
-  const profileFor = async ({ route }: Match, incoming: Incoming): Promise<Profile | null> => {
-    const found = route.reader === 'untold' ? null : await reader(incoming)
-    if (found != null) return profileOf(found)
-    if (route.reader === 'required') throw new Refusal('identity_required', { detail: 'Nobody is signed in.' })
-    return null
-  }
+  const { answer, passOn, pageOf } = serveRoutes<Incoming>({
+    basePath,
+    ask: ({ isWrite, ...call }, { profile, request }) =>
+      askService(settings, { ...call, headers: headersFor({ isWrite, ...call }, profile) }, request.signal),
+    reader,
+    isPage,
+    tell,
+    requireOwnPage: (request) => requireOwnPage(request, origins),
+    givesTicket: () => true,
+    vary: PERSONAL,
+    onError,
+  })
 
   /**
    * The headers for the service: some of the page's own, and the assertion of the signed-in reader,
-   * bound to `body`.
+   * which is bound to the body of a write.
    */
-  function headersFor(
-    { method, headers }: Pick<PageRequest, 'method' | 'headers'>,
-    profile: Profile | null,
-    body: Uint8Array,
-  ) {
-    const isWrite = method !== 'GET'
-    const told: Record<string, string> = {}
-    if (profile !== null) told[`${headerPrefix}Identity`] = signAssertion(settings, profile, isWrite ? body : null)
-    const key = headers.get('idempotency-key')
-    if (profile !== null && isWrite && key !== null) told['idempotency-key'] = idempotencyKeyFor(profile, key)
-    const known = headers.get('if-none-match')
-    if (!isWrite && known !== null) told['if-none-match'] = known
-    return told
-  }
-
-  /**
-   * The ban that keeps a reader from writing. A failure of the service is no error here, because
-   * the signed-in reader is known without it.
-   */
-  async function banOf(profile: Profile, request: PageRequest): Promise<unknown> {
-    const call = {
-      method: 'GET',
-      path: '/readers/me',
-      headers: headersFor({ method: 'GET', headers: new Headers() }, profile, NOTHING),
-      body: null,
+  function headersFor({ headers, body, isWrite }: Call, profile: Profile | null): Record<string, string> {
+    const { 'idempotency-key': key, ...others } = headers
+    if (profile === null) return others
+    const assertion = signAssertion(settings, profile, isWrite ? (body ?? NOTHING) : null)
+    return {
+      ...others,
+      [`${headerPrefix}Identity`]: assertion,
+      ...(key !== undefined && { 'idempotency-key': idempotencyKeyFor(profile, key) }),
     }
-    const response = await askService(settings, call, request.signal).catch(() => null)
-    if (response?.ok !== true) return null
-    const { ban = null } = (await response.json()) as { ban?: unknown }
-    return ban
-  }
-
-  /** Without badges: the reader may have others, which moderators have given. */
-  async function signedIn(profile: Profile, request: PageRequest) {
-    const { badges: _, ...shown } = profile
-    return { ...shown, ban: await banOf(profile, request) }
-  }
-
-  /** The service's answer as the page gets it. `given` is the body of the page's request. */
-  async function passOn({ route, externalIds, service }: Match, asked: Asked, given = NOTHING): Promise<Response> {
-    const { request, profile, requestId } = asked
-    const body = route.body === undefined ? given : Buffer.from(JSON.stringify(route.body(externalIds)))
-    const headers = { ...headersFor(request, profile, body), 'x-request-id': requestId }
-    const call = { ...service, headers, body: body.length === 0 ? null : body }
-    const response = await askService(settings, call, request.signal)
-    // With `parentId`, the comment may be what is missing.
-    const isNone = response.status === 404 && !service.path.includes('parentId=')
-    if (isNone && route.ifNone !== undefined) return Response.json(route.ifNone)
-    if (response.ok && route.isComment === true) return shownTo(profile, response)
-    if (response.ok && route.cacheControl !== undefined && profile === null) {
-      response.headers.set('cache-control', route.cacheControl)
-      if (route.reader === 'told') response.headers.set('vary', PERSONAL)
-    }
-    return response
-  }
-
-  function thread(externalId: string, page: Page, asked: Asked): Promise<Response> {
-    const { url, signal } = asked.request
-    const part = (method: string, path: string, query: Record<string, string> = {}): Promise<Response> => {
-      const match = findRoute(method, path, new URLSearchParams(query))
-      return passOn(match, { ...asked, request: { method, url, headers: new Headers(), body: null, signal } })
-    }
-    return threadOf({
-      externalId,
-      query: Object.fromEntries(new URL(url).searchParams),
-      part,
-      ticket: () => part('POST', '/ticket', { externalId }),
-      signedIn: async () => asked.profile && (await signedIn(asked.profile, asked.request)),
-      tell: () => tellOf(externalId, page),
-    })
-  }
-
-  async function serve(request: PageRequest, incoming: Incoming, requestId: string): Promise<Response> {
-    const { pathname, searchParams } = new URL(request.url)
-    if (!pathname.startsWith(`${basePath}/`)) throw new Refusal('not_found')
-    const match = findRoute(request.method, pathname.slice(basePath.length), searchParams)
-    const { route, externalIds } = match
-    const isWrite = route.method !== 'GET'
-    if (isWrite) requireOwnPage(request, origins)
-    const profile = await profileFor(match, incoming)
-    if (route.path === '/me') return Response.json({ reader: profile && (await signedIn(profile, request)) })
-    const page = route.externalId === 'one' ? await requirePage(match, incoming) : {}
-    const asked = { request, profile, requestId }
-    if (route.path === '/thread') return thread(externalIds[0] ?? '', page, asked)
-    const response = await passOn(match, asked, isWrite ? await readBody(request, route.hasBody === true) : NOTHING)
-    return route.isOfPages === true && response.ok ? ofOwnPages(response, incoming) : response
-  }
-
-  /** What belongs to pages that the caller may read. */
-  async function ofOwnPages(response: Response, incoming: Incoming): Promise<Response> {
-    if (options.isPage === undefined) return response
-    type OfPages = { data: { discussion: { externalId: string } | null }[] }
-    const { data, ...rest } = (await response.json()) as OfPages
-    const isShown = await Promise.all(
-      data.map(async ({ discussion }) => discussion !== null && isPage(discussion.externalId, incoming)),
-    )
-    return Response.json({ data: data.filter((_item, n) => isShown[n]), ...rest })
-  }
-
-  async function answer(request: PageRequest, incoming: Incoming): Promise<Response> {
-    const requestId = requestIdOf(request.headers)
-    const response = await serve(request, incoming, requestId).catch((error: unknown) => {
-      if (error instanceof Refusal) return problem(error, requestId)
-      if (!request.signal.aborted) onError(error)
-      return problem(new Refusal('internal'), requestId)
-    })
-    return sendable(finish(response, requestId), request)
   }
 
   async function clientToken(
@@ -241,8 +117,8 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     { ttlSeconds, externalIds }: ClientTokenOptions = {},
   ): Promise<ClientToken> {
     const found = await reader(incoming)
-    const tell = async (externalId: string) => tellOf(externalId, await pageOf(externalId, incoming))
-    await Promise.all((externalIds ?? []).slice(0, MAX_PAGES).map(tell))
+    const tellOf = async (externalId: string) => tell(externalId, await pageOf(externalId, incoming))
+    await Promise.all((externalIds ?? []).slice(0, MAX_PAGES).map(tellOf))
     const body = Buffer.from(JSON.stringify({ ttlSeconds, externalIds }))
     const headers: Record<string, string> = {}
     if (found != null) headers[`${headerPrefix}Identity`] = signAssertion(settings, profileOf(found), body)
@@ -262,7 +138,7 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
       query: { externalId, ...query },
       part: (method, path, given = {}) => passOn(findRoute(method, path, new URLSearchParams(given)), asked),
       signedIn: async () => null,
-      tell: () => tellOf(externalId, page),
+      tell: () => tell(externalId, page),
       ticket: async () => null,
     })
     if (!response.ok) throw new Error(`the service gives no comments to render: ${await response.text()}`)
@@ -290,37 +166,6 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
   }
 
   return { basePath, answer, fetch: (request) => answer(request, request), clientToken, renderThread }
-}
-
-/**
- * A comment that the service has shown to the key, as the page may show it: a key that may moderate
- * gets more than the public.
- */
-async function shownTo(profile: Profile | null, response: Response): Promise<Response> {
-  type Shown = { status?: unknown; replyCount?: unknown; author?: { externalId?: unknown } | null }
-  const comment = (await response.clone().json()) as Shown
-  const { status, replyCount, author } = comment
-  const isOwn = profile !== null && author?.externalId === profile.id
-  if (isOwn || status === 'approved' || status === 'withheld') return response
-  if (replyCount === 0) throw new Refusal('not_found')
-  return Response.json(tombstoneOf(comment))
-}
-
-/** A separate refusal, distinct from those of a deleted comment and of a page without comments. */
-const noPage = (): Refusal =>
-  new Refusal('not_found', {
-    detail: 'There are no comments for this page.',
-    errors: [{ pointer: '/externalId', code: 'unknown_page', message: 'is no page of this site' }],
-  })
-
-function finish(response: Response, requestId: string): Response {
-  const { headers } = response
-  if (!headers.has('x-request-id')) headers.set('x-request-id', requestId)
-  if (!headers.has('cache-control')) headers.set('cache-control', 'private, no-store')
-  // The signed-in reader shows in these answers.
-  if (!/\bpublic\b/.test(headers.get('cache-control') ?? '')) headers.set('vary', PERSONAL)
-  headers.set('x-content-type-options', 'nosniff')
-  return response
 }
 
 /** The options that may be left out, and what they take. */
@@ -370,7 +215,7 @@ function readOptions<Incoming>(options: BackendOptions<Incoming>) {
     reader,
     basePath,
     timeoutMs,
-    isPage: options.isPage ?? (() => true),
+    isPage: options.isPage,
     origins: options.origins ?? [],
     headerPrefix: options.headerPrefix ?? 'X-Service-',
     onError: options.onError ?? logErrors(),

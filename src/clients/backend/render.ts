@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 
 import type { Drawing, Posting } from './drawing.ts'
 import { Refusal } from './problems.ts'
+import { tombstoneOf } from './tombstone.ts'
 
 export interface RenderOptions<Incoming> {
   /** The page's external id. */
@@ -141,17 +142,6 @@ function publicComment(comment: Shown): Shown[] {
   if (status === 'approved') return [{ ...comment, ...below, author: author && withSafeUrls(author) }]
   return replyCount === 0 ? [] : [{ ...tombstoneOf(comment), ...below }]
 }
-
-/** A comment out of view, as the public sees it while it has replies. */
-export const tombstoneOf = <T extends { status?: unknown }>(comment: T): T => ({
-  ...comment,
-  status: comment.status === 'deleted' ? 'deleted' : 'withheld',
-  author: null,
-  body: null,
-  bodyHtml: null,
-  editedAt: null,
-  revision: 1,
-})
 
 function withSafeUrls<T extends object>(author: T): T {
   const entries = Object.entries(author).map(([name, value]) => {

@@ -135,6 +135,8 @@ export const ROUTES: readonly Route[] = [
     begins: true,
     body: ([externalId]) => ({ externalId }),
     reader: 'told',
+    // At a site, whose pages get no discussion by this.
+    ifNone: null,
   },
   {
     method: 'GET',

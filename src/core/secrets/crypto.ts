@@ -14,6 +14,9 @@ export const randomHex = (bytes: number): string => randomBytes(bytes).toString(
 /** A raw API key: `ek_` and 64 lower-case hex characters (docs/reference/errors.md). */
 export const newRawKey = (): string => `ek_${randomHex(32)}`
 
+/** The public key of a site, which is no secret: `pk_` and 64 lower-case hex characters. */
+export const newPublicKey = (): string => `pk_${randomHex(32)}`
+
 /** A raw client token: `ct_` and 64 lower-case hex characters. */
 export const newClientToken = (): string => `ct_${randomHex(32)}`
 

@@ -28,6 +28,15 @@ function isOrigin(text: string): boolean {
   return /^https?:\/\/[^*]+$/.test(url) && URL.canParse(url) && new URL(url).origin === url
 }
 
+/** An origin without `*`. */
+export const exactOrigin = z
+  .string()
+  .refine((text) => !text.includes('*') && isOrigin(text), {
+    message: 'must be an origin, such as https://www.example.com',
+    params: { code: 'invalid_url' },
+  })
+  .meta({ format: 'uri' })
+
 const origin = z
   .string()
   .refine(isOrigin, {
@@ -377,6 +386,28 @@ export const tenantSettingsSchema = z.strictObject({
         .nullable()
         .default(null)
         .describe('The https address of the public keys that may sign assertions (RFC 7517); needs an issuer.'),
+      audience: claimText
+        .nullable()
+        .default(null)
+        .describe("The `aud` of the issuer's tokens that the pages of sites send; null: the slug."),
+      maxAgeSeconds: z
+        .int()
+        .min(3600)
+        .max(86_400)
+        .default(3600)
+        .describe('Seconds after its `iat` in which such a token is taken.'),
+      claims: z
+        .strictObject({
+          name: claimText.default('name').describe('The claim with the name.'),
+          avatarUrl: claimText.default('picture').describe('The claim with the https address of a picture.'),
+          profileUrl: claimText.default('profile').describe('The claim with the https address of a page.'),
+        })
+        .meta({
+          title: 'IdentityClaims',
+          description: "The claims of the issuer's tokens with the profile of a reader.",
+        })
+        .prefault({})
+        .describe('The claims of such a token with the profile of the reader.'),
     })
     .meta({ title: 'IdentitySettings', description: 'Reader assertions that are signed with public keys.' })
     .prefault({})
@@ -384,6 +415,17 @@ export const tenantSettingsSchema = z.strictObject({
       path: ['issuer'],
       message: 'is required with jwksUrl',
     }),
+  sites: z
+    .strictObject({
+      cacheSeconds: z
+        .int()
+        .min(0)
+        .max(60)
+        .default(5)
+        .describe('Seconds in which a shared cache may answer signed-out readers by itself.'),
+    })
+    .meta({ title: 'SiteSettings', description: 'Pages that ask the service by the public key of a site.' })
+    .prefault({}),
   classifier: z
     .strictObject({
       url: outboundUrl.nullable().default(null).describe('The https address that is asked.'),

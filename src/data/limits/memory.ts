@@ -13,6 +13,7 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   login: 50_000,
   ticket: 50_000,
   client: 50_000,
+  site: 50_000,
 }
 
 /**
@@ -27,6 +28,7 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
     login: room('login'),
     ticket: room('ticket'),
     client: room('client'),
+    site: room('site'),
   }
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)

@@ -9,6 +9,7 @@ import { createDiscussion, type DiscussionName, findDiscussionId } from '../disc
 import { ReaderGone } from '../readers/gone.ts'
 import type { Reader } from '../readers/fields.ts'
 import { asReader } from '../readers/readers.ts'
+import { beginPage } from '../sites/begin.ts'
 import type { Comment } from './comment.ts'
 import type { CreateOutcome } from './create-sql.ts'
 import { findMentioned } from './mentioned.ts'
@@ -29,8 +30,8 @@ interface CreateComment extends z.input<typeof newCommentSchema> {
 /**
  * Posts a comment for the asserted reader. A page named by external id gets its discussion by this.
  * Throws `validation_failed`, `not_found`, `discussion_locked`, `discussion_archived`,
- * `reader_banned`, `slow_mode`; a reply deeper than the tenant's `maxDepth` is `validation_failed`
- * with `too_deep`.
+ * `reader_banned`, `slow_mode`, `rate_limited`; a reply deeper than the tenant's `maxDepth` is
+ * `validation_failed` with `too_deep`.
  */
 export async function createComment(ctx: Ctx, input: CreateComment): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
@@ -86,8 +87,7 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, a
   const { tenant } = requireCaller(ctx)
   const { judgement, ...given } = text
   const { parentId, externalId } = place
-  const discussionId =
-    place.discussionId ?? (await createDiscussion(ctx, { externalId }, { isForReader: true })).discussion.id
+  const discussionId = place.discussionId ?? (await begin(ctx, externalId))
   const draft = {
     ...given,
     ...judgement,
@@ -108,6 +108,12 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, a
   if (outcome !== 'created') throw refusal(outcome, tenant.settings)
   const { comment } = JSON.parse(data ?? '') as { comment: Comment }
   return inShadow ? { ...comment, status: 'approved' } : comment
+}
+
+/** The discussion of a page that had none. */
+async function begin(ctx: Ctx, externalId: string): Promise<Id> {
+  if (requireCaller(ctx).actor.kind === 'site') return beginPage(ctx, externalId)
+  return (await createDiscussion(ctx, { externalId }, { isForReader: true })).discussion.id
 }
 
 /** Slow mode is for readers: a member who moderates writes as they must. */

@@ -194,7 +194,12 @@ function digestWith(
   { key, method, url, rawBody }: KeyedRequest,
 ): Digests {
   // A page that retries may have got a new token for the same reader meanwhile.
-  const browserId = actor.kind === 'client' ? (actor.readerId ?? actor.id) : null
+  const browserId =
+    actor.kind === 'client'
+      ? (actor.readerId ?? actor.id)
+      : actor.kind === 'site'
+        ? JSON.stringify([actor.id, identity?.externalId])
+        : null
   const callerId = browserId ?? actor.id
   const hmac = (name: string, ...parts: unknown[]) =>
     createHmac('sha256', secret).update(JSON.stringify([name, tenant.id, ...parts]))

@@ -32,6 +32,7 @@ export const CountsRef = builder.objectRef<TransferCounts>('ImportCounts').imple
       reactions: t.int({ description: 'Reactions.', resolve: ({ reactions = 0 }) => reactions }),
       reports: t.int({ description: 'Reports.', resolve: ({ reports = 0 }) => reports }),
       settings: t.int({ description: 'Sets of settings.', resolve: ({ settings = 0 }) => settings }),
+      sites: t.int({ description: 'Sites.', resolve: ({ sites = 0 }) => sites }),
       endpoints: t.int({ description: 'Webhook endpoints.', resolve: ({ endpoints = 0 }) => endpoints }),
       auditEntries: t.int({
         description: 'Entries of the audit log.',

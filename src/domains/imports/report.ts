@@ -8,6 +8,7 @@ export const COUNTED = [
   'reports',
   'settings',
   'endpoints',
+  'sites',
   'auditEntries',
 ] as const
 

@@ -16,6 +16,7 @@ import { findMemberInView } from '../staff/members.ts'
 import { findImport } from '../imports/imports.ts'
 import { findNote } from '../notes/notes.ts'
 import { findNotification } from '../notifications/notifications.ts'
+import { findSite } from '../sites/sites.ts'
 import { findDelivery } from '../webhooks/deliveries.ts'
 import { findWebhookEndpoint } from '../webhooks/webhooks.ts'
 import { findNodeTypes, type StoredType } from './sql.ts'
@@ -51,6 +52,7 @@ const KINDS: Readonly<Record<StoredType, Kind>> = {
   Note: { access: 'moderate_content', find: findNote },
   Notification: { access: 'reader', find: findNotification },
   ApiKey: { access: 'manage_api_keys', find: findApiKey },
+  Site: { access: 'manage_settings', find: findSite },
   WebhookEndpoint: { access: 'manage_webhooks', find: findWebhookEndpoint },
   Import: { access: 'admin', find: findImport },
   ImportUpload: { access: 'admin', find: findImportUpload },

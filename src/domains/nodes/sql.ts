@@ -11,6 +11,7 @@ const TABLES = {
   Note: 'notes',
   Notification: 'notifications',
   ApiKey: 'api_keys',
+  Site: 'sites',
   WebhookEndpoint: 'webhook_endpoints',
   Import: 'imports',
   ImportUpload: 'import_uploads',

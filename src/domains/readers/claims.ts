@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Identity, Tenant } from '../../core/context.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
+import { readClaim } from '../../core/input/claims.ts'
 import { hasAtMost, nameOrNull } from '../../core/input/texts.ts'
 import { knownBadges } from './badges/known.ts'
 import { claimedAs, MAX_NAME_LENGTH } from './fields.ts'
@@ -52,6 +53,48 @@ export function readClaims(payload: Uint8Array, tenant: Tenant, issuer: string |
   checkExpiry(expiresAt, now)
   return { identity, expiresAt, bodySha256 }
 }
+
+/**
+ * Reads the claims of a token of the tenant's issuer, with a valid signature. A profile that could
+ * not be shown is left out: it is the issuer's, and keeps nobody from writing. Throws
+ * `invalid_identity`, also for one that is too old.
+ */
+export function readTokenClaims(payload: Uint8Array, tenant: Tenant, issuer: string | null, now: number): Claims {
+  const claims = parseObject(payload)
+  const { audience, maxAgeSeconds, claims: names } = tenant.settings.identity
+  if (issuer === null || claims.iss !== issuer) throw invalidIdentity('The claim iss must be the configured issuer.')
+  const expected = audience ?? tenant.slug
+  if (claims.aud !== expected && !(Array.isArray(claims.aud) && claims.aud.includes(expected)))
+    throw invalidIdentity('The claim aud must have the configured audience.')
+  const issuedAt = time(claims.iat, 'iat')
+  const expiresAt = Math.min(time(claims.exp, 'exp'), issuedAt + maxAgeSeconds)
+  if (issuedAt > now + CLOCK_SKEW_SECONDS) throw invalidIdentity('The claim iat must not be in the future.')
+  if (claims.nbf !== undefined && time(claims.nbf, 'nbf') > now + CLOCK_SKEW_SECONDS)
+    throw invalidIdentity('The claim nbf must not be in the future.')
+  const identity = {
+    externalId: text(claims.sub, 'sub', 255),
+    issuedAt: new Date(issuedAt * 1000),
+    ...claimedAs(({ name, claim }) => {
+      const value = readClaim(claims, names[name])
+      if (claim === 'name') return nameOrNull(typeof value === 'string' ? cut(value, MAX_NAME_LENGTH) : null)
+      return isHttpsUrl(value) ? value : null
+    }),
+    badges: null,
+  }
+  checkTokenExpiry(expiresAt, now)
+  return { identity, expiresAt, bodySha256: null }
+}
+
+/** Throws `invalid_identity` once a token is over, plus the allowed skew. All in seconds. */
+export function checkTokenExpiry(expiresAt: number, now: number): void {
+  if (now >= expiresAt + CLOCK_SKEW_SECONDS)
+    throw invalidIdentity('The token has expired, or its iat is longer ago than identity.maxAgeSeconds allows.')
+}
+
+const cut = (given: string, max: number): string =>
+  Array.from(given.replaceAll(/\0|\p{Surrogate}/gu, ''))
+    .slice(0, max)
+    .join('')
 
 /** Throws `expired_identity` after `exp` plus the allowed skew, all in seconds since the epoch. */
 export function checkExpiry(expiresAt: number, now: number): void {
@@ -111,16 +154,15 @@ function texts(value: unknown, claim: string): string[] {
   throw invalidIdentity(`The claim ${claim} must be a list of texts.`)
 }
 
+// The URL parser silently drops tabs and line breaks; the stored text must be the checked one.
+const isHttpsUrl = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  hasAtMost(value, 2048) &&
+  /^https:\/\/[^\s\p{Cc}\p{Surrogate}]+$/iu.test(value) &&
+  URL.canParse(value)
+
 function httpsUrl(value: unknown, claim: string): string {
-  // The URL parser silently drops tabs and line breaks; the stored text must be the checked one.
-  if (
-    typeof value === 'string' &&
-    hasAtMost(value, 2048) &&
-    /^https:\/\/[^\s\p{Cc}\p{Surrogate}]+$/iu.test(value) &&
-    URL.canParse(value)
-  ) {
-    return value
-  }
+  if (isHttpsUrl(value)) return value
   throw invalidIdentity(`The claim ${claim} must be an https URL of at most 2048 characters.`)
 }
 

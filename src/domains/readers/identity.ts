@@ -3,7 +3,15 @@ import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParam
 import { bytesOfValue, roomOf } from '../../core/cache.ts'
 import { isCompactJws } from '../../core/secrets/base64url.ts'
 import { type App, type Identity, perApp, type Tenant } from '../../core/context.ts'
-import { checkBody, checkExpiry, type Claims, invalidIdentity, readClaims } from './claims.ts'
+import {
+  checkBody,
+  checkExpiry,
+  checkTokenExpiry,
+  type Claims,
+  invalidIdentity,
+  readClaims,
+  readTokenClaims,
+} from './claims.ts'
 import { hastenKeys } from './key-sets.ts'
 import {
   type Algorithm,
@@ -16,9 +24,35 @@ import {
 
 const MAX_TOKEN_LENGTH = 8192
 const MAX_SHOWN_KID = 64
-const ALGORITHMS: readonly string[] = ['HS256', 'RS256', 'ES256', 'EdDSA'] satisfies Algorithm[]
 
-const NO_JWT = 'The assertion must be a compact JWT, each part in base64url without padding.'
+/** What vouches for a reader. */
+interface Kind {
+  noun: string
+  algorithms: readonly Algorithm[]
+  read: (payload: Uint8Array, tenant: Tenant, issuer: string | null, now: number) => Claims
+  checkExpiry: (expiresAt: number, now: number) => void
+  /** What of the tenant's settings the claims were read by, beside the issuer. */
+  rules: (tenant: Tenant) => string
+}
+
+/** A backend's own word, in a header. */
+const ASSERTION: Kind = {
+  noun: 'assertion',
+  algorithms: ['HS256', 'RS256', 'ES256', 'EdDSA'],
+  read: readClaims,
+  checkExpiry,
+  rules: () => '',
+}
+
+/** A token of the tenant's issuer, which its pages have from a sign-in. */
+const TOKEN: Kind = {
+  noun: 'token',
+  // An identity secret is for backends: no page has anything that is signed with it.
+  algorithms: ['RS256', 'ES256', 'EdDSA'],
+  read: readTokenClaims,
+  checkExpiry: checkTokenExpiry,
+  rules: ({ slug, settings: { identity } }) => JSON.stringify([slug, identity]),
+}
 
 interface Header {
   alg: Algorithm
@@ -33,7 +67,7 @@ interface Verified extends Claims {
   held?: { tenant: Tenant; ring: Keyring; until: number }
 }
 
-/** By tenant and token. What holds it is shared with other entries, and is not counted. */
+/** By kind, tenant and token. What holds it is shared with other entries, and is not counted. */
 const verified = perApp((app) =>
   roomOf(
     app,
@@ -46,26 +80,40 @@ const verified = perApp((app) =>
  * bytes. Throws `invalid_identity`, `expired_identity`.
  */
 export async function verifyIdentity(app: App, tenant: Tenant, token: string, rawBody: Uint8Array): Promise<Identity> {
-  if (token.length > MAX_TOKEN_LENGTH)
-    throw invalidIdentity(`The assertion has more than ${MAX_TOKEN_LENGTH} characters.`)
-  const cache = verified(app)
-  const cacheKey = `${tenant.id} ${token}`
-  let claims = cache.get(cacheKey)
-  if (claims === undefined || !(await stillHolds(app, tenant, claims))) {
-    claims = await verifyToken(app, tenant, token)
-    cache.set(cacheKey, claims)
-  }
-  checkExpiry(claims.expiresAt, Date.now() / 1000)
+  const claims = await verify(app, tenant, ASSERTION, token)
   checkBody(claims.bodySha256, rawBody)
   return claims.identity
 }
+
+/**
+ * The reader in a token of the tenant's issuer, which a site's page sends
+ * (docs/reference/choices/identity.md). Throws `invalid_identity`.
+ */
+export const verifyIssuersToken = async (app: App, tenant: Tenant, token: string): Promise<Identity> =>
+  (await verify(app, tenant, TOKEN, token)).identity
+
+async function verify(app: App, tenant: Tenant, kind: Kind, token: string): Promise<Verified> {
+  if (token.length > MAX_TOKEN_LENGTH)
+    throw invalidIdentity(`The ${kind.noun} has more than ${MAX_TOKEN_LENGTH} characters.`)
+  const cache = verified(app)
+  const cacheKey = keyOf(kind, tenant, token)
+  let claims = cache.get(cacheKey)
+  if (claims === undefined || !(await stillHolds(app, tenant, kind, claims))) {
+    claims = await verifyToken(app, tenant, kind, token)
+    cache.set(cacheKey, claims)
+  }
+  kind.checkExpiry(claims.expiresAt, Date.now() / 1000)
+  return claims
+}
+
+const keyOf = ({ noun }: Kind, { id }: Tenant, token: string): string => `${noun} ${id} ${token}`
 
 /**
  * The same synchronously, if this process has verified the assertion before, with keys that are
  * cached and still valid; else undefined.
  */
 export function recallIdentity(app: App, tenant: Tenant, token: string): Identity | undefined {
-  const claims = verified(app).get(`${tenant.id} ${token}`)
+  const claims = verified(app).get(keyOf(ASSERTION, tenant, token))
   if (claims?.held === undefined || claims.bodySha256 !== null) return undefined
   const { held, expiresAt, identity } = claims
   const isHeld = held.tenant === tenant && held.ring === recallKeyring(app, tenant)
@@ -76,37 +124,37 @@ export function recallIdentity(app: App, tenant: Tenant, token: string): Identit
  * Whether the key that verified it is still one of the tenant's: a cached verification never
  * outlives its key.
  */
-async function stillHolds(app: App, tenant: Tenant, claims: Verified): Promise<boolean> {
+async function stillHolds(app: App, tenant: Tenant, kind: Kind, claims: Verified): Promise<boolean> {
   const ring = await loadKeyring(app, tenant)
   const key = selectKey(ring, tenant, claims.header)
-  if (key === undefined || fingerprintOf(key, tenant) !== claims.fingerprint) return false
+  if (key === undefined || fingerprintOf(kind, key, tenant) !== claims.fingerprint) return false
   claims.held = { tenant, ring, until: key.expiresAt ?? Infinity }
   return true
 }
 
-async function verifyToken(app: App, tenant: Tenant, token: string): Promise<Verified> {
-  const header = readHeader(token)
+async function verifyToken(app: App, tenant: Tenant, kind: Kind, token: string): Promise<Verified> {
+  const header = readHeader(kind, token)
   const key = await findKey(app, tenant, header)
   const payload = await verifySignature(token, key)
-  const claims = readClaims(payload, tenant, issuerFor(key, tenant), Date.now() / 1000)
-  return { ...claims, header, fingerprint: fingerprintOf(key, tenant) }
+  const claims = kind.read(payload, tenant, issuerFor(key, tenant), Date.now() / 1000)
+  return { ...claims, header, fingerprint: fingerprintOf(kind, key, tenant) }
 }
 
-function readHeader(token: string): Header {
-  if (!isCompactJws(token)) throw invalidIdentity(NO_JWT)
+function readHeader({ noun, algorithms }: Kind, token: string): Header {
+  const noJwt = `The ${noun} must be a compact JWT, each part in base64url without padding.`
+  if (!isCompactJws(token)) throw invalidIdentity(noJwt)
   let header: ProtectedHeaderParameters
   try {
     header = decodeProtectedHeader(token)
   } catch {
-    throw invalidIdentity(NO_JWT)
+    throw invalidIdentity(noJwt)
   }
   const { alg, kid } = header
-  if (typeof alg !== 'string' || !ALGORITHMS.includes(alg)) {
-    throw invalidIdentity(`The algorithm must be one of ${ALGORITHMS.join(', ')}.`)
-  }
+  const algorithm = algorithms.find((each) => each === alg)
+  if (algorithm === undefined) throw invalidIdentity(`The algorithm must be one of ${algorithms.join(', ')}.`)
   if (kid !== undefined && typeof kid !== 'string') throw invalidIdentity('The header kid must be a text.')
   if (alg === 'HS256' && kid === undefined) throw invalidIdentity('The header kid must name the identity secret.')
-  return { alg: alg as Algorithm, kid: kid ?? null }
+  return { alg: algorithm, kid: kid ?? null }
 }
 
 // An unknown key may be new, so the keys are read again. Not too often, because anyone can make up
@@ -162,5 +210,5 @@ async function verifySignature(token: string, { key, algorithm }: VerificationKe
 const issuerFor = (key: VerificationKey, tenant: Tenant): string | null =>
   key.algorithm === 'HS256' ? null : tenant.settings.identity.issuer
 
-const fingerprintOf = (key: VerificationKey, tenant: Tenant): string =>
-  `${issuerFor(key, tenant) ?? ''} ${key.fingerprint}`
+const fingerprintOf = ({ rules }: Kind, key: VerificationKey, tenant: Tenant): string =>
+  `${issuerFor(key, tenant) ?? ''} ${key.fingerprint}${rules(tenant)}`

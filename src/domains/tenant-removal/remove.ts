@@ -78,6 +78,7 @@ const BEFORE: readonly Table[] = [
   (prisma, some) => prisma.importUpload.deleteMany(some),
   (prisma, some) => prisma.apiKey.deleteMany(some),
   (prisma, some) => prisma.clientToken.deleteMany(some),
+  (prisma, some) => prisma.site.deleteMany(some),
   (prisma, some) => prisma.signIn.deleteMany(some),
   (prisma, some) => prisma.idempotencyRecord.deleteMany(some),
 ]

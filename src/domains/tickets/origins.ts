@@ -16,7 +16,8 @@ export const isOriginOf = ({ allowedOrigins }: Pick<TenantSettings, 'allowedOrig
 
 const FIND_ORIGIN = statement(
   'find_origin',
-  `SELECT 1 FROM tenants WHERE settings->'allowedOrigins' ?| $1::text[] LIMIT 1`,
+  `SELECT 1 FROM tenants WHERE settings->'allowedOrigins' ?| $1::text[]
+   UNION ALL SELECT 1 FROM sites WHERE origins && $1::text[] LIMIT 1`,
 )
 
 const origins = perApp((app) =>
@@ -28,7 +29,8 @@ const origins = perApp((app) =>
 )
 
 /**
- * Whether any tenant allows the origin. A preflight has no credentials, so more cannot be checked.
+ * Whether any tenant or site allows the origin. A preflight has no credentials, so more cannot be
+ * checked.
  */
 export const isOriginAllowed = (app: App, origin: string): Promise<boolean> => origins(app).get(origin)
 

@@ -7,7 +7,7 @@ import { type Id, isId } from '../../core/ids.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
-import { ensureDiscussion } from '../discussions/discussions.ts'
+import { ensureDiscussion, findDiscussionId } from '../discussions/discussions.ts'
 import { selectDiscussion } from '../discussions/row.ts'
 import { ensureReader } from '../readers/readers.ts'
 import { credentialOf } from '../../live/credentials.ts'
@@ -37,8 +37,8 @@ export const ticketInput = z.object({ discussionId: z.string().nullish(), extern
 
 /**
  * Mints a ticket for one discussion, named by exactly one of its ids; an unknown external id
- * creates the discussion. With an identity, the stream also shows that reader's notifications.
- * Throws `not_found`, `validation_failed`.
+ * creates the discussion, but not for a site. With an identity, the stream also shows that reader's
+ * notifications. Throws `not_found`, `validation_failed`.
  */
 export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Promise<StreamTicket> {
   const { app } = ctx
@@ -63,5 +63,10 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
 
 async function discussionOf(ctx: Ctx, input: StreamTicketInput): Promise<Id> {
   const { discussionId, externalId } = validate(ticketInput, input)
-  return discussionId ?? ensureDiscussion(ctx, externalId ?? '')
+  if (discussionId != null) return discussionId
+  if (requireCaller(ctx).actor.kind !== 'site') return ensureDiscussion(ctx, externalId ?? '')
+  // Anyone can name any page of a site: only its first comment begins a discussion.
+  const found = await findDiscussionId(ctx, externalId ?? '')
+  if (found === null) throw noSuch('discussion')
+  return found
 }

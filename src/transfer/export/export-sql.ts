@@ -5,6 +5,7 @@ import * as comments from '../../domains/comments/fields.ts'
 import * as discussions from '../../domains/discussions/fields.ts'
 import { IS_HERE } from '../../domains/discussions/row.ts'
 import * as readers from '../../domains/readers/fields.ts'
+import type { Site } from '../../domains/sites/sites.ts'
 import { IS_OF_IMPORT } from '../import/own-sql.ts'
 
 const ANY_TIME = statement('tenant_export_patience', 'SET LOCAL idle_in_transaction_session_timeout = 0')
@@ -21,9 +22,19 @@ export interface ExportedTenant {
   slug: string
   /** The values that differ from the defaults. */
   settings: Record<string, unknown>
+  /** Its sites, of which there are few, without its id. */
+  sites: ExportedSite[]
 }
 
-const TENANT = statement('tenant_export_settings', 'SELECT slug, settings FROM tenants WHERE id = $1')
+export type ExportedSite = Omit<Site, 'tenantId' | 'createdAt'> & { createdAt: string }
+
+const TENANT = statement(
+  'tenant_export_settings',
+  `SELECT slug, settings, coalesce((SELECT jsonb_agg(jsonb_build_object('id', id, 'name', name, 'origins', origins,
+       'publicKey', public_key, 'posting', posting, 'createdAt', created_at) ORDER BY id)
+     FROM sites WHERE tenant_id = $1), '[]') AS sites
+   FROM tenants WHERE id = $1`,
+)
 
 export async function selectTenant(sql: Sql, tenantId: Id): Promise<ExportedTenant> {
   const [row] = await sql<ExportedTenant>(TENANT, [tenantId])

@@ -76,10 +76,11 @@ async function* exportItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
 }
 
 async function* readItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
-  const { slug, settings } = await rows.selectTenant(sql, tenantId)
+  const { slug, settings, sites } = await rows.selectTenant(sql, tenantId)
   const exportedAt = new Date().toISOString()
   yield [{ kind: 'header', form: 'engagement-service', version: FORM_VERSION, tenant: slug, exportedAt }]
   if (Object.keys(settings).length > 0) yield [{ kind: 'settings', settings }]
+  yield sites.map(siteItem)
   for await (const page of pagesOf(sql, tenantId, rows.selectEndpoints)) yield page.map(endpointItem)
   for await (const page of pagesOf(sql, tenantId, rows.selectReaders)) yield await withFormer(sql, tenantId, page)
   for await (const page of pagesOf(sql, tenantId, rows.selectDiscussions)) yield page.map(discussionItemOf)
@@ -97,6 +98,7 @@ async function* readItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
 const COUNTS: Readonly<Partial<Record<Item['kind'], keyof TransferCounts>>> = {
   settings: 'settings',
   endpoint: 'endpoints',
+  site: 'sites',
   reader: 'readers',
   discussion: 'discussions',
   comment: 'comments',
@@ -176,6 +178,12 @@ const namesIn = <Name extends string>({ shape }: { shape: object }, names: reado
 const NOT_ALWAYS: ReadonlySet<string> = new Set(['trust', 'assignedBadges', 'claimedBadges'])
 const READER = namesIn(readerItem, readers.EXPORTED).filter((name) => !NOT_ALWAYS.has(name))
 const DISCUSSION = namesIn(discussionItem, discussions.EXPORTED)
+
+const siteItem = (site: rows.ExportedSite): Item => ({
+  kind: 'site',
+  ...site,
+  createdAt: new Date(site.createdAt).toISOString(),
+})
 
 const endpointItem = ({ description, discussionIds, policy, createdAt, ...row }: rows.TenantExportEndpoint): Item => ({
   kind: 'endpoint',

@@ -5,7 +5,7 @@ import type { AuditItem } from '../item.ts'
 
 /** SQL: whether an audit entry is about an import's own changes. */
 export const IS_OF_IMPORT = `(target_type = 'import'
-  OR import_id IS NOT NULL AND actor_kind = 'system' AND action IN ('settings.update', 'webhook.create'))`
+  OR import_id IS NOT NULL AND actor_kind = 'system' AND action IN ('settings.update', 'webhook.create', 'site.create'))`
 
 const TAKES_AUDIT = statement(
   'import_takes_audit_entries',

@@ -4,9 +4,10 @@ import { announceChange } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/settings/tenant.ts'
 import { adoptSettings } from '../../domains/settings/settings.ts'
+import { adoptSite } from '../../domains/sites/adopt.ts'
 import { adoptEndpoint } from '../../domains/webhooks/adopt.ts'
 import type { PlacedOwn } from './imported.ts'
-import type { AuditItem, EndpointItem, SettingsItem } from '../item.ts'
+import type { AuditItem, EndpointItem, SettingsItem, SiteItem } from '../item.ts'
 import { keyOf } from '../../domains/imports/keys.ts'
 import { findAuditEntries, insertImportedAuditEntries, takesAuditEntries } from './own-sql.ts'
 import { addCounts, type ImportFinding, type TransferCounts } from '../../domains/imports/report.ts'
@@ -16,7 +17,9 @@ import { findItems, lockReadersOfItems } from '../store/sql.ts'
 const changesOf = (placed: readonly PlacedOwn[]): ImportFinding[] =>
   placed.flatMap(({ place, changed }) => (changed === undefined ? [] : [{ place, reason: changed }]))
 
-/** Stores items that only an export of this service has: settings, endpoints, audit entries. */
+/**
+ * Stores items that only an export of this service has: settings, endpoints, sites, audit entries.
+ */
 export async function storeOwn(work: Work, rows: readonly PlacedOwn[]): Promise<Stored> {
   const stored: Stored = { already: 0, refused: [] }
   for (const placed of rows) {
@@ -35,13 +38,17 @@ export async function storeOwn(work: Work, rows: readonly PlacedOwn[]): Promise<
 }
 
 /** `taken`, or `same` if it exists already, or why it is refused. */
-async function storeOne(work: Work, placed: PlacedOwn<SettingsItem | EndpointItem>): Promise<string> {
+async function storeOne(work: Work, placed: PlacedOwn<SettingsItem | EndpointItem | SiteItem>): Promise<string> {
   const { row } = placed
   let outcome = ''
   try {
     await advance(work, async (tx) => {
       const [result, counts] =
-        row.kind === 'settings' ? await takeSettings(tx, work, row) : await takeEndpoint(tx, work, row)
+        row.kind === 'settings'
+          ? await takeSettings(tx, work, row)
+          : row.kind === 'site'
+            ? await takeSite(tx, work, row)
+            : await takeEndpoint(tx, work, row)
       outcome = result
       return result === 'taken' ? { counts, changes: changesOf([placed]) } : { counts: {}, changes: [] }
     })
@@ -67,6 +74,24 @@ async function takeEndpoint(tx: TxSql, work: Work, item: EndpointItem): Promise<
   const { id, url, eventTypes, discussionIds, description = null, policy = {} } = item
   const endpoint = { id, url, eventTypes, discussionIds, description, policy, createdAt: new Date(item.createdAt) }
   return [(await adoptEndpoint(work.app, tx, work, endpoint)) ? 'taken' : 'same', { endpoints: 1 }]
+}
+
+const SITE_REASONS = {
+  taken: 'taken',
+  same: 'same',
+  other: 'another site has its public key',
+  full: 'the tenant has as many sites as there can be',
+} as const
+
+async function takeSite(
+  tx: TxSql,
+  work: Work,
+  { id, name, origins, publicKey, posting, createdAt }: SiteItem,
+): Promise<[string, TransferCounts]> {
+  if (!isId(id)) return ['id: is not a UUID', {}]
+  const site = { id, name, origins, publicKey, posting, createdAt: new Date(createdAt) }
+  const outcome = await adoptSite(tx, work, site)
+  return [SITE_REASONS[outcome], { sites: 1 }]
 }
 
 /**
@@ -106,7 +131,7 @@ async function erasedAmong(tx: TxSql, { tenantId, source }: Work, entries: reado
 
 function troubleOf({ id, actorId, actorKind, targetType, action }: AuditItem): string | null {
   if (!isId(id) || (actorId != null && !isId(actorId))) return 'id: is not a UUID'
-  const isOfImport = actorKind === 'system' && (action === 'settings.update' || action === 'webhook.create')
+  const isOfImport = actorKind === 'system' && ['settings.update', 'webhook.create', 'site.create'].includes(action)
   return targetType === 'import' || isOfImport ? 'is an entry of an import, which no export has' : null
 }
 

@@ -8,12 +8,12 @@ import { decisionsForViewer, mayHaveDecisionFor } from '../../../domains/comment
 import { viewerReactions } from '../../../domains/reactions/read.ts'
 import { mutedByViewer } from '../../../domains/readers/mutes/mutes.ts'
 import { requireReader, viewerInShadow } from '../../../domains/readers/readers.ts'
-import type { CompiledRoute, Variables } from '../../rest/handler.ts'
+import type { CompiledRoute, RestRequest, Variables } from '../../rest/handler.ts'
 import type { Route } from '../../../graphql/route.ts'
 import { JSON_TYPE, restRequest } from '../body.ts'
 import { encodePage, type EncodedPage, personalPage } from './encoded-page.ts'
-import { digest, sendTagged } from './etags.ts'
-import { sendKept } from './kept-page.ts'
+import { digest, type PageAnswer, type PageRequest, sendPage, tagged } from './etags.ts'
+import { keptPage } from './kept-page.ts'
 
 /**
  * A part of each tag. Change it when pages of the same comments look different from a release on:
@@ -26,22 +26,25 @@ export const PAGE_RULE = 'tombstones of all comments with replies, but for their
  * reader's own reactions are inserted, and whom they have muted. A page that shows a held comment
  * of the reader, or a decision on one, is made for them alone.
  */
-export function servePages(route: Route, { read, run }: CompiledRoute): RouteHandlerMethod {
+export function pagesOf(
+  route: Route,
+  { read, run }: CompiledRoute,
+): (request: PageRequest, asked: RestRequest) => Promise<PageAnswer> {
   const form = digest(`${PAGE_RULE} ${print(route.document)}`)
-  return async (request, reply) => {
+  return async (request, asked) => {
     const { ctx } = request
-    const variables = read(ctx, restRequest(request))
+    const variables = read(ctx, asked)
     const { tenant } = requireCaller(ctx)
     // First, because the assertion may bring a profile that the page shows.
     const inShadow = (await viewerInShadow(ctx)) !== null
     const found = await findPageVersion(ctx, variables)
     const ownText = async (): Promise<string> => JSON.stringify((await run(ctx, variables)).body)
     // The operation reports the error itself.
-    if (found === null) return reply.type(JSON_TYPE).send(await ownText())
+    if (found === null) return { headers: { 'content-type': JSON_TYPE }, bytes: Buffer.from(await ownText()) }
     // Nobody else gets the page of a viewer banned in shadow.
-    if (inShadow) return sendTagged(request, reply, { text: await ownText() })
+    if (inShadow) return tagged(request, { text: await ownText() })
     const { discussionId, version } = found
-    return sendKept(request, reply, {
+    return keptPage(request, {
       key: `${tenant.id} ${discussionId} ${form} ${scopeOf(ctx, variables)} ${queryOf(variables)}`,
       version,
       type: JSON_TYPE,
@@ -50,6 +53,12 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
         (await showsMoreToAuthor(ctx, page)) ? Buffer.from(await ownText()) : withOwn(ctx, page),
     })
   }
+}
+
+/** Serves them. */
+export function servePages(route: Route, compiled: CompiledRoute): RouteHandlerMethod {
+  const answer = pagesOf(route, compiled)
+  return async (request, reply) => sendPage(reply, await answer(request, restRequest(request)))
 }
 
 const idsOf = (slots: EncodedPage['slots']): string[] => slots.map(({ commentId }) => commentId)

@@ -5,6 +5,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { identityHeader } from '../../../core/context.ts'
 import { JSON_TYPE } from '../body.ts'
 
+/** What an answer with a tag depends on, of a request. */
+export type PageRequest = Pick<FastifyRequest, 'ctx' | 'headers'>
+
+/** An answer that may have a tag. Without bytes it is 304. */
+export interface PageAnswer {
+  headers: Readonly<Record<string, string>>
+  bytes: Buffer | null
+}
+
+/** Bytes: Fastify would write the type of a text in its own way. */
+export const sendPage = (reply: FastifyReply, { headers, bytes }: PageAnswer): FastifyReply =>
+  bytes === null ? reply.code(304).headers(headers).send() : reply.headers(headers).send(bytes)
+
 /** 22 characters that stand for a text. */
 export const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22)
 
@@ -17,29 +30,36 @@ export const weakTag = (text: string): string => `W/"${digest(text)}"`
  * The tags of If-None-Match, in the weak form for comparison (RFC 9110, section 13.1.2). `*`
  * matches any.
  */
-export function tagsOf({ headers }: FastifyRequest): string[] {
+export function tagsOf({ headers }: PageRequest): string[] {
   const given = headers['if-none-match']?.trim() ?? ''
   return given === '*' ? [given] : given.split(',').map((tag) => tag.trim().replace(/^(?!W\/)/, 'W/'))
 }
 
 /** The headers of a page that its client may keep, and must ask for again. */
-export const pageHeaders = ({ ctx }: FastifyRequest, etag: string) => ({
+export const pageHeaders = ({ ctx }: PageRequest, etag: string) => ({
   etag,
   'cache-control': 'private, no-cache',
   vary: `X-API-Key, Authorization, ${identityHeader(ctx.app)}`,
 })
 
-/** Sends a page that is made for this request, or 304 to a client that has it. */
-export function sendTagged(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { text, type = JSON_TYPE, vary }: { text: string; type?: string; vary?: string },
-): FastifyReply {
-  const etag = weakTag(text)
-  const headers = pageHeaders(request, etag)
-  void reply.headers({ ...headers, vary: vary === undefined ? headers.vary : `${headers.vary}, ${vary}` })
-  const known = tagsOf(request)
-  if (known.includes(etag) || known.includes('*')) return reply.code(304).send()
-  // Bytes: Fastify would write the type in its own way.
-  return reply.header('content-type', type).send(Buffer.from(text))
+interface TaggedPage {
+  text: string
+  /** The media type. */
+  type?: string
+  /** Further headers of the request that the answer depends on. */
+  vary?: string
 }
+
+/** A page that is made for this request, or 304 for a client that has it. */
+export function tagged(request: PageRequest, { text, type = JSON_TYPE, vary }: TaggedPage): PageAnswer {
+  const etag = weakTag(text)
+  const all = pageHeaders(request, etag)
+  const headers = { ...all, vary: vary === undefined ? all.vary : `${all.vary}, ${vary}` }
+  const known = tagsOf(request)
+  if (known.includes(etag) || known.includes('*')) return { headers, bytes: null }
+  return { headers: { ...headers, 'content-type': type }, bytes: Buffer.from(text) }
+}
+
+/** Sends it. */
+export const sendTagged = (request: PageRequest, reply: FastifyReply, page: TaggedPage): FastifyReply =>
+  sendPage(reply, tagged(request, page))

@@ -1,9 +1,9 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 
 import { requireCaller } from '../../../core/context.ts'
 import type { EncodedPage } from './encoded-page.ts'
 import { takesGzip } from './encoding.ts'
-import { pageHeaders, tagsOf, weakTag } from './etags.ts'
+import { type PageAnswer, pageHeaders, type PageRequest, sendPage, tagsOf, weakTag } from './etags.ts'
 import { pageCache } from './page-cache.ts'
 
 /** An answer that shows comments of one discussion, and is valid for one version of it. */
@@ -21,12 +21,12 @@ interface KeptPage {
 }
 
 /**
- * Answers with 304 if the client has the page, else with the kept one, or one that is made once for
- * all concurrent requests. Call it after the version was read: then a page is at least as new as
+ * 304 if the client has the page, else the kept one, or one that is made once for all concurrent
+ * requests. Call it after the version was read: then a page is at least as new as
  * its version's commit, and if it is newer, the next request has another version and leaves it.
  * Rejects as `make` does, before anything is written.
  */
-export async function sendKept(request: FastifyRequest, reply: FastifyReply, kept: KeptPage): Promise<FastifyReply> {
+export async function keptPage(request: PageRequest, kept: KeptPage): Promise<PageAnswer> {
   const { ctx } = request
   const { key, version, type, vary, make, personal } = kept
   const { identity } = requireCaller(ctx)
@@ -42,15 +42,18 @@ export async function sendKept(request: FastifyRequest, reply: FastifyReply, kep
   // exists.
   if (known.includes(etag)) {
     cache.notModified()
-    return reply.code(304).headers(headers()).send()
+    return { headers: headers(), bytes: null }
   }
   const page = await cache.get(key, version, make)
-  void reply.headers(headers())
-  if (known.includes('*')) return reply.code(304).send()
+  if (known.includes('*')) return { headers: headers(), bytes: null }
   const bytes = identity === null || personal === undefined ? page.bytes : await personal(page)
   // A page with the reader's own reactions is not shared, so it is not cached.
   const isShared = bytes === page.bytes && takesGzip(request.headers['accept-encoding'])
   const gzipped = isShared ? await cache.gzipped(key, version) : null
-  if (gzipped !== null) void reply.header('content-encoding', 'gzip')
-  return reply.header('content-type', type).send(gzipped ?? bytes)
+  const coding = gzipped === null ? {} : { 'content-encoding': 'gzip' }
+  return { headers: { ...headers(), ...coding, 'content-type': type }, bytes: gzipped ?? bytes }
 }
+
+/** Sends it. */
+export const sendKept = async (request: PageRequest, reply: FastifyReply, kept: KeptPage): Promise<FastifyReply> =>
+  sendPage(reply, await keptPage(request, kept))

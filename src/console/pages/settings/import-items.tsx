@@ -15,6 +15,7 @@ const KINDS = {
   reports: 'Reports',
   settings: 'Sets of settings',
   endpoints: 'Webhook endpoints',
+  sites: 'Sites',
   auditEntries: 'Entries of the audit log',
 } as const satisfies Record<keyof Import['counts'], string>
 

@@ -5,7 +5,7 @@ type Settings = NonNullable<SettingsQuery['settings']>
 type IsGroup<Value> = NonNullable<Value> extends readonly unknown[] | string | number ? false : true
 
 /** Every setting of the form: `maxLinks`, `stream.replayHours`. */
-type SettingPath = Exclude<AnyPath, 'staff.oidc'>
+type SettingPath = Exclude<AnyPath, 'staff.oidc' | 'identity.claims'>
 
 type AnyPath = {
   [Name in keyof Settings]: IsGroup<Settings[Name]> extends true
@@ -80,6 +80,9 @@ const PLACES = {
   analyticsRetentionDays: ['privacy', 'Time that activity of readers is kept'],
   'identity.issuer': ['identity', 'Issuer'],
   'identity.jwksUrl': ['identity', 'Address of the public keys'],
+  'identity.audience': ['identity', "Audience of the issuer's tokens on sites"],
+  'identity.maxAgeSeconds': ['identity', 'Greatest age of such a token'],
+  'sites.cacheSeconds': ['limits', 'Time that caches keep pages of sites'],
   'classifier.url': ['classifier', 'Address of the classifier'],
   'classifier.fallback': ['classifier', 'If it does not answer'],
 } as const satisfies Record<SettingPath, readonly [section: SectionId, label: string]>

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 
 import type { Role } from '../../../core/context.ts'
+import { readClaim } from '../../../core/input/claims.ts'
 import { atMost, noNul } from '../../../core/input/texts.ts'
 import type { OidcSettings } from '../../../core/settings/tenant.ts'
 import { emailForm } from '../accounts.ts'
 import { memberEmail, memberName } from '../membership.ts'
-import { type Claims, readClaim } from './provider.ts'
+import type { Claims } from './provider.ts'
 import { refuseSignOn } from './refusals.ts'
 
 /** Who signs in, as the tenant's settings read the claims. */

@@ -2,6 +2,7 @@ import type { Configuration, ServerMetadata } from 'openid-client'
 
 import { type App, perApp } from '../../../core/context.ts'
 import type { Id } from '../../../core/ids.ts'
+import { readClaim } from '../../../core/input/claims.ts'
 import { roomOf } from '../../../core/cache.ts'
 import { createReadCache } from '../../../core/read-cache.ts'
 import { unseal } from '../../../core/secrets/seals.ts'
@@ -147,14 +148,3 @@ const wantedOf = ({ roleClaim }: OidcSettings): string[] => [
   'email_verified',
   ...(roleClaim === null ? [] : [roleClaim]),
 ]
-
-/** A claim by its name, or by a path of names with dots between them. */
-export function readClaim(claims: Readonly<Record<string, unknown>>, path: string): unknown {
-  if (Object.hasOwn(claims, path)) return claims[path]
-  let value: unknown = claims
-  for (const name of path.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
-    value = (value as Record<string, unknown>)[name]
-  }
-  return value
-}

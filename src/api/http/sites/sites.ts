@@ -1,0 +1,237 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+import { type PageRequest, WRITE_HEADER } from '../../../clients/backend/requests.ts'
+import { type Served, serveRoutes } from '../../../clients/backend/serve.ts'
+import type { App, Ctx, Identity, SiteActor, Tenant } from '../../../core/context.ts'
+import { invalid, ServiceError } from '../../../core/errors.ts'
+import { addressBucket } from '../../../core/limits.ts'
+import { ofRequester, ofTenant } from '../../../core/queues/patience.ts'
+import { countRefusal } from '../../../core/telemetry/metrics.ts'
+import { traced } from '../../../core/telemetry/trace.ts'
+import { verifyIssuersToken } from '../../../domains/readers/identity.ts'
+import { isPageOf } from '../../../domains/sites/pages.ts'
+import { findSiteByKey, type Site } from '../../../domains/sites/sites.ts'
+import { admitTenant } from '../../../domains/tenants/tenants.ts'
+import { unauthenticatedRate } from '../../../live/browser-limits.ts'
+import { isHttp2 } from '../caller.ts'
+import { EXPOSED, preflightHeaders } from '../cors.ts'
+import { cameIn } from '../credentials.ts'
+import { countAddress, giveBackAddress } from '../limits.ts'
+import { askRest } from './ask.ts'
+
+const PATH = '/engagement/:publicKey/*'
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** A page's request whose site, origin and reader are known. */
+interface Visit {
+  site: Site
+  tenant: Tenant
+  /** Null for nobody. */
+  identity: Identity | null
+  /** Whether the answer is for one reader, and no cache may keep it. */
+  isPersonal: boolean
+}
+
+/**
+ * Mounts the routes of a publisher's backend for pages that have none
+ * (docs/reference/choices/sites.md).
+ */
+export function registerSites(scope: FastifyInstance, app: App): void {
+  const visits = new WeakMap<FastifyRequest, Visit>()
+
+  scope.addHook('onRequest', async (request, reply) => {
+    const site = await enter(app, request, reply)
+    if (request.method !== 'OPTIONS') visits.set(request, await visit(app, site, request))
+  })
+  scope.route<{ Params: { publicKey: string } }>({
+    method: [...METHODS],
+    url: PATH,
+    handler: async (request, reply) => {
+      const visited = visits.get(request)
+      if (visited === undefined) throw new Error('a page was not admitted')
+      const { page, title } = pageRequestOf(request, reply)
+      const { answer } = routesFor(app, request, reply, visited, title)
+      return send(reply, await answer(page, null))
+    },
+  })
+  scope.route({
+    method: 'OPTIONS',
+    url: PATH,
+    handler: async (request, reply) => {
+      const { origin } = request.headers
+      // Not from a browser.
+      if (origin === undefined) throw new ServiceError('method_not_allowed', { allow: METHODS })
+      return reply
+        .code(204)
+        .headers(preflightHeaders(app, request, origin, METHODS.join(', '), false))
+        .send()
+    },
+  })
+}
+
+/**
+ * The site of a request whose origin is one of its own. Takes a token of the address at the site.
+ * Throws `not_found`, `origin_not_allowed`, `rate_limited`.
+ */
+async function enter(app: App, request: FastifyRequest, reply: FastifyReply): Promise<Site> {
+  const { origin } = request.headers
+  void reply.header('vary', 'Origin')
+  const site = await findPaid(app, request)
+  if (origin !== undefined) {
+    if (!site.origins.includes(origin)) throw new ServiceError('origin_not_allowed', { detail: NOT_LISTED })
+    void reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED })
+  }
+  const rate = unauthenticatedRate(app)
+  if (rate !== null) takeOne(app, `${site.id}/address/${addressBucket(request.ip)}`, rate)
+  return site
+}
+
+const NOT_LISTED = 'The Origin of the page is not one of its site.'
+
+/** A look-up of a key that this process has never found is at the expense of the address. */
+async function findPaid(app: App, { ip, params }: FastifyRequest): Promise<Site> {
+  let isPaid = false
+  const pay = (): void => {
+    countAddress(app, ip)
+    isPaid = true
+  }
+  const site = await findSiteByKey(app, (params as { publicKey: string }).publicKey, pay)
+  if (site === null) {
+    if (!isPaid) countAddress(app, ip)
+    throw new ServiceError('not_found', { detail: 'There is no site with this public key.' })
+  }
+  if (isPaid) giveBackAddress(app, ip)
+  return site
+}
+
+function takeOne({ limits }: App, name: string, rate: { perSecond: number; burst: number }): void {
+  const { isAllowed, retryAfterSeconds } = limits.take('site', name, rate)
+  if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
+}
+
+/**
+ * Who visits, before a body is read. What nobody is answered is the same with and without a token,
+ * so that caches may keep it. Throws `tenant_suspended`, `invalid_identity`, `rate_limited`, and
+ * for a write `origin_not_allowed` and `missing_capability`.
+ */
+async function visit(app: App, site: Site, request: FastifyRequest): Promise<Visit> {
+  const tenant = await admitTenant(app, site.tenantId)
+  const isWrite = request.method !== 'GET' && request.method !== 'HEAD'
+  if (isWrite) requireWriter(site, request)
+  const isPersonal = isWrite || asksPersonally(request)
+  const identity = isPersonal ? await readerOf(app, tenant, request) : null
+  if (identity !== null) takeOne(app, `${tenant.id}/reader/${identity.externalId}`, tenant.settings.clientToken)
+  return { site, tenant, identity, isPersonal }
+}
+
+function requireWriter(site: Site, { headers, params }: FastifyRequest): void {
+  if (headers.origin === undefined) throw new ServiceError('origin_not_allowed', { detail: 'Writes need an Origin.' })
+  if (headers[WRITE_HEADER.name.toLowerCase()] !== WRITE_HEADER.value) {
+    const detail = `Writes need the header ${WRITE_HEADER.name}: ${WRITE_HEADER.value}.`
+    throw new ServiceError('origin_not_allowed', { detail })
+  }
+  // A ticket is for reading.
+  if (!site.posting && (params as { '*': string })['*'] !== 'ticket')
+    throw new ServiceError('missing_capability', { detail: 'The site takes no writes: its setting posting is off.' })
+}
+
+/** Whether `signedIn=1` is in the query. Throws `validation_failed` for another value. */
+function asksPersonally({ query }: FastifyRequest): boolean {
+  const { signedIn } = query as Record<string, unknown>
+  if (signedIn === undefined || signedIn === '1') return signedIn !== undefined
+  throw invalid('/signedIn', 'not_allowed', 'must be 1, or absent')
+}
+
+async function readerOf(app: App, tenant: Tenant, { headers }: FastifyRequest): Promise<Identity | null> {
+  const { authorization } = headers
+  if (authorization === undefined) return null
+  const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
+  if (token === undefined)
+    throw new ServiceError('invalid_identity', { detail: 'Authorization: It must be Bearer and a token.' })
+  return verifyIssuersToken(app, tenant, token).catch(cameIn('Authorization'))
+}
+
+/** The routes for one visit. */
+function routesFor(
+  app: App,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { site, tenant, identity, isPersonal }: Visit,
+  title: string | null,
+): Served<null> {
+  const actor: SiteActor = { kind: 'site', id: site.id, capabilities: new Set(), expiresAt: null, title }
+  const { cacheSeconds } = tenant.settings.sites
+  return serveRoutes<null>({
+    basePath: `/engagement/${site.publicKey}`,
+    ask: (call, { profile, requestId }) => {
+      const ctx: Ctx = {
+        app: traced(appFor(app, tenant, call.isWrite, reply), request.span),
+        requestId,
+        caller: { tenant, actor, identity: profile === null ? null : identity },
+        address: request.ip,
+      }
+      return askRest(ctx, site, call)
+    },
+    reader: () => identity && { ...identity, id: identity.externalId },
+    isPage: (externalId) => isPageOf(site, externalId),
+    countsPagesAlone: true,
+    // A page's first comment brings them.
+    tell: async () => undefined,
+    requireOwnPage: () => undefined,
+    givesTicket: (profile) => profile !== null,
+    cacheControl: isPersonal ? 'private, no-store' : publicFor(cacheSeconds),
+    vary: 'Origin',
+    onError: (err) => app.log.error({ err, requestId: request.id }, 'a page of a site was not answered'),
+    onRefusal: (code) => countRefusal(app, 'rest', code),
+  })
+}
+
+function publicFor(seconds: number): string {
+  const whenStale = seconds === 0 ? '' : ', stale-while-revalidate=30'
+  return `public, max-age=0, s-maxage=${seconds}${whenStale}`
+}
+
+const appFor = (app: App, { id }: Tenant, isWrite: boolean, { raw }: FastifyReply): App =>
+  isWrite ? ofRequester(app, id, () => (isHttp2(raw) ? raw.stream : raw).destroyed) : ofTenant(app, id)
+
+const MAX_TITLE = 500
+
+/** The request without what sites alone have in the query: `signedIn`, and the title of a page. */
+function pageRequestOf(request: FastifyRequest, reply: FastifyReply): { page: PageRequest; title: string | null } {
+  const url = new URL(`http://site${request.url}`)
+  url.searchParams.delete('signedIn')
+  const isComment = request.method === 'POST' && url.pathname.endsWith('/comments')
+  const titles = isComment ? url.searchParams.getAll('title') : []
+  if (titles.length === 1) url.searchParams.delete('title')
+  const headers = new Headers()
+  for (const name of PASSED) {
+    const value = request.headers[name]
+    if (typeof value === 'string') headers.set(name, value)
+  }
+  headers.set('x-request-id', request.id)
+  const gone = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort()
+  })
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  const body = request.rawBody === undefined ? null : only(request.rawBody)
+  return { page: { method, url: url.href, headers, body, signal: gone.signal }, title: titleOf(titles) }
+}
+
+const PASSED = ['accept-encoding', 'content-type', 'idempotency-key', 'if-none-match'] as const
+
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+/** A title that the service takes; null for none. */
+function titleOf(given: readonly string[]): string | null {
+  const text = given.length === 1 ? (given[0] ?? '').replaceAll(/\0|\p{Surrogate}/gu, '').trim() : ''
+  return text === '' ? null : Array.from(text).slice(0, MAX_TITLE).join('')
+}
+
+async function send(reply: FastifyReply, answer: Response): Promise<FastifyReply> {
+  void reply.code(answer.status).headers(Object.fromEntries(answer.headers))
+  const bytes = Buffer.from(await answer.arrayBuffer())
+  return bytes.length === 0 ? reply.send() : reply.send(bytes)
+}

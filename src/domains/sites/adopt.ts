@@ -1,0 +1,30 @@
+import { recordAuditOfImport } from '../../core/audit.ts'
+import type { Id } from '../../core/ids.ts'
+import { validate } from '../../core/input/validate.ts'
+import type { TxSql } from '../../core/sql.ts'
+import { hasRoom, shown, type Site, storedSite } from './sites.ts'
+
+/**
+ * Imports a site from another service, with its public key. `other`: a site has the key already;
+ * `full`: the tenant has as many as there can be. Throws `validation_failed`.
+ */
+export async function adoptSite(
+  sql: TxSql,
+  of: { tenantId: Id; importId: Id },
+  given: Omit<Site, 'tenantId'>,
+): Promise<'taken' | 'same' | 'other' | 'full'> {
+  const { tenantId } = of
+  const { id, createdAt } = given
+  const site = { tenantId, id, createdAt, ...validate(storedSite, given) }
+  const known = await sql.prisma.site.findFirst({ where: { OR: [{ tenantId, id }, { publicKey: site.publicKey }] } })
+  if (known !== null) return known.tenantId === tenantId && known.id === id ? 'same' : 'other'
+  if (!(await hasRoom(sql, tenantId))) return 'full'
+  await sql.prisma.site.create({ data: site })
+  await recordAuditOfImport(sql, of, {
+    action: 'site.create',
+    targetType: 'site',
+    targetId: id,
+    after: shown(site),
+  })
+  return 'taken'
+}

@@ -1,0 +1,35 @@
+import { type Ctx, requireCaller, requireIdentity } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import type { Id } from '../../core/ids.ts'
+import { webUrl } from '../../core/input/texts.ts'
+import { createDiscussion } from '../discussions/discussions.ts'
+
+/** Ten at once, and then one in six minutes. */
+const BEGINNINGS = { perSecond: 10 / 3600, burst: 10 }
+
+/**
+ * Begins the discussion of a site's page, for its first comment. Each reader begins few: a page is
+ * any address of the site, whether or not it exists. Throws `rate_limited`.
+ */
+export async function beginPage(ctx: Ctx, externalId: string): Promise<Id> {
+  const { tenant, actor } = requireCaller(ctx)
+  const { limits } = ctx.app
+  const name = `${tenant.id}/begins/${requireIdentity(ctx).externalId}`
+  const { isAllowed, retryAfterSeconds } = await limits.takeExactly('site', name, BEGINNINGS)
+  if (!isAllowed) {
+    const detail = 'The reader has begun as many discussions as there can be in an hour.'
+    throw new ServiceError('rate_limited', { detail, retryAfterSeconds })
+  }
+  const title = actor.kind === 'site' ? actor.title : null
+  const url = webUrl.safeParse(externalId).success ? externalId : null
+  const input = { externalId, ...(title !== null && { title }), ...(url !== null && { url }) }
+  let created = false
+  try {
+    const found = await createDiscussion(ctx, input, { isForReader: true })
+    created = found.created
+    return found.discussion.id
+  } finally {
+    // Another reader was first, or it failed.
+    if (!created) await limits.giveBackExactly('site', name, BEGINNINGS, 1)
+  }
+}

@@ -1,0 +1,344 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { suspendTenant } from '../../src/domains/tenants/suspend.ts'
+import { addSite, keyOf, ORIGIN, page, type TestSite } from '../harness/sites.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+let site: TestSite
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  site = await addSite(service, service)
+})
+afterAll(() => service.close())
+
+let pages = 0
+/** The address of a page that no other test uses. */
+const newPage = (): string => `${ORIGIN}/page-${++pages}`
+
+const post = async (address: string, body: object = { body: 'Hello' }, token?: string, more = {}) =>
+  site.ask('POST', `/comments${page(address, more)}`, { body, token: token ?? (await site.token()) })
+
+describe('a page reads and writes', () => {
+  test('the first comment begins its discussion, with the address and the title of the page', async () => {
+    const address = newPage()
+    const before = await site.ask('GET', `/thread${page(address)}`)
+    expect(before.status, before.text).toBe(200)
+    expect(before.json).toMatchObject({ reader: null, discussion: null, comments: null, ticket: null })
+    const posted = await post(address, { body: 'Hello **you**' }, undefined, { title: ` ${'t'.repeat(600)}` })
+    expect(posted.status, posted.text).toBe(201)
+    expect(posted.json).toMatchObject({ status: 'approved', author: { externalId: 'ann', name: 'Ann' } })
+    const { json } = await site.ask('GET', `/thread${page(address)}`)
+    expect(json.discussion).toMatchObject({ externalId: address, url: address, title: 't'.repeat(500) })
+    expect(json.comments.data).toHaveLength(1)
+    const { json: counts } = await site.ask('GET', `/counts${page(address)}`)
+    expect(counts.data).toEqual([expect.objectContaining({ externalId: address, commentCount: 1 })])
+  })
+
+  test('neither reading nor a ticket begins a discussion', async () => {
+    const address = newPage()
+    const token = await site.token()
+    for (const path of ['/thread', '/comments', '/discussion', '/counts']) {
+      for (const more of [{}, { signedIn: '1' }] as Record<string, string>[]) {
+        const { status, text } = await site.ask('GET', `${path}${page(address, more)}`, { token })
+        expect(status, text).toBe(200)
+      }
+    }
+    for (const asked of [{}, { token }]) {
+      const ticket = await site.ask('POST', `/ticket${page(address)}`, asked)
+      expect([ticket.status, ticket.json]).toEqual([200, null])
+    }
+    const found = await service.call('GET', `/discussions/by-external/${encodeURIComponent(address)}`)
+    expect(found.status).toBe(404)
+  })
+
+  test('a comment that is refused begins none', async () => {
+    const address = newPage()
+    expect((await post(address, { body: '' })).json.code).toBe('validation_failed')
+    expect((await post(address, { body: 'x', parentId: site.id })).status).toBe(404)
+    expect((await site.ask('GET', `/discussion${page(address)}`)).json).toBe(null)
+  })
+
+  test('a ticket is there once the page has comments, and opens a stream to pages of the site alone', async () => {
+    const address = newPage()
+    await post(address)
+    const { json: ticket } = await site.ask('POST', `/ticket${page(address)}`)
+    const open = (origin: string) => {
+      const gone = new AbortController()
+      return fetch(ticket.streamUrl, { headers: { origin }, signal: gone.signal }).then((response) => {
+        gone.abort()
+        return response
+      })
+    }
+    const opened = await open(ORIGIN)
+    expect(opened.status).toBe(200)
+    expect(opened.headers.get('access-control-allow-origin')).toBe(ORIGIN)
+    expect((await open('https://elsewhere.example')).status).toBe(403)
+  })
+
+  test('a reader edits, reacts, and reads what is their own with signedIn=1 alone', async () => {
+    const address = newPage()
+    const token = await site.token()
+    const { json: comment } = await post(address, { body: 'Mine' }, token)
+    const edited = await site.ask('PATCH', `/comments/${comment.id}`, { token, body: { body: 'Changed' } })
+    expect(edited.json.body, edited.text).toBe('Changed')
+    const bob = await site.token({ sub: 'bob', name: 'Bob' })
+    const refused = await site.ask('PATCH', `/comments/${comment.id}`, { token: bob, body: { body: 'Theirs' } })
+    expect(refused.json.code).toBe('not_author')
+    await site.ask('PUT', `/comments/${comment.id}/reaction`, { token: bob, body: { type: 'like' } })
+    const seen = async (more: Record<string, string>) =>
+      (await site.ask('GET', `/comments${page(address, more)}`, { token: bob })).json.data[0].viewerReaction
+    expect(await seen({ signedIn: '1' })).toBe('like')
+    expect(await seen({})).toBe(null)
+    const me = await site.ask('GET', '/me?signedIn=1', { token: bob })
+    expect(me.json.reader).toMatchObject({ id: 'bob', name: 'Bob', ban: null })
+    expect((await site.ask('GET', '/me', { token: bob })).json).toEqual({ reader: null })
+    expect((await site.ask('GET', `/me/comments?signedIn=1`, { token })).json.data).not.toHaveLength(0)
+    expect((await site.ask('DELETE', `/comments/${comment.id}`, { token })).status).toBe(204)
+  })
+
+  test('a retried post with an Idempotency-Key is one comment, for its own reader alone', async () => {
+    const address = newPage()
+    const headers = { 'idempotency-key': 'once' }
+    const token = await site.token()
+    const send = (by: string) =>
+      site.ask('POST', `/comments${page(address)}`, { token: by, body: { body: 'Once' }, headers })
+    const first = await send(token)
+    const again = await send(await site.token({ iat: Math.floor(Date.now() / 1000) - 5 }))
+    expect(again.json).toEqual(first.json)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect((await send(await site.token({ sub: 'bob' }))).json.id).not.toBe(first.json.id)
+    expect((await site.ask('GET', `/comments${page(address)}`)).json.data).toHaveLength(2)
+  })
+})
+
+describe('addresses that are no pages of the site are unknown', () => {
+  const others = [
+    'article-1',
+    ORIGIN,
+    `${ORIGIN}.evil.example/`,
+    `${ORIGIN}@evil.example/`,
+    `${ORIGIN}:8443/`,
+    'http://www.example.com/article',
+    'https://WWW.example.com/article',
+    `${ORIGIN}/a b`,
+    `${ORIGIN}/a\n`,
+  ]
+  test.each(others)('%j', async (address) => {
+    const token = await site.token()
+    const asked = [
+      ['GET', '/thread'],
+      ['GET', '/comments'],
+      ['GET', '/counts'],
+      ['GET', '/discussion'],
+      ['POST', '/ticket'],
+    ] as const
+    for (const [method, path] of asked) {
+      const { status, json } = await site.ask(method, `${path}${page(address)}`)
+      expect([status, json.errors?.[0].code], path).toEqual([404, 'unknown_page'])
+    }
+    const posted = await site.ask('POST', `/comments${page(address)}`, { token, body: { body: 'x' } })
+    expect(posted.json.errors[0].code).toBe('unknown_page')
+  })
+
+  test('and so are comments on other pages, and pages of another tenant', async () => {
+    const { json: hidden } = await service.call('POST', '/discussions/by-external/members-only/comments', {
+      body: { body: 'Secret' },
+      headers: await service.as('ann'),
+    })
+    const token = await site.token()
+    expect((await site.ask('GET', `/comments/${hidden.id}`)).status).toBe(404)
+    expect((await site.ask('PATCH', `/comments/${hidden.id}`, { token, body: { body: 'x' } })).status).toBe(404)
+    expect((await site.ask('DELETE', `/comments/${hidden.id}`, { token })).status).toBe(404)
+    const reply = await post(newPage(), { body: 'x', parentId: hidden.id })
+    expect(reply.status).toBe(404)
+    const latest = await site.ask('GET', '/latest-comments')
+    expect(latest.text).not.toContain('Secret')
+    const other = await service.addTenant('other-pages')
+    const address = newPage()
+    await service.call('POST', `/discussions/by-external/${encodeURIComponent(address)}/comments`, {
+      body: { body: 'Of another tenant' },
+      headers: { ...keyOf(other), ...(await other.as('ann')) },
+    })
+    expect((await site.ask('GET', `/thread${page(address)}`)).json.discussion).toBe(null)
+  })
+})
+
+describe('origins', () => {
+  test('an answer names the one origin, and no credentials', async () => {
+    const { headers } = await site.ask('GET', `/thread${page()}`)
+    expect(headers.get('access-control-allow-origin')).toBe(ORIGIN)
+    expect(headers.get('access-control-allow-credentials')).toBe(null)
+    expect(headers.get('vary')).toContain('Origin')
+    const none = await site.ask('GET', `/thread${page()}`, { origin: null })
+    expect([none.status, none.headers.get('access-control-allow-origin')]).toEqual([200, null])
+    expect(none.headers.get('vary')).toContain('Origin')
+  })
+
+  test.each(['https://elsewhere.example', 'null', 'https://www.example.com:444', 'http://www.example.com'])(
+    'a page of %s gets 403 origin_not_allowed',
+    async (origin) => {
+      const token = await site.token()
+      for (const method of ['GET', 'POST', 'OPTIONS']) {
+        const { status, json, headers } = await site.ask(method, `/comments${page()}`, { origin, token })
+        expect([status, json.code], method).toEqual([403, 'origin_not_allowed'])
+        expect(headers.get('access-control-allow-origin')).toBe(null)
+      }
+    },
+  )
+
+  test('a refusal can be read by a page of the site', async () => {
+    const refused = await site.ask('GET', '/nothing')
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([404, ORIGIN])
+    const wrong = await site.ask('POST', `/comments${page()}`, { token: 'x', body: {} })
+    expect([wrong.status, wrong.headers.get('access-control-allow-origin')]).toEqual([401, ORIGIN])
+  })
+
+  test('a preflight lets a page send its token and its writes', async () => {
+    const { status, headers } = await site.ask('OPTIONS', `/comments${page()}`, {
+      headers: {
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization, content-type, x-requested-with, x-api-key',
+      },
+    })
+    expect(status).toBe(204)
+    expect(headers.get('access-control-allow-headers')).toBe('authorization, content-type, x-requested-with')
+    expect(headers.get('access-control-allow-methods')).toBe('GET, POST, PUT, PATCH, DELETE')
+    expect(headers.get('access-control-allow-credentials')).toBe(null)
+  })
+
+  test('a write needs an Origin, and the header of pages', async () => {
+    const token = await site.token()
+    const body = { body: 'x' }
+    const without = await site.ask('POST', `/comments${page()}`, { token, body, origin: null })
+    expect(without.json.code).toBe('origin_not_allowed')
+    const headers = { 'x-requested-with': 'XMLHttpRequest' }
+    expect((await site.ask('POST', `/comments${page()}`, { token, body, headers })).json.code).toBe(
+      'origin_not_allowed',
+    )
+  })
+})
+
+describe('what caches may keep', () => {
+  const PUBLIC = 'public, max-age=0, s-maxage=5, stale-while-revalidate=30'
+
+  test('what nobody is answered is the same with and without a token, and has an ETag', async () => {
+    const address = newPage()
+    await post(address)
+    const paths = ['/thread', '/comments', '/discussion', '/counts'].map((path) => path + page(address))
+    for (const path of [...paths, '/settings', '/me', '/latest-comments', '/most-discussed']) {
+      const plain = await site.ask('GET', path)
+      const bearing = await site.ask('GET', path, { token: await site.token() })
+      expect(bearing.text, path).toBe(plain.text)
+      expect(plain.headers.get('cache-control'), path).toBe(PUBLIC)
+      expect(plain.headers.get('vary'), path).toBe('Origin, Accept-Encoding')
+      const etag = plain.headers.get('etag') ?? ''
+      expect(bearing.headers.get('etag'), path).toBe(etag)
+      const again = await site.ask('GET', path, { headers: { 'if-none-match': etag } })
+      expect([again.status, again.text, again.headers.get('cache-control')], path).toEqual([304, '', PUBLIC])
+    }
+    expect((await site.ask('GET', `/thread${page(address)}`)).json.ticket).toBe(null)
+    await post(address)
+    const changed = await site.ask('GET', paths[0] ?? '', { headers: { 'if-none-match': '"x"' } })
+    expect(changed.json.comments.data).toHaveLength(2)
+  })
+
+  test('what a reader is answered is kept by nobody', async () => {
+    const address = newPage()
+    await post(address)
+    const token = await site.token()
+    for (const path of ['/thread', '/comments', '/settings', '/me', '/latest-comments']) {
+      const query = path === '/thread' || path === '/comments' ? page(address, { signedIn: '1' }) : '?signedIn=1'
+      for (const asked of [{ token }, {}]) {
+        const { status, headers } = await site.ask('GET', path + query, asked)
+        expect([status, headers.get('cache-control')], path).toEqual([200, 'private, no-store'])
+      }
+    }
+    const thread = await site.ask('GET', `/thread${page(address, { signedIn: '1' })}`, { token })
+    expect(thread.json).toMatchObject({ reader: { id: 'ann' }, ticket: { ticket: expect.any(String) as string } })
+  })
+
+  test('no refusal is kept', async () => {
+    for (const path of [`/thread${page('elsewhere')}`, '/nothing', '/me/comments', '/thread']) {
+      const { status, headers } = await site.ask('GET', path)
+      expect(status, path).toBeGreaterThanOrEqual(400)
+      expect(headers.get('cache-control'), path).toMatch(/no-store/)
+    }
+  })
+
+  test('a parameter that is unknown, repeated or wrong is refused', async () => {
+    for (const query of ['&x=1', '&signedIn=0', '&signedIn=1&signedIn=1', '&limit=1&limit=1', '&title=x']) {
+      expect((await site.ask('GET', `/comments${page()}${query}`)).json.code, query).toBe('validation_failed')
+    }
+  })
+
+  test('the setting sites.cacheSeconds says how long', async () => {
+    const tenant = await service.addTenant('cached-sites')
+    const own = await addSite(service, tenant, { settings: { sites: { cacheSeconds: 0 } } })
+    expect((await own.ask('GET', '/settings')).headers.get('cache-control')).toBe('public, max-age=0, s-maxage=0')
+  })
+
+  test('HEAD answers as GET does', async () => {
+    const { status, text, headers } = await site.ask('HEAD', '/settings')
+    expect([status, text, headers.get('cache-control')]).toEqual([200, '', PUBLIC])
+  })
+})
+
+test('an unknown, malformed or deleted public key is 404 not_found', async () => {
+  const tenant = await service.addTenant('ended-sites')
+  const own = await addSite(service, tenant)
+  expect((await own.ask('GET', '/settings')).status).toBe(200)
+  await service.call('DELETE', `/sites/${own.id}`, { headers: keyOf(tenant) })
+  // Its processes hear of it by the bus.
+  await vi.waitFor(async () => expect((await own.ask('GET', '/settings')).status).toBe(404))
+  for (const key of [`pk_${'0'.repeat(64)}`, 'pk_', 'ek_x', service.apiKey]) {
+    const response = await fetch(`${service.url}/engagement/${key}/settings`, { headers: { origin: ORIGIN } })
+    expect([response.status, ((await response.json()) as { code: string }).code], key).toEqual([404, 'not_found'])
+  }
+})
+
+test('a changed origin is in force, and streams of the site end', async () => {
+  const tenant = await service.addTenant('moved-sites')
+  const own = await addSite(service, tenant)
+  const token = await own.token()
+  await own.ask('POST', `/comments${page()}`, { token, body: { body: 'x' } })
+  const { json: ticket } = await own.ask('POST', `/ticket${page()}`)
+  const stream = await fetch(ticket.streamUrl, { headers: { origin: ORIGIN } })
+  expect(stream.status).toBe(200)
+  const ended = stream.text()
+  const body = { origins: ['https://new.example'] }
+  await service.call('PATCH', `/sites/${own.id}`, { body, headers: keyOf(tenant) })
+  await ended
+  await vi.waitFor(async () => expect((await own.ask('GET', '/settings')).status).toBe(403))
+  expect((await fetch(ticket.streamUrl, { headers: { origin: ORIGIN } })).status).toBe(403)
+  expect((await own.ask('GET', '/settings', { origin: 'https://new.example' })).status).toBe(200)
+})
+
+test('with posting off, all writes are refused, and reading goes on', async () => {
+  const tenant = await service.addTenant('closed-sites')
+  const own = await addSite(service, tenant)
+  const token = await own.token()
+  const { json: comment } = await own.ask('POST', `/comments${page()}`, { token, body: { body: 'x' } })
+  await service.call('PATCH', `/sites/${own.id}`, { body: { posting: false }, headers: keyOf(tenant) })
+  const postMore = () => own.ask('POST', `/comments${page()}`, { token, body: { body: 'x' } })
+  await vi.waitFor(async () => expect((await postMore()).json.code).toBe('missing_capability'))
+  for (const [method, path] of [
+    ['PATCH', `/comments/${comment.id}`],
+    ['DELETE', `/comments/${comment.id}`],
+    ['PUT', `/comments/${comment.id}/reaction`],
+    ['POST', '/me/notifications/read'],
+  ] as const) {
+    const { status, json } = await own.ask(method, path, { token })
+    expect([status, json.code], path).toEqual([403, 'missing_capability'])
+  }
+  expect((await own.ask('GET', `/thread${page(undefined, { signedIn: '1' })}`, { token })).status).toBe(200)
+  expect((await own.ask('POST', `/ticket${page()}`)).status).toBe(201)
+})
+
+test('a suspended tenant serves none of its pages', async () => {
+  const tenant = await service.addTenant('suspended-sites')
+  const own = await addSite(service, tenant)
+  await suspendTenant(service.app, tenant.tenant.id)
+  await vi.waitFor(async () => expect((await own.ask('GET', '/settings')).json.code).toBe('tenant_suspended'))
+})

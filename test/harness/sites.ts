@@ -1,0 +1,115 @@
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { expect } from 'vitest'
+
+import { refreshDueKeySets } from '../../src/domains/readers/key-sets.ts'
+import type { TestService, TestTenant } from './service.ts'
+
+const ISSUER = 'https://login.example.com'
+export const ORIGIN = 'https://www.example.com'
+
+/** A site of a tenant, whose readers sign in at an issuer with one key. */
+export interface TestSite {
+  id: string
+  publicKey: string
+  pair: Awaited<ReturnType<typeof generateKeyPair>>
+  /** A token as the issuer signs it. */
+  token: (claims?: Record<string, unknown>, header?: Record<string, unknown>) => Promise<string>
+  /** What a page of the site asks. */
+  ask: (method: string, path: string, options?: AskOptions) => Promise<SiteAnswer>
+}
+
+interface AskOptions {
+  /** Of the page; null for none. */
+  origin?: string | null
+  token?: string
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+export interface SiteAnswer {
+  status: number
+  headers: Headers
+  text: string
+  // As of TestResponse.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  json: any
+}
+
+export const keyOf = ({ apiKey }: TestTenant): Record<string, string> => ({ 'x-api-key': apiKey })
+
+/** Seconds since 1970. */
+export const now = (): number => Math.floor(Date.now() / 1000)
+
+/** The query that names a page. */
+export const page = (address = `${ORIGIN}/article`, more: Record<string, string> = {}): string =>
+  `?${String(new URLSearchParams({ externalId: address, ...more }))}`
+
+interface SiteOptions {
+  origins?: string[]
+  /** Of the tenant. */
+  settings?: { identity?: object } & Record<string, unknown>
+  /** False where a worker fetches the keys of an issuer that is there. */
+  keys?: boolean
+}
+
+export async function addSite(
+  service: TestService,
+  tenant: TestTenant,
+  { origins = [ORIGIN], settings: { identity = {}, ...settings } = {}, keys = true }: SiteOptions = {},
+): Promise<TestSite> {
+  const headers = keyOf(tenant)
+  const issuer = { issuer: ISSUER, jwksUrl: `${ISSUER}/jwks` }
+  const body = { identity: { ...issuer, ...identity }, ...settings }
+  const changed = await service.call('PATCH', '/settings', { body, headers })
+  expect(changed.status, changed.text).toBe(200)
+  const pair = await generateKeyPair('RS256', { extractable: true })
+  const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1', use: 'sig' }
+  if (keys) await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [jwk] }))
+  const created = await service.call('POST', '/sites', { body: { name: 'Blog', origins }, headers })
+  expect(created.status, created.text).toBe(201)
+  const { id, publicKey } = created.json
+  return {
+    id,
+    publicKey,
+    pair,
+    token: (claims = {}, header = {}) =>
+      new SignJWT({
+        iss: ISSUER,
+        sub: 'ann',
+        aud: tenant.tenant.slug,
+        iat: now(),
+        exp: now() + 600,
+        name: 'Ann',
+        ...claims,
+      })
+        .setProtectedHeader({ alg: 'RS256', kid: 'k1', ...header })
+        .sign(pair.privateKey),
+    ask: (method, path, options) => ask(`${service.url}/engagement/${publicKey}${path}`, method, options),
+  }
+}
+
+async function ask(
+  url: string,
+  method: string,
+  { origin = ORIGIN, token, body, headers = {} }: AskOptions = {},
+): Promise<SiteAnswer> {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(origin !== null && { origin }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(method !== 'GET' && { 'x-requested-with': 'engagement' }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const isJson = /json/.test(response.headers.get('content-type') ?? '')
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson && text !== '' ? JSON.parse(text) : undefined,
+  }
+}
