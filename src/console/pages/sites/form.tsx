@@ -8,7 +8,10 @@ type SiteValues = Pick<Site, 'name' | 'origins' | 'posting'>
 
 const LABELS = { name: 'Name', origins: 'Origins', posting: 'Posting' }
 
-/** The form of a new site, or of `site`. Errors of `onSubmit` are shown at the fields that they name. */
+/**
+ * The form of a new site, or of `site`. Errors of `onSubmit` are shown at the fields that they
+ * name.
+ */
 export function SiteForm({
   site,
   action,

@@ -13,7 +13,9 @@ interface Answer {
   body: Readonly<Record<string, unknown>>
 }
 
-/** Asks as a page of the site would: without the cookie of the console. Throws without a network. */
+/**
+ * Asks as a page of the site would: without the cookie of the console. Throws without a network.
+ */
 export async function askSite(
   publicKey: string,
   path: string,
