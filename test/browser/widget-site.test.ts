@@ -19,17 +19,10 @@ describeInBrowser('the widget on a page without a backend', () => {
   let context: BrowserContext
   let site: { id: string; publicKey: string }
 
-  // Tests look into any answer; a wrong path fails the assertion it stands in.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  const ok = async (
-    method: string,
-    path: string,
-    body?: object,
-    headers: Record<string, string> = {},
-  ): Promise<any> => {
-    const answer = await service.call(method, path, { headers, ...(body && { body }) })
-    expect(answer.status, answer.text).toBeLessThan(300)
-    return answer.json
+  const ok = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
+    const { status, text, json } = await service.call(method, path, { headers, ...(body && { body }) })
+    expect(status, text).toBeLessThan(300)
+    return json
   }
 
   beforeAll(async () => {
@@ -150,6 +143,7 @@ describeInBrowser('the widget on a page without a backend', () => {
     await post(path, 'Of the page itself')
     const foreign = await visit(`${path}?canonical=${encodeURIComponent('https://www.example.com/a')}`)
     await foreign.sees('Of the page itself')
+    expect(new URL(foreign.asked[0]!.url()).searchParams.get('externalId')).toBe(pages.origin + path)
   })
 
   test('the first comment begins the page, and with it the live events', async () => {
@@ -260,6 +254,7 @@ describeInBrowser('the widget on a page without a backend', () => {
     await window.button('Sign in to comment').waitFor()
     await window.button('Notifications').waitFor({ state: 'detached' })
     await window.sees('There before')
+    expect(window.asked.at(-1)!.url()).not.toContain('signedIn')
   })
 
   test('a sign-in from the widget goes on with what the reader wanted', async () => {
@@ -272,6 +267,7 @@ describeInBrowser('the widget on a page without a backend', () => {
     await window.thread.getByRole('textbox', { name: /Reply to/ }).fill('An answer')
     await window.button('Post').last().click()
     await window.sees('An answer')
+    expect(await bodiesAt(path)).toEqual(['A question'])
   })
 
   test('a page of another origin gets nothing, and its developer is told why', async () => {

@@ -24,8 +24,8 @@ export function Page() {
   })
   const [isCreating, setCreating] = useState(false)
   const onClose = (): void => setCreating(false)
-  const site = list.nodes?.find((each) => each.id === id)
-  if (site !== undefined) return <SitePage site={site} />
+  const named = list.nodes?.find((each) => each.id === id)
+  if (named !== undefined) return <SitePage site={named} />
   if (id !== undefined && list.nodes !== undefined) return <NotFound of="site" list={ALL_SITES} />
   return (
     <PageFrame
