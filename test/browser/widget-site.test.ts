@@ -294,7 +294,7 @@ describeInBrowser('the widget on a page without a backend', () => {
     try {
       const window = await visit(path, await ann())
       await window.write('I may not')
-      await window.thread.getByRole('alert').waitFor()
+      await window.sees('Comments are closed.')
       expect(await textIn(window)).toBe('I may not')
       expect(await bodiesAt(path)).toEqual(['Read this'])
     } finally {

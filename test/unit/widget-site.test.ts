@@ -20,6 +20,7 @@ const warned: string[] = []
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   vi.stubGlobal('navigator', { onLine: true })
+  vi.stubGlobal('document', { title: 'A story & more' })
   vi.spyOn(console, 'warn').mockImplementation((text: string) => void warned.push(text))
   vi.stubGlobal('fetch', async (url: string, { method, headers, credentials }: RequestInit) => {
     const given = new Headers(headers)
@@ -106,7 +107,7 @@ describe('of a signed-in reader', () => {
     expect(asked.map(({ line, token, credentials }) => [line.replace(SITE, ''), token, credentials])).toEqual([
       [`GET /comments?externalId=${id}&sort=top&signedIn=1`, 'Bearer a-token', 'omit'],
       ['GET /me?signedIn=1', 'Bearer a-token', 'omit'],
-      [`POST /comments?externalId=${id}`, 'Bearer a-token', 'omit'],
+      [`POST /comments?externalId=${id}&title=A+story+%26+more`, 'Bearer a-token', 'omit'],
     ])
   })
 
@@ -174,6 +175,14 @@ describe('of a signed-in reader', () => {
     identities.set(SITE, () => Promise.reject(new TypeError('Failed to fetch')))
     expect(await outcomeOf(post())).toBe('network')
     expect(asked).toEqual([])
+  })
+
+  test('a site that takes no writes has closed its comments', async () => {
+    signIn('a-token')
+    answers.push(Response.json({ code: 'missing_capability' }, { status: 403 }))
+    expect(await outcomeOf(post())).toBe('locked')
+    answers.push(Response.json({ code: 'reader_banned' }, { status: 403 }))
+    expect(await outcomeOf(post())).toBe('reader_banned')
   })
 
   test('other refusals are those of the request, with their wait', async () => {

@@ -38,12 +38,23 @@ function renew(identity: Identity, refused: string): Promise<string | null> {
   return renewal
 }
 
-/** Without cookies. What a signed-in reader is answered has an address of its own. */
+/** Much of a title, which has to fit into an address. */
+const MAX_TITLE = 200
+
+/**
+ * What a signed-in reader is answered has an address of its own. A comment may begin the discussion
+ * of its page, which then has the title of the page.
+ */
+function addressFor(token: string | null, url: string, method = 'GET'): string {
+  const title = Array.from(document.title).slice(0, MAX_TITLE).join('')
+  if (method === 'POST' && url.includes('/comments?')) return `${url}&${new URLSearchParams({ title })}`
+  return token && method === 'GET' ? `${url}${url.includes('?') ? '&' : '?'}signedIn=1` : url
+}
+
+/** Without cookies. */
 function sendAs(token: string | null, url: string, init: RequestInit): Promise<Response> {
   const headers = { ...(init.headers as Record<string, string>), ...(token && { Authorization: `Bearer ${token}` }) }
-  const isPersonal = token && init.method === 'GET'
-  const address = isPersonal ? `${url}${url.includes('?') ? '&' : '?'}signedIn=1` : url
-  return fetch(address, { ...init, headers, credentials: 'omit' })
+  return fetch(addressFor(token, url, init.method), { ...init, headers, credentials: 'omit' })
 }
 
 const refuse = (code: string, status: number): Response => Response.json({ code }, { status })
@@ -68,5 +79,11 @@ export async function send(url: string, init: RequestInit, identities: Map<strin
     }
   }
   // There is no such site, or the page is none of its origins: it will not come by itself.
-  return response.status === 404 && url.includes('/thread?') ? refuse('unknown_page', 404) : response
+  if (response.status === 404 && url.includes('/thread?')) return refuse('unknown_page', 404)
+  // The site takes no writes.
+  if (response.status === 403 && (await codeOf(response.clone())) === 'missing_capability') return refuse('locked', 403)
+  return response
 }
+
+const codeOf = async (response: Response): Promise<string | undefined> =>
+  ((await response.json().catch(() => ({}))) as { code?: string }).code
