@@ -22,7 +22,7 @@ const scriptOf = (guide: string): string =>
   (pages.get(`docs/guides/${guide}.md`)?.blocks ?? [])
     .filter(
       ({ language, content }) =>
-        language === 'sh' && !/npm (install|ci|run cli)|server\.mjs|:4002|createServer/.test(content),
+        language === 'sh' && !/npm (install|ci|run cli)|server\.mjs|:4002|listen\(8080\)/.test(content),
     )
     .map(({ content, line }) => `echo; echo "== ${guide}:${line}"\n${content}`)
     .join('\n')
