@@ -293,9 +293,9 @@ describeInBrowser('the widget on a page without a backend', () => {
     expect(await textIn(window)).toBe('Once more')
     expect((await service.call('GET', `/discussions/by-external/${idOf(path)}`)).status).toBe(404)
     // It is not that of the address.
-    const other = await visit(path, await ann())
-    await other.write('Another reader')
-    await other.sees('Another reader')
+    const next = await visit(path, await ann())
+    await next.write('Another reader')
+    await next.sees('Another reader')
   })
 
   test('a page of an address with too many requests says so, in reading as in writing', async () => {

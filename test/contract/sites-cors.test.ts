@@ -16,8 +16,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const ask = (publicKey: string, origin: string, init: RequestInit = {}) =>
-  fetch(`${service.url}/engagement/${publicKey}/settings`, { ...init, headers: { origin, ...init.headers } })
+const ask = (publicKey: string, origin: string, method = 'GET', headers: Record<string, string> = {}) =>
+  fetch(`${service.url}/engagement/${publicKey}/settings`, { method, headers: { origin, ...headers } })
 
 test('any page can read that there is no site with its key, and none can read the refusal of its origin', async () => {
   const gone = await ask(`pk_${'0'.repeat(64)}`, 'https://other.example')
@@ -31,7 +31,7 @@ test('any page can read that there is no site with its key, and none can read th
 test('a limit of the address refuses the request, which the page can read, and not its preflight', async () => {
   service.app.limits.charge('site', `${site.id}/address/${addressBucket('127.0.0.1')}`, RATE, 100_000)
   const headers = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' }
-  const preflight = await ask(site.publicKey, ORIGIN, { method: 'OPTIONS', headers })
+  const preflight = await ask(site.publicKey, ORIGIN, 'OPTIONS', headers)
   expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, ORIGIN])
   const refused = await ask(site.publicKey, ORIGIN)
   expect(refused.status).toBe(429)
