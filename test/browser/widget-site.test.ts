@@ -149,6 +149,18 @@ describeInBrowser('the widget on a page without a backend', () => {
     expect(new URL(foreign.asked[0]!.url()).searchParams.get('externalId')).toBe(pages.origin + path)
   })
 
+  test("lists have what is on the site's pages alone", async () => {
+    const path = newPath()
+    await post(path, 'On a page of the site')
+    const elsewhere = encodeURIComponent('https://www.example.com/elsewhere')
+    const headers = await service.as('bob')
+    await ok('POST', `/discussions/by-external/${elsewhere}/comments`, { body: 'On a page elsewhere' }, headers)
+    const { page } = await visit(`${path}?lists`)
+    const list = page.locator('engagement-latest')
+    await list.getByText('On a page of the site').waitFor()
+    expect(await list.getByText('On a page elsewhere').count()).toBe(0)
+  })
+
   test('the first comment begins the page, and with it the live events', async () => {
     const path = newPath()
     const reading = await visit(path)

@@ -21,7 +21,8 @@ const policyFor = (serviceUrl: string): string =>
 
 /**
  * Every path is a page with the lines of the guide. `window.identity` of a test is its function
- * for tokens. `?canonical=` is the address that the page calls its own, `?site=` another key.
+ * for tokens. `?canonical=` is the address that the page calls its own, `?site=` another key, and
+ * with `?lists` there is a list of the latest comments.
  */
 export async function startStaticPages(serviceUrl: string, publicKey: () => string): Promise<StaticPages> {
   const server = createServer((request, response) => {
@@ -35,6 +36,7 @@ export async function startStaticPages(serviceUrl: string, publicKey: () => stri
     if (pathname === '/site.js') return send('text/javascript', scriptFor(serviceUrl))
     const site = searchParams.get('site') ?? publicKey()
     const canonical = searchParams.get('canonical')
+    const lists = `<script type="module" src="${serviceUrl}/lists.js"></script><engagement-latest site="${site}"></engagement-latest>`
     send(
       'text/html',
       `<!doctype html>
@@ -46,7 +48,8 @@ ${canonical === null ? '' : `<link rel="canonical" href="${canonical}">`}
 <script type="module" src="${serviceUrl}/widget.js"></script>
 <script type="module" src="/site.js"></script>
 <p>Comments: <engagement-count site="${site}" format="number">?</engagement-count></p>
-<engagement-thread site="${site}"></engagement-thread>`,
+<engagement-thread site="${site}"></engagement-thread>
+${searchParams.has('lists') ? lists : ''}`,
     )
   })
   return { origin: await open(server), close: () => shut(server) }
