@@ -48,6 +48,7 @@ test('GET /widget.js and /lists.js, and all that they load, need no credentials 
   const named = [
     ...languages,
     '/lists.js',
+    '/lists.site.*.js',
     '/lists.warnings.*.js',
     '/widget.first-by-parts.*.js',
     '/widget.inbox.*.js',
@@ -57,6 +58,7 @@ test('GET /widget.js and /lists.js, and all that they load, need no credentials 
     '/widget.scroll.*.js',
     '/widget.stream.*.js',
     '/widget.take-over.*.js',
+    '/widget.site.*.js',
     '/widget.warnings.*.js',
     '/widget.writing.*.js',
   ]
@@ -78,13 +80,13 @@ test('GET /widget.js and /lists.js, and all that they load, need no credentials 
   }
 })
 
-test('the further files of another build are 404, which nothing keeps, but for languages', async () => {
+test('the further files of another build are 404, which nothing keeps, but for languages and sites', async () => {
   for (const path of ['/widget.writing.00000000.js', '/widget.writing.js', '/widget.nothing.js', '/lists.x']) {
     const { status, headers } = await get(path)
     expect([path, status, headers['cache-control']]).toEqual([path, 404, 'private, no-store'])
   }
   const files = await filesOf('/widget.js')
-  for (const language of LANGUAGES) {
+  for (const language of [...LANGUAGES, 'site']) {
     const file = files.find((path) => path.includes(`.${language}.`))
     for (const path of [`/widget.${language}.00000000.js`, `/widget.${language}.js`]) {
       const { status, headers } = await get(path)

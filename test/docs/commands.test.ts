@@ -254,6 +254,8 @@ describe('names in prose', () => {
   /** Names of other programs, of files that somebody makes, and one that is put together. */
   const FOREIGN = new Set([
     'NODE_COMPILE_CACHE',
+    // Of Supabase.
+    'user_metadata',
     'mapMaybePromise',
     // Hooks of Envelop that no plugin of ours has, and a function that it calls.
     'iterateAsync',

@@ -15,12 +15,15 @@ const pages = new Map(readPages().map((page) => [page.path, page]))
 /**
  * The shell blocks of a guide, each after a line that names it. Left out are the site of the
  * widget's guide and the gateway, which need packages of npm and are run by
- * test/docs/guide-programs and test/docs/federation-gateway, and commands of the command
- * line, which do not reach this service's embedded database.
+ * test/docs/guide-programs and test/docs/federation-gateway, the server of a static page, and
+ * commands of the command line, which do not reach this service's embedded database.
  */
 const scriptOf = (guide: string): string =>
   (pages.get(`docs/guides/${guide}.md`)?.blocks ?? [])
-    .filter(({ language, content }) => language === 'sh' && !/npm (install|ci|run cli)|server\.mjs|:4002/.test(content))
+    .filter(
+      ({ language, content }) =>
+        language === 'sh' && !/npm (install|ci|run cli)|server\.mjs|:4002|listen\(8080\)/.test(content),
+    )
     .map(({ content, line }) => `echo; echo "== ${guide}:${line}"\n${content}`)
     .join('\n')
 
@@ -61,7 +64,17 @@ describe.skipIf(!hasTools)(
         'subscriptions',
         'federation',
       ].map((name) => `graphql/${name}`)
-      const script = ['rest', ...graphql, 'stream', 'moderation', 'members', 'privacy', 'widget', 'webhooks']
+      const script = [
+        'rest',
+        ...graphql,
+        'stream',
+        'moderation',
+        'members',
+        'privacy',
+        'widget',
+        'static-page',
+        'webhooks',
+      ]
         .map(scriptOf)
         .join('\n')
         .replaceAll('admin@example.com', service.admin.email)
@@ -150,6 +163,10 @@ describe.skipIf(!hasTools)(
 
     test('widget: the settings have the origin of its site', () => {
       expect(of('widget')).toContain('"allowedOrigins":["http://localhost:3000"]')
+    })
+
+    test('a page without a backend: the comment that its page gets', () => {
+      expect(of('static-page').match(/"body":"I shall take it\."/g)).toHaveLength(2)
     })
 
     test('webhooks: the endpoint is verified, and the receiver prints what has arrived', () => {

@@ -116,6 +116,12 @@ print(json.dumps([is_genuine(each["headers"], each["body"].encode(), each["secre
   // Needs Go, which is not installed where the tests run.
   'webhook-signatures:3': null,
   'widget:1': { before: '', after: '' },
+  // They need accounts at issuers. test/browser/widget-site signs in at an issuer of its own.
+  'issuers:1': null,
+  'issuers:2': null,
+  'issuers:3': null,
+  'issuers:4': null,
+  'issuers:5': null,
   // They need the widget in a browser: test/browser/widget-pages does what they do.
   'widget:2': null,
   'widget:3': null,
@@ -146,6 +152,14 @@ declare global {
   function reloadThePage(): void
   function openWithNewTicket(): void
   function openLogin(): Promise<void>
+  /** Of a site: the widget, and what the issuers' libraries have. */
+  const thread: Element & {
+    reload(): void
+    setIdentity(identity: (isRefused: boolean) => Token | Promise<Token>): void
+  }
+  type Token = string | null | undefined
+  const supabase: any
+  const clerk: any
   interface WindowEventMap {
     'engagement-sign-in': Event & { target: { reload(): Promise<void> } }
   }
@@ -159,6 +173,24 @@ declare module 'http' {
 
 /** What a site's own build has, for the compiler. */
 export const MODULES = `declare module '*.json'
+// Of the issuers.
+declare module '@auth0/auth0-spa-js' {
+  export const createAuth0Client: (options: object) => Promise<any>
+}
+declare module 'firebase/auth' {
+  type User = { getIdToken(forceRefresh?: boolean): Promise<string> }
+  export const getAuth: () => object
+  export const onAuthStateChanged: (auth: object, next: (user: User | null) => void) => unknown
+}
+declare module 'keycloak-js' {
+  export default class Keycloak {
+    constructor(options: object)
+    readonly authenticated?: boolean
+    readonly idToken?: string
+    init(options: object): Promise<boolean>
+    updateToken(minValidity: number): Promise<boolean>
+  }
+}
 // What Relay's compiler makes.
 declare module '*.graphql' {
   export type Comments_comment$key = any

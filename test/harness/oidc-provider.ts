@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -13,6 +14,10 @@ export interface TestProvider {
   issuer: string
   /** Who logs in next, by their `sub`. */
   login(subject: string, claims: Claims): void
+  /** Signs in by the authorization code flow, as a page does. Returns the ID token. */
+  idTokenOf(subject: string, claims: Claims): Promise<string>
+  /** A token of the same key, with other claims than the provider's own. */
+  sign(claims: Claims): Promise<string>
   close(): Promise<void>
 }
 
@@ -23,9 +28,13 @@ export async function startProvider(callback: string): Promise<TestProvider> {
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const people = new Map<string, Claims>()
   let next = ''
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   const provider = new Provider(issuer, {
     clients: [{ client_id: CLIENT.clientId, client_secret: CLIENT.clientSecret, redirect_uris: [callback] }],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'groups', 'access'] },
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'one', alg: 'RS256', use: 'sig' }] },
+    // The name is in the ID token as well, as most issuers have it.
+    conformIdTokenClaims: false,
     cookies: { keys: ['a key of the cookies'] },
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
@@ -44,14 +53,52 @@ export async function startProvider(callback: string): Promise<TestProvider> {
     if (request.url?.startsWith('/interaction/') !== true) return void handle(request, response)
     void provider.interactionFinished(request, response, { login: { accountId: next } })
   })
+  const login = (subject: string, claims: Claims): void => {
+    people.set(subject, claims)
+    next = subject
+  }
   return {
     issuer,
-    login: (subject, claims) => {
-      people.set(subject, claims)
-      next = subject
+    login,
+    idTokenOf: async (subject, claims) => {
+      login(subject, claims)
+      return tokenFor(issuer, callback)
     },
+    sign: (claims) => new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'one' }).sign(privateKey),
     close: () => closed(server),
   }
+}
+
+/** The ID token of who logs in next: a browser with cookies that follows to the callback. */
+async function tokenFor(issuer: string, callback: string): Promise<string> {
+  const { clientId, clientSecret } = CLIENT
+  const verifier = 'a verifier of the code, which has 43 characters'.replaceAll(/\W/g, '-')
+  const digest = createHash('sha256').update(verifier).digest('base64url')
+  const asked = { client_id: clientId, redirect_uri: callback, response_type: 'code', scope: 'openid email profile' }
+  const proof = { code_challenge: digest, code_challenge_method: 'S256' }
+  const cookies = new Map<string, string>()
+  let url = `${issuer}/auth?${new URLSearchParams({ ...asked, ...proof })}`
+  while (!url.startsWith(callback)) {
+    const cookie = [...cookies].map((pair) => pair.join('=')).join('; ')
+    const answer = await fetch(url, { redirect: 'manual', headers: { cookie } })
+    for (const each of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(each) ?? []
+      cookies.set(name, value)
+    }
+    url = new URL(answer.headers.get('location') ?? '', url).href
+  }
+  const answer = await fetch(`${issuer}/token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa(`${clientId}:${encodeURIComponent(clientSecret)}`)}` },
+    body: new URLSearchParams({
+      grant_type: 'authorization_code',
+      code: new URL(url).searchParams.get('code') ?? '',
+      redirect_uri: callback,
+      code_verifier: verifier,
+    }),
+  })
+  const { id_token: token } = (await answer.json()) as { id_token: string }
+  return token
 }
 
 /** What a provider of our own answers, so that each part of it can be wrong. */

@@ -113,7 +113,8 @@ export async function openNewspaper(service: TestService | Processes, serviceUrl
   }
 }
 
-function windowOf(page: Page): Window {
+/** A reader of a page that holds the widget. */
+export function windowOf(page: Page): Window {
   const thread = page.locator('engagement-thread')
   const text = () => thread.locator('section').innerText()
   const comment = (words: string): Locator => thread.locator('article').filter({ hasText: words }).first()

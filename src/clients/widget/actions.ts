@@ -60,14 +60,14 @@ export const open = (thread: Thread, id: string, kind: (Panel | Popup)['kind']):
  */
 export const loadMore = (thread: Thread, parentId: string, isByScroll = false): Promise<void> =>
   act(thread, `more-${parentId}`, 'load', async () => {
-    const { state, pages, pageSize: limit } = thread
+    const { state, pages, pageSize: limit, replies } = thread
     const { ids } = state.list(parentId)
     const before = ids.length
     const load = async (id: string): Promise<void> => {
       const query = id === TOP ? { sort: state.sort } : { sort: 'oldest', parentId: id }
       const { cursor, isLoaded } = state.list(id)
       if (id === parentId || !isLoaded)
-        state.addPage(id, await pages.comments({ ...query, limit, replies: '3', ...(cursor !== null && { cursor }) }))
+        state.addPage(id, await pages.comments({ ...query, limit, replies, ...(cursor !== null && { cursor }) }))
       // An only reply opens with its own replies, down to the end of the chain.
       const [only, next] = state.list(id).ids
       if (id !== TOP && only && !next && state.comments.get(only)?.replyCount) await load(only)

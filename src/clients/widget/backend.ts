@@ -39,6 +39,16 @@ export interface First {
   ticket: StreamTicket | null
 }
 
+/**
+ * The token of the reader who is signed in on a page of a site; null for none. Asked with true
+ * after the service has refused the last one.
+ */
+export type Identity = (isRefused: boolean) => Token | Promise<Token>
+type Token = string | null | undefined
+
+/** By the base path of the site. */
+export const identities = new Map<string, Identity>()
+
 export const SORTS = ['newest', 'oldest', 'top'] as const
 export type Sort = (typeof SORTS)[number]
 type Query = Record<string, string>
@@ -61,6 +71,19 @@ export class RequestError extends Error {
 
 /** Whether the browser knows that there is no line. Node, where tests run this, knows nothing. */
 const isOffline = (): boolean => (Object(globalThis.navigator) as { onLine?: boolean }).onLine === false
+
+/** Where the paths of the publisher's backend begin; for a site those of the service itself. */
+export const baseOf = (element: Element): string => {
+  const site = element.getAttribute('site')
+  const base = site
+    ? (element.getAttribute('service') ?? import.meta.url.replace(/\/[^/]*$/, ''))
+    : (element.getAttribute('backend') ?? '/engagement')
+  return base.replace(/(^|[^/])\/+$/, '$1') + (site ? `/engagement/${site}` : '')
+}
+
+/** Those for a site go by a file of their own. */
+const send = async (url: string, init: RequestInit): Promise<Response> =>
+  url.includes('/engagement/pk_') ? (await import('./site.ts')).send(url, init, identities) : fetch(url, init)
 
 const ATTEMPTS = 4
 /**
@@ -109,7 +132,7 @@ async function askOnce<T>(url: string, method: string, body?: object, key = newK
     ...(body && { 'Content-Type': 'application/json' }),
   }
   const init = { method, headers, credentials: 'include', ...(body && { body: JSON.stringify(body) }) } as const
-  const response = await fetch(url, init).catch(() => {
+  const response = await send(url, init).catch(() => {
     throw new RequestError('network')
   })
   behind = Date.parse(response.headers.get('date') ?? '') - Date.now() || behind

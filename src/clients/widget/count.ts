@@ -20,7 +20,7 @@ const MAX_LENGTH = 4000
  * the same time share a request.
  */
 export class EngagementCount extends WidgetElement {
-  static readonly observedAttributes = ['discussion', 'backend', 'format', 'lang']
+  static readonly observedAttributes = ['discussion', 'backend', 'site', 'service', 'format', 'lang']
   #count: number | undefined
 
   get count(): number | undefined {
@@ -33,7 +33,7 @@ export class EngagementCount extends WidgetElement {
 
   connectedCallback(): void {
     elements.add(this)
-    want(this)
+    this.reload()
     void this.update()
     void this.loadWords().then(() => this.update())
   }
@@ -44,8 +44,14 @@ export class EngagementCount extends WidgetElement {
 
   attributeChangedCallback(name: string, before: string | null, after: string | null): void {
     if (!this.isConnected || before === after) return
-    if (name === 'discussion' || name === 'backend') want(this)
+    if (name !== 'format' && name !== 'lang') this.reload()
     void this.update()
+  }
+
+  reload(): void {
+    this.enter()
+    if (wanting.size === 0) queueMicrotask(askAll)
+    wanting.add(this)
   }
 
   protected view(): unknown {
@@ -70,11 +76,6 @@ function show(backend: string, discussion: string, count: number): void {
   for (const element of elements) {
     if (element.backend === backend && element.discussion === discussion) element.count = count
   }
-}
-
-function want(element: EngagementCount): void {
-  if (wanting.size === 0) queueMicrotask(askAll)
-  wanting.add(element)
 }
 
 function askAll(): void {

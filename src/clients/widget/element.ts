@@ -1,5 +1,6 @@
 import { render } from 'lit/html.js'
 
+import { baseOf, identities, type Identity } from './backend.ts'
 import css from './widget.css?inline'
 import { loadStrings, type Strings, type Words, wordsFor } from './strings.ts'
 import type { Warning } from './warnings.ts'
@@ -18,6 +19,13 @@ export const sheetOf = (rules: string): CSSStyleSheet => {
   return sheet
 }
 
+/** The canonical address of the page if it is of this origin, else its own without query. */
+const addressOf = (): string => {
+  const { origin, pathname } = location
+  const canonical = document.querySelector<HTMLLinkElement>('[rel=canonical]')?.href.split('#')[0]
+  return canonical?.startsWith(`${origin}/`) ? canonical : origin + pathname
+}
+
 /**
  * The base of both elements: a shadow tree that is drawn once for simultaneous changes, attributes,
  * and texts.
@@ -31,12 +39,30 @@ export abstract class WidgetElement extends HTMLElement {
   #strings: Partial<Strings> = {}
   #words: { lang: string; own: Partial<Strings>; words: Words } | undefined
 
+  #address = ''
+  #identity: Identity | undefined
+
   constructor() {
     super()
     this.#root.adoptedStyleSheets = [sheetOf(css)]
   }
 
   protected abstract view(): unknown
+
+  /** Loads everything again, for the reader who is signed in now. */
+  abstract reload(): void
+
+  /** Says who reads the page of a site. To be called again when somebody signs in or out. */
+  setIdentity(identity: Identity): void {
+    this.#identity = identity
+    if (this.isConnected) this.reload()
+  }
+
+  /** Called before the first request, and before those for another reader or page. */
+  enter(): void {
+    if (this.#identity) identities.set(this.backend, this.#identity)
+    if (this.hasAttribute('site')) this.#address ||= addressOf()
+  }
 
   /** Draws the changes. Settles when they are drawn. */
   update(): Promise<void> {
@@ -53,16 +79,17 @@ export abstract class WidgetElement extends HTMLElement {
     this.isServed = false
   }
 
+  /** The external id of the page; of a site's page its address. */
   get discussion(): string {
-    return this.getAttribute('discussion') ?? ''
+    return this.getAttribute('discussion') || this.#address
   }
   set discussion(value: string) {
     this.setAttribute('discussion', value)
   }
 
-  /** The base path of the publisher's backend. */
+  /** The base path of the publisher's backend, or of the site. */
   get backend(): string {
-    return (this.getAttribute('backend') ?? '/engagement').replace(/(^|[^/])\/+$/, '$1')
+    return baseOf(this)
   }
   set backend(value: string) {
     this.setAttribute('backend', value)

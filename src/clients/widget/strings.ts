@@ -122,7 +122,10 @@ export function wordsFor(lang: string, own: Partial<Strings> = {}) {
       return form.replace(/\{(\w+)\}/g, (_, name: string) => String(all[name] ?? ''))
     },
     number: (n: number): string => number.format(n),
-    inSeconds: (seconds: number): string => relative.format(seconds, 'second'),
+    inSeconds: (seconds: number): string => {
+      const [unit, size] = UNITS.find(([, each]) => seconds >= 2 * each) ?? ['second', 1]
+      return relative.format(Math.ceil(seconds / size), unit)
+    },
     /** The time since then, to the minute; the date after a week. */
     ago: (iso: string): string => {
       const seconds = (now() - Date.parse(iso)) / 1000

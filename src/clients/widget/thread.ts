@@ -83,7 +83,16 @@ const MINUTE_MS = 60_000
  * both.
  */
 export abstract class Thread extends WidgetElement {
-  static readonly observedAttributes = ['discussion', 'backend', 'sort', 'page-size', 'lang']
+  static readonly observedAttributes = [
+    'discussion',
+    'backend',
+    'site',
+    'service',
+    'sort',
+    'page-size',
+    'replies',
+    'lang',
+  ]
 
   phase: 'loading' | 'failed' | 'unknown_page' | 'ready' = 'loading'
   me: Me | null = null
@@ -173,7 +182,7 @@ export abstract class Thread extends WidgetElement {
     if (this.#clock === undefined || before === after) return
     if (name === 'lang') return void this.loadWords().then(() => this.update())
     // Nothing of one page may be shown, or answered, on another.
-    if (name === 'discussion' || name === 'backend') {
+    if (!/sort|page-size|replies/.test(name)) {
       this.endServed()
       this.#followed = undefined
       this.phase = 'loading'
@@ -202,6 +211,11 @@ export abstract class Thread extends WidgetElement {
     return this.getAttribute('page-size') ?? '20'
   }
 
+  /** With how many replies or fewer a comment shows them at once. */
+  get replies(): string {
+    return this.getAttribute('replies') ?? '3'
+  }
+
   /** Whether the reader can write here, or the name of the text that says why not. */
   get access(): 'open' | 'locked' | 'archived' | 'reader_banned' | 'unknown_page' {
     const { until } = this.me?.ban ?? {}
@@ -215,7 +229,6 @@ export abstract class Thread extends WidgetElement {
     return new Storage(`${this.backend}:${this.discussion}:`)
   }
 
-  /** Loads everything again: the signed-in reader, the page, and its stream. */
   reload(): void {
     this.#begin()
   }
@@ -269,6 +282,7 @@ export abstract class Thread extends WidgetElement {
     this.#isWaiting = false
     this.#end()
     this.errors.clear()
+    this.enter()
     if (this.discussion) void this.#open(this.#start)
     else this.warn('discussion')
   }
@@ -286,7 +300,8 @@ export abstract class Thread extends WidgetElement {
       void this.update().then(() => this.watchEnd(isWanted))
       this.emit('ready', { count: this.state.count, reader: this.me })
       const { hear, openDiscussionStream: openStream } = await live
-      if (start !== this.#start) return
+      // The page of a site has a stream once it has a comment.
+      if (start !== this.#start || (!this.discussionId && this.hasAttribute('site'))) return
       this.#stream = openStream({
         ticket: () => this.#spend() ?? pages.ticket(),
         lastEventId,
@@ -304,17 +319,21 @@ export abstract class Thread extends WidgetElement {
       })
     } catch (error) {
       if (start !== this.#start) return
-      const isUnknown = error instanceof RequestError && error.code === 'unknown_page'
+      const { code, retryAfterSeconds } = error instanceof RequestError ? error : new RequestError('error')
+      const isUnknown = code === 'unknown_page'
       if (isUnknown) this.phase = 'unknown_page'
       else if (this.phase !== 'ready') {
         if (this.phase === 'loading') this.warn('backend')
         this.phase = 'failed'
+        const { words } = this
+        if (code === 'rate_limited')
+          this.errors.set(code, words.text(code, { time: words.inSeconds(retryAfterSeconds) }))
       }
       void this.update()
       this.emit('error', { error, action: 'load' })
       if (isUnknown) return this.warn('page')
       const backoffMs = Math.random() * Math.min(30_000, 1000 * 2 ** ++this.#failures)
-      this.#retry = setTimeout(() => this.#begin(), 2000 + backoffMs)
+      this.#retry = setTimeout(() => this.#begin(), 2000 + backoffMs + retryAfterSeconds * 1000)
     }
   }
 
@@ -323,7 +342,7 @@ export abstract class Thread extends WidgetElement {
     const { pages, sort } = this
     const served = this.isServed ? await import('./take-over.ts').catch(() => null) : null
     const [{ reader: me, settings, discussion, comments, own, ticket }] = await Promise.all([
-      served?.takeOver(this, pages.me) ?? pages.first({ sort, limit: this.pageSize, replies: '3' }),
+      served?.takeOver(this, pages.me) ?? pages.first({ sort, limit: this.pageSize, replies: this.replies }),
       this.loadWords(),
     ])
     // The JSON of another program.

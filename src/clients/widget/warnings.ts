@@ -13,7 +13,10 @@ const WARNINGS = {
   /** A page may bring it in a moment later. */
   discussion: ({ isConnected, discussion }: Warned) =>
     isConnected && discussion === '' && 'discussion is missing: set it to the external id of the page',
-  page: ({ discussion }: Warned) => `the backend knows no page "${discussion}": look at discussion="…" and at isPage`,
+  page: (element: Warned) =>
+    element.hasAttribute('site')
+      ? `there is no site ${element.getAttribute('site')}, or "${element.discussion}" is no address of its origins: look at it in the console`
+      : `the backend knows no page "${element.discussion}": look at discussion="…" and at isPage`,
   stream: () =>
     `nothing new comes by itself: the stream refuses ${location.origin}. Add it to the tenant's allowedOrigins, and the ` +
     "stream's own origin to connect-src where the page has a policy",
@@ -41,7 +44,9 @@ function goesToSignIn(element: Warned): boolean {
  * Asks the backend for the signed-in reader, which it answers without the service, and to anyone.
  * The backend logs its own failures.
  */
-async function describeBackend({ backend }: Warned): Promise<string | false> {
+async function describeBackend(element: Warned): Promise<string | false> {
+  const { backend } = element
+  if (element.hasAttribute('site')) return describeSite(backend)
   const expected = 'expected the JSON of engagement-service/backend: look at backend="…"'
   if (!URL.canParse(backend, document.baseURI)) return `${backend} is no address; ${expected}`
   const { href, origin } = new URL(`${backend}/me`, document.baseURI)
@@ -54,6 +59,18 @@ async function describeBackend({ backend }: Warned): Promise<string | false> {
   const isBackend = answer instanceof Object && ('reader' in answer || ('code' in answer && response.status !== 404))
   const type = response.headers.get('content-type') ?? 'of no type'
   return !isBackend && `${href} answered ${response.status}, ${type}; ${expected}`
+}
+
+/** The service tells other origins nothing, not even that they are others. */
+async function describeSite(base: string): Promise<string | false> {
+  const response = await fetch(`${base}/settings`, { credentials: 'omit' }).catch(() => null)
+  if (response?.ok) return false
+  const { origin } = location
+  if (response?.status === 404) return `there is no site ${base}: look at site="…"`
+  return (
+    `no answer from ${base} for ${origin}: add it to the origins of the site in the console, ` +
+    'and the service to connect-src where the page has a policy'
+  )
 }
 
 const said = new Set<string>()

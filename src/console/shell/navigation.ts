@@ -12,6 +12,7 @@ import {
   type IconProps,
   IconUsers,
   IconWebhook,
+  IconWorld,
 } from '../ui/icons.tsx'
 import type { ComponentType } from 'react'
 
@@ -25,6 +26,7 @@ export const NAVIGATION: Readonly<Record<TopPage, { label: string; icon: Compone
   discussions: { label: 'Discussions', icon: IconMessages },
   readers: { label: 'Readers', icon: IconAddressBook },
   team: { label: 'Team', icon: IconUsers },
+  sites: { label: 'Sites', icon: IconWorld },
   webhooks: { label: 'Webhooks', icon: IconWebhook },
   keys: { label: 'API keys', icon: IconKey },
   identity: { label: 'Identity', icon: IconFingerprint },

@@ -182,3 +182,10 @@ export const IconWebhook = outline(
   'M16 8a4 4 0 1 0 -8 0c0 1.506 .77 2.818 2 3.5l-3 5.5',
 )
 export const IconX = outline('M18 6l-12 12', 'M6 6l12 12')
+export const IconWorld = outline(
+  'M3 12a9 9 0 1 0 18 0a9 9 0 0 0 -18 0',
+  'M3.6 9h16.8',
+  'M3.6 15h16.8',
+  'M12 3a17 17 0 0 0 0 18',
+  'M12 3a17 17 0 0 1 0 18',
+)

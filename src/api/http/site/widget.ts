@@ -14,8 +14,11 @@ const FOLDER = join(ROOT, 'dist/widget')
 /** What pages name. Each loads further files, `widget.<part>.<digest of the build>.js`. */
 const NAMES = ['widget', 'lists']
 const FURTHER = /^(\w+\.([\w-]+)\.)(?:[\da-f]{8}\.)?js$/
-/** Texts without code, which any build can show. */
-const LANGUAGES = new Set(['ar', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt'])
+/**
+ * What any build can use: texts without code, and what pages of sites send each request with. That
+ * imports nothing, and no comment is shown without it.
+ */
+const SHARED = new Set(['ar', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt', 'site'])
 
 const HEADERS = {
   // Pages of every site load it as a module, with CORS. It contains nothing private.
@@ -56,7 +59,7 @@ export function registerWidget(server: FastifyInstance): void {
       // A page may have the first file of an earlier build from its browser's cache, or of a later
       // one while processes are replaced. Code of two builds does not fit together: it gets none.
       const [, start = '', part = ''] = FURTHER.exec(asked) ?? []
-      const other = LANGUAGES.has(part) && built.find((one) => one.startsWith(start))
+      const other = SHARED.has(part) && built.find((one) => one.startsWith(start))
       if (!other) throw new ServiceError('not_found')
       // Relative, because a proxy may serve it below a path.
       return reply.headers({ ...HEADERS, 'cache-control': 'private, no-store' }).redirect(other, 307)

@@ -76,13 +76,18 @@ export function registerSites(scope: FastifyInstance, app: App): void {
 async function enter(app: App, request: FastifyRequest, reply: FastifyReply): Promise<Site> {
   const { origin } = request.headers
   void reply.header('vary', 'Origin')
+  // There is no site whose origins could be told from others: the page learns that it is gone.
+  void reply.header('access-control-allow-origin', '*')
   const site = await findPaid(app, request)
+  void reply.removeHeader('access-control-allow-origin')
   if (origin !== undefined) {
     if (!site.origins.includes(origin)) throw new ServiceError('origin_not_allowed', { detail: NOT_LISTED })
     void reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED })
   }
   const rate = unauthenticatedRate(app)
-  if (rate !== null) takeOne(app, `${site.id}/address/${addressBucket(request.ip)}`, rate)
+  // A page cannot read why a preflight was refused: what it announces is counted.
+  if (rate !== null && request.method !== 'OPTIONS')
+    takeOne(app, `${site.id}/address/${addressBucket(request.ip)}`, rate)
   return site
 }
 

@@ -1,7 +1,7 @@
 // Lists of what belongs to many pages, for front pages:
 // `<script type="module" src="…/lists.js">`. They need no thread, and use no templates: two scripts
 // of one page could not both make the policies that those need where Trusted Types are required.
-import { ask, type PageComment } from '../backend.ts'
+import { ask, baseOf, type PageComment } from '../backend.ts'
 import { loadStrings, type Words, wordsFor } from '../strings.ts'
 import css from './lists.css?inline'
 
@@ -77,9 +77,9 @@ abstract class ListElement<Item> extends HTMLElement {
     else void this.reload()
   }
 
-  /** The base path of the publisher's backend. */
+  /** The base path of the publisher's backend, or of the site. */
   get backend(): string {
-    return (this.getAttribute('backend') ?? '/engagement').replace(/(^|[^/])\/+$/, '$1')
+    return baseOf(this)
   }
 
   /** Loads the list again. Without an answer, what is shown stays. */
@@ -126,7 +126,7 @@ interface Latest {
 
 /** `<engagement-latest limit>`: the newest comments of all pages. */
 export class EngagementLatest extends ListElement<Latest> {
-  static readonly observedAttributes = ['backend', 'limit', 'lang']
+  static readonly observedAttributes = ['backend', 'site', 'service', 'limit', 'lang']
   protected readonly path = '/latest-comments'
   protected readonly parameters = ['limit']
 
@@ -149,7 +149,7 @@ interface Discussed {
 
 /** `<engagement-most-discussed window limit>`: the pages with the most comments of late. */
 export class EngagementMostDiscussed extends ListElement<Discussed> {
-  static readonly observedAttributes = ['backend', 'limit', 'window', 'lang']
+  static readonly observedAttributes = ['backend', 'site', 'service', 'limit', 'window', 'lang']
   protected readonly path = '/most-discussed'
   protected readonly parameters = ['window', 'limit']
 

@@ -41,7 +41,9 @@ const quiet = (text: string): unknown => html`<p class="quiet">${text}</p>`
 
 const failedView = (thread: Thread): unknown =>
   notice([
-    thread.words.text(thread.isOffline ? 'offline' : 'failed'),
+    thread.isOffline
+      ? thread.words.text('offline')
+      : (thread.errors.get('rate_limited') ?? thread.words.text('failed')),
     ' ',
     button(thread.words.text('retry'), () => thread.reload()),
   ])

@@ -67,6 +67,8 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     if (parent && isReplyOpen(thread, parent.id)) setPanel(thread, null)
     thread.status = words.text(comment.status === 'pending' ? 'awaiting' : 'posted')
     thread.emit('posted', { comment })
+    // The first comment of a site's page has begun its discussion, and with it the stream.
+    if (!thread.discussionId && thread.hasAttribute('site')) thread.reload()
     await thread.focusOn(`#c-${comment.id}`)
   })
 }

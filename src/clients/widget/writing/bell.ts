@@ -51,9 +51,24 @@ function bellOf(thread: Thread): Bell | null {
 async function recount(thread: Thread, bell: Bell): Promise<void> {
   const answer = kit.ask<Unread>(`${thread.backend}/me/notifications/count`)
   const list = bell.isOpen ? bell.inbox?.refresh() : null
-  bell.unread = await answer.catch(({ code }: RequestError) => (code === 'not_found' ? null : bell.unread))
+  bell.unread = await answer.catch(({ code }: RequestError) => {
+    // The page's function has no token any more: what only its reader sees goes away.
+    if (code === 'identity_required' && thread.hasAttribute('site')) endReading(thread)
+    return code === 'not_found' ? null : bell.unread
+  })
   await list
   void thread.update()
+}
+
+/** When threads were loaded again for this: a function may have a token for each second request. */
+const endedAt = new WeakMap<Thread, number>()
+const ONCE_MS = 60_000
+
+function endReading(thread: Thread): void {
+  const now = performance.now()
+  if (now - (endedAt.get(thread) ?? -ONCE_MS) < ONCE_MS) return
+  endedAt.set(thread, now)
+  thread.reload()
 }
 
 /** What the reader may see has changed. */

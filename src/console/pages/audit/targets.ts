@@ -37,6 +37,8 @@ function nameOf(node: Node): string | null {
       return node.fileName
     case 'Note':
       return node.text
+    case 'Site':
+      return node.siteName
     case 'TenantExport':
       return `of ${DAY.format(new Date(node.createdAt))}`
     case 'Member':

@@ -1,0 +1,109 @@
+import { Anchor, Code, Group, NativeSelect, Stack, Text } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
+
+import { Copy } from '../../ui/secret.tsx'
+import { Section } from '../../ui/section.tsx'
+import { Preview } from './preview.tsx'
+import { type Site, WIDGET } from './service.ts'
+
+/** The attributes of the widget that can be tried here, with their values. */
+const OPTIONS = {
+  theme: {
+    label: 'Theme',
+    values: { '': 'As the page', light: 'Light', dark: 'Dark', auto: "The reader's choice" },
+  },
+  lang: {
+    label: 'Language',
+    values: {
+      '': 'As the page',
+      ar: 'Arabic',
+      de: 'German',
+      en: 'English',
+      es: 'Spanish',
+      fr: 'French',
+      it: 'Italian',
+      ja: 'Japanese',
+      nl: 'Dutch',
+      pl: 'Polish',
+      pt: 'Portuguese',
+    },
+  },
+  sort: { label: 'Sort', values: { '': 'Newest first', oldest: 'Oldest first', top: 'Best first' } },
+  replies: {
+    label: 'Replies shown at once',
+    values: { '': 'Up to 3', 2: 'Up to 2', 1: 'One', 0: 'None' },
+  },
+} as const
+
+type Chosen = Readonly<Record<keyof typeof OPTIONS, string>>
+
+const NONE: Chosen = { theme: '', lang: '', sort: '', replies: '' }
+
+/** The lines for the pages, and the widget as they show it. */
+export function PasteAndPreview({ site }: { site: Site }) {
+  const [chosen, setChosen] = useState(NONE)
+  const attributes = Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== ''))
+  const { publicKey } = site
+  return (
+    <>
+      <Section title="Put it into your pages">
+        <Lines label="The lines for your pages" text={linesOf(publicKey, attributes)}>
+          Paste both where the comments are to be. The first one can stand in the page's head as well.
+        </Lines>
+        <Lines label="The lines for signed-in readers" text={identityLines()}>
+          For readers to write, sign them in with your issuer, and give the widget its token:{' '}
+          <Anchor href={new URL('../docs/guides/issuers', document.baseURI).href} inherit underline="always">
+            Auth0, Firebase, Supabase, Clerk, Keycloak
+          </Anchor>
+          .
+        </Lines>
+      </Section>
+      <Section title="Preview">
+        <Group>
+          {Object.entries(OPTIONS).map(([name, { label, values }]) => (
+            <NativeSelect
+              key={name}
+              label={label}
+              data={Object.entries(values)
+                .map(([value, text]) => ({ value, label: text }))
+                .sort(({ value: one }, { value: other }) => Number(one !== '') - Number(other !== ''))}
+              value={chosen[name as keyof Chosen]}
+              onChange={({ currentTarget }) => setChosen({ ...chosen, [name]: currentTarget.value })}
+            />
+          ))}
+        </Group>
+        <Preview site={site} attributes={attributes} />
+      </Section>
+    </>
+  )
+}
+
+const linesOf = (publicKey: string, attributes: Readonly<Record<string, string>>): string => {
+  const chosen = Object.entries({ site: publicKey, ...attributes }).map(([name, value]) => ` ${name}="${value}"`)
+  return `<script type="module" src="${WIDGET}"></script>
+<engagement-thread${chosen.join('')}></engagement-thread>`
+}
+
+const identityLines = (): string => `<script type="module">
+  import '${WIDGET}'
+
+  // A token of your issuer, or null while nobody is signed in. After a refusal, a new one.
+  const identity = async (isRefused) => null
+  document.querySelector('engagement-thread').setIdentity(identity)
+</script>`
+
+function Lines({ label, text, children }: { label: string; text: string; children: ReactNode }) {
+  return (
+    <Stack gap="xs">
+      <Group justify="space-between" align="flex-end">
+        <Text size="sm" maw={640}>
+          {children}
+        </Text>
+        <Copy value={text} />
+      </Group>
+      <Code block tabIndex={0} aria-label={label}>
+        {text}
+      </Code>
+    </Stack>
+  )
+}

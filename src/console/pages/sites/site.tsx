@@ -1,0 +1,105 @@
+import { Anchor, Badge, Button, Group, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
+import { Link, useNavigate } from 'react-router'
+
+import { DeleteSiteDocument, SitesDocument, UpdateSiteDocument } from '../../../generated/console.ts'
+import { useWrite } from '../../api/queries.ts'
+import { Confirm } from '../../ui/inputs/confirm.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { PageFrame } from '../../ui/page.tsx'
+import { Section } from '../../ui/section.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { Check } from './check.tsx'
+import { SiteForm } from './form.tsx'
+import { PasteAndPreview } from './paste.tsx'
+import type { Site } from './service.ts'
+
+export const ALL_SITES = { to: '/sites', label: 'All sites' }
+
+/** One site: the lines for its pages, how they look, and a test of one of them. */
+export function SitePage({ site }: { site: Site }) {
+  return (
+    <PageFrame
+      title={site.name}
+      about={
+        <Anchor component={Link} to={ALL_SITES.to} size="sm">
+          {ALL_SITES.label}
+        </Anchor>
+      }
+      actions={<Actions site={site} />}
+    >
+      <Stack gap="xl">
+        <Group gap={4}>
+          {site.origins.map((origin) => (
+            <Text key={origin} size="sm" pe="sm" {...WRITTEN}>
+              {origin}
+            </Text>
+          ))}
+          {!site.posting && <Badge>posting is off</Badge>}
+        </Group>
+        <PasteAndPreview site={site} />
+        <Section title="Test from your page's address">
+          <Check site={site} />
+        </Section>
+      </Stack>
+    </PageFrame>
+  )
+}
+
+function Actions({ site }: { site: Site }) {
+  const [action, setAction] = useState<'edit' | 'delete' | null>(null)
+  const onClose = (): void => setAction(null)
+  return (
+    <>
+      <Button variant="default" size="xs" onClick={() => setAction('edit')}>
+        Edit
+      </Button>
+      <Button variant="default" size="xs" onClick={() => setAction('delete')}>
+        Delete
+      </Button>
+      {action === 'edit' && <Edit site={site} onClose={onClose} />}
+      {action === 'delete' && <Delete site={site} onClose={onClose} />}
+    </>
+  )
+}
+
+interface ActionProps {
+  site: Site
+  onClose: () => void
+}
+
+function Edit({ site, onClose }: ActionProps) {
+  const update = useWrite(UpdateSiteDocument, [SitesDocument])
+  return (
+    <Dialog title={`Edit ${site.name}`} size="lg" onClose={onClose}>
+      <SiteForm
+        site={site}
+        action="Save"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          await update.mutateAsync({ input: { id: site.id, ...values } })
+          onClose()
+        }}
+      />
+    </Dialog>
+  )
+}
+
+function Delete({ site, onClose }: ActionProps) {
+  const navigate = useNavigate()
+  const remove = useWrite(DeleteSiteDocument, [SitesDocument])
+  return (
+    <Confirm
+      title={`Delete ${site.name}?`}
+      action="Delete"
+      onConfirm={async () => {
+        await remove.mutateAsync({ input: { id: site.id } })
+        await navigate(ALL_SITES.to)
+      }}
+      onClose={onClose}
+    >
+      Pages with its key show no comments any more, within a second. This is final: another site has another key. The
+      comments themselves stay.
+    </Confirm>
+  )
+}

@@ -1,0 +1,97 @@
+import { Anchor, Badge, Button, Table, Text } from '@mantine/core'
+import { useState } from 'react'
+import { Link, useNavigate, useParams } from 'react-router'
+
+import { CreateSiteDocument, SitesDocument } from '../../../generated/console.ts'
+import { useWholeList, useWrite } from '../../api/queries.ts'
+import { IconPlus } from '../../ui/icons.tsx'
+import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { DataTable, List } from '../../ui/list.tsx'
+import { PageFrame } from '../../ui/page.tsx'
+import { Empty, NotFound } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { SiteForm } from './form.tsx'
+import { ALL_SITES, SitePage } from './site.tsx'
+import type { Site } from './service.ts'
+
+/** The sites, of which there are at most 50, or the one that the path names. */
+export function Page() {
+  const { id } = useParams()
+  const list = useWholeList(SitesDocument, { first: 100 }, ({ sites }) => sites, {
+    everyMs: 5_000,
+    arrange: (sites) => sites,
+  })
+  const [isCreating, setCreating] = useState(false)
+  const onClose = (): void => setCreating(false)
+  const named = list.nodes?.find((each) => each.id === id)
+  if (named !== undefined) return <SitePage site={named} />
+  if (id !== undefined && list.nodes !== undefined) return <NotFound of="site" list={ALL_SITES} />
+  return (
+    <PageFrame
+      title="Sites"
+      about="Pages without a backend: two lines show the comments of each, by a public key."
+      actions={
+        <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setCreating(true)}>
+          Add a site
+        </Button>
+      }
+    >
+      <List
+        list={list}
+        of="sites"
+        empty={<Empty title="There is no site yet">Add one to get the lines for its pages.</Empty>}
+      >
+        {(sites) => (
+          <DataTable label="Sites" head={['Name', 'Origins', 'Posting', 'Created']} minWidth={480}>
+            {sites.map((site) => (
+              <SiteRow key={site.id} site={site} />
+            ))}
+          </DataTable>
+        )}
+      </List>
+      {isCreating && <Create onClose={onClose} />}
+    </PageFrame>
+  )
+}
+
+function SiteRow({ site: { id, name, origins, posting, createdAt } }: { site: Site }) {
+  return (
+    <Table.Tr>
+      <Table.Td miw={120}>
+        <Anchor component={Link} to={id} size="sm" {...WRITTEN}>
+          {name}
+        </Anchor>
+      </Table.Td>
+      <Table.Td {...WRITTEN}>
+        {origins.map((origin) => (
+          <Text key={origin} size="sm">
+            {origin}
+          </Text>
+        ))}
+      </Table.Td>
+      <Table.Td>{posting ? 'on' : <Badge>off</Badge>}</Table.Td>
+      <Table.Td>
+        <Time at={createdAt} />
+      </Table.Td>
+    </Table.Tr>
+  )
+}
+
+/** Adds a site, and goes to its page, which has the lines to paste. */
+function Create({ onClose }: { onClose: () => void }) {
+  const navigate = useNavigate()
+  const create = useWrite(CreateSiteDocument, [SitesDocument])
+  return (
+    <Dialog title="Add a site" size="lg" onClose={onClose}>
+      <SiteForm
+        action="Add the site"
+        onCancel={onClose}
+        onSubmit={async (input) => {
+          const { createSite } = await create.mutateAsync({ input })
+          await navigate(createSite.site.id)
+        }}
+      />
+    </Dialog>
+  )
+}
