@@ -249,10 +249,10 @@ describe('limits', () => {
 
   test('a reader has the bucket of a client token, over all addresses of the site', async () => {
     const tenant = await service.addTenant('limited-sites')
-    const own = await addSite(service, tenant, { settings: { clientToken: { perSecond: 1, burst: 3 } } })
+    const own = await addSite(service, tenant, { settings: { clientToken: { perSecond: 1, burst: 2 } } })
     const token = await own.token()
-    const answers = await Promise.all(Array.from({ length: 8 }, () => me(token, own)))
-    expect(answers.filter(({ status }) => status === 200).length).toBeLessThan(8)
+    const answers = await Promise.all(Array.from({ length: 30 }, () => me(token, own)))
+    expect(answers.filter(({ status }) => status === 200).length).toBeLessThan(30)
     const refused = answers.find(({ status }) => status === 429)
     expect(refused?.json.code).toBe('rate_limited')
     expect(refused?.headers.get('retry-after')).not.toBe(null)
@@ -265,20 +265,18 @@ describe('limits', () => {
   test('an address has a bucket at each site, and empties no other', async () => {
     const strict = await startService({
       worker: false,
-      env: { UNAUTHENTICATED_RATE_PER_SECOND: '1', UNAUTHENTICATED_RATE_BURST: '5' },
+      env: { UNAUTHENTICATED_RATE_PER_SECOND: '1', UNAUTHENTICATED_RATE_BURST: '2' },
     })
     try {
       const [own, other] = [await addSite(strict, strict), await addSite(strict, strict)]
-      const token = await own.token()
-      const answers = await Promise.all(Array.from({ length: 12 }, () => own.ask('GET', '/settings')))
+      const answers = await Promise.all(Array.from({ length: 30 }, () => own.ask('GET', '/settings')))
       expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(0)
       // Before the token is looked at, and before any work.
-      const all = await Promise.all(Array.from({ length: 12 }, () => me('not a token', own)))
+      const all = await Promise.all(Array.from({ length: 30 }, () => me('not a token', own)))
       expect(all.filter(({ status }) => status === 429).length).toBeGreaterThan(0)
       expect((await other.ask('GET', '/settings')).status).toBe(200)
       expect((await strict.call('GET', '/discussions')).status).toBe(200)
       expect((await own.ask('GET', '/settings')).headers.get('access-control-allow-origin')).toBe(ORIGIN)
-      expect(token).not.toBe('')
     } finally {
       await strict.close()
     }
@@ -287,13 +285,13 @@ describe('limits', () => {
   test('made-up keys are at the expense of their address, and lock out no site', async () => {
     const strict = await startService({
       worker: false,
-      env: { UNAUTHENTICATED_RATE_PER_SECOND: '1', UNAUTHENTICATED_RATE_BURST: '5' },
+      env: { UNAUTHENTICATED_RATE_PER_SECOND: '1', UNAUTHENTICATED_RATE_BURST: '2' },
     })
     try {
       const own = await addSite(strict, strict)
       expect((await own.ask('GET', '/settings')).status).toBe(200)
       const guess = (n: number) => fetch(`${strict.url}/engagement/pk_${String(n).padStart(64, '0')}/settings`)
-      const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => guess(n)))
+      const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => guess(n)))
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404, 429]))
       expect((await own.ask('GET', '/settings')).status).toBe(200)
     } finally {
