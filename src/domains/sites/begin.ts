@@ -4,8 +4,8 @@ import type { Id } from '../../core/ids.ts'
 import { webUrl } from '../../core/input/texts.ts'
 import { createDiscussion } from '../discussions/discussions.ts'
 
-/** Ten at once, and then one in six minutes. */
-const BEGINNINGS = { perSecond: 10 / 3600, burst: 10 }
+/** Five at once, and then one in twelve minutes: in no hour more than ten. */
+const BEGINNINGS = { perSecond: 5 / 3600, burst: 5 }
 
 /**
  * Begins the discussion of a site's page, for its first comment. Each reader begins few: a page is
