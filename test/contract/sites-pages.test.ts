@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
 import { suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { addSite, keyOf, ORIGIN, page, type TestSite } from '../harness/sites.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -18,7 +19,7 @@ let pages = 0
 const newPage = (): string => `${ORIGIN}/page-${++pages}`
 
 const post = async (address: string, body: object = { body: 'Hello' }, token?: string, more = {}) =>
-  site.ask('POST', `/comments${page(address, more)}`, { body, token: token ?? (await site.token()) })
+  site.ask('POST', `/comments${page(address, more)}`, { body, token: token ?? (await site.token({ sub: newId() })) })
 
 describe('a page reads and writes', () => {
   test('the first comment begins its discussion, with the address and the title of the page', async () => {
@@ -26,7 +27,7 @@ describe('a page reads and writes', () => {
     const before = await site.ask('GET', `/thread${page(address)}`)
     expect(before.status, before.text).toBe(200)
     expect(before.json).toMatchObject({ reader: null, discussion: null, comments: null, ticket: null })
-    const posted = await post(address, { body: 'Hello **you**' }, undefined, { title: ` ${'t'.repeat(600)}` })
+    const posted = await post(address, { body: 'Hello **you**' }, await site.token(), { title: ` ${'t'.repeat(600)}` })
     expect(posted.status, posted.text).toBe(201)
     expect(posted.json).toMatchObject({ status: 'approved', author: { externalId: 'ann', name: 'Ann' } })
     const { json } = await site.ask('GET', `/thread${page(address)}`)
