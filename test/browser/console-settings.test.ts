@@ -39,11 +39,13 @@ describeInBrowser('Settings in the console', () => {
   test('every setting has a field, with its default and its description', async () => {
     const { page, close } = await desk.visit('/settings')
     await page.getByRole('switch', { name: 'Use the classifier' }).press('Space')
-    const paths = Object.entries(DEFAULTS).flatMap(([name, value]) =>
-      typeof value === 'object' && value !== null && !Array.isArray(value)
-        ? Object.keys(value).map((each) => `${name}.${each}`)
-        : [name],
-    )
+    const pathsIn = (group: object, at = ''): string[] =>
+      Object.entries(group).flatMap(([name, value]: [string, unknown]) =>
+        typeof value === 'object' && value !== null && !Array.isArray(value)
+          ? pathsIn(value, `${at}${name}.`)
+          : [at + name],
+      )
+    const paths = pathsIn(DEFAULTS)
     for (const path of [
       ...paths.filter((each) => each !== 'classifier' && each !== 'staff.oidc'),
       'classifier.url',

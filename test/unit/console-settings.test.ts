@@ -18,6 +18,15 @@ test('only changes are sent, in their group', () => {
   expect(patchOf(draft, NONE)).toEqual({ maxLinks: 7, stream: { maxStreams: 10 } })
 })
 
+test('a change in a group within another is sent in both', () => {
+  expect(NONE['identity.claims.name']).toBe('name')
+  const draft = {
+    'identity.claims.name': { value: 'nickname', base: 'name' },
+    'identity.audience': { value: 'pages', base: null },
+  }
+  expect(patchOf(draft, NONE)).toEqual({ identity: { claims: { name: 'nickname' }, audience: 'pages' } })
+})
+
 test('a change that another admin has made too is no longer a change', () => {
   const draft = { maxLinks: { value: 7, base: 5 } }
   expect(changedPaths(draft, { ...NONE, maxLinks: 7 })).toEqual([])
@@ -43,8 +52,8 @@ test('a group that is switched on is sent as a whole, and one that is switched o
 })
 
 test('every setting has its own label, and there are no other labels', () => {
-  // Those of a group inside another have a form of their own.
-  const ofForm = table.fields.filter(({ group }) => group?.includes('.') !== true)
+  // Single sign-on has a form of its own.
+  const ofForm = table.fields.filter(({ group }) => group !== 'staff.oidc')
   expect(Object.keys(LABELS).sort()).toEqual(ofForm.map(({ path }) => path).sort())
   expect(new Set(Object.values(LABELS)).size).toBe(ofForm.length)
 })

@@ -25,12 +25,25 @@ const isValue = (value: unknown): value is Value =>
 export function valuesOf(settings: Json): Values {
   const values: Record<string, Value> = {}
   for (const name of NULLABLE_GROUPS) values[name] = settings[name] != null
-  for (const { path, group, default: usual } of FIELDS) {
-    const around = group === null ? settings : settings[group]
-    const value = isObject(around) ? around[path.split('.').at(-1) ?? path] : usual
+  for (const { path, default: usual } of FIELDS) {
+    const value = valueAt(settings, path)
     values[path] = isValue(value) ? value : usual
   }
   return values
+}
+
+/** Undefined in a group that is null. */
+const valueAt = (settings: Json, path: string): unknown =>
+  path.split('.').reduce<unknown>((around, name) => (isObject(around) ? around[name] : undefined), settings)
+
+/** Puts a value at its path, into groups that it makes. */
+function put(patch: Record<string, unknown>, [name = '', ...rest]: readonly string[], value: unknown): void {
+  if (rest.length === 0) patch[name] = value
+  else {
+    const inner = { ...(isObject(patch[name]) ? patch[name] : {}) }
+    put(inner, rest, value)
+    patch[name] = inner
+  }
 }
 
 /** The paths with changes that are not in force yet. */
@@ -50,8 +63,7 @@ export function patchOf(draft: Draft, values: Values): Json {
     // A group that is switched on needs all of its fields.
     if (!isOn || !(changed.has(path) || (group !== null && changed.has(group)))) continue
     const value = path in draft ? draft[path]?.value : values[path]
-    if (group === null) patch[path] = value
-    else patch[group] = { ...(isObject(patch[group]) ? patch[group] : {}), [path.split('.').at(-1) ?? path]: value }
+    put(patch, path.split('.'), value)
   }
   for (const name of NULLABLE_GROUPS) if (changed.has(name) && draft[name]?.value === false) patch[name] = null
   return patch

@@ -5,7 +5,9 @@ type Settings = NonNullable<SettingsQuery['settings']>
 type IsGroup<Value> = NonNullable<Value> extends readonly unknown[] | string | number ? false : true
 
 /** Every setting of the form: `maxLinks`, `stream.replayHours`. */
-type SettingPath = Exclude<AnyPath, 'staff.oidc' | 'identity.claims'>
+type SettingPath =
+  | Exclude<AnyPath, 'staff.oidc' | 'identity.claims'>
+  | `identity.claims.${keyof Settings['identity']['claims'] & string}`
 
 type AnyPath = {
   [Name in keyof Settings]: IsGroup<Settings[Name]> extends true
@@ -82,6 +84,9 @@ const PLACES = {
   'identity.jwksUrl': ['identity', 'Address of the public keys'],
   'identity.audience': ['identity', "Audience of the issuer's tokens on sites"],
   'identity.maxAgeSeconds': ['identity', 'Greatest age of such a token'],
+  'identity.claims.name': ['identity', 'Claim with the name'],
+  'identity.claims.avatarUrl': ['identity', 'Claim with the picture'],
+  'identity.claims.profileUrl': ['identity', 'Claim with the page of the reader'],
   'sites.cacheSeconds': ['limits', 'Time that caches keep pages of sites'],
   'classifier.url': ['classifier', 'Address of the classifier'],
   'classifier.fallback': ['classifier', 'If it does not answer'],

@@ -48,7 +48,8 @@ interface Bounds {
 
 export type RawField = Omit<Field, 'type'> & { type: string }
 
-const isOfForm = ({ group }: { group: string | null }): boolean => group?.includes('.') !== true
+/** Single sign-on has a form of its own. */
+const isOfForm = ({ group }: { group: string | null }): boolean => group !== 'staff.oidc'
 
 const isType = (type: string): type is Field['type'] => TYPES.some((each) => each === type)
 
@@ -59,7 +60,6 @@ export function timeText({ unit, description, meaning, bounds: { minimum, maximu
   return `${time} From ${durationWords(minimum, unit)} to ${durationWords(maximum, unit)}.`
 }
 
-// Those of a group inside another have a form of their own.
 export const FIELDS: readonly Field[] = (table.fields as RawField[]).filter(isOfForm).map((field) => {
   if (!isType(field.type)) throw new Error(`a form cannot show ${field.path}: it is ${field.type}`)
   return { ...field, type: field.type, description: textOf(field.path, timeText(field)) }
@@ -82,7 +82,7 @@ interface Section {
 
 export const SECTIONS: readonly Section[] = Object.entries(SECTION_TITLES).map(([id, title]) => {
   const fields = FIELDS.filter(({ path }) => sectionOf(path) === id)
-  const groups = [...new Set(fields.map(({ group }) => group))]
+  const groups = [...new Set(fields.map(({ group }) => group?.split('.')[0] ?? null))]
   return { id, title, about: groups.length === 1 ? (GROUP_TEXTS.get(groups[0] ?? '') ?? null) : null, fields }
 })
 
