@@ -7,7 +7,7 @@ type IsGroup<Value> = NonNullable<Value> extends readonly unknown[] | string | n
 /** Every setting of the form: `maxLinks`, `stream.replayHours`. */
 type SettingPath =
   | Exclude<AnyPath, 'staff.oidc' | 'identity.claims'>
-  | `identity.claims.${keyof Settings['identity']['claims'] & string}`
+  | `identity.claims.${keyof Settings['identity']['claims']}`
 
 type AnyPath = {
   [Name in keyof Settings]: IsGroup<Settings[Name]> extends true
