@@ -161,6 +161,18 @@ describeInBrowser('the widget on a page without a backend', () => {
     expect(await list.getByText('On a page elsewhere').count()).toBe(0)
   })
 
+  test('a lazy thread asks for nothing before its reader comes near, also where somebody is signed in', async () => {
+    const path = newPath()
+    await post(path, 'Far below')
+    const window = await visit(`${path}?lazy`, await ann())
+    await vi.waitFor(async () => expect(await countIn(window.page)).toBe('1'), WAIT)
+    expect(pathsOf(window)).toEqual(['GET /counts'])
+    await window.thread.scrollIntoViewIfNeeded()
+    await window.sees('Far below')
+    await window.thread.getByRole('textbox', { name: 'Write a comment' }).waitFor()
+    expect(window.asked.filter((request) => request.url().includes('/thread?'))).toHaveLength(1)
+  })
+
   test('the first comment begins the page, and with it the live events', async () => {
     const path = newPath()
     const reading = await visit(path)

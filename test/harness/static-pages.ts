@@ -21,8 +21,8 @@ const policyFor = (serviceUrl: string): string =>
 
 /**
  * Every path is a page with the lines of the guide. `window.identity` of a test is its function
- * for tokens. `?canonical=` is the address that the page calls its own, `?site=` another key, and
- * with `?lists` there is a list of the latest comments.
+ * for tokens. `?canonical=` is the address that the page calls its own, `?site=` another key. With
+ * `?lists` there is a list of the latest comments; with `?lazy` the thread is lazy, and far below.
  */
 export async function startStaticPages(serviceUrl: string, publicKey: () => string): Promise<StaticPages> {
   const server = createServer((request, response) => {
@@ -48,7 +48,8 @@ ${canonical === null ? '' : `<link rel="canonical" href="${canonical}">`}
 <script type="module" src="${serviceUrl}/widget.js"></script>
 <script type="module" src="/site.js"></script>
 <p>Comments: <engagement-count site="${site}" format="number">?</engagement-count></p>
-<engagement-thread site="${site}"></engagement-thread>
+${searchParams.has('lazy') ? '<br>'.repeat(500) : ''}
+<engagement-thread site="${site}" ${searchParams.has('lazy') ? 'loading="lazy"' : ''}></engagement-thread>
 ${searchParams.has('lists') ? lists : ''}`,
     )
   })

@@ -40,6 +40,8 @@ export abstract class WidgetElement extends HTMLElement {
   #words: { lang: string; own: Partial<Strings>; words: Words } | undefined
 
   #address = ''
+  /** With `loading="lazy"`, until a reader comes near. */
+  protected isWaiting = false
   #identity: Identity | undefined
 
   constructor() {
@@ -55,7 +57,7 @@ export abstract class WidgetElement extends HTMLElement {
   /** Says who reads the page of a site. To be called again when somebody signs in or out. */
   setIdentity(identity: Identity): void {
     this.#identity = identity
-    if (this.isConnected) this.reload()
+    if (this.isConnected && !this.isWaiting) this.reload()
   }
 
   /** Called before the first request, and before those for another reader or page. */

@@ -123,8 +123,6 @@ export abstract class Thread extends WidgetElement {
   #retry: ReturnType<typeof setTimeout> | undefined
   #clock: ReturnType<typeof setInterval> | undefined
   #seen: IntersectionObserver | undefined
-  /** With `loading="lazy"`, until a reader comes near. */
-  #isWaiting = false
 
   isOffline = !navigator.onLine
   /** Null until a reader is signed in. */
@@ -165,7 +163,7 @@ export abstract class Thread extends WidgetElement {
     void this.update()
     for (const name of NEWS) addEventListener(name, this.#onNews)
     if (this.getAttribute('loading') !== 'lazy' || idInHash()) return this.#begin()
-    this.#isWaiting = true
+    this.isWaiting = true
     this.#seen = new IntersectionObserver(([entry]) => entry?.isIntersecting && this.#begin(), { rootMargin: '50%' })
     this.#seen.observe(this)
   }
@@ -192,7 +190,7 @@ export abstract class Thread extends WidgetElement {
       this.panel = null
     }
     void this.update()
-    if (!this.#isWaiting) this.#begin()
+    if (!this.isWaiting) this.#begin()
   }
 
   get sort(): Sort {
@@ -279,7 +277,7 @@ export abstract class Thread extends WidgetElement {
   }
 
   #begin(): void {
-    this.#isWaiting = false
+    this.isWaiting = false
     this.#end()
     this.errors.clear()
     this.enter()
