@@ -357,16 +357,21 @@ describeInBrowser('the widget on a page without a backend', () => {
     await vi.waitFor(() => expect(window.warnings.join('\n')).toContain(`there is no site ${gone.publicKey}`), WAIT)
   })
 
-  test('a site without posting says so to a reader who writes, and keeps the text', async () => {
+  test('a site without posting takes no text, and keeps one that is there', async () => {
     const path = newPath()
     await post(path, 'Read this')
+    const window = await visit(path, await ann())
+    await window.thread.getByRole('textbox', { name: 'Write a comment' }).fill('I may not')
     await ok('PATCH', `/sites/${site.id}`, { posting: false })
     try {
-      const window = await visit(path, await ann())
-      await window.write('I may not')
+      await window.button('Post').click()
       await window.sees('Comments are closed.')
       expect(await textIn(window)).toBe('I may not')
       expect(await bodiesAt(path)).toEqual(['Read this'])
+      const next = await visit(path)
+      await next.sees('Read this')
+      await next.sees('Comments are closed.')
+      expect(await next.button('Sign in to comment').count()).toBe(0)
     } finally {
       await ok('PATCH', `/sites/${site.id}`, { posting: true })
     }

@@ -337,6 +337,24 @@ test('with posting off, all writes are refused, and reading goes on', async () =
   expect((await own.ask('POST', `/ticket${page()}`)).status).toBe(201)
 })
 
+test('pages learn that they take no writes: posting is off, or no issuer signs readers in', async () => {
+  const tenant = await service.addTenant('reading-sites')
+  const own = await addSite(service, tenant)
+  const shown = async (): Promise<unknown[]> => {
+    const [settings, thread] = [await own.ask('GET', '/settings'), await own.ask('GET', `/thread${page()}`)]
+    expect(thread.json.settings).toEqual(settings.json)
+    return [settings.status, settings.json.posting]
+  }
+  expect(await shown()).toEqual([200, undefined])
+  await service.call('PATCH', `/sites/${own.id}`, { body: { posting: false }, headers: keyOf(tenant) })
+  await vi.waitFor(async () => expect(await shown()).toEqual([200, false]))
+  await service.call('PATCH', `/sites/${own.id}`, { body: { posting: true }, headers: keyOf(tenant) })
+  await vi.waitFor(async () => expect(await shown()).toEqual([200, undefined]))
+  const identity = { issuer: null, jwksUrl: null }
+  await service.call('PATCH', '/settings', { body: { identity }, headers: keyOf(tenant) })
+  await vi.waitFor(async () => expect(await shown()).toEqual([200, false]))
+})
+
 test('a suspended tenant serves none of its pages', async () => {
   const tenant = await service.addTenant('suspended-sites')
   const own = await addSite(service, tenant)

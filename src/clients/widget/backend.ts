@@ -26,6 +26,8 @@ export interface PublicSettings {
   reactionTypes: string[]
   editWindowSeconds: number
   maxDepth: number
+  /** False at a site that takes no writes. */
+  posting?: false
 }
 
 /** All that a page shows first; the last three are null before the first comment. */

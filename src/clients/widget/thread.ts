@@ -219,6 +219,7 @@ export abstract class Thread extends WidgetElement {
     const { until } = this.me?.ban ?? {}
     if (this.phase === 'unknown_page') return this.phase
     const isBanned = until === null || Date.parse(until ?? '') > now()
+    if (this.settings.posting === false) return 'locked'
     return isBanned ? 'reader_banned' : this.state.state
   }
 

@@ -168,14 +168,15 @@ function routesFor(
   const { cacheSeconds } = tenant.settings.sites
   return serveRoutes<null>({
     basePath: `/engagement/${site.publicKey}`,
-    ask: (call, { profile, requestId }) => {
+    ask: async (call, { profile, requestId }) => {
       const ctx: Ctx = {
         app: traced(appFor(app, tenant, call.isWrite, reply), request.span),
         requestId,
         caller: { tenant, actor, identity: profile === null ? null : identity },
         address: request.ip,
       }
-      return askRest(ctx, site, call)
+      const response = await askRest(ctx, site, call)
+      return call.path === SETTINGS_PATH && response.ok && !takesWrites(site, tenant) ? closed(response) : response
     },
     reader: () => identity && { ...identity, id: identity.externalId },
     isPage: (externalId) => isPageOf(site, externalId),
@@ -190,6 +191,15 @@ function routesFor(
     onRefusal: (code) => countRefusal(app, 'rest', code),
   })
 }
+
+const SETTINGS_PATH = '/settings/public'
+
+/** Whether a reader of the site can write. */
+const takesWrites = ({ posting }: Site, { settings }: Tenant): boolean => posting && settings.identity.issuer !== null
+
+/** The settings of pages that take no writes: the widget offers none then. */
+const closed = async (response: Response): Promise<Response> =>
+  Response.json({ ...((await response.json()) as object), posting: false })
 
 function publicFor(seconds: number): string {
   const whenStale = seconds === 0 ? '' : ', stale-while-revalidate=30'
