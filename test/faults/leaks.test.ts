@@ -198,8 +198,9 @@ test(`${CONNECTS} clients that come and go leave nothing behind`, { timeout: 600
   const { heapBytes } = await vi.waitFor(async () => {
     const now = await counts()
     for (const name of names) expect(now[name], name).toBeLessThanOrEqual(start[name])
+    // What is not yet over on a busy machine is no leak: it is freed later.
+    expect(now.heapBytes - start.heapBytes).toBeLessThan(CONNECTS * KEPT_BYTES)
     return now
   }, WAIT)
-  expect(heapBytes - start.heapBytes).toBeLessThan(CONNECTS * KEPT_BYTES)
   console.log(`bytes of heap per connect: ${Math.round((heapBytes - start.heapBytes) / CONNECTS)}`, start)
 })
