@@ -46,7 +46,9 @@ describeInBrowser('Loading the pages of the console', () => {
   })
 
   test('charts are loaded once more where the network comes back before their failure is shown', async () => {
-    await desk.ok('POST', '/discussions', { externalId: 'harbour' })
+    // The overview has charts from the first comment on.
+    const body = { body: 'Finally.' }
+    await desk.ok('POST', '/discussions/by-external/harbour/comments', body, await desk.service.as('ann'))
     const { page, close } = await visitConsole(desk.browser, desk.service, '/keys')
     const navigation = page.getByRole('navigation', { name: 'Pages' })
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
