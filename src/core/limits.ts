@@ -19,9 +19,10 @@ export interface RateLimitResult {
 
 /**
  * The owner of a bucket: an API key or admin, an address without valid credentials, the address or
- * e-mail of a login, a stream ticket, a client token, an address or a reader at a site.
+ * e-mail of a login, a stream ticket, a client token, an address or a reader at a site, or what a
+ * reader begins there.
  */
-export type BucketKind = 'caller' | 'address' | 'login' | 'ticket' | 'client' | 'site'
+export type BucketKind = 'caller' | 'address' | 'login' | 'ticket' | 'client' | 'site' | 'siteReader' | 'beginning'
 
 /**
  * Token buckets shared by all processes. Nothing here throws, rejects or waits longer than half a

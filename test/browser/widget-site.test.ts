@@ -300,10 +300,10 @@ describeInBrowser('the widget on a page without a backend', () => {
 
   const refused = /That was too fast\. Try again in \d+ hours\./
   /** Of a bucket, for a long time. */
-  const exhaust = (name: string, rate: { perSecond: number; burst: number }): void =>
-    service.app.limits.charge('site', name, rate, 100_000 * rate.perSecond)
+  const exhaust = (kind: 'site' | 'siteReader', name: string, rate: { perSecond: number; burst: number }): void =>
+    service.app.limits.charge(kind, name, rate, 100_000 * rate.perSecond)
   const exhaustAddress = (siteId: string): void =>
-    exhaust(`${siteId}/address/${addressBucket('127.0.0.1')}`, { perSecond: 50, burst: 1000 })
+    exhaust('site', `${siteId}/${addressBucket('127.0.0.1')}`, { perSecond: 50, burst: 1000 })
 
   test('a reader who has made too many requests is told so, and keeps the text', async () => {
     const path = newPath()
@@ -311,7 +311,7 @@ describeInBrowser('the widget on a page without a backend', () => {
     const box = window.thread.getByRole('textbox', { name: 'Write a comment' })
     await box.fill('Once more')
     const { json } = await service.call('GET', '/settings')
-    exhaust(`${service.tenant.id}/reader/cy`, json.clientToken)
+    exhaust('siteReader', `${service.tenant.id}/cy`, json.clientToken)
     await window.button('Post').click()
     await window.sees(refused)
     expect(await textIn(window)).toBe('Once more')

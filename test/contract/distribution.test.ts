@@ -34,6 +34,7 @@ test("every key and unique index of a tenant's table begins with the tenant, wit
     'api_keys_digest_key',
     'client_tokens_digest_key',
     'members_invitation_digest_key',
+    'sites_public_key_key',
   ])
 })
 
@@ -56,5 +57,6 @@ test("statements on a tenant's tables name the tenant, with known exceptions", a
     'count_outcomes_by_key',
     'count_sealed_secrets',
     'delete_expired_aliases',
+    'find_origin',
   ])
 })

@@ -29,7 +29,7 @@ test('any page can read that there is no site with its key, and none can read th
 })
 
 test('a limit of the address refuses the request, which the page can read, and not its preflight', async () => {
-  service.app.limits.charge('site', `${site.id}/address/${addressBucket('127.0.0.1')}`, RATE, 100_000)
+  service.app.limits.charge('site', `${site.id}/${addressBucket('127.0.0.1')}`, RATE, 100_000)
   const headers = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' }
   const preflight = await ask(site.publicKey, ORIGIN, 'OPTIONS', headers)
   expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, ORIGIN])

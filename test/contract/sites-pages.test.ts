@@ -1,3 +1,5 @@
+import { get } from 'node:http'
+
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
@@ -221,6 +223,66 @@ describe('origins', () => {
   })
 })
 
+test('a title is a reader’s text: it is shown where the comment is, and where the rules pass it', async () => {
+  const tenant = await service.addTenant('titled-sites')
+  const settings = { bannedWords: ['viagra'], suspectWords: ['casino'] }
+  const own = await addSite(service, tenant, { settings })
+  const titleAfter = async (title: string, body: string): Promise<unknown> => {
+    const address = newPage()
+    const token = await own.token({ sub: newId() })
+    const posted = await own.ask('POST', `/comments${page(address, { title })}`, { body: { body }, token })
+    expect(posted.status, posted.text).toBe(201)
+    return (await own.ask('GET', `/discussion${page(address)}`)).json.title
+  }
+  expect(await titleAfter('A \u202Etitle\u0007', 'Hello')).toBe('A title')
+  expect(await titleAfter('Buy viagra', 'Hello')).toBe(null)
+  expect(await titleAfter('The casino', 'Hello')).toBe(null)
+  expect(await titleAfter('A title', 'Is held: casino')).toBe(null)
+})
+
+test('what nobody asks is not remembered: no key of theirs leads to an answer of another', async () => {
+  const address = newPage()
+  await post(address)
+  const stored = () => service.app.prisma.idempotencyRecord.count({ where: { tenantId: service.tenant.id } })
+  const before = await stored()
+  const tickets = new Set<string>()
+  for (let n = 0; n < 3; n++) {
+    const headers = { 'idempotency-key': 'one-key' }
+    const { status, json, headers: told } = await site.ask('POST', `/ticket${page(address)}`, { headers })
+    expect([status, told.get('idempotency-replayed')]).toEqual([201, null])
+    tickets.add(json.ticket)
+  }
+  expect(tickets.size).toBe(3)
+  expect(await stored()).toBe(before)
+})
+
+test('a write without a token is refused before its body is read', async () => {
+  const headers = { origin: ORIGIN, 'x-requested-with': 'engagement', 'content-type': 'application/json' }
+  const url = `${service.url}/engagement/${site.publicKey}/comments${page(newPage())}`
+  for (const body of ['{bad', JSON.stringify({ body: 'x'.repeat(300_000) })]) {
+    const answer = await fetch(url, { method: 'POST', headers, body })
+    expect([answer.status, (await answer.json()).code]).toEqual([403, 'identity_required'])
+  }
+})
+
+test('a page has one address: others are no pages', async () => {
+  for (const path of ['/x/../settings', '/./settings', '/x\\..\\settings']) {
+    const { status } = await rawGet(`/engagement/${site.publicKey}${path}`)
+    expect(status, path).toBe(404)
+  }
+  expect((await rawGet(`/engagement/${site.publicKey}/settings`)).status).toBe(200)
+})
+
+/** Without the changes that fetch makes to an address. */
+const rawGet = (path: string): Promise<{ status: number | undefined }> =>
+  new Promise((resolve, reject) => {
+    const { port } = new URL(service.url)
+    get({ port, path, headers: { origin: ORIGIN } }, (answer) => {
+      answer.resume()
+      resolve({ status: answer.statusCode })
+    }).on('error', reject)
+  })
+
 describe('what caches may keep', () => {
   const PUBLIC = 'public, max-age=0, s-maxage=5, stale-while-revalidate=30'
 
@@ -312,7 +374,10 @@ test('a changed origin is in force, and streams of the site end', async () => {
   await service.call('PATCH', `/sites/${own.id}`, { body, headers: keyOf(tenant) })
   await ended
   await vi.waitFor(async () => expect((await own.ask('GET', '/settings')).status).toBe(403))
-  expect((await fetch(ticket.streamUrl, { headers: { origin: ORIGIN } })).status).toBe(403)
+  // The page is none of the site's any more, whoever asks.
+  for (const headers of [{ origin: ORIGIN }, { origin: 'https://new.example' }, {}]) {
+    expect((await fetch(ticket.streamUrl, { headers })).status).toBe(401)
+  }
   expect((await own.ask('GET', '/settings', { origin: 'https://new.example' })).status).toBe(200)
 })
 

@@ -132,6 +132,7 @@ describe('a token that is not the issuer’s is refused with 401 invalid_identit
     ['a foreign issuer', () => site.token({ iss: 'https://elsewhere.example' })],
     ['no issuer', () => site.token({ iss: undefined })],
     ['a foreign audience', () => site.token({ aud: 'another' })],
+    ['the digest of one body', () => site.token({ bodySha256: 'A'.repeat(43) })],
     ['foreign audiences', () => site.token({ aud: ['another', 'more'] })],
     ['an object as audience', () => site.token({ aud: { 0: service.tenant.slug } })],
     ['no audience', () => site.token({ aud: undefined })],

@@ -13,6 +13,7 @@ import { type Hub, hubOf } from '../../live/hub.ts'
 import { type Headers, headersOf, requireTurn } from '../../live/streams/outlet.ts'
 import { presenceOf } from '../../domains/tickets/presence.ts'
 import { checkTicketAge, readTicket, type Ticket } from '../../live/tickets.ts'
+import { isDiscussionOf } from '../../domains/sites/pages.ts'
 import { findSiteOf } from '../../domains/sites/sites.ts'
 import { admitTenant } from '../../domains/tenants/tenants.ts'
 import { toServiceError } from '../execution/errors.ts'
@@ -255,11 +256,15 @@ async function answerPreflight(app: App, request: FastifyRequest, reply: Fastify
     .send()
 }
 
-/** The origins that may use a ticket: those of the tenant, or of the site that minted it. */
-async function originsOf(app: App, { settings }: Tenant, { minter }: Ticket): Promise<AllowedOrigins> {
+/**
+ * The origins that may use a ticket: those of the tenant, or of the site that minted it, while the
+ * page is still one of its own. Throws `invalid_ticket`.
+ */
+async function originsOf(app: App, { settings }: Tenant, { minter, discussionId }: Ticket): Promise<AllowedOrigins> {
   if (minter?.kind !== 'site') return settings
   const site = await findSiteOf(app, minter)
-  if (site === null) throw new ServiceError('invalid_ticket', { detail: 'What minted the ticket has ended.' })
+  if (site === null || !(await isDiscussionOf(app, site, discussionId)))
+    throw new ServiceError('invalid_ticket', { detail: 'What minted the ticket has ended.' })
   return { allowedOrigins: site.origins }
 }
 

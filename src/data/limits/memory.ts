@@ -14,6 +14,8 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   ticket: 50_000,
   client: 50_000,
   site: 50_000,
+  siteReader: 50_000,
+  beginning: 50_000,
 }
 
 /**
@@ -29,6 +31,8 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
     ticket: room('ticket'),
     client: room('client'),
     site: room('site'),
+    siteReader: room('siteReader'),
+    beginning: room('beginning'),
   }
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)

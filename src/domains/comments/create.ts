@@ -15,9 +15,9 @@ import type { CreateOutcome } from './create-sql.ts'
 import { findMentioned } from './mentioned.ts'
 import { newCommentSchema } from './fields.ts'
 import { countingText } from './history/posted-texts.ts'
-import { isCheapToRender } from './text/markdown.ts'
+import { isCheapToRender, renderMarkdown } from './text/markdown.ts'
 import { foreseeOutcome } from './refusal-sql.ts'
-import { holdPolicy } from './rules.ts'
+import { explainText, holdPolicy } from './rules.ts'
 import { writeInSlowMode } from './slow-mode.ts'
 import { type CheckedText, checkText } from './text/text.ts'
 import { writeComment } from './writer.ts'
@@ -88,6 +88,7 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, a
   const { judgement, ...given } = text
   const { parentId, externalId } = place
   const discussionId = place.discussionId ?? (await begin(ctx, externalId))
+  const isBegun = place.discussionId === null
   const draft = {
     ...given,
     ...judgement,
@@ -107,6 +108,7 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, a
     return postComment(ctx, { ...place, discussionId: null }, text, author)
   if (outcome !== 'created') throw refusal(outcome, tenant.settings)
   const { comment } = JSON.parse(data ?? '') as { comment: Comment }
+  if (isBegun && comment.status === 'approved' && !inShadow) await nameAfterPage(ctx, externalId)
   return inShadow ? { ...comment, status: 'approved' } : comment
 }
 
@@ -114,6 +116,22 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, a
 async function begin(ctx: Ctx, externalId: string): Promise<Id> {
   if (requireCaller(ctx).actor.kind === 'site') return beginPage(ctx, externalId)
   return (await createDiscussion(ctx, { externalId }, { isForReader: true })).discussion.id
+}
+
+/**
+ * The discussion of a site's page gets the title that the page has sent. It is a reader's text: it
+ * is kept where the comment is in view, and the rules pass it.
+ */
+async function nameAfterPage(ctx: Ctx, externalId: string): Promise<void> {
+  const { tenant, actor } = requireCaller(ctx)
+  const title = actor.kind === 'site' ? actor.title : null
+  if (title === null) return
+  const { reason, isRefused } = explainText(title, renderMarkdown(title), tenant.settings)
+  if (reason !== null || isRefused) return
+  await createDiscussion(ctx, { externalId, title }, { isForReader: true }).catch((err: unknown) =>
+    // The comment is posted.
+    ctx.app.log.warn({ err, externalId }, 'the title of a page was not stored'),
+  )
 }
 
 /** Slow mode is for readers: a member who moderates writes as they must. */

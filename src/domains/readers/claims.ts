@@ -66,6 +66,8 @@ export function readTokenClaims(payload: Uint8Array, tenant: Tenant, issuer: str
   const expected = audience ?? tenant.slug
   if (claims.aud !== expected && !(Array.isArray(claims.aud) && claims.aud.includes(expected)))
     throw invalidIdentity('The claim aud must have the configured audience.')
+  // An assertion that was captured cannot sign other writes than its own.
+  if (claims.bodySha256 !== undefined) throw invalidIdentity('A token with the claim bodySha256 is for one body alone.')
   const issuedAt = time(claims.iat, 'iat')
   const expiresAt = Math.min(time(claims.exp, 'exp'), issuedAt + maxAgeSeconds)
   if (issuedAt > now + CLOCK_SKEW_SECONDS) throw invalidIdentity('The claim iat must not be in the future.')

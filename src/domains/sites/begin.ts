@@ -12,17 +12,16 @@ const BEGINNINGS = { perSecond: 5 / 3600, burst: 5 }
  * any address of the site, whether or not it exists. Throws `rate_limited`.
  */
 export async function beginPage(ctx: Ctx, externalId: string): Promise<Id> {
-  const { tenant, actor } = requireCaller(ctx)
+  const { tenant } = requireCaller(ctx)
   const { limits } = ctx.app
-  const name = `${tenant.id}/begins/${requireIdentity(ctx).externalId}`
-  const { isAllowed, retryAfterSeconds } = await limits.takeExactly('site', name, BEGINNINGS)
+  const name = `${tenant.id}/${requireIdentity(ctx).externalId}`
+  const { isAllowed, retryAfterSeconds } = await limits.takeExactly('beginning', name, BEGINNINGS)
   if (!isAllowed) {
     const detail = 'The reader has begun as many discussions as there can be in an hour.'
     throw new ServiceError('rate_limited', { detail, retryAfterSeconds })
   }
-  const title = actor.kind === 'site' ? actor.title : null
   const url = webUrl.safeParse(externalId).success ? externalId : null
-  const input = { externalId, ...(title !== null && { title }), ...(url !== null && { url }) }
+  const input = { externalId, ...(url !== null && { url }) }
   let created = false
   try {
     const found = await createDiscussion(ctx, input, { isForReader: true })
@@ -30,6 +29,6 @@ export async function beginPage(ctx: Ctx, externalId: string): Promise<Id> {
     return found.discussion.id
   } finally {
     // Another reader was first, or it failed.
-    if (!created) await limits.giveBackExactly('site', name, BEGINNINGS, 1)
+    if (!created) await limits.giveBackExactly('beginning', name, BEGINNINGS, 1)
   }
 }

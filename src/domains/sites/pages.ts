@@ -21,3 +21,10 @@ export async function isCommentOf({ prisma }: App, site: Site, commentId: Id): P
   })
   return comment !== null && isPageOf(site, comment.discussion.externalId)
 }
+
+/** Whether a discussion belongs to a page of the site. */
+export async function isDiscussionOf({ prisma }: App, site: Site, discussionId: Id): Promise<boolean> {
+  const where = { tenantId_id: { tenantId: site.tenantId, id: discussionId } }
+  const discussion = await prisma.discussion.findUnique({ where, select: { externalId: true } })
+  return discussion !== null && isPageOf(site, discussion.externalId)
+}

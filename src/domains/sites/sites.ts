@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+
 import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
@@ -109,9 +111,13 @@ export async function updateSite(ctx: Ctx, { id, ...input }: SiteInput & { id: I
     ...(origins !== undefined && { origins }),
     ...(posting !== undefined && { posting }),
   }
+  // Streams end with what they were opened under, but not for another name.
+  let isOther = false
   const site = await ctx.app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant.id, id)
+    if (isDeepStrictEqual(shown(before), shown({ ...before, ...change }))) return before
     const after = await sql.prisma.site.update({ where: siteWhere(tenant.id, id), data: change })
+    isOther = shown(after).origins.join() !== before.origins.join() || after.posting !== before.posting
     await recordAudit(sql, ctx, {
       action: 'site.update',
       targetType: 'site',
@@ -121,7 +127,7 @@ export async function updateSite(ctx: Ctx, { id, ...input }: SiteInput & { id: I
     })
     return after
   })
-  announceChange(ctx.app, { kind: 'site', siteId: site.id, publicKey: site.publicKey })
+  if (isOther) announceChange(ctx.app, { kind: 'site', siteId: site.id, publicKey: site.publicKey })
   return site
 }
 

@@ -93,7 +93,8 @@ async function answerCall(ctx: Ctx, site: Site, { method, path, headers, body }:
   const run = async (of: Ctx) => toAnswer(await route.compiled.answer(of, asked))
   const key = headers['idempotency-key']
   const answer =
-    key === undefined || !route.takesKey
+    // Nobody's ticket is nothing to remember.
+    key === undefined || !route.takesKey || ctx.caller?.identity == null
       ? { ...(await run(ctx)), replayed: false }
       : await runOnce(ctx, { key, method, url: API_BASE + path, rawBody: body ?? NOTHING }, run, OUTCOMES)
   const { status, contentType, body: text, replayed } = answer

@@ -4,7 +4,8 @@ import { type PageRequest, WRITE_HEADER } from '../../../clients/backend/request
 import { type Served, serveRoutes } from '../../../clients/backend/serve.ts'
 import type { App, Ctx, Identity, SiteActor, Tenant } from '../../../core/context.ts'
 import { invalid, ServiceError } from '../../../core/errors.ts'
-import { addressBucket } from '../../../core/limits.ts'
+import { nameOrNull } from '../../../core/input/texts.ts'
+import { addressBucket, type Rate } from '../../../core/limits.ts'
 import { ofRequester, ofTenant } from '../../../core/queues/patience.ts'
 import { countRefusal } from '../../../core/telemetry/metrics.ts'
 import { traced } from '../../../core/telemetry/trace.ts'
@@ -17,6 +18,7 @@ import { isHttp2 } from '../caller.ts'
 import { EXPOSED, preflightHeaders } from '../cors.ts'
 import { cameIn } from '../credentials.ts'
 import { countAddress, giveBackAddress } from '../limits.ts'
+import { warnOfUnknownProxy } from '../sockets/proxies.ts'
 import { askRest } from './ask.ts'
 
 const PATH = '/engagement/:publicKey/*'
@@ -80,16 +82,18 @@ async function enter(app: App, request: FastifyRequest, reply: FastifyReply): Pr
   void reply.header('access-control-allow-origin', '*')
   const site = await findPaid(app, request)
   void reply.removeHeader('access-control-allow-origin')
-  if (origin !== undefined) {
-    if (!site.origins.includes(origin)) throw new ServiceError('origin_not_allowed', { detail: NOT_LISTED })
+  warnOfUnknownProxy(app, request)
+  const isListed = origin === undefined || site.origins.includes(origin)
+  if (isListed && origin !== undefined)
     void reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED })
-  }
   const rate = unauthenticatedRate(app)
   // A page cannot read why a preflight was refused: what it announces is counted.
-  if (rate !== null && request.method !== 'OPTIONS')
-    takeOne(app, `${site.id}/address/${addressBucket(request.ip)}`, rate)
+  if (rate !== null && request.method !== 'OPTIONS') takeOne(app, 'site', addressAt(site, request), rate)
+  if (!isListed) throw new ServiceError('origin_not_allowed', { detail: NOT_LISTED })
   return site
 }
+
+const addressAt = ({ id }: Site, { ip }: FastifyRequest): string => `${id}/${addressBucket(ip)}`
 
 const NOT_LISTED = 'The Origin of the page is not one of its site.'
 
@@ -109,8 +113,8 @@ async function findPaid(app: App, { ip, params }: FastifyRequest): Promise<Site>
   return site
 }
 
-function takeOne({ limits }: App, name: string, rate: { perSecond: number; burst: number }): void {
-  const { isAllowed, retryAfterSeconds } = limits.take('site', name, rate)
+function takeOne({ limits }: App, kind: 'site' | 'siteReader', name: string, rate: Rate): void {
+  const { isAllowed, retryAfterSeconds } = limits.take(kind, name, rate)
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
 }
 
@@ -123,20 +127,25 @@ async function visit(app: App, site: Site, request: FastifyRequest): Promise<Vis
   const tenant = await admitTenant(app, site.tenantId)
   const isWrite = request.method !== 'GET' && request.method !== 'HEAD'
   if (isWrite) requireWriter(site, request)
-  const isPersonal = isWrite || asksPersonally(request)
+  const isPersonal = asksPersonally(request) || isWrite
   const identity = isPersonal ? await readerOf(app, tenant, request) : null
-  if (identity !== null) takeOne(app, `${tenant.id}/reader/${identity.externalId}`, tenant.settings.clientToken)
+  if (identity !== null) takeOne(app, 'siteReader', `${tenant.id}/${identity.externalId}`, tenant.settings.clientToken)
+  if (identity === null && isWrite && !isForReading(request))
+    throw new ServiceError('identity_required', { detail: 'Nobody is signed in.' })
   return { site, tenant, identity, isPersonal }
 }
 
-function requireWriter(site: Site, { headers, params }: FastifyRequest): void {
+/** Whether a POST is for a ticket, with which a page reads. */
+const isForReading = ({ params }: FastifyRequest): boolean => (params as { '*': string })['*'] === 'ticket'
+
+function requireWriter(site: Site, request: FastifyRequest): void {
+  const { headers } = request
   if (headers.origin === undefined) throw new ServiceError('origin_not_allowed', { detail: 'Writes need an Origin.' })
   if (headers[WRITE_HEADER.name.toLowerCase()] !== WRITE_HEADER.value) {
     const detail = `Writes need the header ${WRITE_HEADER.name}: ${WRITE_HEADER.value}.`
     throw new ServiceError('origin_not_allowed', { detail })
   }
-  // A ticket is for reading.
-  if (!site.posting && (params as { '*': string })['*'] !== 'ticket')
+  if (!site.posting && !isForReading(request))
     throw new ServiceError('missing_capability', { detail: 'The site takes no writes: its setting posting is off.' })
 }
 
@@ -214,6 +223,8 @@ const MAX_TITLE = 500
 /** The request without what sites alone have in the query: `signedIn`, and the title of a page. */
 function pageRequestOf(request: FastifyRequest, reply: FastifyReply): { page: PageRequest; title: string | null } {
   const url = new URL(`http://site${request.url}`)
+  // Each page has one address, which caches keep.
+  if (url.pathname !== request.url.split('?', 1)[0]) throw new ServiceError('not_found')
   url.searchParams.delete('signedIn')
   const isComment = request.method === 'POST' && url.pathname.endsWith('/comments')
   const titles = isComment ? url.searchParams.getAll('title') : []
@@ -241,8 +252,8 @@ async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** A title that the service takes; null for none. */
 function titleOf(given: readonly string[]): string | null {
-  const text = given.length === 1 ? (given[0] ?? '').replaceAll(/\0|\p{Surrogate}/gu, '').trim() : ''
-  return text === '' ? null : Array.from(text).slice(0, MAX_TITLE).join('')
+  const title = given.length === 1 ? nameOrNull((given[0] ?? '').replaceAll(/\p{Surrogate}/gu, '')) : null
+  return title === null ? null : Array.from(title).slice(0, MAX_TITLE).join('')
 }
 
 async function send(reply: FastifyReply, answer: Response): Promise<FastifyReply> {
