@@ -133,7 +133,6 @@ describe('addresses that are no pages of the site are unknown', () => {
     const asked = [
       ['GET', '/thread'],
       ['GET', '/comments'],
-      ['GET', '/counts'],
       ['GET', '/discussion'],
       ['POST', '/ticket'],
     ] as const
@@ -141,6 +140,11 @@ describe('addresses that are no pages of the site are unknown', () => {
       const { status, json } = await site.ask(method, `${path}${page(address)}`)
       expect([status, json.errors?.[0].code], path).toEqual([404, 'unknown_page'])
     }
+    // A list of pages with one such address still has the counts of the others.
+    const own = newPage()
+    const { json } = await site.ask('GET', `/counts${page(address)}&${page(own).slice(1)}`)
+    expect(json.data.map(({ externalId }: { externalId: string }) => externalId)).toEqual([own])
+    expect((await site.ask('GET', `/counts${page(address)}`)).json.data).toEqual([])
     const posted = await site.ask('POST', `/comments${page(address)}`, { token, body: { body: 'x' } })
     expect(posted.json.errors[0].code).toBe('unknown_page')
   })

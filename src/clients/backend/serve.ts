@@ -37,7 +37,7 @@ export interface Server<Incoming> {
   reader: (incoming: Incoming) => Awaitable<SignedInReader | null | undefined>
   /** Whether the page exists, with its details. Without it every text is a page. */
   isPage?: ((externalId: string, incoming: Incoming) => Awaitable<boolean | Page | null | undefined>) | undefined
-  /** Whether also counts are of existing pages alone. */
+  /** Whether also counts are of existing pages alone, and leave out others. */
   countsPagesAlone?: boolean
   /** Sends the details of a page to the service, before it gets a discussion. */
   tell: (externalId: string, page: Page) => Promise<void>
@@ -75,6 +75,11 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     const page = await pageOf(externalId, incoming)
     if (route.begins === true) await server.tell(externalId, page)
     return page
+  }
+
+  async function pagesAmong(externalIds: readonly string[], incoming: Incoming): Promise<string[]> {
+    const arePages = await Promise.all(externalIds.map(async (each) => isPage?.(each, incoming) ?? true))
+    return externalIds.filter((_each, n) => Boolean(arePages[n]))
   }
 
   async function pageOf(externalId: string, incoming: Incoming): Promise<Page> {
@@ -162,7 +167,8 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     const { request, profile } = asked
     if (route.path === '/me') return Response.json({ reader: profile && (await signedIn(profile, asked)) })
     if (server.countsPagesAlone === true && route.externalId === 'many') {
-      for (const externalId of externalIds) await pageOf(externalId, incoming)
+      const counted = await pagesAmong(externalIds, incoming)
+      return counted.length === 0 ? Response.json({ data: [] }) : passOn({ ...match, externalIds: counted }, asked)
     }
     const page = route.externalId === 'one' ? await requirePage(match, incoming) : {}
     if (route.path === '/thread') return thread(externalIds[0] ?? '', page, asked)

@@ -76,7 +76,7 @@ const isOffline = (): boolean => (Object(globalThis.navigator) as { onLine?: boo
 
 /** Where the paths of the publisher's backend begin; for a site those of the service itself. */
 export const baseOf = (element: Element): string => {
-  const site = element.getAttribute('site')
+  const site = element.getAttribute('site')?.trim()
   const base = site
     ? (element.getAttribute('service') ?? import.meta.url.replace(/\/[^/]*$/, ''))
     : (element.getAttribute('backend') ?? '/engagement')

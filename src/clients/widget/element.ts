@@ -54,9 +54,12 @@ export abstract class WidgetElement extends HTMLElement {
   /** Loads everything again, for the reader who is signed in now. */
   abstract reload(): void
 
-  /** Says who reads the page of a site. To be called again when somebody signs in or out. */
-  setIdentity(identity: Identity): void {
-    this.#identity = identity
+  /**
+   * Says who reads the page of a site; null for nobody. To be called again when somebody signs in or
+   * out.
+   */
+  setIdentity(identity: Identity | null): void {
+    this.#identity = identity ?? (() => null)
     if (this.isConnected && !this.isWaiting) this.reload()
   }
 

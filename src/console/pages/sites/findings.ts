@@ -18,7 +18,7 @@ const bad = (text: string): Finding => ({ isGood: false, text })
 export async function checkPage(site: Site, address: string, token: string): Promise<Finding[]> {
   const given = address.trim()
   if (!/^https?:/i.test(given) || !URL.canParse(given))
-    return [bad('This is no address of a page: it begins with https://.')]
+    return [bad('This is no address of a page: it begins with https:// or http://.')]
   const findings = [...(await checkComments(site, new URL(given))), await checkIssuer()]
   if (!site.posting) findings.push(bad('Nobody can write: posting is off. Edit the site to turn it on.'))
   if (token !== '') findings.push(await checkToken(site, token))

@@ -74,8 +74,8 @@ export function SiteForm({
 }
 
 /** People paste the address of a page. What has no origin is left for the service to refuse. */
-const originsIn = (text: string): string[] =>
-  text
-    .split(/[\s,]+/)
-    .filter((each) => each !== '')
-    .map((each) => (/^https?:/i.test(each) && URL.canParse(each) ? new URL(each).origin : each))
+function originsIn(text: string): string[] {
+  const given = text.split(/[\s,]+/).filter((each) => each !== '')
+  const origins = given.map((each) => (/^https?:/i.test(each) && URL.canParse(each) ? new URL(each).origin : each))
+  return [...new Set(origins)]
+}
