@@ -154,6 +154,8 @@ export interface SiteActor {
   kind: 'site'
   /** Of the site. */
   id: Id
+  /** Those of the site: lists have its own pages alone. */
+  origins: readonly string[]
   capabilities: ReadonlySet<Capability>
   expiresAt: null
   /** What the page calls itself, for the discussion that its first comment begins. */

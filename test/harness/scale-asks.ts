@@ -1,4 +1,5 @@
 import { FIRST_ID, LAST_ID, newId } from '../../src/core/ids.ts'
+import { SEARCHED_FOR_SITE } from '../../src/domains/sites/pages.ts'
 import { PARAMETERS } from '../../src/generated/statements.ts'
 import { KID, type World } from './scale-world.ts'
 
@@ -99,6 +100,8 @@ const ofComments: Ask = (w) => [tenant(w), comments(w)]
 const ofDiscussion: Ask = (w) => [tenant(w), hot(w)]
 const ofReader: Ask = (w) => [tenant(w), heavy(w)]
 const ofReaders: Ask = (w) => [tenant(w), readers(w)]
+/** What the addresses of a site without comments begin with: all that may be searched is. */
+const OF_NONE = ['https://www.example.com/']
 const ofTenant: Ask = (w) => [tenant(w)]
 const ofTwoReaders: Ask = (w) => [tenant(w), w.id('reader', 5), w.id('reader', 6)]
 const ofEndpoint: Ask = (w) => [tenant(w), w.id('endpoint', 3)]
@@ -254,7 +257,8 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   insert_import_items: (w) => [...ofImport(w), _, many('comment')],
   analytics_buckets: (w) => [tenant(w), 'hour', w.days(30), w.days(-1)],
   analytics_fold: (w) => [w.id('tenant', 1), BATCH],
-  ...all('analytics_top_discussions analytics_top_readers', (w) => [tenant(w), w.days(89), w.days(-1), 50]),
+  analytics_top_discussions: (w) => [tenant(w), w.days(89), w.days(-1), SEARCHED_FOR_SITE, OF_NONE, 50],
+  analytics_top_readers: (w) => [tenant(w), w.days(89), w.days(-1), 50],
   append_event: (w) => [...ofDiscussion(w), _, 'comment_edited', 'public', null],
   append_events: (w) => [
     many(tenant(w)),
@@ -401,6 +405,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   made_import_items: (w) => [...ofImport(w), 'comment', FIRST_ID, PAGE],
   move_comments: moved,
   move_recipient: (w) => [tenant(w), heavy(w), w.id('reader', 1), w.ids('event', 50)],
+  newest_comments_of_site: (w) => [tenant(w), SEARCHED_FOR_SITE, OF_NONE, 100],
   note_hung_on_imported: (w) => [...ofImport(w), w.ids('item', 50)],
   ...all('queue_pending queue_reported', queue),
   queue_rejected: (w) => [tenant(w), LAST_ID, PAGE],

@@ -7,6 +7,7 @@ import { validate } from '../../core/input/validate.ts'
 import { DISCUSSION_COLUMNS, type Discussion, type DiscussionRow, toDiscussion } from '../discussions/fields.ts'
 import { IS_HERE } from '../discussions/row.ts'
 import { PROFILE, type Reader } from '../readers/fields.ts'
+import { beginningsOf, isPageSql, SEARCHED_FOR_SITE } from '../sites/pages.ts'
 import { checkKept, type Period, type PeriodArgs, periodOf } from './period.ts'
 
 /** A discussion, and the number of its approved comments in the period. */
@@ -75,18 +76,31 @@ const DISCUSSIONS = statement(
   `SELECT ${DISCUSSION_COLUMNS}, top.comments
    FROM (${most('discussion_id', 'analytics_discussions WHERE true')}) top
    JOIN discussions ON tenant_id = $1 AND id = top.subject AND ${IS_HERE}
-   ORDER BY top.comments DESC, id`,
+   WHERE $5::text[] IS NULL OR ${isPageSql('external_id', '$5')}
+   ORDER BY top.comments DESC, id LIMIT $6`,
   PLANNED,
 )
 
-/** The discussions with the most approved comments in a period of days. */
+/**
+ * The discussions with the most approved comments in a period of days; with `origins`, of their
+ * pages alone.
+ */
 export async function mostDiscussed(
   app: App,
   tenantId: Id,
   { from, to }: Pick<Period, 'from' | 'to'>,
   limit: number,
+  origins: readonly string[] = [],
 ): Promise<TopDiscussion[]> {
-  const params = [tenantId, from, to, limit]
+  const isOfAll = origins.length === 0
+  const params = [
+    tenantId,
+    from,
+    to,
+    isOfAll ? limit : SEARCHED_FOR_SITE,
+    isOfAll ? null : beginningsOf(origins),
+    limit,
+  ]
   const rows = await app.late.query<DiscussionRow & { comments: number }>(DISCUSSIONS, params)
   return rows.map(({ comments, ...row }) => ({ discussion: toDiscussion(row), comments }))
 }

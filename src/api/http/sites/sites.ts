@@ -173,7 +173,8 @@ function routesFor(
   { site, tenant, identity, isPersonal }: Visit,
   title: string | null,
 ): Served<null> {
-  const actor: SiteActor = { kind: 'site', id: site.id, capabilities: new Set(), expiresAt: null, title }
+  const { id, origins } = site
+  const actor: SiteActor = { kind: 'site', id, origins, capabilities: new Set(), expiresAt: null, title }
   const { cacheSeconds } = tenant.settings.sites
   return serveRoutes<null>({
     basePath: `/engagement/${site.publicKey}`,
