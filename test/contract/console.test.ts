@@ -9,7 +9,7 @@ import { bearing, tokenFor } from '../harness/members.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 const FOLDER = join(import.meta.dirname, '../../dist/console')
-const BUDGET_BYTES = 260_000
+const BUDGET_BYTES = 261_000
 
 let service: TestService
 

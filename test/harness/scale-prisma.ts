@@ -69,7 +69,7 @@ import { getViewer } from '../../src/domains/readers/records.ts'
 import { endMerge, findReaderId, setStanding, touchMerge } from '../../src/domains/merges/sql.ts'
 import { adoptSettings } from '../../src/domains/settings/settings.ts'
 import { adoptSite } from '../../src/domains/sites/adopt.ts'
-import { isCommentOf } from '../../src/domains/sites/pages.ts'
+import { isCommentOf, isDiscussionOf } from '../../src/domains/sites/pages.ts'
 import { findSiteByKey, findSiteOf } from '../../src/domains/sites/sites.ts'
 import { findMember } from '../../src/domains/staff/members.ts'
 import { nameOfMember } from '../../src/domains/staff/names.ts'
@@ -201,6 +201,10 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'a comment of a site': async ({ app, w }) => {
     const site = await findSiteOf(app, { tenantId: w.id('tenant'), id: w.id('site', 3) })
     return site && isCommentOf(app, site, w.id('comment', 7))
+  },
+  'the discussion of a ticket of a site': async ({ app, w }) => {
+    const site = await findSiteOf(app, { tenantId: w.id('tenant'), id: w.id('site', 3) })
+    return site && isDiscussionOf(app, site, w.id('discussion', 3))
   },
   'a new site': ({ rest }) => rest('POST /sites', { body: { name: 'A site', origins: ['https://a.example'] } }),
   'a changed site': ({ rest, w }) =>

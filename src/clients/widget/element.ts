@@ -55,8 +55,8 @@ export abstract class WidgetElement extends HTMLElement {
   abstract reload(): void
 
   /**
-   * Says who reads the page of a site; null for nobody. To be called again when somebody signs in or
-   * out.
+   * Says who reads the page of a site; null for nobody. To be called again when somebody signs in
+   * or out.
    */
   setIdentity(identity: Identity | null): void {
     this.#identity = identity ?? (() => null)

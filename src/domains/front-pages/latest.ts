@@ -53,11 +53,12 @@ export async function findNewest({ comment }: Prisma, tenantId: Id): Promise<rea
 /** More than a list has: some may be gone since. */
 const MOST_OF_SITE = 100
 
-// The subquery keeps the order: the search ends at the last of `MOST_OF_SITE`.
+// The subquery keeps the order: the search ends at the last of `MOST_OF_SITE`. A limit that the
+// plan knows is more rows than it expects without statistics: it would sort all that there are.
 const NEWEST_OF_SITE = statement(
   'newest_comments_of_site',
   `SELECT id FROM (
-     SELECT id, discussion_id, status FROM comments WHERE tenant_id = $1 ORDER BY id DESC LIMIT $2
+     SELECT id, discussion_id, status FROM comments WHERE tenant_id = $1 ORDER BY id DESC LIMIT (SELECT $2::int)
    ) newest
    WHERE status = 'approved' AND EXISTS (
      SELECT FROM discussions WHERE tenant_id = $1 AND id = newest.discussion_id

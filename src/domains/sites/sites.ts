@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
-
 import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
@@ -115,7 +113,6 @@ export async function updateSite(ctx: Ctx, { id, ...input }: SiteInput & { id: I
   let isOther = false
   const site = await ctx.app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant.id, id)
-    if (isDeepStrictEqual(shown(before), shown({ ...before, ...change }))) return before
     const after = await sql.prisma.site.update({ where: siteWhere(tenant.id, id), data: change })
     isOther = shown(after).origins.join() !== before.origins.join() || after.posting !== before.posting
     await recordAudit(sql, ctx, {

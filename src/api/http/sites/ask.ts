@@ -93,7 +93,7 @@ async function answerCall(ctx: Ctx, site: Site, { method, path, headers, body }:
   const run = async (of: Ctx) => toAnswer(await route.compiled.answer(of, asked))
   const key = headers['idempotency-key']
   const answer =
-    // Nobody's ticket is nothing to remember.
+    // What is done for a page without a reader, such as a ticket, is not remembered.
     key === undefined || !route.takesKey || ctx.caller?.identity == null
       ? { ...(await run(ctx)), replayed: false }
       : await runOnce(ctx, { key, method, url: API_BASE + path, rawBody: body ?? NOTHING }, run, OUTCOMES)
