@@ -219,5 +219,5 @@ test.each(MUTATIONS.map((described) => [described.field, described] as const))(
 
 test('most of them succeeded, because refusals alone would prove little', () => {
   expect(sent).toBeGreaterThan(30)
-  expect(succeeded).toBeGreaterThan(sent * 0.8)
+  expect(succeeded).toBeGreaterThan(sent * 0.75)
 })
