@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
 
 import { tolerant } from './core/bus.ts'
-import type { App } from './core/context.ts'
+import type { App } from './core/app.ts'
 import { metricsOf } from './core/telemetry/metrics.ts'
 import type { Settings } from './core/settings/settings.ts'
-import { readNow } from './core/sql.ts'
+import { readNow } from './core/database/late-reads.ts'
 import type { Tracing } from './core/telemetry/span.ts'
 import type { Database } from './data/database.ts'
 import { DatabaseHealth } from './data/server/health.ts'

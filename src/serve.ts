@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 
 import { openApp } from './app.ts'
 import { baseUrl, listensOn, portOf } from './core/address.ts'
-import type { App } from './core/context.ts'
+import type { App } from './core/app.ts'
 import { counter, metricsOf } from './core/telemetry/metrics.ts'
 import { hasGraphiQL, type Settings, SettingsError } from './core/settings/settings.ts'
 import { quietTurn } from './core/process/event-loop.ts'

@@ -5,7 +5,7 @@ import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 
 import { ROOT } from '../core/process/root.ts'
-import { registeredStatements, type Statement } from '../core/sql.ts'
+import { registeredStatements, type Statement } from '../core/database/statements.ts'
 import { poolOn } from '../data/embedded/session.ts'
 import { migrate } from '../data/migrations/migrate.ts'
 import { migrationAdapter } from '../data/pool.ts'

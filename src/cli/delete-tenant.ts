@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isatty, ReadStream } from 'node:tty'
 
-import type { App } from '../core/context.ts'
+import type { App } from '../core/app.ts'
 import type { Id } from '../core/ids.ts'
 import { deleteTenant } from '../domains/tenants/delete.ts'
 import { showTenant } from '../domains/tenants/list.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import type { App } from '../core/context.ts'
+import type { App } from '../core/app.ts'
 import { atMost, noNul } from '../core/input/texts.ts'
 import { createTenant } from '../domains/bootstrap/bootstrap.ts'
 import { listTenants, showTenant } from '../domains/tenants/list.ts'

@@ -10,7 +10,7 @@ import { createGzip, type Gzip } from 'node:zlib'
 
 import { z } from 'zod'
 
-import type { App } from '../core/context.ts'
+import type { App } from '../core/app.ts'
 import type { Id } from '../core/ids.ts'
 import { exportTenant, type Write } from '../transfer/export/export.ts'
 import { type ImportFile, importFile } from '../transfer/import/import.ts'

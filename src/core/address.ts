@@ -1,4 +1,4 @@
-import { type App, perApp } from './context.ts'
+import { type App, perApp } from './app.ts'
 
 const listening = perApp(({ settings }) => ({ port: settings.PORT }))
 

@@ -1,6 +1,8 @@
-import { requireCaller, type Ctx } from './context.ts'
+import { requireCaller } from './access.ts'
+import type { Ctx } from './context.ts'
 import { type Id, newId } from './ids.ts'
-import { type Sql, statement } from './sql.ts'
+import type { Sql } from './database/database.ts'
+import { statement } from './database/statements.ts'
 
 /**
  * The audited actions, by the kind of their target. The name of an action is `<kind>.<verb>`, as

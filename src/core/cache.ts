@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-import { type App, perApp } from './context.ts'
+import { type App, perApp } from './app.ts'
 import { gaugeOf, metricsOf } from './telemetry/metrics.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { CommentStatus, DiscussionState, ModerationMode, ReaderTrust } from '../generated/prisma/enums.ts'
 import type { Id } from './ids.ts'
-import { toSnakeCase } from './sql.ts'
+import { toSnakeCase } from './database/lists.ts'
 
 // What the tables of the fields of comments, discussions and readers share.
 

@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader'
 
-import { type Ctx, ofRequest, requireCaller } from './context.ts'
+import { requireCaller } from './access.ts'
+import { type Ctx, ofRequest } from './context.ts'
 import type { Id } from './ids.ts'
 
 /**

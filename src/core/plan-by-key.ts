@@ -1,4 +1,5 @@
-import { type Sql, statement } from './sql.ts'
+import type { Sql } from './database/database.ts'
+import { statement } from './database/statements.ts'
 
 const PLAN_BY_KEY = statement(
   'plan_by_key',

@@ -1,5 +1,5 @@
 import { type CacheNews, CHANNELS } from './bus.ts'
-import { afterCommit, type App, perApp } from './context.ts'
+import { afterCommit, type App, perApp } from './app.ts'
 import { bytesOfValue, type Room } from './cache.ts'
 
 /**

@@ -1,6 +1,9 @@
-import type { App, Scope } from './context.ts'
+import type { App, Scope } from './app.ts'
 import { ServiceError } from './errors.ts'
-import { type Around, type Db, isLockFailure, LockFailure, readNow, type Sql, statement, type TxSql } from './sql.ts'
+import type { Around, Db, Sql, TxSql } from './database/database.ts'
+import { readNow } from './database/late-reads.ts'
+import { isLockFailure, LockFailure } from './database/locks.ts'
+import { statement } from './database/statements.ts'
 
 // Savepoints may nest under the same name: the innermost counts.
 const SAVEPOINT = statement('savepoint', 'SAVEPOINT step')

@@ -1,4 +1,6 @@
-import { type Db, isLockFailure, statement } from './sql.ts'
+import type { Db } from './database/database.ts'
+import { isLockFailure } from './database/locks.ts'
+import { statement } from './database/statements.ts'
 
 /** One worker at a time: each ANALYZE makes every connection plan its statements again. */
 const TURN = statement('statistics_turn', 'SELECT pg_try_advisory_xact_lock(7203114560) AS "isMine"')

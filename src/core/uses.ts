@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-import type { App } from './context.ts'
+import type { App } from './app.ts'
 import type { Id } from './ids.ts'
 import { growing } from './process/growing.ts'
 

@@ -1,4 +1,4 @@
-import type { Param, Value } from '../core/sql.ts'
+import type { Param, Value } from '../core/database/statements.ts'
 
 const ID_BYTES = 16
 

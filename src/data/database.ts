@@ -1,6 +1,6 @@
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 
-import type { Db, Prisma, Sql } from '../core/sql.ts'
+import type { Db, Prisma, Sql } from '../core/database/database.ts'
 import type { PoolWatch } from './server/pool-watch.ts'
 
 /** PostgreSQL in one of its two forms. Only this folder knows which. */

@@ -1,5 +1,5 @@
 import { CHANNELS } from '../core/bus.ts'
-import type { App } from '../core/context.ts'
+import type { App } from '../core/app.ts'
 import { newId } from '../core/ids.ts'
 import { counter, gaugeOf, histogram, metricsOf } from '../core/telemetry/metrics.ts'
 import type { PoolWatch } from './server/pool-watch.ts'

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 
 import { type Settings, SettingsError } from '../core/settings/settings.ts'
-import { statement } from '../core/sql.ts'
+import { statement } from '../core/database/statements.ts'
 import type { Database } from './database.ts'
 import { openEmbedded } from './embedded/embedded.ts'
 import { upgrade } from './migrations/migrate.ts'

@@ -1,6 +1,7 @@
 import type { SqlDriverAdapter, SqlDriverAdapterFactory, SqlQueryable, Transaction } from '@prisma/driver-adapter-utils'
 
-import { type Around, type Prisma, type Sql, type Statement, takesLocks, type TxSql } from '../core/sql.ts'
+import type { Around, Prisma, Sql, TxSql } from '../core/database/database.ts'
+import { type Statement, takesLocks } from '../core/database/statements.ts'
 import { PrismaClient } from '../generated/prisma/client.ts'
 import { replaceNewerValues } from './newer-values.ts'
 

@@ -1,6 +1,6 @@
 import type { FieldNullability, InputFieldMap, SchemaTypes, TypeParam } from '@pothos/core'
 
-import type { Access } from '../core/context.ts'
+import type { Access } from '../core/access.ts'
 import type { ErrorCode } from '../core/error-table.ts'
 import type { ClientAccess } from './access.ts'
 

@@ -1,7 +1,8 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
 import type { GraphQLFieldResolver } from 'graphql'
 
-import { type Access, type Ctx, requireAccess } from '../core/context.ts'
+import { type Access, requireAccess } from '../core/access.ts'
+import type { Ctx } from '../core/context.ts'
 import type { ErrorCode } from '../core/error-table.ts'
 import { ServiceError } from '../core/errors.ts'
 

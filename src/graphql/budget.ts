@@ -2,7 +2,7 @@ import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTyp
 import type { GraphQLFieldResolver, GraphQLResolveInfo } from 'graphql'
 
 import { type Ctx, ofRequest } from '../core/context.ts'
-import { MAX_ANSWER_BYTES, type Page, type PageArgs, shortened } from '../core/input/cursor.ts'
+import { MAX_ANSWER_BYTES, type Page, type PageArgs, shortened } from '../core/input/page.ts'
 import { invalid } from '../core/errors.ts'
 import { nodeTypeOf } from './node-type.ts'
 import { type EdgePlan, edgePlanOf, isConnectionName, isMeasured, nodePlanOf } from './plan.ts'

@@ -10,7 +10,7 @@ import PrismaPlugin from '@pothos/plugin-prisma'
 import RelayPlugin from '@pothos/plugin-relay'
 
 import type { Ctx } from '../core/context.ts'
-import { DEFAULT_PAGE, MAX_PAGE } from '../core/input/cursor.ts'
+import { DEFAULT_PAGE, MAX_PAGE } from '../core/input/page.ts'
 import { ServiceError } from '../core/errors.ts'
 import { reachOf } from '../core/input/validate.ts'
 import type PrismaTypes from '../generated/pothos.ts'

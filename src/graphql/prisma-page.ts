@@ -2,8 +2,9 @@ import { type FieldKind, type ObjectRef, RootFieldBuilder, type SchemaTypes } fr
 import { type PrismaModelTypes, type PrismaObjectRef, queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
 
-import type { Access, Ctx } from '../core/context.ts'
-import { type PageArgs, pageById, type PageQuery } from '../core/input/cursor.ts'
+import type { Access } from '../core/access.ts'
+import type { Ctx } from '../core/context.ts'
+import { type PageArgs, pageById, type PageQuery } from '../core/input/page.ts'
 
 /** A list of rows, newest first. `resolve` gives `query` to Prisma, with the tenant. */
 interface PrismaPageOptions<Types extends SchemaTypes, Model extends PrismaModelTypes, Shape extends { id: string }> {

@@ -1,4 +1,5 @@
-import type { Access, Capability } from '../core/context.ts'
+import type { Access } from '../core/access.ts'
+import type { Capability } from '../core/capabilities.ts'
 
 const SHOWN_WITH_EXTENSION = 'shownWith'
 

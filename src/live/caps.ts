@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 
-import type { App, Tenant } from '../core/context.ts'
+import type { App } from '../core/app.ts'
+import type { Tenant } from '../core/caller.ts'
 import { ServiceError } from '../core/errors.ts'
 import type { Id } from '../core/ids.ts'
 import { addressBucket } from '../core/limits.ts'

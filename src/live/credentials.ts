@@ -1,6 +1,7 @@
-import type { Actor } from '../core/context.ts'
+import type { Actor } from '../core/caller.ts'
 import type { Id } from '../core/ids.ts'
-import { type Sql, statement } from '../core/sql.ts'
+import type { Sql } from '../core/database/database.ts'
+import { statement } from '../core/database/statements.ts'
 
 /**
  * What a stream was opened with, and ends with: an API key, a member's sign-in, a client token; or

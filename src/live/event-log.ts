@@ -1,6 +1,7 @@
 import { newsOf, type StoredEvent } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
-import { type Db, type Param, statement } from '../core/sql.ts'
+import type { Db } from '../core/database/database.ts'
+import { type Param, statement } from '../core/database/statements.ts'
 import { type CommentState, commentState, tellNow } from '../core/withdrawal.ts'
 import type { PastNews } from './streams/frames.ts'
 import { type StreamViewer, visibleFrom, visibleParams } from './viewer.ts'

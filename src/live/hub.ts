@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 
 import { inBatches } from '../core/queues/batches.ts'
 import type { Bus } from '../core/bus.ts'
-import { perApp } from '../core/context.ts'
+import { perApp } from '../core/app.ts'
 import { ServiceError } from '../core/errors.ts'
 import { metricsOf } from '../core/telemetry/metrics.ts'
 import { followCacheNews } from '../core/read-cache.ts'

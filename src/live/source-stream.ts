@@ -1,4 +1,5 @@
-import { type Ctx, requireCaller } from '../core/context.ts'
+import { requireCaller } from '../core/access.ts'
+import type { Ctx } from '../core/context.ts'
 import { invalid, ServiceError } from '../core/errors.ts'
 import { type Id, isId } from '../core/ids.ts'
 import { admitConnection, browserOf } from './admission.ts'

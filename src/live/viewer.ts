@@ -1,7 +1,7 @@
-import { type Actor, hasCapability } from '../core/context.ts'
+import { type Actor, hasCapability } from '../core/caller.ts'
 import type { News } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
-import type { Param } from '../core/sql.ts'
+import type { Param } from '../core/database/statements.ts'
 
 /**
  * Who looks on: a key or an admin with `moderate_content`, any other key, or a browser with a

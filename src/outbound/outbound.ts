@@ -7,7 +7,7 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 
 import { type Got, got } from 'got'
 
-import type { FetchText } from '../core/context.ts'
+import type { FetchText } from '../core/app.ts'
 import { USER_AGENT } from '../core/delivery/request.ts'
 import { type Settings, SettingsError } from '../core/settings/settings.ts'
 import { createAddressRule, createPortRule, literalAddress } from '../domains/webhooks/sending/addresses.ts'

@@ -1,4 +1,4 @@
-import type { App } from '../core/context.ts'
+import type { App } from '../core/app.ts'
 import { bodyOf, idempotencyKeyOf, signedHeaders } from '../core/delivery/request.ts'
 import { withoutEchoes } from '../core/secrets/echoes.ts'
 import { openHeaders, redactHeaders, withOwnHeaders } from '../core/delivery/own-headers.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { type App, perApp } from '../core/context.ts'
-import type { Sql } from '../core/sql.ts'
+import { type App, perApp } from '../core/app.ts'
+import type { Sql } from '../core/database/database.ts'
 import { renewStatistics } from '../core/statistics.ts'
 import { type CodeBackfill, type CodeBackfills, continueBackfills } from '../data/migrations/backfills.ts'
 import { readMigrations } from '../data/migrations/files.ts'

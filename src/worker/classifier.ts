@@ -1,4 +1,4 @@
-import type { App } from '../core/context.ts'
+import type { App } from '../core/app.ts'
 import { signedHeaders } from '../core/delivery/request.ts'
 import { newId } from '../core/ids.ts'
 import { ofTenant } from '../core/queues/patience.ts'

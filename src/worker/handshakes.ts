@@ -1,5 +1,5 @@
 import { CHANNELS } from '../core/bus.ts'
-import type { App } from '../core/context.ts'
+import type { App } from '../core/app.ts'
 import { signedHeaders } from '../core/delivery/request.ts'
 import { newId } from '../core/ids.ts'
 import { openHeaders, withOwnHeaders } from '../core/delivery/own-headers.ts'

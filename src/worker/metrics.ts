@@ -1,4 +1,4 @@
-import { type App, perApp } from '../core/context.ts'
+import { type App, perApp } from '../core/app.ts'
 import { counter, gauge, gaugeOf, histogram, metricsOf } from '../core/telemetry/metrics.ts'
 import { openBackfills } from '../data/migrations/backfills.ts'
 import type { Outcome } from './statements/record-sql.ts'

@@ -1,7 +1,7 @@
-import type { App } from '../core/context.ts'
+import type { App } from '../core/app.ts'
 import type { Id } from '../core/ids.ts'
 import { counter, gauge, histogram, metricsOf } from '../core/telemetry/metrics.ts'
-import { isLockFailure } from '../core/sql.ts'
+import { isLockFailure } from '../core/database/locks.ts'
 import { endpointKey } from './statements/lease-sql.ts'
 import { type Outcome, recordAttempts } from './statements/record-sql.ts'
 

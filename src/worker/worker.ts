@@ -1,5 +1,5 @@
 import { CHANNELS } from '../core/bus.ts'
-import type { App } from '../core/context.ts'
+import type { App } from '../core/app.ts'
 import { startChores } from './chores.ts'
 import { startClassifier } from './classifier.ts'
 import { startDeliveries } from './deliveries.ts'

@@ -1,5 +1,5 @@
-import { statement } from '../../src/core/sql.ts'
-import type { Db } from '../../src/core/sql.ts'
+import { statement } from '../../src/core/database/statements.ts'
+import type { Db } from '../../src/core/database/database.ts'
 import { openBare } from './bare-posts.ts'
 import { type Figures, inTurns, printTurns, run, times } from './figures.ts'
 import { closing } from './scripts.ts'

@@ -1,4 +1,4 @@
-import { statement } from '../../src/core/sql.ts'
+import { statement } from '../../src/core/database/statements.ts'
 import { fillDiscussions, type Filled } from './fill.ts'
 import { print, printTurns } from './figures.ts'
 import { httpRequest } from './load.ts'

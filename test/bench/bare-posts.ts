@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 
 import { newId } from '../../src/core/ids.ts'
-import { isLockFailure, type Sql, statement } from '../../src/core/sql.ts'
+import type { Sql } from '../../src/core/database/database.ts'
+import { isLockFailure } from '../../src/core/database/locks.ts'
+import { statement } from '../../src/core/database/statements.ts'
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
 import { type CreateRow, insertComments } from '../../src/domains/comments/create-sql.ts'
 import { judgeText } from '../../src/domains/comments/rules.ts'

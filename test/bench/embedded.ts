@@ -1,7 +1,8 @@
 import { PGlite } from '@electric-sql/pglite'
 
 import { LAST_ID, newId } from '../../src/core/ids.ts'
-import { type Sql, statement } from '../../src/core/sql.ts'
+import type { Sql } from '../../src/core/database/database.ts'
+import { statement } from '../../src/core/database/statements.ts'
 import { overPGlite, startParams } from '../../src/data/embedded/embedded.ts'
 import { migrate } from '../../src/data/migrations/migrate.ts'
 import { listLevel } from '../../src/domains/comments/list-sql.ts'

@@ -1,5 +1,6 @@
 import { newId } from '../../src/core/ids.ts'
-import { type Db, statement } from '../../src/core/sql.ts'
+import type { Db } from '../../src/core/database/database.ts'
+import { statement } from '../../src/core/database/statements.ts'
 import { unnamed } from '../harness/sql.ts'
 import { closing } from './scripts.ts'
 import { openDatabase } from './service.ts'

@@ -1,6 +1,6 @@
 import { newId } from '../../src/core/ids.ts'
-import type { Sql } from '../../src/core/sql.ts'
-import { statement } from '../../src/core/sql.ts'
+import type { Sql } from '../../src/core/database/database.ts'
+import { statement } from '../../src/core/database/statements.ts'
 import { deleteOldEvents } from '../../src/worker/statements/retention-sql.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openBare } from './bare-posts.ts'

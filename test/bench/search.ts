@@ -1,5 +1,5 @@
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
+import { statement } from '../../src/core/database/statements.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openBare } from './bare-posts.ts'
 import { demoTenant } from './fill.ts'

@@ -2,7 +2,7 @@ import { get } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
+import { statement } from '../../src/core/database/statements.ts'
 import { demoTenant } from './fill.ts'
 import { print, printTurns, times } from './figures.ts'
 import { closing } from './scripts.ts'

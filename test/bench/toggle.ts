@@ -1,5 +1,6 @@
 import { newId } from '../../src/core/ids.ts'
-import { type Db, isLockFailure } from '../../src/core/sql.ts'
+import type { Db } from '../../src/core/database/database.ts'
+import { isLockFailure } from '../../src/core/database/locks.ts'
 import { writeReactions } from '../../src/domains/reactions/sql.ts'
 import { fillDiscussions, type Filled } from './fill.ts'
 import { type Figures, inTurns, printTurns, run } from './figures.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
+import { statement } from '../../src/core/database/statements.ts'
 import { leaseDeliveries } from '../../src/worker/statements/lease-sql.ts'
 import { unnamed } from '../harness/sql.ts'
 import { type Figures, figure, inTurns, median, print, printTurns, run, times } from './figures.ts'

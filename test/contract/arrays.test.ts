@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import type { Value } from '../../src/core/sql.ts'
+import type { Value } from '../../src/core/database/statements.ts'
 import { arrayTypes } from '../../src/data/arrays.ts'
 import type { Database } from '../../src/data/database.ts'
 import { PARAMETERS } from '../../src/generated/statements.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { CAPABILITIES } from '../../src/core/context.ts'
+import { CAPABILITIES } from '../../src/core/capabilities.ts'
 import { Uses } from '../../src/core/uses.ts'
 import { keyUsesOf } from '../../src/domains/api-keys/keys.ts'
 import { recordUses } from '../../src/domains/api-keys/sql.ts'

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { type Access, ROLES, type Role } from '../../src/core/context.ts'
+import type { Access } from '../../src/core/access.ts'
+import { ROLES, type Role } from '../../src/core/capabilities.ts'
 import { newId } from '../../src/core/ids.ts'
 import { setPassword } from '../../src/domains/staff/operators.ts'
 import { ACCESS_EXTENSION } from '../../src/graphql/access.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import type { Db } from '../../src/core/sql.ts'
+import type { Db } from '../../src/core/database/database.ts'
 import { databaseLog, type MissedEvents, type ReplayBounds } from '../../src/live/event-log.ts'
 import type { StreamViewer } from '../../src/live/viewer.ts'
 import { startService, type TestService } from '../harness/service.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
-import type { Param } from '../../src/core/sql.ts'
+import type { Param } from '../../src/core/database/statements.ts'
 import { upgrade } from '../../src/data/migrations/migrate.ts'
 import { selectDueDiscussions } from '../../src/domains/moderation/auto-close.ts'
 import { holdDeliveries, releaseHeld } from '../../src/domains/webhooks/sending/holding-sql.ts'

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { loadStatements } from '../../src/build/statements.ts'
 import { LAST_ID, newId } from '../../src/core/ids.ts'
-import type { Statement } from '../../src/core/sql.ts'
+import type { Statement } from '../../src/core/database/statements.ts'
 import { SEARCHED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
 import { explaining } from '../harness/costs.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'

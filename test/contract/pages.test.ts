@@ -1,7 +1,7 @@
 import { print } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { ROUTES } from '../../src/api/rest/routes.ts'
 import { hubOf } from '../../src/live/hub.ts'

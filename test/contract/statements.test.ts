@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { type Statement, statement, type StatementOf } from '../../src/core/sql.ts'
+import { type Statement, statement, type StatementOf } from '../../src/core/database/statements.ts'
 import type { Database } from '../../src/data/database.ts'
 import { TYPES } from '../../src/data/pool.ts'
 import { describeParameters, describeStatement, DRIVER_TYPES, loadStatements } from '../../src/build/statements.ts'

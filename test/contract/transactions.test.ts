@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import type { Sql, TxSql } from '../../src/core/sql.ts'
+import type { Sql, TxSql } from '../../src/core/database/database.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 

@@ -42,7 +42,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
     ['The largest body has {} KiB', kib('api/http/server.ts', 'MAX_BODY_BYTES')],
     ['JSON is nested {} levels deep', constant('core/input/json-depth.ts', 'MAX_JSON_DEPTH')],
     ['Of the wrong values in a request, the first {} are', constant('core/errors.ts', 'MAX_FIELD_ERRORS')],
-    ['The lists of an answer take {} MB', constant('core/input/cursor.ts', 'MAX_ANSWER_BYTES') / 1e6],
+    ['The lists of an answer take {} MB', constant('core/input/page.ts', 'MAX_ANSWER_BYTES') / 1e6],
     [
       'for each {} events or {} KiB that it replays',
       constant('live/browser-limits.ts', 'EVENTS_PER_TOKEN'),
@@ -100,7 +100,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
     ['at most {} streams open at once (`stream.maxStreamsPerTicket`)', defaults.stream.maxStreamsPerTicket],
     ['of one address {} (`stream.maxStreamsPerAddress`)', defaults.stream.maxStreamsPerAddress],
     ['checked once more after {} s', seconds('live/caps.ts', 'SECOND_LOOK_MS')],
-    ['covers the first {} comments of each queue', constant('core/sql.ts', 'COUNT_LIMIT')],
+    ['covers the first {} comments of each queue', constant('core/database/lists.ts', 'COUNT_LIMIT')],
   ],
   webhooks: [
     ['at most {} endpoints (`webhookEndpoints`)', defaults.webhookEndpoints],
@@ -118,7 +118,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
     ],
   ],
   readers: [
-    ['deliveries are counted up to {}, which', constant('core/sql.ts', 'COUNT_LIMIT')],
+    ['deliveries are counted up to {}, which', constant('core/database/lists.ts', 'COUNT_LIMIT')],
     ['each of at most {} rows of one discussion, archived', constant('domains/merges/move.ts', 'MAX_ROWS')],
     ['each of at most {} rows of one discussion. -', constant('domains/erasure/erase.ts', 'MAX_ROWS')],
   ],
@@ -127,7 +127,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
 /** What other pages say, by their paths below `docs`. */
 const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
   ['architecture.md', 'The pause is {} ms', constant('live/streams/pause.ts', 'MIN_MS')],
-  ['architecture.md', 'Any statement waits at most {} ms', constant('core/sql.ts', 'LOCK_WAIT_MS')],
+  ['architecture.md', 'Any statement waits at most {} ms', constant('core/database/database.ts', 'LOCK_WAIT_MS')],
   ['architecture.md', 'in batches of {} at most', constant('transfer/import/read-batches.ts', 'BATCH_ITEMS')],
   ['guides/members.md', 'works once, for {} h', constant('domains/staff/membership.ts', 'INVITATION_HOURS')],
   [
@@ -174,7 +174,7 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
     defaults.stream.maxStreamsPerAddress,
     defaults.stream.maxStreams,
   ],
-  ['operations/operate.md', 'holds rows for longer than {} ms', constant('core/sql.ts', 'LOCK_WAIT_MS')],
+  ['operations/operate.md', 'holds rows for longer than {} ms', constant('core/database/database.ts', 'LOCK_WAIT_MS')],
   ['operations/operate.md', 'is near {} on each worker', constant('worker/deliveries.ts', 'MAX_IN_FLIGHT')],
   [
     'operations/operate.md',

@@ -1,4 +1,4 @@
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { unnamed } from './sql.ts'
 
 const DAY_MS = 86_400_000

@@ -1,6 +1,7 @@
 import pg from 'pg'
 
-import type { Db, Sql, Statement } from '../../src/core/sql.ts'
+import type { Db, Sql } from '../../src/core/database/database.ts'
+import type { Statement } from '../../src/core/database/statements.ts'
 import { unnamed } from './sql.ts'
 
 /**

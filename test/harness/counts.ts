@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 
-import type { Db } from '../../src/core/sql.ts'
+import type { Db } from '../../src/core/database/database.ts'
 import { unnamed } from './sql.ts'
 
 const COUNTS = unnamed(`SELECT d.external_id AS page, d.comment_count AS stored,

@@ -3,7 +3,7 @@ import { type GraphQLField, getOperationAST, Kind, type OperationTypeNode, parse
 import { schema } from '../../src/api/execution/schema.ts'
 import { openApiDocument } from '../../src/api/reference/openapi.ts'
 import { codesOfField } from '../../src/api/reference/refusals.ts'
-import type { Access } from '../../src/core/context.ts'
+import type { Access } from '../../src/core/access.ts'
 import type { ErrorCode } from '../../src/core/error-table.ts'
 import type { Settings } from '../../src/core/settings/settings.ts'
 import { ACCESS_EXTENSION } from '../../src/graphql/access.ts'

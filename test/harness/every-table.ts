@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-import type { Db } from '../../src/core/sql.ts'
+import type { Db } from '../../src/core/database/database.ts'
 import { newId } from '../../src/core/ids.ts'
 import { unnamed } from './sql.ts'
 

@@ -1,4 +1,4 @@
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { metricsOf } from '../../src/core/telemetry/metrics.ts'
 
 /** The figures of a process as they are now, by name and labels: `write_lanes{of="comments"}`. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 import { afterAll, beforeAll, expect } from 'vitest'
 
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/transfer/import/import.ts'
 import { ImportStopped } from '../../src/transfer/import/run.ts'
 import type { Item } from '../../src/transfer/item.ts'

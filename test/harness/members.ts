@@ -1,6 +1,6 @@
 import { TOTP } from 'otpauth'
 
-import type { Role } from '../../src/core/context.ts'
+import type { Role } from '../../src/core/capabilities.ts'
 import { newId } from '../../src/core/ids.ts'
 import type { TestService, TestTenant } from './service.ts'
 

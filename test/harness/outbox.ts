@@ -1,4 +1,4 @@
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { newId } from '../../src/core/ids.ts'
 import { unnamed } from './sql.ts'
 

@@ -1,4 +1,5 @@
-import type { Db, Sql, Statement, TxSql } from '../../src/core/sql.ts'
+import type { Db, Sql, TxSql } from '../../src/core/database/database.ts'
+import type { Statement } from '../../src/core/database/statements.ts'
 import type { Database } from '../../src/data/database.ts'
 import { PARAMETERS } from '../../src/generated/statements.ts'
 import { faults } from './faults.ts'

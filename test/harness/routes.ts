@@ -10,7 +10,7 @@ import {
   type OperationDefinitionNode,
 } from 'graphql'
 
-import type { Access } from '../../src/core/context.ts'
+import type { Access } from '../../src/core/access.ts'
 import { schema } from '../../src/api/execution/schema.ts'
 import { accessOfRoute, choicesIn, operationOf } from '../../src/api/rest/handler.ts'
 import { variableTypes } from '../../src/api/execution/input.ts'

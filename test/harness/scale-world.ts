@@ -1,4 +1,5 @@
-import type { Db, Param } from '../../src/core/sql.ts'
+import type { Db } from '../../src/core/database/database.ts'
+import type { Param } from '../../src/core/database/statements.ts'
 import { unnamed } from './sql.ts'
 
 /** How many rows a query meets: a handful whatever the size, or a share of the table. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 
 import { withDatabase } from '../../src/app.ts'
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { SCRYPT } from '../../src/core/secrets/crypto.ts'
 import { createLog } from '../../src/core/telemetry/log.ts'
 import { readSettings } from '../../src/core/settings/settings.ts'

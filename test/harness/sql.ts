@@ -1,4 +1,4 @@
-import { type Statement, takesLocks } from '../../src/core/sql.ts'
+import { type Statement, takesLocks } from '../../src/core/database/statements.ts'
 
 /**
  * A statement of a test. It has no name, and is not prepared: test files share a process, in which

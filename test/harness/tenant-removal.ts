@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 
 import { withDatabase } from '../../src/app.ts'
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import type { Id } from '../../src/core/ids.ts'
 import { deleteTenant } from '../../src/domains/tenants/delete.ts'
 import { suspendTenant } from '../../src/domains/tenants/suspend.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 
-import type { Db } from '../../src/core/sql.ts'
+import type { Db } from '../../src/core/database/database.ts'
 import { unnamed } from './sql.ts'
 
 const TABLES = unnamed(`SELECT table_name AS name FROM information_schema.columns

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 
-import type { Db } from '../../src/core/sql.ts'
+import type { Db } from '../../src/core/database/database.ts'
 import type { Item } from '../../src/transfer/item.ts'
 import { unnamed } from './sql.ts'
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { CHANNELS } from '../../src/core/bus.ts'
 import { openOutbound } from '../../src/outbound/outbound.ts'
 import { startClassifier } from '../../src/worker/classifier.ts'

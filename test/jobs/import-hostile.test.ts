@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { newId } from '../../src/core/ids.ts'
-import type { Param, Sql, Statement, TxSql } from '../../src/core/sql.ts'
+import type { Sql, TxSql } from '../../src/core/database/database.ts'
+import type { Param, Statement } from '../../src/core/database/statements.ts'
 import type { ImportReport } from '../../src/transfer/import/import.ts'
 import type { Item } from '../../src/transfer/item.ts'
 import { BATCH_ITEMS } from '../../src/transfer/import/read-batches.ts'

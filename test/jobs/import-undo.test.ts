@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { newId } from '../../src/core/ids.ts'
 import { Pairs } from '../../src/transfer/csv.ts'
 import type { ImportReport } from '../../src/transfer/import/import.ts'

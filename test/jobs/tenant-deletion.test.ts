@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { newId } from '../../src/core/ids.ts'
 import { createTenant } from '../../src/domains/bootstrap/bootstrap.ts'
 import { deleteTenant } from '../../src/domains/tenants/delete.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import type { Param } from '../../src/core/sql.ts'
+import type { Param } from '../../src/core/database/statements.ts'
 import { clearDeletedEndpoints, forgetDeletedEndpoints } from '../../src/worker/statements/retention-sql.ts'
 import { lockForReplay, replayEvents } from '../../src/domains/webhooks/sending/sending-sql.ts'
 import { startWorker } from '../../src/worker/worker.ts'

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import type { Param } from '../../src/core/sql.ts'
+import type { Param } from '../../src/core/database/statements.ts'
 import { unnamed } from '../harness/sql.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { hang, isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'

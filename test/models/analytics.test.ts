@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import type { Param } from '../../src/core/sql.ts'
+import type { Param } from '../../src/core/database/statements.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import { leaseDeliveries, releaseLeases } from '../../src/worker/statements/lease-sql.ts'
 import { recordAttempts } from '../../src/worker/statements/record-sql.ts'

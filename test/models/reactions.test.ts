@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import type { Param } from '../../src/core/sql.ts'
+import type { Param } from '../../src/core/database/statements.ts'
 import { type ReactionMode, type ReactionResult, writeReactions } from '../../src/domains/reactions/sql.ts'
 import { effort } from '../harness/effort.ts'
 import { startService, type TestService } from '../harness/service.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import type { Sql } from '../../src/core/sql.ts'
+import type { Sql } from '../../src/core/database/database.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { PATIENT, startService, type TestResponse, type TestService } from '../harness/service.ts'

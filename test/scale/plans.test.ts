@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import type { Statement } from '../../src/core/sql.ts'
+import type { Statement } from '../../src/core/database/statements.ts'
 import { renewStatistics } from '../../src/core/statistics.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
 import { insertImport } from '../../src/transfer/import/imports-sql.ts'

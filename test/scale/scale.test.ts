@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import type { Statement } from '../../src/core/sql.ts'
+import type { Statement } from '../../src/core/database/statements.ts'
 import type { Database } from '../../src/data/database.ts'
 import { openServer } from '../../src/data/server/server.ts'
 import { PARAMETERS } from '../../src/generated/statements.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import type { Param, Statement } from '../../src/core/sql.ts'
+import type { Param, Statement } from '../../src/core/database/statements.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import type { App, Ctx } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
+import type { Ctx } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
 import { ofTenant } from '../../src/core/queues/patience.ts'
-import type { Sql } from '../../src/core/sql.ts'
+import type { Sql } from '../../src/core/database/database.ts'
 import { createComment } from '../../src/domains/comments/create.ts'
 import { findCallerByKey } from '../../src/domains/api-keys/keys.ts'
 import { setReaction } from '../../src/domains/reactions/reactions.ts'

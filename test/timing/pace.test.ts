@@ -4,7 +4,7 @@ import pg from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
 import { Pace } from '../../src/core/queues/pace.ts'
-import type { Db } from '../../src/core/sql.ts'
+import type { Db } from '../../src/core/database/database.ts'
 import { openServer } from '../../src/data/server/server.ts'
 import { createServerDatabase, onServer } from '../harness/database.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { newId } from '../../src/core/ids.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import { removeOfDeletedTenant } from '../../src/domains/tenant-removal/remove.ts'

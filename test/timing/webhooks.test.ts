@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import type { App } from '../../src/core/context.ts'
-import type { Statement } from '../../src/core/sql.ts'
+import type { App } from '../../src/core/app.ts'
+import type { Statement } from '../../src/core/database/statements.ts'
 import { type Busy, endpointKey, leaseDeliveries } from '../../src/worker/statements/lease-sql.ts'
 import { lockForReplay } from '../../src/domains/webhooks/sending/sending-sql.ts'
 import { startDeliveries } from '../../src/worker/deliveries.ts'

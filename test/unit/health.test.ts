@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 
 import { isTold, OutageError, troubleOf } from '../../src/core/outage.ts'
-import type { Sql } from '../../src/core/sql.ts'
+import type { Sql } from '../../src/core/database/database.ts'
 import type { Database } from '../../src/data/database.ts'
 import { DatabaseHealth } from '../../src/data/server/health.ts'
 import { openTestDatabase } from '../harness/database.ts'

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { addressBucket } from '../../src/core/limits.ts'
 import { takeForAnswers } from '../../src/live/browser-limits.ts'
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { createMemoryLimits } from '../../src/data/limits/memory.ts'
 import {
   createSharedLimits,

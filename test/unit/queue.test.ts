@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { buildSchema, parse } from 'graphql'
 import { describe, expect, test } from 'vitest'
 
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { Batch } from '../../src/live/streams/batch.ts'
 import { type Frame, frameOf } from '../../src/live/streams/frames.ts'
 import { Backlog } from '../../src/live/source-queue.ts'

@@ -1,8 +1,8 @@
 import { expect, test, vi } from 'vitest'
 
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { createLog } from '../../src/core/telemetry/log.ts'
-import type { Sql } from '../../src/core/sql.ts'
+import type { Sql } from '../../src/core/database/database.ts'
 import type { Outcome } from '../../src/worker/statements/record-sql.ts'
 import { createRecorder } from '../../src/worker/recorder.ts'
 import { figuresOf } from '../harness/figures.ts'

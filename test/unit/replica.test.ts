@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import type { Db, Sql } from '../../src/core/sql.ts'
+import type { Db, Sql } from '../../src/core/database/database.ts'
 import type { Database } from '../../src/data/database.ts'
 import { Replica } from '../../src/data/server/replica.ts'
 import { unnamed } from '../harness/sql.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { RowCosts } from '../../src/core/queues/row-costs.ts'
-import type { App } from '../../src/core/context.ts'
+import type { App } from '../../src/core/app.ts'
 import { sharedWriter } from '../../src/core/queues/shared-writer.ts'
 
 const rowsOf = (counts: Record<string, number>): string[] =>

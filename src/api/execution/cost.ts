@@ -10,7 +10,7 @@ import {
   type ValueNode,
 } from 'graphql'
 
-import { DEFAULT_PAGE, MAX_PAGE } from '../../core/input/cursor.ts'
+import { DEFAULT_PAGE, MAX_PAGE } from '../../core/input/page.ts'
 import { MAX_REPRESENTATIONS } from '../../domains/federation/entities.ts'
 import { type AnyField, folding } from '../../graphql/documents/fold.ts'
 import { refusal } from '../../graphql/documents/rules.ts'

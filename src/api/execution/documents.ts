@@ -1,5 +1,6 @@
 import { roomOf } from '../../core/cache.ts'
-import { type Ctx, perApp } from '../../core/context.ts'
+import { perApp } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { documentIdOf, findDocument } from '../../domains/documents/documents.ts'
 import { checkDocument } from '../../graphql/documents/size.ts'

@@ -10,7 +10,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { inLowerCase } from '../../core/ids.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { SHOWN_COLUMNS } from '../../domains/comments/fields.ts'

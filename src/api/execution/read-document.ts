@@ -1,7 +1,7 @@
 import { type DocumentNode, GraphQLError, parse } from 'graphql'
 
 import { roomOf } from '../../core/cache.ts'
-import { type App, perApp } from '../../core/context.ts'
+import { type App, perApp } from '../../core/app.ts'
 import { hasIntrospection } from '../../core/settings/settings.ts'
 import { documentErrors } from '../../graphql/documents/rules.ts'
 import { checkDocument } from '../../graphql/documents/size.ts'

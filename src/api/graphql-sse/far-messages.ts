@@ -1,4 +1,6 @@
-import { type App, type Caller, isCapability } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
+import type { Caller } from '../../core/caller.ts'
+import { isCapability } from '../../core/capabilities.ts'
 import type { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { seal, unseal } from '../../core/secrets/seals.ts'

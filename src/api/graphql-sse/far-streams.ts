@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 
 import { CHANNELS, type Unsubscribe } from '../../core/bus.ts'
-import { type App, type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import { type App, perApp } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { ofRequester } from '../../core/queues/patience.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'

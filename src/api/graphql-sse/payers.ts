@@ -1,4 +1,5 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import type { Rate } from '../../core/limits.ts'
 import { browserOf } from '../../live/admission.ts'
 import { takeForAnswers } from '../../live/browser-limits.ts'

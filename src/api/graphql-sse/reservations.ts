@@ -1,4 +1,5 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { seal, unseal } from '../../core/secrets/seals.ts'

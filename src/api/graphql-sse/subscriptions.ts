@@ -1,6 +1,9 @@
 import { type DocumentNode, type FieldNode, print, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 
-import { type Actor, type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import { perApp } from '../../core/app.ts'
+import type { Actor, Caller } from '../../core/caller.ts'
+import type { Ctx } from '../../core/context.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import type { Payload } from '../../live/streams/batch.ts'
 import type { SourceStream } from '../../live/source-stream.ts'

@@ -3,7 +3,9 @@ import type { Http2ServerResponse } from 'node:http2'
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-import { type App, type Identity, identityHeader, type Tenant } from '../../core/context.ts'
+import { identityHeader } from '../../core/access.ts'
+import type { App } from '../../core/app.ts'
+import type { Identity, Tenant } from '../../core/caller.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { ofRequester, ofTenant } from '../../core/queues/patience.ts'
 import { traced } from '../../core/telemetry/trace.ts'

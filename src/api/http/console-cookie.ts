@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 import { baseUrl } from '../../core/address.ts'
-import type { App, Ctx } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 
 /** The value of `X-Requested-With` in requests of the console. No form and no link can send it. */
 const CONSOLE = 'engagement-console'

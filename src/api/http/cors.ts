@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-import { type App, identityHeader, type Tenant } from '../../core/context.ts'
+import { identityHeader } from '../../core/access.ts'
+import type { App } from '../../core/app.ts'
+import type { Tenant } from '../../core/caller.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { TenantSettings } from '../../core/settings/tenant.ts'
 import { isNewOrigin, isOriginAllowed, isOriginOf, recallOrigin } from '../../domains/tickets/origins.ts'

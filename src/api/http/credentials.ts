@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 
-import type { Actor, App, Identity, Tenant } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
+import type { Actor, Identity, Tenant } from '../../core/caller.ts'
 import { sentenceOf, ServiceError } from '../../core/errors.ts'
 import { findCallerByToken } from '../../domains/client-tokens/tokens.ts'
 import { findCallerByKey, recallCallerByKey } from '../../domains/api-keys/keys.ts'

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 
 import type { FastifyInstance } from 'fastify'
 
-import { requireAdmin } from '../../core/context.ts'
+import { requireAdmin } from '../../core/access.ts'
 import { unknownParameter, validationFailed } from '../../core/errors.ts'
 import { inLowerCase } from '../../core/ids.ts'
 import { openExportFile } from '../../domains/exports/exports.ts'

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { problemOf, refusalHeaders, ServiceError } from '../../core/errors.ts'
 import type { NotReady } from '../../core/process/health.ts'
 import { registerMetrics } from './metrics.ts'

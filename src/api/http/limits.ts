@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { addressBucket } from '../../core/limits.ts'
 import { countAddressOfBrowser, unauthenticatedRate } from '../../live/browser-limits.ts'

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 
 import type { FastifyInstance } from 'fastify'
 
-import { type App, perApp } from '../../core/context.ts'
+import { type App, perApp } from '../../core/app.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { metricsOf } from '../../core/telemetry/metrics.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { histogram, metricsOf } from '../../core/telemetry/metrics.ts'
 
 /**

@@ -8,7 +8,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 
 import { listensOn } from '../../core/address.ts'
 import { countCaches } from '../../core/cache.ts'
-import type { App, Ctx } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import { problemOf, refusalHeaders, ServiceError } from '../../core/errors.ts'
 import { countRefusal, type Surface } from '../../core/telemetry/metrics.ts'
 import { SettingsError } from '../../core/settings/settings.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import { baseUrl } from '../../core/address.ts'
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { SignOnRefused } from '../../domains/staff/sign-on/refusals.ts'
 import { beginSignOn, finishSignOn } from '../../domains/staff/sign-on/sign-on.ts'
 import { API_BASE } from '../../graphql/route.ts'

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-import { type Actor, type App, requireSecondFactor, type Tenant } from '../../core/context.ts'
+import { requireSecondFactor } from '../../core/access.ts'
+import type { App } from '../../core/app.ts'
+import type { Actor, Tenant } from '../../core/caller.ts'
 import { type FieldError, ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
 import { type Id, inLowerCase, isId } from '../../core/ids.ts'
 import { countRefusal } from '../../core/telemetry/metrics.ts'

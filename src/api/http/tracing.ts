@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import type { Span } from '../../core/telemetry/span.ts'
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 
-import { requireAdmin } from '../../core/context.ts'
+import { requireAdmin } from '../../core/access.ts'
 import { ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
 import { inLowerCase } from '../../core/ids.ts'
 import { putPart } from '../../domains/import-uploads/parts.ts'

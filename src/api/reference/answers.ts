@@ -18,7 +18,7 @@ import {
   visit,
 } from 'graphql'
 
-import type { Access } from '../../core/context.ts'
+import type { Access } from '../../core/access.ts'
 import { shapeOf } from '../../graphql/shape.ts'
 import { OR_NULL_EXTENSION, SHOWN_ONCE_EXTENSION } from '../../graphql/shown-once.ts'
 import { shownTo } from '../../graphql/shown-with.ts'

@@ -1,6 +1,6 @@
 import { getNamedType, type GraphQLField, type GraphQLSchema, isObjectType, Kind, OperationTypeNode } from 'graphql'
 
-import type { Access } from '../../core/context.ts'
+import type { Access } from '../../core/access.ts'
 import {
   accessOfRoute,
   DEFAULT_LIMIT,

@@ -2,7 +2,8 @@ import { STATUS_CODES } from 'node:http'
 
 import { getNamedType, type GraphQLField, type GraphQLSchema } from 'graphql'
 
-import { type Access, CAPABILITIES } from '../../core/context.ts'
+import type { Access } from '../../core/access.ts'
+import { CAPABILITIES } from '../../core/capabilities.ts'
 import { type ErrorCode, ERRORS } from '../../core/error-table.ts'
 import { type FieldError, problemOf, ServiceError } from '../../core/errors.ts'
 import { THROWS_EXTENSION } from '../../graphql/access.ts'

@@ -13,7 +13,8 @@ import {
   OperationTypeNode,
 } from 'graphql'
 
-import { type Access, type Ctx, requireAccess } from '../../core/context.ts'
+import { type Access, requireAccess } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { type FieldError, ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
 import { ACCESS_EXTENSION } from '../../graphql/access.ts'
 import { changeOfAll } from '../../graphql/ids-in-any-case.ts'

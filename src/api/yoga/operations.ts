@@ -8,7 +8,8 @@ import {
 } from 'graphql'
 import type { RequestParams } from 'graphql-sse'
 
-import { type Ctx, perApp } from '../../core/context.ts'
+import { perApp } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { costOf } from '../execution/cost.ts'
 import { maskResult, toServiceError } from '../execution/errors.ts'

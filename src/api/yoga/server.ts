@@ -1,6 +1,7 @@
 import { createYoga } from 'graphql-yoga'
 
-import { type App, type Ctx, perApp } from '../../core/context.ts'
+import { type App, perApp } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import { schema } from '../execution/schema.ts'
 import type { Asked, ServerPlugin } from './plugin.ts'
 import { useJit } from './plugins/use-jit.ts'

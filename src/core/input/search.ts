@@ -1,6 +1,8 @@
 import { z } from 'zod'
 
-import { anyId, type Param, type Sql, type StatementOf } from '../sql.ts'
+import type { Sql } from '../database/database.ts'
+import { anyId } from '../database/lists.ts'
+import type { Param, StatementOf } from '../database/statements.ts'
 import { atMost, noNul } from './texts.ts'
 
 /** The text that a list is searched for. It has no syntax. */

@@ -1,5 +1,6 @@
 import type { Outage } from '../outage.ts'
-import { type Sql, statement } from '../sql.ts'
+import type { Sql } from '../database/database.ts'
+import { statement } from '../database/statements.ts'
 
 /**
  * Why a process must get no requests. `starting`: the first start has not finished, so no tenant

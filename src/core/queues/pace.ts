@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { type Db, statement } from '../sql.ts'
+import type { Db } from '../database/database.ts'
+import { statement } from '../database/statements.ts'
 
 /** How often the number of other statements is sampled. */
 const SAMPLE_MS = 50

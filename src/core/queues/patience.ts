@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import { LRUCache } from 'lru-cache'
 
-import { type App, perApp } from '../context.ts'
+import { type App, perApp } from '../app.ts'
 import { ServiceError } from '../errors.ts'
 import { growing } from '../process/growing.ts'
 import type { Id } from '../ids.ts'
-import { type Db, isLockFailure, LockFailure } from '../sql.ts'
+import type { Db } from '../database/database.ts'
+import { isLockFailure, LockFailure } from '../database/locks.ts'
 
 /**
  * The most writes of one tenant that wait for a retry. More would only cost memory, and are refused

@@ -1,8 +1,10 @@
 import { type BatchEntry, inBatches } from './batches.ts'
-import { type Ctx, perApp, requireCaller } from '../context.ts'
+import { requireCaller } from '../access.ts'
+import { perApp } from '../app.ts'
+import type { Ctx } from '../context.ts'
 import type { Id } from '../ids.ts'
 import { tooBusy } from './patience.ts'
-import type { Sql } from '../sql.ts'
+import type { Sql } from '../database/database.ts'
 import type { Span } from '../telemetry/span.ts'
 import { tracedFor } from '../telemetry/trace.ts'
 

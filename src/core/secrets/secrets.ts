@@ -1,4 +1,5 @@
-import { badCursor, decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../input/cursor.ts'
+import { badCursor, decodeCursor, encodeCursor } from '../input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../input/page.ts'
 import { ServiceError } from '../errors.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
-import { type App, perApp } from '../context.ts'
+import { type App, perApp } from '../app.ts'
 import type { ErrorCode } from '../error-table.ts'
 import { type Metric, METRICS } from './metric-table.ts'
 

@@ -1,9 +1,10 @@
 import type { Bus } from '../bus.ts'
-import type { App } from '../context.ts'
+import type { App } from '../app.ts'
 import type { Limits } from '../limits.ts'
 import { codeOf } from '../outage.ts'
 import { type Span, traceIds } from './span.ts'
-import type { Around, Db, LateReads, Prisma } from '../sql.ts'
+import type { Around, Db, Prisma } from '../database/database.ts'
+import type { LateReads } from '../database/late-reads.ts'
 
 /**
  * The app for traced work: statements and commands become children of `span`. The context is passed

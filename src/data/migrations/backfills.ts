@@ -1,7 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 
 import { planByKey } from '../../core/plan-by-key.ts'
-import { type Db, isLockFailure, type Sql, statement } from '../../core/sql.ts'
+import type { Db, Sql } from '../../core/database/database.ts'
+import { isLockFailure } from '../../core/database/locks.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { Migration } from './files.ts'
 
 /** Rows read by one transaction. */

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 
-import { isLockFailure } from '../../core/sql.ts'
+import { isLockFailure } from '../../core/database/locks.ts'
 
 /**
  * Runs a statement that PostgreSQL allows only outside of transactions: CREATE INDEX CONCURRENTLY

@@ -1,7 +1,8 @@
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 
 import { SettingsError } from '../../core/settings/settings.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 
 export const UNDEFINED_TABLE = '42P01'
 

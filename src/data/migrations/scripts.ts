@@ -2,7 +2,8 @@ import { setTimeout } from 'node:timers/promises'
 
 import { DriverAdapterError, type SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 
-import { isLockFailure, LOCK_WAIT_MS } from '../../core/sql.ts'
+import { LOCK_WAIT_MS } from '../../core/database/database.ts'
+import { isLockFailure } from '../../core/database/locks.ts'
 import { runConcurrently } from './concurrently.ts'
 
 type Factory = SqlMigrationAwareDriverAdapterFactory

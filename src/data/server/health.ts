@@ -2,7 +2,8 @@ import type { Logger } from 'pino'
 
 import { type Health, hasTenants, type NotReady } from '../../core/process/health.ts'
 import { markTold, type Outage, OutageError, OUTAGES, troubleOf } from '../../core/outage.ts'
-import { type Db, type Sql, type Statement, statement } from '../../core/sql.ts'
+import type { Db, Sql } from '../../core/database/database.ts'
+import { type Statement, statement } from '../../core/database/statements.ts'
 import type { Database } from '../database.ts'
 
 /** How often the database is asked whether it takes writes. */

@@ -3,7 +3,9 @@ import type { Counter, Registry } from 'prom-client'
 
 import { counter, gaugeOf } from '../../core/telemetry/metrics.ts'
 import { codeOf, markTold } from '../../core/outage.ts'
-import { type Db, type LateReads, readNow, type Sql, statement } from '../../core/sql.ts'
+import type { Db, Sql } from '../../core/database/database.ts'
+import { type LateReads, readNow } from '../../core/database/late-reads.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { Database } from '../database.ts'
 
 /** How often the two servers are compared. */

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
 
-import { LOCK_WAIT_MS } from '../../core/sql.ts'
+import { LOCK_WAIT_MS } from '../../core/database/database.ts'
 import { Connection, DEADLINES, type Deadlines } from './connection.ts'
 import type { Database } from '../database.ts'
 import { expectSession } from './expect-session.ts'

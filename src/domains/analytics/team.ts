@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { grouped } from '../../core/grouped.ts'
 import type { Id } from '../../core/ids.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'

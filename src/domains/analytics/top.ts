@@ -1,8 +1,10 @@
 import { z } from 'zod'
 
-import { type App, type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { App } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import { statement } from '../../core/sql.ts'
+import { statement } from '../../core/database/statements.ts'
 import { validate } from '../../core/input/validate.ts'
 import { DISCUSSION_COLUMNS, type Discussion, type DiscussionRow, toDiscussion } from '../discussions/fields.ts'
 import { IS_HERE } from '../discussions/row.ts'

@@ -1,4 +1,4 @@
-import { isCapability } from '../../core/context.ts'
+import { isCapability } from '../../core/capabilities.ts'
 import { builder } from '../../graphql/builder.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { shapedBy } from '../../graphql/shape.ts'

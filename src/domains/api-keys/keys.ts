@@ -1,26 +1,19 @@
 import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
-import {
-  type Actor,
-  type App,
-  CAPABILITIES,
-  type Capability,
-  type Ctx,
-  hasCapability,
-  isCapability,
-  perApp,
-  requireCaller,
-  type Tenant,
-} from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import { type App, perApp } from '../../core/app.ts'
+import { type Actor, hasCapability, type Tenant } from '../../core/caller.ts'
+import { CAPABILITIES, type Capability, isCapability } from '../../core/capabilities.ts'
+import type { Ctx } from '../../core/context.ts'
 import { newRawKey, sha256, sha256Hex } from '../../core/secrets/crypto.ts'
-import type { PageQuery } from '../../core/input/cursor.ts'
+import type { PageQuery } from '../../core/input/page.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
 import { roomOf } from '../../core/cache.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { tenantSettings } from '../../core/settings/tenant.ts'
 import { atMost, counted, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'

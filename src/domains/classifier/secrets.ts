@@ -1,5 +1,6 @@
 import { recorderFor } from '../../core/audit.ts'
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import type { PublicSecret } from '../../core/secrets/secrets.ts'
 import { newSigningSecret, sealSecret, type SigningSecret } from '../../core/secrets/signing-secrets.ts'
 import { endSecretOf, replaceSecret } from '../tenants/secrets.ts'

@@ -1,6 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import type { SealedSecret } from '../../core/secrets/signing-secrets.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { COMMENT_COLUMNS, type CommentRow } from '../comments/comment.ts'
 
 /** A comment to ask the classifier about, with the fields of its discussion that are sent. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { byService } from '../../core/audit.ts'
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { changeCommentOf } from '../comments/change.ts'
 import { toComment } from '../comments/comment.ts'
 import { recordDecision } from '../comments/decided.ts'

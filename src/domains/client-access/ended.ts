@@ -1,7 +1,7 @@
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 
 /** A token that has ended, for the processes that know it. */
 interface EndedToken {

@@ -1,7 +1,10 @@
-import { type Ctx, type NamedDiscussions, ofRequest, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { NamedDiscussions } from '../../core/caller.ts'
+import { type Ctx, ofRequest } from '../../core/context.ts'
 import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { countOfUnknown, type DiscussionName, findDiscussionId, findDiscussionIds } from '../discussions/discussions.ts'
 
 type DiscussionCount = ReturnType<typeof countOfUnknown>

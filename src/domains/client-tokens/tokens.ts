@@ -1,14 +1,9 @@
 import { z } from 'zod'
 
-import {
-  type Actor,
-  type App,
-  type Ctx,
-  type Identity,
-  perApp,
-  requireCaller,
-  type Tenant,
-} from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import { type App, perApp } from '../../core/app.ts'
+import type { Actor, Identity, Tenant } from '../../core/caller.ts'
+import type { Ctx } from '../../core/context.ts'
 import { roomOf } from '../../core/cache.ts'
 import { newClientToken, sha256, sha256Hex } from '../../core/secrets/crypto.ts'
 import { invalid, noSuch, ServiceError } from '../../core/errors.ts'

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
-import { anonymous, type Ctx, requireCaller } from '../../core/context.ts'
+import { anonymous, requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { foldForSearch } from '../../core/input/letters.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'

@@ -1,5 +1,7 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { toSnakeCase } from '../../core/database/lists.ts'
+import { statement } from '../../core/database/statements.ts'
 import { TEXTS } from '../../core/withdrawal.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { CommentText } from './comment.ts'

@@ -1,6 +1,7 @@
 import { columnOf, inJson, type InJson } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { FIELDS as READER_FIELDS, PROFILE, type Reader } from '../readers/fields.ts'

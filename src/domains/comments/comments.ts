@@ -1,6 +1,8 @@
 import { z } from 'zod'
 
-import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import { hasCapability } from '../../core/caller.ts'
+import type { Ctx } from '../../core/context.ts'
 import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'

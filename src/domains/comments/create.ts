@@ -1,6 +1,8 @@
 import type { z } from 'zod'
 
-import { type Ctx, hasCapability, requireCaller, requireIdentity } from '../../core/context.ts'
+import { requireCaller, requireIdentity } from '../../core/access.ts'
+import { hasCapability } from '../../core/caller.ts'
+import type { Ctx } from '../../core/context.ts'
 import { invalid, noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TenantSettings } from '../../core/settings/tenant.ts'

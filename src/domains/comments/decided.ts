@@ -1,6 +1,6 @@
 import type { Doer } from '../../core/audit.ts'
 import { newId } from '../../core/ids.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import type { LockedComment } from './locked.ts'
 import type { HoldReason } from './rules.ts'
 

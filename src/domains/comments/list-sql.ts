@@ -1,5 +1,7 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
-import { type Measured, type Param, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { type Measured, upToBytes } from '../../core/database/lists.ts'
+import { type Param, statement, type StatementOf } from '../../core/database/statements.ts'
 import {
   COMMENT_BYTES,
   COMMENT_COLUMNS,

@@ -1,20 +1,12 @@
-import { anonymous, type Ctx, requireCaller } from '../../core/context.ts'
-import {
-  countOf,
-  decodeCursor,
-  encodeCursor,
-  idOf,
-  instantOf,
-  type Page,
-  type PageArgs,
-  pageOf,
-  pageSize,
-} from '../../core/input/cursor.ts'
+import { anonymous, requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
+import { countOf, decodeCursor, encodeCursor, idOf, instantOf } from '../../core/input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../../core/input/page.ts'
 import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/queues/shared-reads.ts'
-import { cutKeys, isCut } from '../../core/sql.ts'
+import { cutKeys, isCut } from '../../core/database/lists.ts'
 import { type Comment, type CommentRow, isHeld, selectComments, toAuthorsComment, toPublicComment } from './comment.ts'
 import { getComment, heldForAuthor } from './comments.ts'
 import {

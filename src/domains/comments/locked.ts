@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { DiscussionState, ModerationMode, ReaderTrust } from '../../generated/prisma/enums.ts'
 import { type BanKind, banIn } from '../readers/bans.ts'
 import { COMMENT_COLUMNS, type CommentRow } from './comment.ts'

@@ -1,8 +1,11 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { noSuch } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { anyId, type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { anyId } from '../../core/database/lists.ts'
+import { statement } from '../../core/database/statements.ts'
 import { viewerInShadow } from '../readers/readers.ts'
 import {
   type Comment,

@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement, type TxSql } from '../../core/sql.ts'
+import type { Sql, TxSql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 
 /** SQL: the id of the discussion to which a former external id leads; null if there is none. */
 export const aliasOf = (tenantId: string, externalId: string): string =>

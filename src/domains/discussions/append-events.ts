@@ -1,5 +1,5 @@
 import { CHANNELS } from '../../core/bus.ts'
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import {
   type Audience,
   encodeNews,
@@ -10,7 +10,8 @@ import {
   type StoredEvent,
 } from '../../core/events.ts'
 import { type Id, newId } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { commentIdIn } from '../../core/withdrawal.ts'
 
 /** An event without its number. `data` is JSON text. */

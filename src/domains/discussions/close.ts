@@ -1,6 +1,7 @@
 import type { EventActor } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
-import { statement, type TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { appendEvent, type AppendedEvents } from './append-events.ts'
 import { toDiscussion } from './fields.ts'

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
 import { recordAudit } from '../../core/audit.ts'
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'

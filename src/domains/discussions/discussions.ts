@@ -1,18 +1,12 @@
 import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
-import { afterCommit, type Ctx, perApp, requireCaller, type Tenant } from '../../core/context.ts'
-import {
-  decodeCursor,
-  encodeCursor,
-  idInCursor,
-  idOf,
-  instantOf,
-  type Page,
-  type PageArgs,
-  pageOf,
-  pageSize,
-} from '../../core/input/cursor.ts'
+import { requireCaller } from '../../core/access.ts'
+import { afterCommit, perApp } from '../../core/app.ts'
+import type { Tenant } from '../../core/caller.ts'
+import type { Ctx } from '../../core/context.ts'
+import { decodeCursor, encodeCursor, idInCursor, idOf, instantOf } from '../../core/input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../../core/input/page.ts'
 import { noSuch, ServiceError } from '../../core/errors.ts'
 import { roomOf } from '../../core/cache.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'

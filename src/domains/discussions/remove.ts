@@ -1,7 +1,8 @@
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
-import { statement, type TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { forgetInAnswers } from '../idempotency/idempotency.ts'
 import { lockDiscussionRow } from './locks.ts'
 

@@ -1,6 +1,8 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { findFirst, searched, searchedNear } from '../../core/input/search.ts'
-import { type Sql, statement, toSnakeCase, type TxSql } from '../../core/sql.ts'
+import type { Sql, TxSql } from '../../core/database/database.ts'
+import { toSnakeCase } from '../../core/database/lists.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { aliasesOf, aliasOf } from './aliases.ts'
 import {

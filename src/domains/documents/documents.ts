@@ -1,17 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 import { recordAudit, type Recorder, recorderFor } from '../../core/audit.ts'
-import { type App, type Ctx, ofRequest, perApp, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import { type App, perApp } from '../../core/app.ts'
+import { type Ctx, ofRequest } from '../../core/context.ts'
 import { sha256Hex } from '../../core/secrets/crypto.ts'
-import {
-  badCursor,
-  decodeCursor,
-  encodeCursor,
-  type Page,
-  type PageArgs,
-  pageOf,
-  pageSize,
-} from '../../core/input/cursor.ts'
+import { badCursor, decodeCursor, encodeCursor } from '../../core/input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../../core/input/page.ts'
 import { type FieldError, invalid, MAX_FIELD_ERRORS, ServiceError, validationFailed } from '../../core/errors.ts'
 import { type Id, inLowerCase, isId } from '../../core/ids.ts'
 import { roomOf } from '../../core/cache.ts'

@@ -1,6 +1,7 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { KEY_ID_BYTES } from '../../core/secrets/seals.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 
 /** The tables of sealed secrets, and the columns that name a secret. */
 const COLUMNS = {

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { grouped } from '../../core/grouped.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Sql, TxSql } from '../../core/sql.ts'
+import type { Sql, TxSql } from '../../core/database/database.ts'
 import { tellModerators } from '../comments/change.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
 import { lockDiscussionRow } from '../discussions/locks.ts'

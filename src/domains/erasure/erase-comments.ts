@@ -1,5 +1,7 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { toSnakeCase } from '../../core/database/lists.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { TenantSettings } from '../../core/settings/tenant.ts'
 import { NO_TEXT, TEXTS } from '../../core/withdrawal.ts'
 import { audienceOf, changeData, changeView } from '../comments/change.ts'

@@ -1,5 +1,7 @@
 import type { Id } from '../../core/ids.ts'
-import { eachOf, type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { eachOf } from '../../core/database/lists.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { isInView } from '../comments/comment.ts'
 import type { NewEvent } from '../discussions/append-events.ts'

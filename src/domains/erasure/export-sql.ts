@@ -1,5 +1,6 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { type Prisma, type Sql, statement } from '../../core/sql.ts'
+import type { Prisma, Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { AuditEntry, CommentRevision, Note, Reaction, Report } from '../../generated/prisma/client.ts'
 import { SHOWN_COLUMNS, type ShownColumn, type Stored } from '../comments/fields.ts'
 

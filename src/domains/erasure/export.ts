@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 
 import { recordAudit } from '../../core/audit.ts'
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Prisma, readOneInstant } from '../../core/sql.ts'
+import { type Prisma, readOneInstant } from '../../core/database/database.ts'
 import type { Notification, Reader, ReaderMute } from '../../generated/prisma/client.ts'
 import { exportInbox } from '../notifications/notifications.ts'
 import { type Preferences, readPreferences } from '../notifications/preferences.ts'

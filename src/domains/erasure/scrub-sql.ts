@@ -1,5 +1,7 @@
 import type { Id } from '../../core/ids.ts'
-import { eachOf, type Sql, statement, type TxSql } from '../../core/sql.ts'
+import type { Sql, TxSql } from '../../core/database/database.ts'
+import { eachOf } from '../../core/database/lists.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { ScrubbedEvent } from './scrub.ts'
 
 /** A range of a discussion's events: after `after`, up to and including `upTo`. */

@@ -1,5 +1,7 @@
 import type { Id } from '../../core/ids.ts'
-import { anyId, type Prisma, type Sql, statement, toSnakeCase } from '../../core/sql.ts'
+import type { Prisma, Sql } from '../../core/database/database.ts'
+import { anyId, toSnakeCase } from '../../core/database/lists.ts'
+import { statement } from '../../core/database/statements.ts'
 import { ERASED } from '../readers/fields.ts'
 
 /** The most audit entries of one statement. */

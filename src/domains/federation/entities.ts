@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError, validationFailed } from '../../core/errors.ts'
 import { type Id, inLowerCase } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'

@@ -1,4 +1,6 @@
-import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import { perApp } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import { validate } from '../../core/input/validate.ts'
 import { roomOf } from '../../core/cache.ts'
 import { createReadCache } from '../../core/read-cache.ts'

@@ -1,12 +1,15 @@
 import { createHmac } from 'node:crypto'
 
-import { type App, type Caller, type Ctx, type Outcome, perApp, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import { type App, perApp } from '../../core/app.ts'
+import type { Caller } from '../../core/caller.ts'
+import type { Ctx, Outcome } from '../../core/context.ts'
 import { invalid, problemOf, ServiceError } from '../../core/errors.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { countRefusal } from '../../core/telemetry/metrics.ts'
 import { inOneTransaction } from '../../core/scope.ts'
 import { type DerivedKey, deriveKeys, seal, unseal } from '../../core/secrets/seals.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import * as sql from './sql.ts'
 
 /** As docs/reference/choices/requests.md has it, "Idempotency". */

@@ -1,6 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { KEY_ID_BYTES } from '../../core/secrets/seals.ts'
-import { type Sql, statement, type TxSql } from '../../core/sql.ts'
+import type { Sql, TxSql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 
 /** Identifies a record. */
 export interface RecordKey {

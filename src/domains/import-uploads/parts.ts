@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import type { ImportUpload } from '../../generated/prisma/client.ts'

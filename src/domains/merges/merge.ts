@@ -1,5 +1,7 @@
 import { type Doer, doerOf, recordAuditOf } from '../../core/audit.ts'
-import { type App, type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { App } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { ofTenant } from '../../core/queues/patience.ts'

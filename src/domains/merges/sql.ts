@@ -1,6 +1,7 @@
 import { columnsOf } from '../../core/fields.ts'
 import { type Id, inLowerCase, isId, newId } from '../../core/ids.ts'
-import { type Prisma, type Sql, statement, type TxSql } from '../../core/sql.ts'
+import type { Prisma, Sql, TxSql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { ReaderMerge, ReaderTrust } from '../../generated/prisma/client.ts'
 import { BAN, FIELDS, profileIn, type Reader, type StoredBan } from '../readers/fields.ts'
 import { deleteReader } from '../readers/records.ts'

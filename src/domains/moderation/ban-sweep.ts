@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 
 import { byService, type Doer } from '../../core/audit.ts'
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { FIRST_ID, firstIdAt, type Id } from '../../core/ids.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import type { BanSweep } from '../../generated/prisma/client.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { changeCommentOf, type CommentChange, withholdComment } from '../comments/change.ts'

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 
 import { type Doer, doerOf, recordAuditOf } from '../../core/audit.ts'
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { validate } from '../../core/input/validate.ts'
 import { changeComment, type CommentChange } from '../comments/change.ts'
 import { type Explanation, explanationSchema, givenIn } from '../comments/decision.ts'

@@ -1,4 +1,4 @@
-import { COUNT_LIMIT } from '../../core/sql.ts'
+import { COUNT_LIMIT } from '../../core/database/lists.ts'
 import { builder } from '../../graphql/builder.ts'
 import { listed } from '../../graphql/connection.ts'
 import { CommentRef } from '../comments/graphql.ts'

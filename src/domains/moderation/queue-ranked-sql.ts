@@ -1,5 +1,7 @@
 import { FIRST_ID, firstIdAt, type Id, LAST_ID } from '../../core/ids.ts'
-import { anyId, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { anyId, upToBytes } from '../../core/database/lists.ts'
+import { statement, type StatementOf } from '../../core/database/statements.ts'
 import { COMMENT_BYTES } from '../comments/comment.ts'
 import { QUEUE_CONDITIONS, type QueueStatus } from '../comments/queues.ts'
 import type { HoldReason } from '../comments/rules.ts'

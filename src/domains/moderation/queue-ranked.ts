@@ -1,18 +1,9 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
-import {
-  badCursor,
-  countOf,
-  decodeCursor,
-  encodeCursor,
-  idOf,
-  instantOf,
-  type Page,
-  type PageArgs,
-  pageOf,
-  pageSize,
-} from '../../core/input/cursor.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
+import { badCursor, countOf, decodeCursor, encodeCursor, idOf, instantOf } from '../../core/input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../../core/input/page.ts'
 import type { Id } from '../../core/ids.ts'
-import { isCut } from '../../core/sql.ts'
+import { isCut } from '../../core/database/lists.ts'
 import type { QueueStatus } from '../comments/queues.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { getDiscussion } from '../discussions/discussions.ts'

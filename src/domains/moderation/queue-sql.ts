@@ -1,5 +1,7 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
-import { anyId, COUNT_LIMIT, type Measured, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { anyId, COUNT_LIMIT, type Measured, upToBytes } from '../../core/database/lists.ts'
+import { statement, type StatementOf } from '../../core/database/statements.ts'
 import type { HoldDetail } from '../comments/hold-details.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from '../comments/comment.ts'

@@ -1,14 +1,8 @@
-import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
-import {
-  decodeCursor,
-  encodeCursor,
-  idOf,
-  instantOf,
-  type Page,
-  type PageArgs,
-  pageOf,
-  pageSize,
-} from '../../core/input/cursor.ts'
+import { requireCaller } from '../../core/access.ts'
+import { hasCapability } from '../../core/caller.ts'
+import type { Ctx } from '../../core/context.ts'
+import { decodeCursor, encodeCursor, idOf, instantOf } from '../../core/input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../../core/input/page.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { getComment } from '../comments/comments.ts'

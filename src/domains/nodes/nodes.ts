@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
-import { type Access, type Ctx, isAllowed, requireCaller } from '../../core/context.ts'
+import { type Access, isAllowed, requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { validate } from '../../core/input/validate.ts'

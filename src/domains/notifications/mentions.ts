@@ -1,5 +1,5 @@
 import { type Id, newId } from '../../core/ids.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { followReaders } from '../readers/merged.ts'
 import { lockReader } from '../readers/records.ts'
 

@@ -1,5 +1,5 @@
 import { type Id, newId } from '../../core/ids.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 
 /**
  * SQL: whether a reader wants to be told of a reply, and has not muted its author. Scalar

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { firstIdAt, type Id, isId } from '../../core/ids.ts'
-import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/input/cursor.ts'
+import { encodeCursor, idInCursor } from '../../core/input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../../core/input/page.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
 import { findReader } from '../readers/records.ts'

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { validate } from '../../core/input/validate.ts'
-import type { Prisma } from '../../core/sql.ts'
+import type { Prisma } from '../../core/database/database.ts'
 import { NotificationKind } from '../../generated/prisma/enums.ts'
 import type { Reader } from '../readers/fields.ts'
 import { asReader } from '../readers/readers.ts'

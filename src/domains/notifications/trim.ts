@@ -1,5 +1,5 @@
 import { FIRST_ID, firstIdAt, type Id } from '../../core/ids.ts'
-import type { Prisma } from '../../core/sql.ts'
+import type { Prisma } from '../../core/database/database.ts'
 
 /** The most notifications that a reader keeps. */
 const MAX_KEPT = 1000

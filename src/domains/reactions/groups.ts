@@ -1,4 +1,5 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import type { Comment } from '../comments/comment.ts'
 import { reactionOfViewer } from './read.ts'
 

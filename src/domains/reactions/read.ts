@@ -1,20 +1,15 @@
 import { z } from 'zod'
 
-import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
-import {
-  decodeCursor,
-  encodeCursor,
-  idOf,
-  instantOf,
-  type Page,
-  type PageArgs,
-  pageOf,
-  pageSize,
-} from '../../core/input/cursor.ts'
+import { requireCaller } from '../../core/access.ts'
+import { hasCapability } from '../../core/caller.ts'
+import type { Ctx } from '../../core/context.ts'
+import { decodeCursor, encodeCursor, idOf, instantOf } from '../../core/input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../../core/input/page.ts'
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/queues/shared-reads.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { reactionType } from '../../core/settings/tenant.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { Comment } from '../comments/comment.ts'

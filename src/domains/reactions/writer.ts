@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-import { type App, perApp } from '../../core/context.ts'
+import { type App, perApp } from '../../core/app.ts'
 import type { StoredEvent } from '../../core/events.ts'
 import { growing } from '../../core/process/growing.ts'
 import { type Id, newId } from '../../core/ids.ts'

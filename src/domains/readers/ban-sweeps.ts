@@ -1,8 +1,9 @@
 import { doerOf } from '../../core/audit.ts'
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import type { BanSweep } from '../../generated/prisma/client.ts'
 
 /** What becomes of the comments that a banned reader has written. */

@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { ReaderGone } from './gone.ts'
 
 /** A ban in force. The reader must not learn of one in shadow. */

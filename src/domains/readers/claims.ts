@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 
-import type { Identity, Tenant } from '../../core/context.ts'
+import type { Identity, Tenant } from '../../core/caller.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { readClaim } from '../../core/input/claims.ts'

@@ -2,7 +2,8 @@ import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParam
 
 import { bytesOfValue, roomOf } from '../../core/cache.ts'
 import { isCompactJws } from '../../core/secrets/base64url.ts'
-import { type App, type Identity, perApp, type Tenant } from '../../core/context.ts'
+import { type App, perApp } from '../../core/app.ts'
+import type { Identity, Tenant } from '../../core/caller.ts'
 import {
   checkBody,
   checkExpiry,

@@ -2,7 +2,8 @@ import { webcrypto } from 'node:crypto'
 
 import { importJWK } from 'jose'
 
-import { type App, perApp, type Tenant } from '../../core/context.ts'
+import { type App, perApp } from '../../core/app.ts'
+import type { Tenant } from '../../core/caller.ts'
 import type { Id } from '../../core/ids.ts'
 import { roomOf } from '../../core/cache.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'

@@ -1,8 +1,10 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { type Prisma, type Sql, statement } from '../../core/sql.ts'
+import type { Prisma, Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
 import { seesRecords } from './records.ts'
 

@@ -1,14 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 
-import {
-  type App,
-  type Ctx,
-  type Identity,
-  perApp,
-  requireCaller,
-  requireIdentity,
-  type Tenant,
-} from '../../core/context.ts'
+import { requireCaller, requireIdentity } from '../../core/access.ts'
+import { type App, perApp } from '../../core/app.ts'
+import type { Identity, Tenant } from '../../core/caller.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { roomOf } from '../../core/cache.ts'
 import { type Id, newId } from '../../core/ids.ts'

@@ -1,6 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { findFirst, searched, searchedNear } from '../../core/input/search.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
 import { READER_COLUMNS } from './fields.ts'
 

@@ -1,7 +1,9 @@
 import { columnsOf } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
 import { MAX_BADGES } from '../../core/settings/tenant.ts'
-import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { toSnakeCase } from '../../core/database/lists.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { IdentitySecret } from '../../generated/prisma/client.ts'
 import { CLAIMED, FIELDS, PROFILE, type Reader, type Stored } from './fields.ts'
 

@@ -4,10 +4,12 @@ import { z } from 'zod'
 
 import { recordAudit, recordAuditOfImport } from '../../core/audit.ts'
 import { CHANNELS } from '../../core/bus.ts'
-import { type App, type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { App } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import {
   type PUBLIC_SETTINGS,
   type TenantSettings,

@@ -1,7 +1,7 @@
 import { recordAuditOfImport } from '../../core/audit.ts'
 import type { Id } from '../../core/ids.ts'
 import { validate } from '../../core/input/validate.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { hasRoom, shown, type Site, storedSite } from './sites.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { type Ctx, requireCaller, requireIdentity } from '../../core/context.ts'
+import { requireCaller, requireIdentity } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { webUrl } from '../../core/input/texts.ts'

@@ -1,4 +1,7 @@
-import { type App, type Ctx, requireCaller, type SiteActor } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { App } from '../../core/app.ts'
+import type { SiteActor } from '../../core/caller.ts'
+import type { Ctx } from '../../core/context.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { isCleanUrl } from '../../core/input/texts.ts'
 import type { Site } from '../../generated/prisma/client.ts'

@@ -1,11 +1,13 @@
 import { z } from 'zod'
 
-import { type App, type Ctx, requireMember } from '../../core/context.ts'
+import { requireMember } from '../../core/access.ts'
+import type { App } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
 import { dummyPasswordHash, verifyPassword } from '../../core/secrets/crypto.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import type { Account } from '../../generated/prisma/client.ts'
 
 /** A password that somebody chooses. */

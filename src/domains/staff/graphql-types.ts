@@ -1,4 +1,4 @@
-import { isCapability, ROLES, type Role } from '../../core/context.ts'
+import { isCapability, ROLES, type Role } from '../../core/capabilities.ts'
 import { builder } from '../../graphql/builder.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { CapabilityRef } from '../api-keys/graphql-types.ts'

@@ -1,4 +1,4 @@
-import { type App, perApp } from '../../core/context.ts'
+import { type App, perApp } from '../../core/app.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { addressBucket, type Rate } from '../../core/limits.ts'
 import { refuseSignOn } from './sign-on/refusals.ts'

@@ -1,6 +1,9 @@
 import { z } from 'zod'
 
-import { type App, type Ctx, requireMember, type Role, requireSecondFactor } from '../../core/context.ts'
+import { requireMember, requireSecondFactor } from '../../core/access.ts'
+import type { App } from '../../core/app.ts'
+import type { Role } from '../../core/capabilities.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'

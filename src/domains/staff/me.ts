@@ -1,7 +1,8 @@
 import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
-import { type Ctx, requireCaller, requireMember, requireSecondFactor } from '../../core/context.ts'
+import { requireCaller, requireMember, requireSecondFactor } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { validate } from '../../core/input/validate.ts'

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { dropUnusedAccount, lockAccount } from './accounts.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 

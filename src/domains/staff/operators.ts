@@ -1,4 +1,4 @@
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import type { Id } from '../../core/ids.ts'
 import { hashPassword, randomHex } from '../../core/secrets/crypto.ts'
 import type { Member } from '../../generated/prisma/client.ts'

@@ -1,4 +1,4 @@
-import { perApp } from '../../core/context.ts'
+import { perApp } from '../../core/app.ts'
 import { Uses } from '../../core/uses.ts'
 
 /** When members were last seen. */

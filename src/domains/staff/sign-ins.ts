@@ -1,16 +1,10 @@
 import { errors, jwtVerify, SignJWT } from 'jose'
 
-import {
-  type App,
-  type Capability,
-  type Ctx,
-  type MemberActor,
-  perApp,
-  requireCaller,
-  requireMember,
-  ROLES,
-  type Tenant,
-} from '../../core/context.ts'
+import { requireCaller, requireMember } from '../../core/access.ts'
+import { type App, perApp } from '../../core/app.ts'
+import type { MemberActor, Tenant } from '../../core/caller.ts'
+import { type Capability, ROLES } from '../../core/capabilities.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { grouped } from '../../core/grouped.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
@@ -18,7 +12,7 @@ import { roomOf } from '../../core/cache.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { isCompactJws } from '../../core/secrets/base64url.ts'
 import { deriveKey } from '../../core/secrets/crypto.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import type { Prisma, SignIn } from '../../generated/prisma/client.ts'
 import { admitTenant } from '../tenants/tenants.ts'
 import { membersSeen } from './seen.ts'

@@ -1,8 +1,8 @@
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import type { Id } from '../../core/ids.ts'
 import { planByKey } from '../../core/plan-by-key.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
-import type { Prisma, TxSql } from '../../core/sql.ts'
+import type { Prisma, TxSql } from '../../core/database/database.ts'
 import { removeDiscussion } from '../discussions/remove.ts'
 import { removeMembers } from '../staff/members-of-deleted.ts'
 

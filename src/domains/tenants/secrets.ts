@@ -1,6 +1,8 @@
 import type { Recorder } from '../../core/audit.ts'
-import { type App, type Ctx, requireCaller } from '../../core/context.ts'
-import type { Page, PageArgs } from '../../core/input/cursor.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { App } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
+import type { Page, PageArgs } from '../../core/input/page.ts'
 import type { Id } from '../../core/ids.ts'
 import {
   endSecret,
@@ -12,7 +14,7 @@ import {
   type SecretList,
   type SecretTable,
 } from '../../core/secrets/secrets.ts'
-import type { Prisma, TxSql } from '../../core/sql.ts'
+import type { Prisma, TxSql } from '../../core/database/database.ts'
 import { lockTenant } from './tenants.ts'
 
 interface Owner {

@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement, type TxSql } from '../../core/sql.ts'
+import type { Sql, TxSql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { Tenant } from '../../generated/prisma/client.ts'
 
 /** `settings`: only values that differ from the defaults. */

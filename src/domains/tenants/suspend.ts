@@ -1,9 +1,9 @@
 import { byService, recordAuditOf } from '../../core/audit.ts'
 import { CHANNELS } from '../../core/bus.ts'
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import type { Tenant } from '../../generated/prisma/client.ts'
 import { lockTenant } from './tenants.ts'
 

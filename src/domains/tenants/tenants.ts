@@ -1,9 +1,10 @@
-import { type App, perApp, type Tenant } from '../../core/context.ts'
+import { type App, perApp } from '../../core/app.ts'
+import type { Tenant } from '../../core/caller.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { roomOf } from '../../core/cache.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
-import type { Sql } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
 import { tenantSettings } from '../../core/settings/tenant.ts'
 import { countProfileChangeIn, findTenant, lockTenantRow, type TenantRow } from './sql.ts'
 

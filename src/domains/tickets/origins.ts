@@ -1,8 +1,8 @@
-import { perApp, type App } from '../../core/context.ts'
+import { perApp, type App } from '../../core/app.ts'
 import { roomOf } from '../../core/cache.ts'
 import { createReadCache } from '../../core/read-cache.ts'
 import type { TenantSettings } from '../../core/settings/tenant.ts'
-import { statement } from '../../core/sql.ts'
+import { statement } from '../../core/database/statements.ts'
 
 /**
  * How `allowedOrigins` may name an origin: itself, or with `*` for the first label of its host if

@@ -1,9 +1,11 @@
 import type { Logger } from 'pino'
 
-import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import { perApp } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import type { Db } from '../../core/sql.ts'
+import type { Db } from '../../core/database/database.ts'
 import { type Hub, hubOf } from '../../live/hub.ts'
 import { countStreams, countStreamsOfTenant, forgetProcess, reportStreams, type StreamCount } from './presence-sql.ts'
 

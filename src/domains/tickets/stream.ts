@@ -1,7 +1,8 @@
 import { z } from 'zod'
 
 import { baseUrl } from '../../core/address.ts'
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'

@@ -1,4 +1,4 @@
-import type { Tenant } from '../../core/context.ts'
+import type { Tenant } from '../../core/caller.ts'
 import type { Id } from '../../core/ids.ts'
 import { PUBLIC_SECRET } from '../../core/secrets/secrets.ts'
 import type { Prisma, WebhookEndpoint as EndpointRow } from '../../generated/prisma/client.ts'

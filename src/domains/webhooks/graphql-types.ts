@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
-import { ofRequest, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import { ofRequest } from '../../core/context.ts'
 import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '../../core/settings/tenant.ts'
 import { builder } from '../../graphql/builder.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import type { Tenant } from '../../core/context.ts'
+import type { Tenant } from '../../core/caller.ts'
 import { ServiceError, validationFailed } from '../../core/errors.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import { isId } from '../../core/ids.ts'

@@ -1,4 +1,5 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { changeEndpoint, lock, tellWorkers } from './change.ts'
 import type { WebhookEndpoint } from './endpoint.ts'

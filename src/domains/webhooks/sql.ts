@@ -1,6 +1,7 @@
 import type { EventType } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { type CommentState, commentState } from '../../core/withdrawal.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
 

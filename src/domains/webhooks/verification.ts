@@ -1,4 +1,5 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { challenged, changeEndpoint, lock, newHandshake, tellWorkers } from './change.ts'

@@ -1,4 +1,4 @@
-import { toSnakeCase } from '../../core/sql.ts'
+import { toSnakeCase } from '../../core/database/lists.ts'
 
 // Rows are inserted by arrays of their columns: many in a statement, each statement short.
 

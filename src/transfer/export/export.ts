@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { inJson } from '../../core/fields.ts'
 import { grouped } from '../../core/grouped.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { readOneInstant, type Sql } from '../../core/sql.ts'
+import { readOneInstant, type Sql } from '../../core/database/database.ts'
 import { EXPORTED, type ExportedColumn } from '../../domains/comments/fields.ts'
 import * as discussions from '../../domains/discussions/fields.ts'
 import * as readers from '../../domains/readers/fields.ts'

@@ -1,5 +1,5 @@
 import { type Id, newId } from '../../core/ids.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { findErasedNames } from '../import/imports-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 import type { ImportFinding } from '../../domains/imports/report.ts'

@@ -1,10 +1,10 @@
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { codeOf, troubleOf } from '../../core/outage.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { exportLines } from './export.ts'
 import * as sql from './make-sql.ts'
 

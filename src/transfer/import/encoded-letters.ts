@@ -1,7 +1,8 @@
 import { z } from 'zod'
 
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { renderMarkdown } from '../../domains/comments/text/markdown.ts'
 import { mentionsIn } from '../../domains/comments/text/mentions.ts'
 import { htmlToMarkdown } from '../sources/html.ts'

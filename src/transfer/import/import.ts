@@ -1,5 +1,5 @@
 import { recordAuditOfImport } from '../../core/audit.ts'
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { Pace } from '../../core/queues/pace.ts'
 import { ofTenant } from '../../core/queues/patience.ts'

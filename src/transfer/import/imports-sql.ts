@@ -1,5 +1,6 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import { type Prisma, type Sql, statement, type TxSql } from '../../core/sql.ts'
+import type { Prisma, Sql, TxSql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { ReadItem } from './imported.ts'
 import { type Key, nameKey } from '../../domains/imports/keys.ts'
 import type { ImportFindings, TableUses, TransferCounts } from '../../domains/imports/report.ts'

@@ -1,6 +1,7 @@
 import { insertAuditEntries } from '../../core/audit.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Prisma, type Sql, statement } from '../../core/sql.ts'
+import type { Prisma, Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import type { AuditItem } from '../item.ts'
 
 /** SQL: whether an audit entry is about an import's own changes. */

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../core/errors.ts'
 import { isId } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { tenantSettings } from '../../core/settings/tenant.ts'
 import { adoptSettings } from '../../domains/settings/settings.ts'
 import { adoptSite } from '../../domains/sites/adopt.ts'

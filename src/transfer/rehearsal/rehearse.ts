@@ -1,6 +1,6 @@
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Db, TxSql } from '../../core/sql.ts'
+import type { Db, TxSql } from '../../core/database/database.ts'
 import { batchesOf, beginRun, type ImportFile, type ImportReport, tableUsesOf } from '../import/import.ts'
 import type { ReadBatch } from '../import/read-batches.ts'
 import type { Watching } from '../import/run.ts'

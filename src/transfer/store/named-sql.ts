@@ -1,6 +1,7 @@
 import { typesOf } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement, type TxSql } from '../../core/sql.ts'
+import type { Sql, TxSql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import * as discussions from '../../domains/discussions/fields.ts'
 import * as readers from '../../domains/readers/fields.ts'
 import { aliasesOf, aliasOf } from '../../domains/discussions/aliases.ts'

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { storeFormer } from '../export/former.ts'
 import type { ImportedDiscussion, ImportedReader } from '../import/imported.ts'
 import { findErasedNames } from '../import/imports-sql.ts'

@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { arraysOf, namesOf, rowsOf } from '../export/columns-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 import type { ImportedNote } from '../import/imported.ts'

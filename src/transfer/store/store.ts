@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import type { Id } from '../../core/ids.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { touchPages } from '../../domains/tenants/tenants.ts'
 import type { ImportedItem } from '../import/imported.ts'
 import { findProgress, type ImportProgress, noteProgress } from '../import/imports-sql.ts'

@@ -1,6 +1,7 @@
 import { typesOf } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement, type Value } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement, type Value } from '../../core/database/statements.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { type Column, COLUMNS, FIELDS, type Stored } from '../../domains/comments/fields.ts'
 import { IS_HERE } from '../../domains/discussions/row.ts'

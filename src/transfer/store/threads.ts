@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import type { TxSql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import type { ImportedComment, ImportedReaction, ImportedReport } from '../import/imported.ts'
 import { deleteWaiting, insertWaiting, type WaitingItem } from '../import/imports-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'

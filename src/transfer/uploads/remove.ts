@@ -1,4 +1,4 @@
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 
 /** The parts of one transaction: some 20 MB. */
 const PARTS_AT_ONCE = 20

@@ -1,4 +1,4 @@
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { PART_BYTES, partsOf } from '../../domains/import-uploads/sizes.ts'
 import type { ImportUpload } from '../../generated/prisma/client.ts'
 import { patiently } from '../import/retry.ts'

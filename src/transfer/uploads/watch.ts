@@ -1,4 +1,4 @@
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import type { ImportUpload } from '../../generated/prisma/client.ts'
 import { ImportStopped, type Watching } from '../import/run.ts'
 

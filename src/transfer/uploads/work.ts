@@ -1,4 +1,4 @@
-import type { App } from '../../core/context.ts'
+import type { App } from '../../core/app.ts'
 import { FIRST_ID } from '../../core/ids.ts'
 import { troubleOf } from '../../core/outage.ts'
 import type { SourceName } from '../../domains/imports/options.ts'

@@ -1,7 +1,8 @@
 import type { Id } from '../../core/ids.ts'
 import type { SealedHeader } from '../../core/delivery/own-headers.ts'
 import type { SealedSecret } from '../../core/secrets/signing-secrets.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 
 /** A handshake that this worker must make. */
 export interface Handshake {

@@ -1,4 +1,6 @@
-import { anyId, type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { anyId } from '../../core/database/lists.ts'
+import { statement } from '../../core/database/statements.ts'
 import { storedNumber } from '../../core/stored.ts'
 import { tenantSettings, tenantSettingsSchema } from '../../core/settings/tenant.ts'
 import { HOURS_KEPT_DAYS } from '../../domains/analytics/kept.ts'

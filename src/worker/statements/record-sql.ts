@@ -1,5 +1,6 @@
 import { type AuditAction, insertAuditEntries } from '../../core/audit.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { keyColumns, type Lease } from './lease-sql.ts'
 import { DISABLE_THRESHOLD, policyValue } from './policy-sql.ts'
 

@@ -1,5 +1,6 @@
 import { BACKLOG_LIMIT } from '../../core/telemetry/metric-table.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { Sql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 
 export interface BacklogSurvey {
   /** Counted up to BACKLOG_LIMIT, like the other numbers of rows. */

@@ -1,7 +1,9 @@
 import type { RouteHandlerMethod } from 'fastify'
 import { print } from 'graphql'
 
-import { anonymous, type Ctx, hasCapability, requireCaller } from '../../../core/context.ts'
+import { anonymous, requireCaller } from '../../../core/access.ts'
+import { hasCapability } from '../../../core/caller.ts'
+import type { Ctx } from '../../../core/context.ts'
 import { hasOwnHeld } from '../../../domains/comments/comments.ts'
 import { findPageVersion } from '../../../domains/comments/history/version.ts'
 import { decisionsForViewer, mayHaveDecisionFor } from '../../../domains/comments/viewers-decision.ts'

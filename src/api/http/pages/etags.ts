@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-import { identityHeader } from '../../../core/context.ts'
+import { identityHeader } from '../../../core/access.ts'
 import { JSON_TYPE } from '../body.ts'
 
 /** What an answer with a tag depends on, of a request. */

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 
-import { requireCaller } from '../../../core/context.ts'
+import { requireCaller } from '../../../core/access.ts'
 import type { EncodedPage } from './encoded-page.ts'
 import { takesGzip } from './encoding.ts'
 import { type PageAnswer, pageHeaders, type PageRequest, sendPage, tagsOf, weakTag } from './etags.ts'

@@ -4,7 +4,7 @@ import { gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import type { Registry } from 'prom-client'
 
-import { perApp } from '../../../core/context.ts'
+import { perApp } from '../../../core/app.ts'
 import { counter, gaugeOf, metricsOf } from '../../../core/telemetry/metrics.ts'
 import type { EncodedPage } from './encoded-page.ts'
 

@@ -8,7 +8,7 @@ import { gzip, type ZlibOptions } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 
 import { baseUrl } from '../../../core/address.ts'
-import type { App } from '../../../core/context.ts'
+import type { App } from '../../../core/app.ts'
 import { ServiceError } from '../../../core/errors.ts'
 import { ROOT } from '../../../core/process/root.ts'
 import { offersSignOn } from '../../../domains/staff/sign-on/offered.ts'

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 
 import { baseUrl } from '../../../core/address.ts'
-import type { App } from '../../../core/context.ts'
+import type { App } from '../../../core/app.ts'
 import { API_BASE } from '../../../graphql/route.ts'
 import { schema } from '../../execution/schema.ts'
 import { asyncApiDocument } from '../../reference/asyncapi.ts'

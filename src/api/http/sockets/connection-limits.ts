@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 
-import { type App, perApp } from '../../../core/context.ts'
+import { type App, perApp } from '../../../core/app.ts'
 import { addressBucket } from '../../../core/limits.ts'
 import { counter, gaugeOf, metricsOf } from '../../../core/telemetry/metrics.ts'
 

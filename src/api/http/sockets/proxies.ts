@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 
-import { type App, perApp } from '../../../core/context.ts'
+import { type App, perApp } from '../../../core/app.ts'
 
 const warned = perApp(() => ({ isDone: false }))
 

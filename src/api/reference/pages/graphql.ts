@@ -20,7 +20,7 @@ import {
   print,
 } from 'graphql'
 
-import type { Access } from '../../../core/context.ts'
+import type { Access } from '../../../core/access.ts'
 import { ACCESS_EXTENSION, CLIENT_EXTENSION, THROWS_EXTENSION } from '../../../graphql/access.ts'
 import { code, page } from './markdown.ts'
 import { accessText } from '../operations.ts'

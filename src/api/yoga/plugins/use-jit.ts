@@ -2,7 +2,7 @@ import { type DocumentNode, type ExecutionArgs, execute } from 'graphql'
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit'
 
 import { roomOf } from '../../../core/cache.ts'
-import type { App } from '../../../core/context.ts'
+import type { App } from '../../../core/app.ts'
 import { createExecutor, type Operation } from '../../execution/jit.ts'
 import { schema } from '../../execution/schema.ts'
 import { isEvent, isOwn } from '../own.ts'

@@ -1,6 +1,6 @@
 import { type DocumentNode, type GraphQLError, specifiedRules, validate, type ValidationRule } from 'graphql'
 
-import type { App } from '../../../core/context.ts'
+import type { App } from '../../../core/app.ts'
 import { errorsIn, readDocument } from '../../execution/read-document.ts'
 import type { ServerPlugin } from '../plugin.ts'
 

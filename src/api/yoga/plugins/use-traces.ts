@@ -1,6 +1,6 @@
 import { type ExecutionArgs, type ExecutionResult, getOperationAST } from 'graphql'
 
-import type { App } from '../../../core/context.ts'
+import type { App } from '../../../core/app.ts'
 import { isEvent, isOwn } from '../own.ts'
 import type { ServerPlugin } from '../plugin.ts'
 

@@ -1,6 +1,8 @@
 import type { Id } from '../../../core/ids.ts'
 import { firstIdAt } from '../../../core/ids.ts'
-import { anyId, type Sql, statement } from '../../../core/sql.ts'
+import type { Sql } from '../../../core/database/database.ts'
+import { anyId } from '../../../core/database/lists.ts'
+import { statement } from '../../../core/database/statements.ts'
 import type { AuthorHistory, Judgement } from '../rules.ts'
 
 /** How many of an author's latest comments are searched for a repetition. */

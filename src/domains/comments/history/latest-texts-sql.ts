@@ -1,5 +1,7 @@
 import type { Id } from '../../../core/ids.ts'
-import { anyId, type Measured, type Sql, statement, upToBytes } from '../../../core/sql.ts'
+import type { Sql } from '../../../core/database/database.ts'
+import { anyId, type Measured, upToBytes } from '../../../core/database/lists.ts'
+import { statement } from '../../../core/database/statements.ts'
 
 export interface LatestText extends Measured {
   body: string

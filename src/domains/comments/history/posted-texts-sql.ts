@@ -1,5 +1,6 @@
 import { firstIdAt, type Id } from '../../../core/ids.ts'
-import { type Prisma, type Sql, statement } from '../../../core/sql.ts'
+import type { Prisma, Sql } from '../../../core/database/database.ts'
+import { statement } from '../../../core/database/statements.ts'
 
 /** The most copies that a setting asks for. */
 export const MOST_COPIES = 100

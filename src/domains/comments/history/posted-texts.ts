@@ -1,4 +1,5 @@
-import { type Ctx, requireCaller } from '../../../core/context.ts'
+import { requireCaller } from '../../../core/access.ts'
+import type { Ctx } from '../../../core/context.ts'
 import { newId } from '../../../core/ids.ts'
 import type { TenantSettings } from '../../../core/settings/tenant.ts'
 import { copiesDetail, type HoldDetail } from '../hold-details.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import type { Sql } from '../../../core/sql.ts'
+import type { Sql } from '../../../core/database/database.ts'
 import { renderMarkdown } from '../text/markdown.ts'
 import { mentionsIn } from '../text/mentions.ts'
 import { readStoredTexts, replaceRendered, type StoredText } from './render-again-sql.ts'

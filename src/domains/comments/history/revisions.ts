@@ -1,15 +1,11 @@
-import { type Ctx, requireCaller } from '../../../core/context.ts'
-import {
-  countOf,
-  decodeCursor,
-  encodeCursor,
-  type Page,
-  type PageArgs,
-  pageOf,
-  pageSize,
-} from '../../../core/input/cursor.ts'
+import { requireCaller } from '../../../core/access.ts'
+import type { Ctx } from '../../../core/context.ts'
+import { countOf, decodeCursor, encodeCursor } from '../../../core/input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../../../core/input/page.ts'
 import { type Id, isId } from '../../../core/ids.ts'
-import { isCut, type Measured, type Sql, statement, upToBytes } from '../../../core/sql.ts'
+import type { Sql } from '../../../core/database/database.ts'
+import { isCut, type Measured, upToBytes } from '../../../core/database/lists.ts'
+import { statement } from '../../../core/database/statements.ts'
 import { getComment } from '../comments.ts'
 
 /** A present or earlier body of a comment. */

@@ -1,4 +1,5 @@
-import { type Ctx, ofRequest, requireCaller } from '../../../core/context.ts'
+import { requireCaller } from '../../../core/access.ts'
+import { type Ctx, ofRequest } from '../../../core/context.ts'
 import { invalid } from '../../../core/errors.ts'
 import type { Id } from '../../../core/ids.ts'
 import { charactersIn } from '../../../core/input/texts.ts'

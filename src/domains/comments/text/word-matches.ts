@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-import { type Ctx, perApp, requireCaller } from '../../../core/context.ts'
+import { requireCaller } from '../../../core/access.ts'
+import { perApp } from '../../../core/app.ts'
+import type { Ctx } from '../../../core/context.ts'
 import { ServiceError } from '../../../core/errors.ts'
 import { readLatestTexts } from '../history/latest-texts-sql.ts'
 import { searchedText } from '../rules.ts'

@@ -1,6 +1,7 @@
-import { ROLES, type Role } from '../../../core/context.ts'
+import { ROLES, type Role } from '../../../core/capabilities.ts'
 import type { Id } from '../../../core/ids.ts'
-import { type Sql, statement } from '../../../core/sql.ts'
+import type { Sql } from '../../../core/database/database.ts'
+import { statement } from '../../../core/database/statements.ts'
 
 /** The roles whose members may hold a claim. */
 export const MODERATING = (Object.keys(ROLES) as Role[]).filter((role) =>

@@ -1,6 +1,9 @@
 import { z } from 'zod'
 
-import { afterCommit, type Ctx, type MemberActor, requireCaller } from '../../../core/context.ts'
+import { requireCaller } from '../../../core/access.ts'
+import { afterCommit } from '../../../core/app.ts'
+import type { MemberActor } from '../../../core/caller.ts'
+import type { Ctx } from '../../../core/context.ts'
 import { ServiceError } from '../../../core/errors.ts'
 import { type Id, isId } from '../../../core/ids.ts'
 import { validate } from '../../../core/input/validate.ts'

@@ -1,21 +1,14 @@
 import { z } from 'zod'
 
-import { type Ctx, requireCaller } from '../../../core/context.ts'
+import { requireCaller } from '../../../core/access.ts'
+import type { Ctx } from '../../../core/context.ts'
 import { ServiceError } from '../../../core/errors.ts'
 import { FIRST_ID, firstIdAt, type Id, isId, LAST_ID } from '../../../core/ids.ts'
-import {
-  badCursor,
-  decodeCursor,
-  encodeCursor,
-  idOf,
-  type Page,
-  type PageArgs,
-  pageOf,
-  pageSize,
-} from '../../../core/input/cursor.ts'
+import { badCursor, decodeCursor, encodeCursor, idOf } from '../../../core/input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../../../core/input/page.ts'
 import { searchSchema } from '../../../core/input/search.ts'
 import { validate } from '../../../core/input/validate.ts'
-import { isCut } from '../../../core/sql.ts'
+import { isCut } from '../../../core/database/lists.ts'
 import { type Comment, type ShownStatus, toComment } from '../../comments/comment.ts'
 import type { HoldReason } from '../../comments/rules.ts'
 import { getDiscussion } from '../../discussions/discussions.ts'

@@ -1,6 +1,8 @@
 import type { AuditAction } from '../../../core/audit.ts'
 import { firstIdAt, type Id, LAST_ID } from '../../../core/ids.ts'
-import { anyId, type Sql, statement } from '../../../core/sql.ts'
+import type { Sql } from '../../../core/database/database.ts'
+import { anyId } from '../../../core/database/lists.ts'
+import { statement } from '../../../core/database/statements.ts'
 import { profileIn, type Reader } from '../../readers/fields.ts'
 
 /**

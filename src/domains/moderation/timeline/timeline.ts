@@ -1,14 +1,7 @@
-import { type Ctx, requireCaller } from '../../../core/context.ts'
-import {
-  badCursor,
-  decodeCursor,
-  encodeCursor,
-  idOf,
-  type Page,
-  type PageArgs,
-  pageOf,
-  pageSize,
-} from '../../../core/input/cursor.ts'
+import { requireCaller } from '../../../core/access.ts'
+import type { Ctx } from '../../../core/context.ts'
+import { badCursor, decodeCursor, encodeCursor, idOf } from '../../../core/input/cursor.ts'
+import { type Page, type PageArgs, pageOf, pageSize } from '../../../core/input/page.ts'
 import type { Id } from '../../../core/ids.ts'
 import { profileOf } from '../../readers/fields.ts'
 import { getReader } from '../../readers/records.ts'

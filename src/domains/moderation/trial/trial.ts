@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
-import { type Ctx, requireCaller } from '../../../core/context.ts'
+import { requireCaller } from '../../../core/access.ts'
+import type { Ctx } from '../../../core/context.ts'
 import { invalid, validationFailed } from '../../../core/errors.ts'
 import { validate } from '../../../core/input/validate.ts'
 import { type TenantSettings, tenantSettingsSchema } from '../../../core/settings/tenant.ts'

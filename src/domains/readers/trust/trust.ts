@@ -1,5 +1,7 @@
 import { recordAudit } from '../../../core/audit.ts'
-import { type Ctx, hasCapability, requireCaller } from '../../../core/context.ts'
+import { requireCaller } from '../../../core/access.ts'
+import { hasCapability } from '../../../core/caller.ts'
+import type { Ctx } from '../../../core/context.ts'
 import type { Id } from '../../../core/ids.ts'
 import type { Reader as ReaderRecord, ReaderTrust } from '../../../generated/prisma/client.ts'
 import type { Reader } from '../fields.ts'

@@ -1,5 +1,5 @@
 import { roomOf } from '../../../core/cache.ts'
-import { type App, perApp } from '../../../core/context.ts'
+import { type App, perApp } from '../../../core/app.ts'
 import { createReadCache, followCacheNews } from '../../../core/read-cache.ts'
 
 const ANY = 'any'

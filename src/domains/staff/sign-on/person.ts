@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import type { Role } from '../../../core/context.ts'
+import type { Role } from '../../../core/capabilities.ts'
 import { readClaim } from '../../../core/input/claims.ts'
 import { atMost, noNul } from '../../../core/input/texts.ts'
 import type { OidcSettings } from '../../../core/settings/tenant.ts'

@@ -1,6 +1,6 @@
 import type { Configuration, ServerMetadata } from 'openid-client'
 
-import { type App, perApp } from '../../../core/context.ts'
+import { type App, perApp } from '../../../core/app.ts'
 import type { Id } from '../../../core/ids.ts'
 import { readClaim } from '../../../core/input/claims.ts'
 import { roomOf } from '../../../core/cache.ts'

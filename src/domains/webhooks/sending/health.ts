@@ -1,5 +1,8 @@
-import { type Ctx, hasCapability, requireCaller } from '../../../core/context.ts'
-import { COUNT_LIMIT, statement } from '../../../core/sql.ts'
+import { requireCaller } from '../../../core/access.ts'
+import { hasCapability } from '../../../core/caller.ts'
+import type { Ctx } from '../../../core/context.ts'
+import { COUNT_LIMIT } from '../../../core/database/lists.ts'
+import { statement } from '../../../core/database/statements.ts'
 
 /** The parts of a tenant's webhooks that need attention. */
 export interface WebhookHealth {

@@ -1,5 +1,7 @@
 import type { Id } from '../../../core/ids.ts'
-import { anyId, type Sql, statement } from '../../../core/sql.ts'
+import type { Sql } from '../../../core/database/database.ts'
+import { anyId } from '../../../core/database/lists.ts'
+import { statement } from '../../../core/database/statements.ts'
 
 // Locks the endpoint, so that no admin enables it in between: deliveries held here would then stay
 // held for a while.

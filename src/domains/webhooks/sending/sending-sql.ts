@@ -1,6 +1,7 @@
 import type { EventType } from '../../../core/events.ts'
 import type { Id } from '../../../core/ids.ts'
-import { type Sql, statement, type TxSql } from '../../../core/sql.ts'
+import type { Sql, TxSql } from '../../../core/database/database.ts'
+import { statement } from '../../../core/database/statements.ts'
 import { commentIdIn } from '../../../core/withdrawal.ts'
 import type { WebhookEndpoint } from '../../../generated/prisma/client.ts'
 import { endpointWhere } from '../endpoint.ts'
