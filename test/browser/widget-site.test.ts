@@ -201,8 +201,12 @@ describeInBrowser('the widget on a page without a backend', () => {
     const window = windowOf(page)
     await window.sees('No comments yet')
     await post(path, 'The first')
-    await page.clock.fastForward(60_000)
-    await window.button('1 new comment').click()
+    let isTicketAsked = false
+    page.on('request', (request) => (isTicketAsked ||= request.url().includes('/ticket?')))
+    await vi.waitFor(async () => {
+      await page.clock.fastForward(15_000)
+      expect(isTicketAsked).toBe(true)
+    }, WAIT)
     await window.sees('The first')
     await post(path, 'The second')
     await window.button('1 new comment').click()
@@ -226,7 +230,9 @@ describeInBrowser('the widget on a page without a backend', () => {
       [site.publicKey, pages.origin + path],
     )
     await window.page.locator('#made').getByText('Hello').waitFor()
-    const threads = window.asked.slice(before).filter((request) => request.url().includes('/thread?'))
+    const threads = window.asked
+      .slice(before)
+      .filter((request) => request.url().includes('/thread?') && request.url().includes(encodeURIComponent(path)))
     expect(threads.map((request) => new URL(request.url()).searchParams.get('signedIn'))).toEqual(['1'])
   })
 

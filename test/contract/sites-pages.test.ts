@@ -480,6 +480,27 @@ test('a changed origin is in force, and streams of the site end', async () => {
   expect((await own.ask('GET', '/settings', { origin: 'https://new.example' })).status).toBe(200)
 })
 
+test('another name of the site leaves its streams open', async () => {
+  const address = newPage()
+  await post(address)
+  const { json: ticket } = await site.ask('POST', `/ticket${page(address)}`)
+  const stream = await fetch(ticket.streamUrl, { headers: { origin: ORIGIN } })
+  let [text, isOver] = ['', false]
+  const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
+  const read = async (): Promise<void> => {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) text += part.value
+    isOver = true
+  }
+  const reading = read()
+  const renamed = await service.call('PATCH', `/sites/${site.id}`, { body: { name: 'Another name' } })
+  expect(renamed.status).toBe(200)
+  await post(address, { body: 'After the change' })
+  await vi.waitFor(() => expect(text).toContain('After the change'))
+  expect(isOver).toBe(false)
+  await reader?.cancel()
+  await reading
+})
+
 test('with posting off, all writes are refused, and reading goes on', async () => {
   const tenant = await service.addTenant('closed-sites')
   const own = await addSite(service, tenant)
