@@ -686,6 +686,28 @@ describe('caching', () => {
     expect((await site.ask('GET', '/latest-comments?status=pending')).status).toBe(422)
   })
 
+  test('lists are cut after isPage has left out pages', async () => {
+    const site = fetchSite(service)
+    const shown = `open-${newId()}`
+    // As many as on no page of the other tests, of which the service lists 50.
+    for (let n = 0; n < 8; n++) await site.ask('POST', `/comments${at(shown)}`, { as: 'ann', body: { body: newId() } })
+    for (let n = 0; n < 3; n++)
+      await site.ask('POST', `/comments${at(`closed-${newId()}`)}`, { as: 'ann', body: { body: newId() } })
+    const choosing = fetchSite(service, { isPage: (externalId) => externalId === shown })
+    for (const path of ['/latest-comments', '/most-discussed?window=week']) {
+      const limited = `${path}${path.includes('?') ? '&' : '?'}limit=1`
+      // The service keeps its lists for seconds.
+      await vi.waitFor(async () =>
+        expect((await choosing.ask('GET', limited)).json.data).toMatchObject([{ discussion: { externalId: shown } }]),
+      )
+    }
+    const everything = fetchSite(service, { isPage: () => true })
+    expect((await everything.ask('GET', '/latest-comments?limit=2')).json.data).toHaveLength(2)
+    expect((await everything.ask('GET', '/latest-comments')).json.data.length).toBeLessThanOrEqual(10)
+    for (const limit of ['0', '51', 'x', '1.5'])
+      expect((await everything.ask('GET', `/latest-comments?limit=${limit}`)).status, limit).toBe(422)
+  })
+
   test('notifications of pages that isPage leaves out are not listed, and the next page is still named', async () => {
     const site = fetchSite(service)
     const [shown, left] = [`open-${newId()}`, `closed-${newId()}`]

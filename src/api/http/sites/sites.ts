@@ -44,8 +44,8 @@ export function registerSites(scope: FastifyInstance, app: App): void {
   const visits = new WeakMap<FastifyRequest, Visit>()
 
   scope.addHook('onRequest', async (request, reply) => {
-    const site = await enter(app, request, reply)
-    if (request.method !== 'OPTIONS') visits.set(request, await visit(app, site, request))
+    if (request.method === 'OPTIONS') return enter(app, request, reply).then(nothing, passIfUnknown)
+    visits.set(request, await visit(app, await enter(app, request, reply), request))
   })
   scope.route<{ Params: { publicKey: string } }>({
     method: [...METHODS],
@@ -65,12 +65,23 @@ export function registerSites(scope: FastifyInstance, app: App): void {
       const { origin } = request.headers
       // Not from a browser.
       if (origin === undefined) throw new ServiceError('method_not_allowed', { allow: METHODS })
+      const isKnown = reply.getHeader('access-control-allow-origin') === origin
       return reply
         .code(204)
-        .headers(preflightHeaders(app, request, origin, METHODS.join(', '), false))
+        .headers(preflightHeaders(app, request, isKnown ? origin : '*', METHODS.join(', '), false))
         .send()
     },
   })
+}
+
+const nothing = (): void => undefined
+
+/**
+ * The preflight of an unknown site passes: a page can read the refusal of the request itself, and
+ * learns that the site is gone.
+ */
+function passIfUnknown(error: unknown): void {
+  if (!(error instanceof ServiceError) || error.code !== 'not_found') throw error
 }
 
 /**
@@ -99,6 +110,8 @@ const addressAt = ({ id }: Site, { ip }: FastifyRequest): string => `${id}/${add
 
 const NOT_LISTED = 'The Origin of the page is not one of its site.'
 
+const NO_SITE = { pointer: '/publicKey', code: 'unknown_site', message: 'is the key of no site' }
+
 /** A look-up of a key that this process has never found is at the expense of the address. */
 async function findPaid(app: App, { ip, params }: FastifyRequest): Promise<Site> {
   let isPaid = false
@@ -109,7 +122,7 @@ async function findPaid(app: App, { ip, params }: FastifyRequest): Promise<Site>
   const site = await findSiteByKey(app, (params as { publicKey: string }).publicKey, pay)
   if (site === null) {
     if (!isPaid) countAddress(app, ip)
-    throw new ServiceError('not_found', { detail: 'There is no site with this public key.' })
+    throw new ServiceError('not_found', { detail: 'There is no site with this public key.', errors: [NO_SITE] })
   }
   if (isPaid) giveBackAddress(app, ip)
   return site
@@ -187,12 +200,14 @@ function routesFor(
         caller: { tenant, actor, identity: profile === null ? null : identity },
         address: request.ip,
       }
-      const response = await askRest(ctx, site, call)
-      return call.path === SETTINGS_PATH && response.ok && !takesWrites(site, tenant) ? closed(response) : response
+      return askRest(ctx, site, call)
     },
+    // The widget offers no writing then.
+    settings: (given) => (takesWrites(site, tenant) ? given : { ...given, posting: false }),
     reader: () => identity && { ...identity, id: identity.externalId },
     isPage: (externalId) => isPageOf(site, externalId),
     countsPagesAlone: true,
+    listsPagesAlone: true,
     // A page's first comment brings them.
     tell: async () => undefined,
     requireOwnPage: () => undefined,
@@ -204,14 +219,8 @@ function routesFor(
   })
 }
 
-const SETTINGS_PATH = '/settings/public'
-
 /** Whether a reader of the site can write. */
 const takesWrites = ({ posting }: Site, { settings }: Tenant): boolean => posting && settings.identity.issuer !== null
-
-/** The settings of pages that take no writes: the widget offers none then. */
-const closed = async (response: Response): Promise<Response> =>
-  Response.json({ ...((await response.json()) as object), posting: false })
 
 function publicFor(seconds: number): string {
   const whenStale = seconds === 0 ? '' : ', stale-while-revalidate=30'
