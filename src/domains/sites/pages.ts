@@ -44,9 +44,13 @@ export async function isCommentOf({ prisma }: App, site: Site, commentId: Id): P
   return comment !== null && isPageOf(site, comment.discussion.externalId)
 }
 
-/** Whether a discussion belongs to a page of the site. */
-export async function isDiscussionOf({ prisma }: App, site: Site, discussionId: Id): Promise<boolean> {
-  const where = { tenantId_id: { tenantId: site.tenantId, id: discussionId } }
-  const discussion = await prisma.discussion.findUnique({ where, select: { externalId: true } })
-  return discussion !== null && isPageOf(site, discussion.externalId)
+/** Those of the discussions that belong to a page of the site. */
+export async function discussionsOf(
+  { prisma }: App,
+  site: Site,
+  discussionIds: readonly Id[],
+): Promise<ReadonlySet<Id>> {
+  const where = { tenantId: site.tenantId, id: { in: [...discussionIds] } }
+  const found = await prisma.discussion.findMany({ where, select: { id: true, externalId: true } })
+  return new Set(found.flatMap(({ id, externalId }) => (isPageOf(site, externalId) ? id : [])))
 }
