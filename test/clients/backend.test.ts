@@ -804,6 +804,41 @@ describe('a ticket', () => {
   })
 })
 
+describe('a ticket for several pages', () => {
+  const several = (pages: readonly string[]): string => `?${pages.map((each) => `externalId=${each}`).join('&')}`
+  const clients: StreamClient[] = []
+  afterEach(() => clients.splice(0).forEach((client) => client.close()))
+
+  test('opens one stream of those that exist, and begins their discussions with their details', async () => {
+    const [first, second, unknown] = [newId(), newId(), `un${newId()}`]
+    const isPage = (externalId: string) => !externalId.startsWith('un') && { title: `Of ${externalId}` }
+    const site = fetchSite(service, { isPage })
+    const { status, json } = await site.ask('POST', `/tickets${several([first, unknown, second, first])}`)
+    expect(status).toBe(201)
+    expect(json.discussions.map(({ externalId }: { externalId: string }) => externalId).toSorted()).toEqual(
+      [first, second].toSorted(),
+    )
+    for (const page of [first, second])
+      expect((await service.call('GET', `/discussions/by-external/${page}`)).json.title).toBe(`Of ${page}`)
+    expect((await service.call('GET', `/discussions/by-external/${unknown}`)).status).toBe(404)
+    const client = await openStream(json.streamUrl)
+    clients.push(client)
+    for (const page of [second, first])
+      await site.ask('POST', `/comments${at(page)}`, { as: 'ann', body: { body: 'x' } })
+    await vi.waitFor(() => expect(client.events).toHaveLength(2))
+    expect((await site.ask('POST', `/tickets${several([unknown])}`)).json).toBe(null)
+  })
+
+  test('is refused before any page is asked for where there are too many', async () => {
+    const isPage = vi.fn<(externalId: string) => boolean>(() => true)
+    const site = fetchSite(service, { isPage })
+    const refused = await site.ask('POST', `/tickets${several(Array.from({ length: 51 }, newId))}`)
+    expect(refused).toMatchObject({ status: 422, json: { errors: [{ pointer: '/externalId', code: 'too_long' }] } })
+    expect(isPage).not.toHaveBeenCalled()
+    expect((await site.ask('POST', '/tickets')).status).toBe(422)
+  })
+})
+
 /** A service that notes what it is asked and answers what the test says. */
 interface Upstream {
   url: string

@@ -319,7 +319,7 @@ const aboutOf = ({ id, span }: FastifyRequest): { requestId: string } => ({
 
 function surfaceOf({ routeOptions: { url = '' } }: FastifyRequest): Surface {
   if (url.startsWith('/graphql')) return 'graphql'
-  if (url.startsWith(`${API_BASE}/stream/`)) return 'stream'
+  if (url === `${API_BASE}/stream` || url.startsWith(`${API_BASE}/stream/`)) return 'stream'
   return url.startsWith(API_BASE) ? 'rest' : 'other'
 }
 

@@ -79,9 +79,16 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     return page
   }
 
-  async function pagesAmong(externalIds: readonly string[], incoming: Incoming): Promise<string[]> {
-    const arePages = await Promise.all(externalIds.map(async (each) => isPage?.(each, incoming) ?? true))
-    return externalIds.filter((_each, n) => Boolean(arePages[n]))
+  /** Those of several pages that exist. Where it begins their discussions, the service is told of them. */
+  async function pagesAmong({ route, externalIds }: Match, incoming: Incoming): Promise<string[]> {
+    const pages = await Promise.all(externalIds.map(async (each) => isPage?.(each, incoming) ?? true))
+    const existing = externalIds.filter((_each, n) => Boolean(pages[n]))
+    // One after the other: many new pages are no burst of requests.
+    for (const [n, page] of pages.entries()) {
+      if (route.begins === true && typeof page === 'object' && page !== null)
+        await server.tell(externalIds[n] ?? '', page)
+    }
+    return existing
   }
 
   async function pageOf(externalId: string, incoming: Incoming): Promise<Page> {
@@ -173,9 +180,9 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     const { route, externalIds } = match
     const { request, profile } = asked
     if (route.path === '/me') return Response.json({ reader: profile && (await signedIn(profile, asked)) })
-    if (server.countsPagesAlone === true && route.externalId === 'many') {
-      const counted = await pagesAmong(externalIds, incoming)
-      return counted.length === 0 ? Response.json({ data: [] }) : passOn({ ...match, externalIds: counted }, asked)
+    if (route.externalId === 'many' && (server.countsPagesAlone === true || route.begins === true)) {
+      const pages = await pagesAmong(match, incoming)
+      return pages.length === 0 ? Response.json(route.ifNone) : passOn({ ...match, externalIds: pages }, asked)
     }
     const page = route.externalId === 'one' ? await requirePage(match, incoming) : {}
     if (route.path === '/thread') return thread(externalIds[0] ?? '', page, asked)

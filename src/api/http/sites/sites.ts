@@ -161,7 +161,8 @@ async function visit(app: App, site: Site, request: FastifyRequest): Promise<Vis
 }
 
 /** Whether a POST is for a ticket, with which a page reads. */
-const isForReading = ({ params }: FastifyRequest): boolean => (params as { '*': string })['*'] === 'ticket'
+const isForReading = ({ params }: FastifyRequest): boolean =>
+  ['ticket', 'tickets'].includes((params as { '*': string })['*'])
 
 function requireWriter(site: Site, request: FastifyRequest): void {
   const { headers } = request
