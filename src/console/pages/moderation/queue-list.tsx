@@ -2,6 +2,8 @@ import { Button, Center, Group, Stack } from '@mantine/core'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useNavigate } from 'react-router'
 
+import { ModerationQueueDocument, QueueCountsDocument } from '../../../generated/console.ts'
+import { useRefresh } from '../../api/queries.ts'
 import { useShortcuts } from '../../ui/inputs/keys.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Loading, Problem } from '../../ui/states.tsx'
@@ -15,10 +17,13 @@ import { commentAt, focusComment, focusOn, goOn, resumeAtEnd, thenFocus } from '
 import { Item } from './item.tsx'
 import { nameOf } from './reader.tsx'
 import { Beside, type Opened } from './pane/beside.tsx'
+import { NOTHING_SAID, saidNext } from './said.tsx'
 import { Toolbar } from './toolbar.tsx'
 import type { Verb } from './undo.ts'
 import { type Part, useAsLeft, useLeave } from './view/as-left.ts'
 import type { Entries, Entry } from './view/entries.ts'
+
+const OF_QUEUES = [ModerationQueueDocument, QueueCountsDocument]
 
 /** More comments than this are judged together only after a question. */
 const MOST_UNASKED = 10
@@ -79,9 +84,10 @@ export function JudgedList({
 }) {
   const { status, list, entries } = queue
   const { claims, queue: claimed } = useClaims(queue, graceMs)
-  const [said, setSaid] = useState({ words: '', canUndo: false, n: 0 })
-  const { judge, undo, remember, say } = useActions(claimed, graceMs, (words, canUndo) =>
-    setSaid(({ n }) => ({ words, canUndo, n: n + 1 })),
+  const refresh = useRefresh(OF_QUEUES)
+  const [said, setSaid] = useState(NOTHING_SAID)
+  const { judge, undo, remember, say } = useActions({ ...claimed, refresh }, graceMs, (words, canUndo) =>
+    setSaid(saidNext(words, canUndo)),
   )
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
   /** The comments, and the colleagues who work on them, that are decided on all the same. */
