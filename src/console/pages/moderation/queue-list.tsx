@@ -16,6 +16,7 @@ import { ExplainDialog, pendingOf } from './explain.tsx'
 import { commentAt, focusComment, focusOn, goOn, resumeAtEnd, thenFocus } from './focus.ts'
 import { Item } from './item.tsx'
 import { nameOf } from './reader.tsx'
+import { bringUnderPointer, dropDouble, type Press, pressOf } from './pointer.ts'
 import { Beside, type Opened } from './pane/beside.tsx'
 import { NOTHING_SAID, saidNext } from './said.tsx'
 import { Toolbar } from './toolbar.tsx'
@@ -97,6 +98,7 @@ export function JudgedList({
   const [asked, setAsked] = useState<Verb | null>(null)
   const [toFocus, setToFocus] = useState<{ id: string } | null>(null)
   const at = useRef<string>(undefined)
+  const pressed = useRef<Press | null>(null)
   const asLeft = useAsLeft(PLACE)
   const [pane, setPane] = useState(asLeft?.pane ?? null)
   useLeave(PLACE, () => ({ at: at.current, scrollY, pane }))
@@ -133,10 +135,12 @@ export function JudgedList({
   const judgeOne = (verb: Verb, entry: Entry): void => {
     if ((verb === 'pin' || verb === 'unpin') && entry.status !== 'approved')
       return say('Only an approved comment can be pinned. Approve it first.')
+    const press = pressed.current
     // The moderator goes on at once; a refusal brings the comment back, and is announced.
     if (verb === 'pin' || verb === 'unpin') focusOn(idOf(entry))
-    else goOn({ from: idOf(entry) })
+    else goOn({ from: idOf(entry), isStill: press !== null })
     judge(verb, [entry])
+    if (press !== null && verb !== 'pin' && verb !== 'unpin') bringUnderPointer(press)
   }
   const judgeTogether = (verb: Verb): void => {
     goOn({ without: new Set(selected.map(idOf)) })
@@ -237,6 +241,12 @@ export function JudgedList({
           aria-busy={list.isFetchingNextPage}
           gap="sm"
           tabIndex={-1}
+          onMouseDownCapture={dropDouble}
+          onClickCapture={(event) => {
+            dropDouble(event)
+            pressed.current = pressOf(event)
+          }}
+          onClick={() => (pressed.current = null)}
           onFocus={({ target }) => {
             at.current = commentAt(target)
             claims.moveTo(at.current)
