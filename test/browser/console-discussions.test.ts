@@ -92,7 +92,7 @@ describeInBrowser('discussions in the console', () => {
     expect(await stateOf('casino')).toBeUndefined()
     await act('casino', 'Approve')
     await comment('casino').getByText('pending').waitFor({ state: 'detached' })
-    expect(await stateOf('casino')).toBe('approved')
+    await expect.poll(() => stateOf('casino'), WAIT).toBe('approved')
     await act('At last.', 'Pin')
     await comment('At last.').getByText('pinned').waitFor()
     await act('casino', 'Reject')
@@ -123,6 +123,69 @@ describeInBrowser('discussions in the console', () => {
     await page.getByText('The discussion is archived').waitFor()
     expect((await tryToPost()).code).toBe('discussion_archived')
     expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a comment is rejected with a reason and a message, taken back with u, and deleted as the page is left', async () => {
+    const first = await post('gil', 'quay', 'Buy my boats.')
+    const second = await post('hal', 'quay', 'And my nets.')
+    const { page, complaints, close } = await desk.visit(`/discussions/${first.discussionId}`)
+    const card = (text: string) => page.getByRole('article').filter({ hasText: text })
+    const menu = (text: string) => card(text).getByRole('button', { name: /^Actions on/ })
+    const said = (words: string) => page.locator('output').filter({ hasText: words })
+    const statusOf = async (id: string) => (await desk.ok('GET', `/comments/${id}`)).status
+    const dialog = page.getByRole('dialog')
+
+    await choose(menu('boats'), 'Reject, and say why')
+    await tabTo(dialog.getByRole('radio', { name: 'Spam' }))
+    await page.keyboard.press('Space')
+    await tabTo(dialog.getByRole('textbox', { name: 'Message' }))
+    await page.keyboard.type('No offers here.')
+    await enter(dialog.getByRole('button', { name: 'Reject' }))
+    await card('boats').getByText('rejected').waitFor()
+    await said('Rejected.').waitFor()
+    await expectAccessible(page)
+    await page.keyboard.press('u')
+    await said('Undone: not rejected.').waitFor()
+    await card('boats').getByText('rejected').waitFor({ state: 'detached' })
+    expect(await statusOf(first.id)).toBe('approved')
+
+    await choose(menu('boats'), 'Reject, and say why')
+    await tabTo(dialog.getByRole('textbox', { name: 'Message' }))
+    await page.keyboard.type('No offers here.')
+    await enter(dialog.getByRole('button', { name: 'Reject' }))
+    await expect.poll(() => statusOf(first.id), WAIT).toBe('rejected')
+    const { data } = await desk.ok('GET', '/readers/me/comments', undefined, await desk.service.as('gil'))
+    expect(data[0].decision).toMatchObject({ action: 'reject', message: 'No offers here.' })
+    await card('boats').getByText('rejected').waitFor()
+    // The service has it: u does the opposite.
+    await page.keyboard.press('u')
+    await expect.poll(() => statusOf(first.id), WAIT).toBe('approved')
+
+    await choose(menu('nets'), 'Delete')
+    await enter(dialog.getByRole('button', { name: 'Delete' }))
+    await card('nets').waitFor({ state: 'detached' })
+    expect(await statusOf(second.id)).toBe('approved')
+    await enter(page.getByRole('link', { name: 'Discussions' }))
+    await expect.poll(() => statusOf(second.id), WAIT).toBe('deleted')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('an approval of a text that was edited meanwhile is refused, and says why', async () => {
+    const held = await post('ida', 'lock', 'At the casino.')
+    const { page, close } = await desk.visit(`/discussions/${held.discussionId}`)
+    const card = page.getByRole('article')
+    await card.getByText('pending').waitFor()
+    // The page gets no news of it: it approves what it shows.
+    await page.route('**/graphql*', (route) =>
+      /ModerateComments/.test(route.request().postData() ?? '') ? route.continue() : route.abort(),
+    )
+    await desk.ok('PATCH', `/comments/${held.id}`, { body: 'In the casino.' }, await desk.service.as('ida'))
+    await choose(card.getByRole('button', { name: /^Actions on/ }), 'Approve')
+    await card.getByRole('alert').waitFor()
+    await card.getByText('pending').waitFor()
+    expect((await desk.ok('GET', `/comments/${held.id}`)).status).toBe('pending')
     await close()
   })
 
