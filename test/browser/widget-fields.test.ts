@@ -453,7 +453,7 @@ describeInBrowser('a field of the widget that holds a text', () => {
     // The second time the row keeps the focus where it is until the menu is there.
     for (let times = 0; times < 2; times++) {
       await area.focus()
-      expect(await window.menu('The one in question')).toEqual(['Report', expect.stringMatching(/^Mute /)])
+      expect(await window.menu('The one in question')).toEqual(['Quote', 'Report', expect.stringMatching(/^Mute /)])
       await isFocused(window.thread.getByRole('menuitem').first())
       await window.page.keyboard.press('Escape')
       await isFocused(more)
