@@ -57,7 +57,7 @@ export async function openBare(
     const bodyHtml = `<p>${body}</p>\n`
     const text = { body, bodyHtml }
     const ids = { tenantId, discussionId, parentId: null, id, authorId, createdEventId: newId(), replyEventId: null }
-    const rest = { flags: false, asks: false, maxDepth: 10, actor, pace: 'ask', trace: null } as const
+    const rest = { flags: false, asks: false, guestBelow: 0, maxDepth: 10, actor, pace: 'ask', trace: null } as const
     await insertPatiently(db.query, { ...ids, ...judgeText(body, bodyHtml, tenantSettings({})), ...text, ...rest })
   }
   return {

@@ -15,14 +15,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 
 import { createGraphqlClient } from '../../src/clients/graphql/client.ts'
 import { createBackend, nodeHandler } from '../../src/clients/backend/backend.ts'
-import { PROBLEMS } from '../../src/clients/backend/problems.ts'
 import { profileOf, signAssertion } from '../../src/clients/backend/readers.ts'
 import { MAX_BODY_BYTES } from '../../src/clients/backend/requests.ts'
 import { ROUTES } from '../../src/clients/backend/routes.ts'
 import type { Tenant } from '../../src/core/caller.ts'
 import { nameOrNull } from '../../src/core/input/texts.ts'
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
-import { ERRORS } from '../../src/core/error-table.ts'
 import { newId } from '../../src/core/ids.ts'
 import { readClaims } from '../../src/domains/readers/claims.ts'
 import { ROUTES as SERVICE_ROUTES } from '../../src/api/rest/routes.ts'
@@ -1179,10 +1177,5 @@ describe('in step with the service', () => {
       }),
       { numRuns: effort(100, 30) },
     )
-  })
-
-  test("refusals use the service's texts", () => {
-    for (const [code, refusal] of Object.entries(PROBLEMS))
-      expect(ERRORS[code as keyof typeof PROBLEMS]).toMatchObject(refusal)
   })
 })

@@ -11,6 +11,8 @@ import { addressBucket, type Rate } from '../../../core/limits.ts'
 import { ofRequester, ofTenant } from '../../../core/queues/patience.ts'
 import { countRefusal } from '../../../core/telemetry/metrics.ts'
 import { traced } from '../../../core/telemetry/trace.ts'
+import { takesGuests } from '../../../domains/guests/requests.ts'
+import { findGuest, isGuestToken } from '../../../domains/guests/tokens.ts'
 import { verifyIssuersToken } from '../../../domains/readers/identity.ts'
 import { isPageOf } from '../../../domains/sites/pages.ts'
 import { findSiteByKey, type Site } from '../../../domains/sites/sites.ts'
@@ -22,6 +24,7 @@ import { cameIn } from '../credentials.ts'
 import { countAddress, giveBackAddress } from '../limits.ts'
 import { warnOfUnknownProxy } from '../sockets/proxies.ts'
 import { askRest } from './ask.ts'
+import { answerGuests, bearerOf, guestRouteOf } from './guests.ts'
 
 const PATH = '/engagement/:publicKey/*'
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -53,6 +56,12 @@ export function registerSites(scope: FastifyInstance, app: App): void {
     handler: async (request, reply) => {
       const visited = visits.get(request)
       if (visited === undefined) throw new Error('a page was not admitted')
+      const ofGuests = guestRouteOf(request)
+      if (ofGuests !== undefined) {
+        const { tenant } = visited
+        const own = traced(appFor(app, tenant, request.method !== 'GET', reply), request.span)
+        return answerGuests(ofGuests, { ...visited, app: own, request, reply })
+      }
       const { page, title } = pageRequestOf(request, reply)
       const { answer } = routesFor(app, request, reply, visited, title)
       return send(reply, await answer(page, null))
@@ -130,9 +139,10 @@ async function visit(app: App, site: Site, request: FastifyRequest): Promise<Vis
   const isWrite = request.method !== 'GET' && request.method !== 'HEAD'
   if (isWrite) requireWriter(site, request)
   const isPersonal = asksPersonally(request) || isWrite
-  const identity = isPersonal ? await readerOf(app, tenant, request) : null
+  const isForNobody = guestRouteOf(request)?.isForNobody === true
+  const identity = isPersonal && !isForNobody ? await readerOf(app, site, tenant, request) : null
   if (identity !== null) takeOne(app, 'siteReader', `${tenant.id}/${identity.externalId}`, tenant.settings.clientToken)
-  if (identity === null && isWrite && !isForReading(request))
+  if (identity === null && isWrite && !isForNobody && !isForReading(request))
     throw new ServiceError('identity_required', { detail: 'Nobody is signed in.' })
   return { site, tenant, identity, isPersonal }
 }
@@ -158,13 +168,11 @@ function asksPersonally({ query }: FastifyRequest): boolean {
   throw invalid('/signedIn', 'not_allowed', 'must be 1, or absent')
 }
 
-async function readerOf(app: App, tenant: Tenant, { headers }: FastifyRequest): Promise<Identity | null> {
-  const { authorization } = headers
-  if (authorization === undefined) return null
-  const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-  if (token === undefined)
-    throw new ServiceError('invalid_identity', { detail: 'Authorization: It must be Bearer and a token.' })
-  return verifyIssuersToken(app, tenant, token).catch(cameIn('Authorization'))
+async function readerOf(app: App, site: Site, tenant: Tenant, request: FastifyRequest): Promise<Identity | null> {
+  const token = bearerOf(request)
+  if (token === null) return null
+  const found = isGuestToken(token) ? findGuest(app, site, tenant, token) : verifyIssuersToken(app, tenant, token)
+  return found.catch(cameIn('Authorization'))
 }
 
 /** The routes for one visit. */
@@ -188,7 +196,7 @@ function routesFor(
         address: request.ip,
       }
       const response = await askRest(ctx, site, call)
-      return call.path === SETTINGS_PATH && response.ok && !takesWrites(site, tenant) ? closed(response) : response
+      return call.path === SETTINGS_PATH && response.ok ? settingsOf(site, tenant, response) : response
     },
     reader: () => identity && { ...identity, id: identity.externalId },
     isPage: (externalId) => isPageOf(site, externalId),
@@ -206,12 +214,15 @@ function routesFor(
 
 const SETTINGS_PATH = '/settings/public'
 
-/** Whether a reader of the site can write. */
-const takesWrites = ({ posting }: Site, { settings }: Tenant): boolean => posting && settings.identity.issuer !== null
-
-/** The settings of pages that take no writes: the widget offers none then. */
-const closed = async (response: Response): Promise<Response> =>
-  Response.json({ ...((await response.json()) as object), posting: false })
+/**
+ * The public settings, with what the widget offers on pages of the site: nothing to write where
+ * nobody could.
+ */
+async function settingsOf(site: Site, tenant: Tenant, response: Response): Promise<Response> {
+  const guests = takesGuests(site, tenant)
+  const isClosed = !site.posting || (tenant.settings.identity.issuer === null && !guests)
+  return Response.json({ ...((await response.json()) as object), guests, ...(isClosed && { posting: false }) })
+}
 
 function publicFor(seconds: number): string {
   const whenStale = seconds === 0 ? '' : ', stale-while-revalidate=30'
