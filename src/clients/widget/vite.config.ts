@@ -187,7 +187,15 @@ export const bundleOf = (entry: string, name: string) =>
         checks: { pluginTimings: false },
         optimization: { inlineConst: { mode: 'all', pass: 3 } },
         plugins: [trimLit, shorten, nameByDigest],
-        output: { minify: true, entryFileNames: `${name}.js`, chunkFileNames: `${name}.[name].js` },
+        output: {
+          minify: true,
+          entryFileNames: `${name}.js`,
+          chunkFileNames: `${name}.[name].js`,
+          // What the files of writers share comes with the first of them, in one request.
+          codeSplitting: {
+            groups: [{ name: 'writing', test: /\/writing\/(writing|kit|fields|line|mentions|arrows|selection)\.ts$/ }],
+          },
+        },
       },
     },
     logLevel: 'warn',
