@@ -145,4 +145,12 @@ export const strings: Strings = {
     many: 'عُثر على {n} قارئًا. اختر بمفاتيح الأسهم.',
     other: 'عُثر على {n} قارئ. اختر بمفاتيح الأسهم.',
   },
+  formatting: 'التنسيق',
+  bold: 'غامق',
+  italic: 'مائل',
+  link: 'رابط',
+  quote: 'اقتباس',
+  code: 'رمز برمجي',
+  list: 'قائمة',
+  preview: 'معاينة',
 }

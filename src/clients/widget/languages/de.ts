@@ -104,4 +104,12 @@ export const strings: Strings = {
     one: '{n} Person gefunden. Wählen Sie mit den Pfeiltasten.',
     other: '{n} Personen gefunden. Wählen Sie mit den Pfeiltasten.',
   },
+  formatting: 'Formatierung',
+  bold: 'Fett',
+  italic: 'Kursiv',
+  link: 'Link',
+  quote: 'Zitieren',
+  code: 'Code',
+  list: 'Liste',
+  preview: 'Vorschau',
 }

@@ -112,4 +112,12 @@ export const strings: Strings = {
     many: '{n} de personas encontradas. Elige con las teclas de flecha.',
     other: '{n} personas encontradas. Elige con las teclas de flecha.',
   },
+  formatting: 'Formato',
+  bold: 'Negrita',
+  italic: 'Cursiva',
+  link: 'Enlace',
+  quote: 'Citar',
+  code: 'Código',
+  list: 'Lista',
+  preview: 'Vista previa',
 }

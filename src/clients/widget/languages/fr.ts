@@ -113,4 +113,12 @@ export const strings: Strings = {
     many: '{n} de personnes trouvées. Choisissez avec les touches fléchées.',
     other: '{n} personnes trouvées. Choisissez avec les touches fléchées.',
   },
+  formatting: 'Mise en forme',
+  bold: 'Gras',
+  italic: 'Italique',
+  link: 'Lien',
+  quote: 'Citer',
+  code: 'Code',
+  list: 'Liste',
+  preview: 'Aperçu',
 }

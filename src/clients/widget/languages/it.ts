@@ -108,4 +108,12 @@ export const strings: Strings = {
     many: '{n} di persone trovate. Scegli con i tasti freccia.',
     other: '{n} persone trovate. Scegli con i tasti freccia.',
   },
+  formatting: 'Formattazione',
+  bold: 'Grassetto',
+  italic: 'Corsivo',
+  link: 'Link',
+  quote: 'Cita',
+  code: 'Codice',
+  list: 'Elenco',
+  preview: 'Anteprima',
 }

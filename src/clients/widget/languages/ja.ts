@@ -100,4 +100,12 @@ export const strings: Strings = {
   decisionOnMine: '自分のコメントの審査結果',
   mentionable: 'メンションできるユーザー',
   found: { other: '{n}人見つかりました。矢印キーで選択してください。' },
+  formatting: '書式',
+  bold: '太字',
+  italic: '斜体',
+  link: 'リンク',
+  quote: '引用',
+  code: 'コード',
+  list: 'リスト',
+  preview: 'プレビュー',
 }

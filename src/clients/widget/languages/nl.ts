@@ -103,4 +103,12 @@ export const strings: Strings = {
     one: '{n} persoon gevonden. Kies met de pijltjestoetsen.',
     other: '{n} personen gevonden. Kies met de pijltjestoetsen.',
   },
+  formatting: 'Opmaak',
+  bold: 'Vet',
+  italic: 'Cursief',
+  link: 'Link',
+  quote: 'Citeren',
+  code: 'Code',
+  list: 'Lijst',
+  preview: 'Voorbeeld',
 }

@@ -130,4 +130,12 @@ export const strings: Strings = {
     many: 'Znaleziono {n} osób. Wybierz klawiszami strzałek.',
     other: 'Znaleziono {n} osoby. Wybierz klawiszami strzałek.',
   },
+  formatting: 'Formatowanie',
+  bold: 'Pogrubienie',
+  italic: 'Kursywa',
+  link: 'Link',
+  quote: 'Cytuj',
+  code: 'Kod',
+  list: 'Lista',
+  preview: 'Podgląd',
 }

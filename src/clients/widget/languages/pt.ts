@@ -113,4 +113,12 @@ export const strings: Strings = {
     many: '{n} de pessoas encontradas. Escolha com as setas do teclado.',
     other: '{n} pessoas encontradas. Escolha com as setas do teclado.',
   },
+  formatting: 'Formatação',
+  bold: 'Negrito',
+  italic: 'Itálico',
+  link: 'Link',
+  quote: 'Citar',
+  code: 'Código',
+  list: 'Lista',
+  preview: 'Prévia',
 }

@@ -118,3 +118,18 @@ async function openAgain(thread: Thread, id: string): Promise<void> {
   state.list(null).ids.unshift(id)
   void thread.update()
 }
+
+/**
+ * Replaces a part of a text as if the reader had typed it: they can undo it, and `input` tells of
+ * it. Leaves the caret behind it.
+ */
+export function typeOver(area: HTMLTextAreaElement, start: number, end: number, text: string): void {
+  if (area.readOnly) return
+  area.focus()
+  area.setSelectionRange(start, end)
+  // No other way keeps the history of a text box.
+  // oxlint-disable-next-line typescript/no-deprecated
+  if (document.execCommand(text === '' ? 'delete' : 'insertText', false, text)) return
+  area.setRangeText(text, start, end, 'end')
+  area.dispatchEvent(new Event('input', { bubbles: true }))
+}

@@ -21,6 +21,28 @@ interface Form {
 /** Who can be mentioned, in a file of its own: it comes with the first `@` that somebody writes. */
 let names: typeof import('./names.ts') | undefined
 
+/** The formatting bar, in a file of its own: it comes when somebody begins to write. */
+let format: typeof import('./format.ts') | undefined
+/** The places where somebody has begun to write: there the bar stays. */
+const begun = new WeakMap<Thread, Set<string>>()
+
+const hasBar = (thread: Thread): boolean => thread.getAttribute('formatting') !== 'off'
+
+function begin(thread: Thread, place: string): void {
+  const places = begun.get(thread) ?? new Set()
+  if (places.has(place) || !hasBar(thread)) return
+  begun.set(thread, places.add(place))
+  void thread.update()
+  // Without it, a text is written all the same.
+  void import('./format.ts').then(
+    (file) => {
+      format = file
+      void thread.update()
+    },
+    () => places.delete(place),
+  )
+}
+
 /** A text to write: kept until it is sent. Ctrl or Cmd with Enter sends it. */
 export function formView(thread: Thread, { place, label, send, sends = 'post', cancel, why, below }: Form): unknown {
   const { html, nothing, button, errorView } = kit
@@ -43,7 +65,7 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
     if (!isOff) send()
   }
   const key = (event: KeyboardEvent): void => {
-    if (names?.press(thread, place, event)) return
+    if (names?.press(thread, place, event) || (hasBar(thread) && format?.press(event))) return
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
   }
   const waits = isWaiting(thread, place)
@@ -56,7 +78,7 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
     ${waits || cancel ? button(words.text('cancel'), waits ? stop : (cancel ?? null)) : nothing}
   </div>`
   // No combobox: ARIA in HTML allows a <textarea> no other role, and a text box no aria-expanded.
-  return html`<form part="form" class="write" @submit=${submit}>
+  return html`<form part="form" class="write" @submit=${submit} @focusin=${() => begin(thread, place)}>
     <textarea
       part="textarea"
       dir="auto"
@@ -74,8 +96,10 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
       @keydown=${key}
       @blur=${() => names?.leave(thread, place)}
     ></textarea>
-    ${names?.view(thread, place)} ${below} ${text === '' ? nothing : lineView(thread, place)} ${overView(thread, over)}
-    ${errorView(why ?? errors.get(place))} ${text === '' && !cancel ? nothing : buttons}
+    ${names?.view(thread, place)}
+    ${hasBar(thread) && begun.get(thread)?.has(place) ? format?.view(thread, place) : nothing} ${below}
+    ${text === '' ? nothing : lineView(thread, place)} ${overView(thread, over)} ${errorView(why ?? errors.get(place))}
+    ${text === '' && !cancel ? nothing : buttons}
   </form>`
 }
 

@@ -65,6 +65,15 @@ export const strings = {
     one: '{n} reader found. Choose with the arrow keys.',
     other: '{n} readers found. Choose with the arrow keys.',
   } as Text,
+  // The formatting bar.
+  formatting: 'Formatting',
+  bold: 'Bold',
+  italic: 'Italic',
+  link: 'Link',
+  quote: 'Quote',
+  code: 'Code',
+  list: 'List',
+  preview: 'Preview',
 }
 
 export type WritingStrings = typeof strings

@@ -12,6 +12,7 @@ import { newView, panelView } from './panel-view.ts'
 import { hasMenu, popupView } from './popups.ts'
 import { forgetOldDrafts } from './old-drafts.ts'
 import { resume } from './resume.ts'
+import { rememberSelection } from './selection.ts'
 import { strings } from './strings.ts'
 import css from './writing.css?inline'
 
@@ -26,6 +27,7 @@ export function writing(given: Kit): Writing {
     // A reaction of theirs can be seen without a field.
     addStyles(thread, css)
     forgetOldDrafts(kit.PREFIX)
+    for (const name of ['pointerdown', 'keydown']) thread.shadowRoot?.addEventListener(name, rememberSelection, true)
     addOwn(thread)
     keep(thread, before)
     const { me, signedOut } = thread
