@@ -52,6 +52,7 @@ test('GET /widget.js and /lists.js, and all that they load, need no credentials 
     '/lists.warnings.*.js',
     '/widget.first-by-parts.*.js',
     '/widget.format.*.js',
+    '/widget.guest.*.js',
     '/widget.inbox.*.js',
     '/widget.js',
     '/widget.names.*.js',

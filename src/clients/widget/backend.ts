@@ -26,6 +26,8 @@ export interface PublicSettings {
   reactionTypes: string[]
   editWindowSeconds: number
   maxDepth: number
+  /** Whether a site takes comments of people who confirm an e-mail address. */
+  guests?: boolean
   /** False at a site that takes no writes. */
   posting?: false
 }

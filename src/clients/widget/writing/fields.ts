@@ -48,8 +48,8 @@ export function closePanel(thread: Thread, panel: Panel | null): void {
 
 /** Why nothing can be sent about this comment now; of the top level without one. */
 export function obstacle(thread: Thread, comment: PageComment | null): string | undefined {
-  const { me, access, words } = thread
-  if (!me) return `${words.text('identity_required')} ${words.text('kept')}`
+  const { me, access, words, settings } = thread
+  if (!me && !settings.guests) return `${words.text('identity_required')} ${words.text('kept')}`
   if (access !== 'open') return words.text(access)
   return comment?.body === null ? words.text('not_found') : undefined
 }

@@ -1,4 +1,5 @@
 import type { Thread } from '../thread.ts'
+import { askGuest, guestView, isNobody } from './guests.ts'
 import { kit } from './kit.ts'
 import { excess, MAX_TEXT } from './length.ts'
 import { isWaiting, lineView, takeBack } from './line.ts'
@@ -62,7 +63,9 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
   }
   const submit = (event: Event): void => {
     event.preventDefault()
-    if (!isOff) send()
+    if (isOff) return
+    if (isNobody(thread)) void askGuest(thread, place)
+    else send()
   }
   const key = (event: KeyboardEvent): void => {
     if (names?.press(thread, place, event) || (hasBar(thread) && format?.press(event))) return
@@ -78,36 +81,39 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
     ${waits || cancel ? button(words.text('cancel'), waits ? stop : (cancel ?? null)) : nothing}
   </div>`
   // No combobox: ARIA in HTML allows a <textarea> no other role, and a text box no aria-expanded.
-  return html`<form part="form" class="write" @submit=${submit} @focusin=${() => begin(thread, place)}>
-    <textarea
-      part="textarea"
-      dir="auto"
-      rows="2"
-      aria-label=${label}
-      aria-invalid=${over > 0}
-      placeholder=${label}
-      aria-autocomplete="list"
-      aria-haspopup="listbox"
-      aria-controls=${names?.listId(thread, place) ?? nothing}
-      aria-activedescendant=${names?.activeId(thread, place) ?? nothing}
-      ?readonly=${waits || busy.has(place)}
-      .value=${text}
-      @input=${write}
-      @keydown=${key}
-      @blur=${() => names?.leave(thread, place)}
-    ></textarea>
-    ${names?.view(thread, place)}
-    ${hasBar(thread) && begun.get(thread)?.has(place) ? format?.view(thread, place) : nothing} ${below}
-    ${text === '' ? nothing : lineView(thread, place)} ${overView(thread, over)} ${errorView(why ?? errors.get(place))}
-    ${text === '' && !cancel ? nothing : buttons}
-  </form>`
+  return html`<form part="form" class="write" @submit=${submit}>
+      <textarea
+        part="textarea"
+        dir="auto"
+        rows="2"
+        aria-label=${label}
+        aria-invalid=${over > 0}
+        placeholder=${label}
+        aria-autocomplete="list"
+        aria-haspopup="listbox"
+        aria-controls=${names?.listId(thread, place) ?? nothing}
+        aria-activedescendant=${names?.activeId(thread, place) ?? nothing}
+        ?readonly=${waits || busy.has(place)}
+        .value=${text}
+        @focus=${() => begin(thread, place)}
+        @input=${write}
+        @keydown=${key}
+        @blur=${() => names?.leave(thread, place)}
+      ></textarea>
+      ${names?.view(thread, place)}
+      ${hasBar(thread) && begun.get(thread)?.has(place) ? format?.view(thread, place) : nothing} ${below}
+      ${text === '' ? nothing : lineView(thread, place)} ${overView(thread, over)}
+      ${errorView(why ?? errors.get(place))} ${text === '' && !cancel ? nothing : buttons}
+    </form>
+    ${guestView(thread, place)}`
 }
 
 /** Sends, or signs in again where the sign-in has ended. */
 export function sendButton(thread: Thread, label: string, isOff: boolean): unknown {
   const { me, words } = thread
   const wish = { kind: 'post', id: '' }
-  if (!me) return kit.button(words.text('signIn'), () => kit.write(thread, wish, () => null), { kind: 'primary' })
+  if (!me && !isNobody(thread))
+    return kit.button(words.text('signIn'), () => kit.write(thread, wish, () => null), { kind: 'primary' })
   return kit.button(label, null, { kind: 'primary', type: 'submit', isOff })
 }
 
