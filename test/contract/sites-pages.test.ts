@@ -86,7 +86,7 @@ describe('a page reads and writes', () => {
   test('a ticket for several pages opens those that have comments, and goes on without one that leaves', async () => {
     const own = await addSite(service, service)
     const [first, second, quiet] = [newPage(), newPage(), newPage()]
-    const several = (...pages: string[]) => `/tickets?${pages.map((each) => page(each).slice(1)).join('&')}`
+    const several = (...addresses: string[]) => `/tickets?${addresses.map((each) => page(each).slice(1)).join('&')}`
     expect((await own.ask('POST', several(quiet, 'https://elsewhere.example/'))).json).toBe(null)
     for (const address of [first, second]) await post(address)
     const { json: ticket } = await own.ask('POST', several(first, quiet, second, 'https://elsewhere.example/'))

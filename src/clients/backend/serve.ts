@@ -79,7 +79,9 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     return page
   }
 
-  /** Those of several pages that exist. Where it begins their discussions, the service is told of them. */
+  /**
+   * Those of several pages that exist. Where their discussions begin, the service is told of them.
+   */
   async function pagesAmong({ route, externalIds }: Match, incoming: Incoming): Promise<string[]> {
     const pages = await Promise.all(externalIds.map(async (each) => isPage?.(each, incoming) ?? true))
     const existing = externalIds.filter((_each, n) => Boolean(pages[n]))
