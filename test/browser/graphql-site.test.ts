@@ -34,7 +34,7 @@ window.begin = ({ url, site, tokens }) => {
   const apollo = new ApolloClient({ link: engagementLink(client), cache: new InMemoryCache(cacheConfig) })
   window.bodies = bodies
   window.read = (id) => apollo.query({ query: PAGE, variables: { id }, fetchPolicy: 'network-only', errorPolicy: 'all' })
-    .then(({ data }) => data?.discussion?.comments.nodes.map(({ body }) => body) ?? null, (error) => String(error))
+    .then(({ data, error }) => (data == null ? String(error) : (data.discussion?.comments.nodes.map(({ body }) => body) ?? null)), (error) => String(error))
   window.post = (externalId, body) => apollo.mutate({ mutation: POST, variables: { input: { discussion: { externalId }, body } } })
     .then(({ data }) => data.createComment.comment, (error) => String(error))
   window.follow = (id) => void apollo.subscribe({ query: EVENTS, variables: { id, lastEventId: '0' } })
