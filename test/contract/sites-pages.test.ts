@@ -241,7 +241,7 @@ test('of two readers who begin a page, the second one is not the one who has beg
   } as const
   const begin = (externalId: string) => {
     const identity = { externalId, issuedAt: new Date(), name: null, avatarUrl: null, profileUrl: null, badges: null }
-    const caller = { tenant, actor: { ...actor, title: null }, identity }
+    const caller = { tenant, actor: { ...actor, title: null, graphql: null }, identity }
     return beginPage({ app, requestId: newId(), caller, address: '192.0.2.1' }, address)
   }
   const [first, second] = [await begin('ann'), await begin('bob')]
