@@ -60,7 +60,7 @@ export function registerSites(scope: FastifyInstance, app: App): void {
       const ofGuests = guestRouteOf(request)
       if (ofGuests !== undefined) {
         const { tenant } = visited
-        const own = traced(appFor(app, tenant, request.method !== 'GET', reply), request.span)
+        const own = traced(appOf(app, tenant, request.method !== 'GET', reply), request.span)
         return answerGuests(ofGuests, { ...visited, app: own, request, reply })
       }
       const { page, title } = pageRequestOf(request, reply)
