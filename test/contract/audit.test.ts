@@ -71,6 +71,7 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   'secrets/:kid': async () => (await ok('POST', `/webhooks/${endpointId}/rotate-secret`)).kid,
   'identity-secrets/:kid': async () => (await ok('POST', '/identity-secrets')).kid,
   'classifier-secrets/:kid': async () => (await ok('POST', '/classifier-secrets')).kid,
+  'mail-secrets/:kid': async () => (await ok('POST', '/mail-secrets')).kid,
   'documents/:documentId': async () => (await ok('POST', '/documents', newManifest())).data[0].documentId,
   'notes/:noteId': async () => (await ok('POST', `/comments/${(await newComment()).id}/notes`, { text: 'a note' })).id,
   'deliveries/:deliveryId': async () => (await addDelivery(service.app, service.tenant.id, endpointId)).deliveryId,

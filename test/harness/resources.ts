@@ -28,6 +28,7 @@ const RESOURCES = [
   'signingSecret',
   'identitySecret',
   'classifierSecret',
+  'mailSecret',
   'document',
   'site',
   'note',
@@ -57,6 +58,7 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
   'secrets/:kid': 'signingSecret',
   'identity-secrets/:kid': 'identitySecret',
   'classifier-secrets/:kid': 'classifierSecret',
+  'mail-secrets/:kid': 'mailSecret',
   'documents/:documentId': 'document',
   'sites/:id': 'site',
   'notes/:noteId': 'note',
@@ -183,6 +185,8 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   const identitySecret = await post('/identity-secrets', {})
   await post('/classifier-secrets', {})
   const classifierSecret = await post('/classifier-secrets', {})
+  await post('/mail-secrets', {})
+  const mailSecret = await post('/mail-secrets', {})
   await post('/documents', { manifest: { [`a-${mark}`]: `query A { __typename } # ${mark}` } })
   const {
     data: [document],
@@ -240,6 +244,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     signingSecret: otherEndpoint.kid,
     identitySecret: identitySecret.kid,
     classifierSecret: classifierSecret.kid,
+    mailSecret: mailSecret.kid,
     document: document.documentId,
     site: site.id,
     note: note.id,

@@ -99,8 +99,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const INPUT = Object.keys(TYPES) as (keyof CreateRow)[]
 
 /**
- * What a plain comment has of these: no reply and of no guest, of a tenant with neither a classifier
- * nor a rule for first comments or rejections, and not in slow mode.
+ * What a plain comment has of these: no reply and of no guest, of a tenant with neither a
+ * classifier nor a rule for first comments or rejections, and not in slow mode.
  */
 const PLAIN: Partial<Record<keyof CreateRow, string>> = {
   parentId: 'NULL::uuid',

@@ -10,6 +10,7 @@ import { Answered, Problem } from '../../ui/states.tsx'
 import { ClassifierSecret } from './classifier-secret.tsx'
 import { type Values, valuesOf } from './draft.ts'
 import { Exports } from './exports.tsx'
+import { MailSecret } from './mail-secret.tsx'
 import { SettingField } from './field.tsx'
 import { useSettingsForm } from './form.ts'
 import { Imports } from './imports.tsx'
@@ -142,6 +143,7 @@ function Section({
           ))}
         {id === 'moderation' && <TryText valueOf={form.valueOf} />}
         {id === 'classifier' && <ClassifierSecret />}
+        {id === 'guests' && <MailSecret />}
       </Stack>
     </Paper>
   )
