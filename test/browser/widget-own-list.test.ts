@@ -76,6 +76,7 @@ describeInBrowser("the list of a reader's own comments, in the widget", () => {
     await bob.button('My comments').click()
     await bob.button('My comments').click()
     await bob.thread.getByText('You have not written any comments.').waitFor()
+    expect(await bob.thread.getByText('That was too fast.').count()).toBe(0)
   })
 
   test('goes on, opens in the place of the notifications, and closes by Escape to its button', async () => {

@@ -39,7 +39,8 @@ const byId = (headers: Headers, id: string) =>
   service.call('GET', `/comments/${id}`, { headers: { ...plain, ...headers } })
 
 /** As other answers have it. */
-const bare = ({ discussion: _, ...comment }: Comment): Comment => comment
+const bare = (comment: Comment): Comment =>
+  Object.fromEntries(Object.entries(comment).filter(([name]) => name !== 'discussion'))
 
 const OWN = `query ($first: Int, $after: String, $discussionId: ID, $status: CommentStatus) {
   viewer { comments(first: $first, after: $after, discussionId: $discussionId, status: $status) {
