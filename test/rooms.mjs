@@ -90,6 +90,8 @@ const ROOMS = {
   'main.ts': { imports: ['core', 'data', 'processes', 'serve.ts'] },
   'bin.ts': { imports: ['cli', 'main.ts'] },
   build: { imports: ['core', 'data', '../dist/build.js'] },
+  // The site of the documentation, which the build writes.
+  docs: { imports: ['core/process/root.ts'], not: [API, HTTP, DRIVERS] },
   'vite.config.ts': { imports: [] },
 }
 

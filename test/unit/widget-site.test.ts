@@ -86,6 +86,15 @@ describe('of a reader who is not signed in', () => {
     expect(asked).toHaveLength(1)
   })
 
+  test('a site that is deleted while a reader writes is an unknown page, as it is at the next load', async () => {
+    const errors = [{ pointer: '/publicKey', code: 'unknown_site', message: 'is the key of no site' }]
+    signIn('a-token')
+    answers.push(Response.json({ code: 'not_found', errors }, { status: 404 }))
+    expect(await outcomeOf(post())).toBe('unknown_page')
+    answers.push(Response.json({ code: 'not_found' }, { status: 404 }))
+    expect(await outcomeOf(page().comment('one'))).toBe(null)
+  })
+
   test('a backend of the publisher gets cookies, and no token', async () => {
     signIn('a-token')
     await outcomeOf(ask('/engagement/me'))

@@ -107,12 +107,19 @@ export async function send(url: string, init: RequestInit, identities: Map<strin
       response = await sendAs(null, url, init)
     }
   }
-  // There is no such site, or the page is none of its origins: it will not come by itself.
-  if (response.status === 404 && url.includes('/thread?')) return refuse('unknown_page', 404)
+  const { code, errors } = await problemOf(response)
+  // There is no such site any more, or the page belongs to another one: it will not come by itself.
+  if (response.status === 404 && (url.includes('/thread?') || errors?.[0]?.code === 'unknown_site'))
+    return refuse('unknown_page', 404)
   // The site takes no writes.
-  if (response.status === 403 && (await codeOf(response.clone())) === 'missing_capability') return refuse('locked', 403)
-  return response
+  return code === 'missing_capability' ? refuse('locked', 403) : response
 }
 
-const codeOf = async (response: Response): Promise<string | undefined> =>
-  ((await response.json().catch(() => ({}))) as { code?: string }).code
+/** What a refusal says; nothing of another answer. */
+const problemOf = async (response: Response): Promise<{ code?: string; errors?: { code: string }[] }> =>
+  response.ok
+    ? {}
+    : ((await response
+        .clone()
+        .json()
+        .catch(() => ({}))) as object)

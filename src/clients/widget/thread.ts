@@ -1,4 +1,4 @@
-import type { DiscussionStream, openDiscussionStream, StreamEvent, StreamTicket } from '../browser/stream.ts'
+import type { DiscussionStream, StreamEvent, StreamOptions, StreamTicket } from '../browser/stream.ts'
 import {
   backendFor,
   type Me,
@@ -70,7 +70,7 @@ export interface Writing {
 
 /** The stream's client and what its events change, in a file of its own (`stream.ts`). */
 export interface Live {
-  openDiscussionStream: typeof openDiscussionStream
+  openStream: (thread: Thread, options: StreamOptions) => DiscussionStream | undefined
   hear: (thread: Thread, event: StreamEvent) => void
 }
 
@@ -312,10 +312,9 @@ export abstract class Thread extends WidgetElement {
       this.#follow()
       void this.update().then(() => this.watchEnd(isWanted))
       this.emit('ready', { count: this.state.count, reader: this.me })
-      const { hear, openDiscussionStream: openStream } = await live
-      // The page of a site has a stream once it has a comment.
-      if (start !== this.#start || (!this.discussionId && this.hasAttribute('site'))) return
-      this.#stream = openStream({
+      const { hear, openStream } = await live
+      if (start !== this.#start) return
+      this.#stream = openStream(this, {
         ticket: () => this.#spend() ?? pages.ticket(),
         lastEventId,
         onEvent: (event) => hear(this, event),
