@@ -144,7 +144,7 @@ const misdeed = fc.oneof(
 test('whatever the transport does, each event of each discussion is delivered once and in order', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(misdeed, { maxLength: 60 }), async (misdeeds) => {
-      ticket.mockImplementation(() => ticketFor({ a: 0, b: 0, c: 0 }))
+      ticket.mockReset().mockImplementation(() => ticketFor({ a: 0, b: 0, c: 0 }))
       const begun = page.sources.length
       await follow()
       let heard: { source: FakeSource; at: number[] } | undefined
