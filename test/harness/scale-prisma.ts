@@ -638,6 +638,8 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
       'discussions/remove.ts discussion.deleteMany',
       'staff/members-of-deleted.ts member.findMany',
       'staff/members-of-deleted.ts member.deleteMany',
+      'sites/ended-keys.ts site.findMany',
+      'sites/ended-keys.ts site.deleteMany',
       'tenants/delete.ts tenant.findUniqueOrThrow',
       'tenants/delete.ts tenant.update',
       'tenant-removal/remove.ts tenant.deleteMany',
@@ -658,6 +660,7 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
       ...['discussion', 'reader', 'member', 'apiKey', 'webhookEndpoint'].map((name) => `${name}.count`),
     ].map((call) => [`domains/tenants/list.ts ${call}`, 'counts what tenants have, for an operator']),
   ),
+  'domains/sites/ended-keys.ts endedSiteKey.deleteMany': 'forgets the oldest of 1 000 of a tenant, by an index',
   'cli/cli.ts apiKey.findMany': 'lists all keys of a tenant, for an operator',
   ...Object.fromEntries(
     ['banSweep.findFirst', 'banSweep.updateMany', 'comment.count', 'comment.findMany'].map((call) => [

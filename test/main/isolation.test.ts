@@ -234,8 +234,6 @@ test('no other address exists beside the route table, the stream, GraphQL and pa
     '/asyncapi.json',
     '/docs',
     '/docs*',
-    '/docs/scalar.js',
-    '/docs/start.js',
     '/llms.txt',
     '/',
     '/console',
