@@ -460,6 +460,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     'tenant_export_audit tenant_export_comments tenant_export_discussions tenant_export_endpoints tenant_export_readers',
     (w) => [tenant(w), FIRST_ID, 100],
   ),
+  tenant_export_mutes: (w) => [tenant(w), FIRST_ID, FIRST_ID, 100],
   ...all('tenant_export_reactions tenant_export_shadow_reactions tenant_export_reports', (w) => [
     tenant(w),
     FIRST_ID,
