@@ -34,6 +34,7 @@ export const AUDIT_ACTIONS = {
   classifier_secret: ['create', 'revoke'],
   document: ['add', 'delete'],
   site: ['create', 'delete', 'update'],
+  notice_channel: ['create', 'delete', 'update'],
   note: ['create', 'delete'],
   settings: ['update'],
   tenant: ['resume', 'suspend'],
