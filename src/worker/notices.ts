@@ -16,7 +16,7 @@ const LOOK_MS = 10_000
 /** The least time between two messages of one cause. */
 const BETWEEN_MS = 60_000
 const TIMEOUT_MS = 5000
-/** Longer than the messages of all causes may take, so that no second worker sends them meanwhile. */
+/** Longer than the messages of all causes may take: no second worker sends them meanwhile. */
 const LEASE_MS = 60_000
 const LAST_WAIT_MS = 3_600_000
 

@@ -208,7 +208,10 @@ describe('what a channel is told', () => {
     expect(got).toHaveLength(2)
     await set({ state: 'disabled', disabledReason: 'gone', circuitOpenUntil: null })
     await look({ minutesLater: 2 })
-    expect(got[2]?.body).toMatchObject({ cause: 'endpoint_disabled', text: 'Deliveries have ended at hooks.example.com.' })
+    expect(got[2]?.body).toMatchObject({
+      cause: 'endpoint_disabled',
+      text: 'Deliveries have ended at hooks.example.com.',
+    })
     expect(JSON.stringify(got)).not.toContain('token-x')
   })
 
