@@ -35,6 +35,7 @@ export const AUDIT_ACTIONS = {
   mail_secret: ['create', 'revoke'],
   document: ['add', 'delete'],
   site: ['create', 'delete', 'update'],
+  notice_channel: ['create', 'delete', 'update'],
   note: ['create', 'delete'],
   settings: ['update'],
   tenant: ['resume', 'suspend'],

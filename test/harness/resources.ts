@@ -31,6 +31,7 @@ const RESOURCES = [
   'mailSecret',
   'document',
   'site',
+  'noticeChannel',
   'note',
   'export',
   'import',
@@ -61,6 +62,7 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
   'mail-secrets/:kid': 'mailSecret',
   'documents/:documentId': 'document',
   'sites/:id': 'site',
+  'notice-channels/:id': 'noticeChannel',
   'notes/:noteId': 'note',
   'exports/:id': 'export',
   'imports/:id': 'import',
@@ -194,6 +196,9 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   const postSite = () => post('/sites', { name: mark, origins: ['https://www.example.com'] })
   await postSite()
   const site = await postSite()
+  const channel = { kind: 'slack', url: 'https://hooks.example.com/x', on: ['comment_waiting'] }
+  await post('/notice-channels', channel)
+  const noticeChannel = await post('/notice-channels', { ...channel, url: `https://${mark.toLowerCase()}.example` })
   for (const on of [`readers/${comment.author.id}`, `comments/${comment.id}`]) {
     for (const text of [mark, mark]) await post(`/${on}/notes`, { text })
   }
@@ -247,6 +252,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     mailSecret: mailSecret.kid,
     document: document.documentId,
     site: site.id,
+    noticeChannel: noticeChannel.id,
     note: note.id,
     export: exportId,
     import: importId,

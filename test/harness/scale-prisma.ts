@@ -42,6 +42,9 @@ import { notifyOfDecision, notifyOfReply } from '../../src/domains/notifications
 import { listPending, markHandedOut } from '../../src/domains/notifications/pending.ts'
 import { trimNextInbox } from '../../src/domains/notifications/trim.ts'
 import { preferencesOf, updatePreferences } from '../../src/domains/notifications/preferences.ts'
+import { CAUSES } from '../../src/domains/notices/causes.ts'
+import { LOOKS } from '../../src/domains/notices/news.ts'
+import { findNoticeChannel } from '../../src/domains/notices/notices.ts'
 import { findNote, moveNotes } from '../../src/domains/notes/notes.ts'
 import {
   exportAuditEntries,
@@ -243,6 +246,20 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
         createdAt: w.now,
       },
     ),
+
+  'a page of notice channels': page('GET /notice-channels'),
+  'notice channels by their ids': ({ ctx, w }) =>
+    Promise.all(w.ids('notice', 9, 9).map((id) => findNoticeChannel(ctx, id))),
+  'a new notice channel': ({ rest }) =>
+    rest('POST /notice-channels', {
+      body: { kind: 'slack', url: 'https://hooks.example.com/x', on: ['comment_waiting'] },
+    }),
+  'a changed notice channel': ({ rest, w }) =>
+    rest('PATCH /notice-channels/:id', { params: { id: w.id('notice', 3) }, body: { on: ['export_ready'] } }),
+  'the end of a notice channel': ({ rest, w }) =>
+    rest('DELETE /notice-channels/:id', { params: { id: w.id('notice', 4) } }),
+  'news for a notice channel': ({ sql, w }) =>
+    Promise.all(CAUSES.map((cause) => LOOKS[cause](sql.prisma, w.id('tenant'), {}))),
 
   'a page of documents': page('GET /documents'),
   'a later page of documents': ({ rest }) =>
@@ -694,6 +711,8 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
       ...['discussion', 'reader', 'member', 'apiKey', 'webhookEndpoint'].map((name) => `${name}.count`),
     ].map((call) => [`domains/tenants/list.ts ${call}`, 'counts what tenants have, for an operator']),
   ),
+  'worker/notices.ts noticeChannel.findMany': 'reads those that wait longest, by an index, 20 at a time',
+  'worker/notices.ts noticeChannel.updateMany': 'leases a channel, and notes what it was told, by its key',
   'domains/sites/ended-keys.ts endedSiteKey.deleteMany': 'forgets the oldest of 1 000 of a tenant, by an index',
   'cli/cli.ts apiKey.findMany': 'lists all keys of a tenant, for an operator',
   ...Object.fromEntries(

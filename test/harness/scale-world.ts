@@ -44,6 +44,7 @@ const KINDS = {
   notification: 20,
   site: 21,
   guestRequest: 22,
+  notice: 23,
 } as const
 
 type Kind = keyof typeof KINDS
@@ -153,6 +154,8 @@ const fills = (w: World): string[] => {
     `INSERT INTO identity_key_sets (tenant_id, url, due_at) VALUES (${t}, 'https://example.com/jwks', now())`,
     `INSERT INTO sites (tenant_id, id, name, origins, public_key)
      SELECT ${t}, ${i('site', 'n')}, 'site', '{https://www.example.com}', 'pk_' || lpad(n::text, 64, '0') FROM ${rows(30)}`,
+    `INSERT INTO notice_channels (tenant_id, id, kind, sealed, host, causes)
+     SELECT ${t}, ${i('notice', 'n')}, 'slack', '\\x00000000', 'hooks.example.com', '{comment_waiting}' FROM ${rows(9)}`,
     `INSERT INTO documents (tenant_id, id, body) SELECT ${t}, 'sha256:' || encode(sha256(body::bytea), 'hex'), body
      FROM (SELECT '${bodyOf('')}' || n AS body FROM ${rows(N / 200)}) d`,
     `INSERT INTO document_aliases (tenant_id, alias, document_id)

@@ -11,6 +11,7 @@ import { ClassifierSecret } from './classifier-secret.tsx'
 import { type Values, valuesOf } from './draft.ts'
 import { Exports } from './exports.tsx'
 import { MailSecret } from './mail-secret.tsx'
+import { Notices } from './notices.tsx'
 import { SettingField } from './field.tsx'
 import { useSettingsForm } from './form.ts'
 import { Imports } from './imports.tsx'
@@ -40,6 +41,7 @@ export function Page() {
           )
         }
       </Answered>
+      <Notices />
       {may('admin') && (
         <>
           <Exports />
@@ -51,6 +53,8 @@ export function Page() {
 }
 
 const OF_OWNERS = [{ id: 'single-sign-on', title: 'Single sign-on' }]
+
+const NOTICES = { id: 'notices', title: 'Notices to staff' }
 
 const MOVING = [
   { id: 'export', title: 'Export' },
@@ -76,7 +80,7 @@ function Form({ settings, reload }: { settings: Settings; reload: () => Promise<
     >
       <Stack>
         <Group gap="md" component="nav" aria-label="Sections">
-          {[...shownSections(), ...(may('owner') ? OF_OWNERS : []), ...(may('admin') ? MOVING : [])].map(
+          {[...shownSections(), ...(may('owner') ? OF_OWNERS : []), NOTICES, ...(may('admin') ? MOVING : [])].map(
             ({ id, title }) => (
               <Anchor key={id} component={Link} to={{ hash: id }} size="sm">
                 {title}
