@@ -350,7 +350,7 @@ function objectsPage(document: Document, routes: readonly Route[], source: strin
     visit([operation.parameters, operation.requestBody, operation.responses])
     for (const { schema } of Object.values(operation.requestBody?.content ?? {})) bodies.add(nameIn(schema.$ref ?? ''))
   }
-  const within = JSON.stringify(Object.values(schemas))
+  const within = JSON.stringify([Object.values(schemas), routes.map(({ operation }) => operation.parameters)])
   const isOwn = (name: string): boolean => IS_OWN.test(name) && !within.includes(`"#/components/schemas/${name}"`)
   const shown = [...seen].filter((name) => !bodies.has(name) && !isOwn(name)).toSorted()
   return page('Objects', source, [
