@@ -81,7 +81,7 @@ const ROOMS = {
     types: ['clients/backend/drawing.ts'],
     not: [/^(?!(lit\/|htmlparser2$))/],
   },
-  'clients/widget': { imports: ['clients/browser/stream.ts'], not: [/^(?!lit\/)/] },
+  'clients/widget': { imports: ['clients/browser/stream.ts'], not: [/^(?!lit\/|altcha-lib(\/|$))/] },
   // The schema, so that commands check documents as requests do.
   cli: { imports: ['core', 'data', 'operations', 'transfer', 'graphql', 'api/execution/schema.ts', 'app.ts'] },
 

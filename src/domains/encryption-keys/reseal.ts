@@ -17,6 +17,7 @@ const CONTEXTS: Readonly<Record<rows.SecretTable, (row: rows.SecretKey) => strin
   webhook_headers: ({ ownerId, kid }) => ownHeaderContext(ownerId, kid),
   identity_secrets: ({ ownerId, kid }) => identitySecretContext(ownerId, kid),
   classifier_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
+  mail_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
   oidc_secrets: ({ ownerId, kid }) => oidcSecretContext(ownerId, kid),
   second_factors: ({ ownerId, kid }) => secondFactorContext(ownerId, kid),
 }
@@ -61,6 +62,7 @@ export async function resealSecrets({ db, settings }: Pick<App, 'db' | 'settings
     webhook_headers: 0,
     identity_secrets: 0,
     classifier_secrets: 0,
+    mail_secrets: 0,
     oidc_secrets: 0,
     second_factors: 0,
   }

@@ -4,6 +4,7 @@ import { planByKey } from '../../core/plan-by-key.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
 import type { Prisma, TxSql } from '../../core/database/database.ts'
 import { removeDiscussion } from '../discussions/remove.ts'
+import { removeSites } from '../sites/ended-keys.ts'
 import { removeMembers } from '../staff/members-of-deleted.ts'
 
 /** A transaction is short, so that others and a stop do not wait. */
@@ -78,7 +79,9 @@ const BEFORE: readonly Table[] = [
   (prisma, some) => prisma.importUpload.deleteMany(some),
   (prisma, some) => prisma.apiKey.deleteMany(some),
   (prisma, some) => prisma.clientToken.deleteMany(some),
-  (prisma, some) => prisma.site.deleteMany(some),
+  removeSites,
+  (prisma, some) => prisma.guestRequest.deleteMany(some),
+  (prisma, some) => prisma.guestToken.deleteMany(some),
   (prisma, some) => prisma.signIn.deleteMany(some),
   (prisma, some) => prisma.idempotencyRecord.deleteMany(some),
 ]
@@ -97,6 +100,7 @@ const AFTER: readonly Table[] = [
   (prisma, some) => prisma.banSweep.deleteMany(some),
   (prisma, some) => prisma.readerMute.deleteMany(some),
   (prisma, some) => prisma.readerMerge.deleteMany(some),
+  (prisma, some) => prisma.guest.deleteMany(some),
   (prisma, some) => prisma.reader.deleteMany(some),
   (prisma, some) => prisma.waitingImport.deleteMany(some),
   (prisma, some) => prisma.importItem.deleteMany(some),
@@ -113,6 +117,7 @@ const AFTER: readonly Table[] = [
   (prisma, some) => prisma.identityKeySet.deleteMany(some),
   (prisma, some) => prisma.oidcSecret.deleteMany(some),
   (prisma, some) => prisma.classifierSecret.deleteMany(some),
+  (prisma, some) => prisma.mailSecret.deleteMany(some),
   (prisma, some) => prisma.postedText.deleteMany(some),
   (prisma, some) => prisma.streamCount.deleteMany(some),
   (prisma, some) => prisma.analyticsDelta.deleteMany(some),

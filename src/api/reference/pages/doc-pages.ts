@@ -3,6 +3,7 @@ import { type GraphQLSchema, isObjectType, Kind, visit } from 'graphql'
 import { ERRORS, type ErrorCode } from '../../../core/error-table.ts'
 import { EVENT_TYPES, EVENTS } from '../../../core/events.ts'
 import { readSettings } from '../../../core/settings/settings.ts'
+import { PUBLIC_SETTINGS } from '../../../core/settings/tenant.ts'
 import { eventDocument } from '../../rest/routes.ts'
 import { asyncApiDocument } from '../asyncapi.ts'
 import { environmentPage } from './environment.ts'
@@ -27,6 +28,8 @@ export const referencePages = (schema: GraphQLSchema): Record<string, string> =>
   ...restPages(schema, SETTINGS, BASE_URL),
 })
 
+const PUBLIC = new Intl.ListFormat('en-GB').format(PUBLIC_SETTINGS.map(code))
+
 function settingsPage(schema: GraphQLSchema): string {
   const { groups, fields } = settingsTable(schema)
   const of = (group: string | null): string =>
@@ -37,7 +40,7 @@ function settingsPage(schema: GraphQLSchema): string {
         .map((field) => [code(field.path), code(field.default), valuesOf(field), field.meaning]),
     )
   return page('Tenant settings', '`src/core/settings/tenant.ts`', [
-    'The settings of a tenant: `GET` and `PATCH /api/v1/settings`, in GraphQL `settings` and `updateSettings`, and the console. They need `manage_settings`. `GET /api/v1/settings/public` gives any key the settings that a page for readers needs: `reactionTypes`, `editWindowSeconds`, `maxDepth` and `badges`. The settings of a process are in [environment](environment.md).',
+    `The settings of a tenant: \`GET\` and \`PATCH /api/v1/settings\`, in GraphQL \`settings\` and \`updateSettings\`, and the console. They need \`manage_settings\`. \`GET /api/v1/settings/public\` gives any key the settings that a page for readers needs: ${PUBLIC}. The settings of a process are in [environment](environment.md).`,
     of(null),
     ...groups.flatMap(({ name, description, isNullable }) => [
       `## ${code(name)}`,
