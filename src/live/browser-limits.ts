@@ -81,8 +81,8 @@ function bucketsOfTicket(app: App, use: BrowserUse): Bucket[] {
 const DISCUSSIONS_PER_TOKEN = 10
 
 /**
- * Takes the tokens for a stream with a ticket, from the ticket's bucket and from its address's: one,
- * or five for 50 discussions. Throws `rate_limited`.
+ * Takes the tokens for a stream with a ticket, from the ticket's bucket and from its address's:
+ * one, or five for 50 discussions. Throws `rate_limited`.
  */
 export function countTicket(app: App, use: BrowserUse & Pick<TicketClaims, 'discussionIds'>): void {
   const tokens = Math.ceil(use.discussionIds.length / DISCUSSIONS_PER_TOKEN)

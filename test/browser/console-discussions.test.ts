@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 
+import { importFile } from '../../src/transfer/import/import.ts'
 import { describeInBrowser } from '../harness/browser.ts'
 import { choose, enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 
@@ -294,12 +295,22 @@ describeInBrowser('discussions in the console', () => {
     const begin = async (): Promise<{ discussionId: string }> =>
       desk.ok('POST', '/discussions/by-external/wharf/comments', { body: 'Ahoy' }, await desk.service.as('ann'))
     const { discussionId } = await begin()
+    const { id: parentId } = await post('ben', 'wharf', 'A casino!')
+    await desk.ok('POST', '/comments/bulk', { ids: [parentId], action: 'approve' })
+    await post('ann', 'wharf', 'No.', parentId)
     await desk.ok('POST', `/discussions/${discussionId}/archive`)
     const { page, complaints, close } = await desk.visit(`/discussions/${discussionId}`)
     await page.getByRole('button', { name: 'Delete' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('textbox').fill('wharf')
     await expectAccessible(page)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      dialog.getByRole('button', { name: 'Download the comments' }).click(),
+    ])
+    await dialog.getByText('Downloaded: 3').waitFor()
+    expect(download.suggestedFilename()).toBe('wharf.jsonl')
+    const file = await download.path()
     await dialog.getByRole('button', { name: 'Delete for good' }).click()
     await page.getByRole('heading', { name: 'Discussions' }).waitFor()
     await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
@@ -307,6 +318,10 @@ describeInBrowser('discussions in the console', () => {
     await page.goto(page.url().replace(/discussions.*/, `discussions/${discussionId}`))
     await page.getByText('no such discussion').waitFor()
     expect((await begin()).discussionId).not.toBe(discussionId)
+
+    const other = await desk.service.addTenant('moved')
+    const { counts, refused } = await importFile(desk.service.app, other.tenant.id, { source: 'jsonl', path: file })
+    expect({ counts, refused: refused.total }).toMatchObject({ counts: { readers: 2, comments: 3 }, refused: 0 })
     expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
     await close()
   })

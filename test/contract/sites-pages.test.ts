@@ -86,7 +86,7 @@ describe('a page reads and writes', () => {
   test('a ticket for several pages opens those that have comments, and goes on without one that leaves', async () => {
     const own = await addSite(service, service)
     const [first, second, quiet] = [newPage(), newPage(), newPage()]
-    const several = (...pages: string[]) => `/tickets?${pages.map((each) => page(each).slice(1)).join('&')}`
+    const several = (...addresses: string[]) => `/tickets?${addresses.map((each) => page(each).slice(1)).join('&')}`
     expect((await own.ask('POST', several(quiet, 'https://elsewhere.example/'))).json).toBe(null)
     for (const address of [first, second]) await post(address)
     const { json: ticket } = await own.ask('POST', several(first, quiet, second, 'https://elsewhere.example/'))
@@ -241,7 +241,7 @@ test('of two readers who begin a page, the second one is not the one who has beg
   } as const
   const begin = (externalId: string) => {
     const identity = { externalId, issuedAt: new Date(), name: null, avatarUrl: null, profileUrl: null, badges: null }
-    const caller = { tenant, actor: { ...actor, title: null }, identity }
+    const caller = { tenant, actor: { ...actor, title: null, graphql: null }, identity }
     return beginPage({ app, requestId: newId(), caller, address: '192.0.2.1' }, address)
   }
   const [first, second] = [await begin('ann'), await begin('bob')]

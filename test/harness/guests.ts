@@ -2,7 +2,11 @@ import { type Challenge, solveChallenge } from 'altcha-lib'
 import { deriveKey } from 'altcha-lib/algorithms/pbkdf2'
 import { expect, vi } from 'vitest'
 
+import type { App } from '../../src/core/app.ts'
+import { CHANNELS } from '../../src/core/bus.ts'
 import { DIFFICULTY } from '../../src/domains/guests/proof.ts'
+import { openOutbound } from '../../src/outbound/outbound.ts'
+import { startGuestMails } from '../../src/worker/guest-mails.ts'
 import type { Received, Receiver } from './receiver.ts'
 import type { TestService, TestTenant } from './service.ts'
 import { addSite, keyOf, ORIGIN, type TestSite } from './sites.ts'
@@ -31,6 +35,21 @@ export async function addGuestSite(
   const changed = await service.call('PATCH', `/sites/${site.id}`, { body: { guests: 'email' }, headers })
   expect(changed.status, changed.text).toBe(200)
   return site
+}
+
+/**
+ * What hands out mails, alone: a worker would also ask for the keys of the issuer, which is not
+ * there.
+ */
+export async function startHandingOut(app: App): Promise<() => Promise<unknown>> {
+  const outbound = openOutbound(app.settings)
+  const task = startGuestMails(app, outbound)
+  const unsubscribe = await app.bus.subscribe(CHANNELS.work, () => task.wake())
+  return async () => {
+    unsubscribe()
+    await task.stop(0)
+    outbound.close()
+  }
 }
 
 /** A solved challenge, as clients of ALTCHA send it. */

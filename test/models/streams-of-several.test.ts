@@ -45,7 +45,9 @@ interface Process {
   responses: Set<ServerResponse>
 }
 
-/** A hub over the log, as one process has it, with a bus that loses, doubles and delays messages. */
+/**
+ * A hub over the log, as one process has it, with a bus that loses, doubles and delays messages.
+ */
 function startProcess(log: Log, weather: Weather): Process {
   const { chance } = weather
   const listeners = new Map<string, Set<(message: string) => void>>()

@@ -188,6 +188,13 @@ export const ROUTES: readonly Route[] = [
     hasBody: true,
     reader: 'required',
   },
+  {
+    method: 'POST',
+    path: '/comment-preview',
+    service: 'POST /comment-preview',
+    hasBody: true,
+    reader: 'required',
+  },
   { method: 'GET', path: '/comments/:id', service: 'GET /comments/:id', reader: 'told', isComment: true },
   { method: 'PATCH', path: '/comments/:id', service: 'PATCH /comments/:id', hasBody: true, reader: 'required' },
   {

@@ -79,7 +79,9 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     return page
   }
 
-  /** Those of several pages that exist. Where it begins their discussions, the service is told of them. */
+  /**
+   * Those of several pages that exist. Where their discussions begin, the service is told of them.
+   */
   async function pagesAmong({ route, externalIds }: Match, incoming: Incoming): Promise<string[]> {
     const pages = await Promise.all(externalIds.map(async (each) => isPage?.(each, incoming) ?? true))
     const existing = externalIds.filter((_each, n) => Boolean(pages[n]))
@@ -105,21 +107,23 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
   }
 
   /**
-   * The ban that keeps a reader from writing. A failure of the service is no error here, because
-   * the signed-in reader is known without it.
+   * The ban that keeps a reader from writing, and the name that the service knows. A failure of the
+   * service is no error here, because the signed-in reader is known without it.
    */
-  async function banOf(asked: Asked): Promise<unknown> {
+  async function recordOf(asked: Asked): Promise<{ ban: unknown; name: string | null }> {
     const call = { ...OWN_RECORD, headers: {}, body: null, isWrite: false }
     const response = await server.ask(call, asked).catch(() => null)
-    if (response?.ok !== true) return null
-    const { ban = null } = (await response.json()) as { ban?: unknown }
-    return ban
+    if (response?.ok !== true) return { ban: null, name: null }
+    const { ban = null, name = null } = (await response.json()) as { ban?: unknown; name?: string | null }
+    return { ban, name }
   }
 
   /** Without badges: the reader may have others, which moderators have given. */
   async function signedIn(profile: Profile, asked: Asked) {
     const { badges: _, ...shown } = profile
-    return { ...shown, ban: await banOf(asked) }
+    const { ban, name } = await recordOf(asked)
+    // Of a guest nobody but the service knows it.
+    return { ...shown, name: shown.name ?? name, ban }
   }
 
   /** The service's answer as the page gets it. `given` is the body of the page's request. */

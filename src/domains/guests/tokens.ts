@@ -31,6 +31,8 @@ const endOf = (createdAt: Date, now: number): Date => new Date(Math.min(now + ID
 interface Stored {
   readerId: Id
   externalId: string
+  /** It never changes. */
+  name: string | null
   createdAt: Date
   expiresAt: Date
 }
@@ -50,12 +52,12 @@ const tokens = perApp((app) => {
           readerId: true,
           createdAt: true,
           expiresAt: true,
-          guest: { select: { reader: { select: { externalId: true } } } },
+          guest: { select: { reader: { select: { externalId: true, name: true } } } },
         },
       })
       if (found === null) return null
       const { guest, ...token } = found
-      return { ...token, externalId: guest.reader.externalId }
+      return { ...token, ...guest.reader }
     },
     // As with client tokens.
     keep: (token) => token !== null,
@@ -79,7 +81,7 @@ export async function findGuest(app: App, site: Site, tenant: Tenant, rawToken: 
   const token = await tokens(app).get(key)
   const now = Date.now()
   if (token === null || token.expiresAt.getTime() <= now) throw ended()
-  const { readerId, externalId, createdAt, expiresAt } = token
+  const { readerId, externalId, name, createdAt, expiresAt } = token
   const end = endOf(createdAt, now)
   // Once a day is enough.
   if (end.getTime() - expiresAt.getTime() > DAY_MS) {
@@ -87,7 +89,7 @@ export async function findGuest(app: App, site: Site, tenant: Tenant, rawToken: 
     await app.prisma.guestToken.updateMany({ where, data: { expiresAt: end } })
     tokens(app).forget(key)
   }
-  return { externalId, issuedAt: NEVER, ...NO_CLAIMS, badges: null, readerId }
+  return { externalId, issuedAt: NEVER, ...NO_CLAIMS, name, badges: null, readerId }
 }
 
 const ended = (): ServiceError =>

@@ -24,6 +24,24 @@ const UNCLEAN = String.raw`[\u0001-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\
 export const isPageSql = (externalId: string, beginnings: string): string =>
   `(${externalId} ^@ ANY(${beginnings}::text[]) AND ${externalId} !~ '${UNCLEAN}')`
 
+/**
+ * SQL: whether a discussion is one of `discussionsOf`; each, where `beginnings` is null. Scalar
+ * subqueries, which PostgreSQL looks up by key for each row.
+ */
+export const isOfSiteSql = (tenantId: string, discussionId: string, beginnings: string): string =>
+  `(${beginnings}::text[] IS NULL OR coalesce(
+     (SELECT true FROM discussions p WHERE p.tenant_id = ${tenantId} AND p.id = ${discussionId}
+       AND ${isPageSql('p.external_id', beginnings)} LIMIT 1),
+     (SELECT true FROM discussion_aliases f WHERE f.tenant_id = ${tenantId} AND f.discussion_id = ${discussionId}
+       AND f.expires_at > now() AND ${isPageSql('f.external_id', beginnings)} LIMIT 1),
+     false))`
+
+/** What addresses of the site's pages begin with; null for another caller, who sees all pages. */
+export function beginningsFor(ctx: Ctx): string[] | null {
+  const site = siteOf(ctx)
+  return site && beginningsOf(site.origins)
+}
+
 /** What addresses of pages begin with. */
 export const beginningsOf = (origins: readonly string[]): string[] => origins.map((each) => `${each}/`)
 

@@ -113,8 +113,8 @@ async function readDiscussions(
 }
 
 /**
- * The discussions of pages, with these pages' external ids. Anyone can name any page of a site: only
- * its first comment begins a discussion, and until then the page is left out.
+ * The discussions of pages, with these pages' external ids. Anyone can name any page of a site:
+ * only its first comment begins a discussion, and until then the page is left out.
  */
 async function idsOf(ctx: Ctx, externalIds: readonly string[]): Promise<ReadonlyMap<Id, string>> {
   const found = new Map(await findDiscussionIds(ctx, externalIds))

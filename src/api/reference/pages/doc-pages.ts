@@ -11,6 +11,7 @@ import { graphqlPage } from './graphql.ts'
 import { code, page, table } from './markdown.ts'
 import { metricsPage } from './metrics.ts'
 import { openApiDocument } from '../openapi.ts'
+import { restPages } from './rest.ts'
 import { type SettingField, settingsTable } from './settings.ts'
 
 const SETTINGS = readSettings({}, () => ({ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) }))
@@ -24,6 +25,7 @@ export const referencePages = (schema: GraphQLSchema): Record<string, string> =>
   'events.md': eventsPage(schema),
   'graphql.md': graphqlPage(schema),
   'metrics.md': metricsPage(),
+  ...restPages(schema, SETTINGS, BASE_URL),
 })
 
 const PUBLIC = new Intl.ListFormat('en-GB').format(PUBLIC_SETTINGS.map(code))

@@ -44,7 +44,7 @@ const PAGES = [
   { value: 'url', label: 'Its address' },
   { value: 'path', label: 'The path of its address' },
   { value: 'id', label: 'Its id at the source' },
-  { value: 'slug', label: 'The last part of its path' },
+  { value: 'slug', label: 'The last part of the path of its address' },
 ]
 
 /** Fields for the options of an import. */
