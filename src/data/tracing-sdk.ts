@@ -30,7 +30,7 @@ import {
 import type { Logger } from 'pino'
 
 import type { Span, Tracing } from '../core/telemetry/span.ts'
-import type { Draw, Exporter } from './tracing.ts'
+import type { Draw, Exporter } from './tracing-variables.ts'
 
 type Options = Parameters<Span['begin']>[1]
 
