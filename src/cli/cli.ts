@@ -31,7 +31,7 @@ import { SourceError } from '../transfer/item.ts'
 import { undoImport } from '../transfer/undo/undo.ts'
 import { revokeWebhookSecretOf } from '../domains/webhooks/rotation.ts'
 import { runRename } from './rename.ts'
-import { StoppedError, toldItsEnd } from './stop.ts'
+import { StoppedError, markEndPrinted } from './stop.ts'
 import { EXPORT, FileError, filePath, IMPORT, runExport, runImport } from './transfer.ts'
 import { command, CommandError, ofTenant, tenantOf } from './command.ts'
 import { MEMBERS } from './members.ts'
@@ -157,8 +157,8 @@ const COMMANDS = {
       }
       const { oldKeys } = await findKeyUse(app.db.query, app.settings)
       const needed = new Set(oldKeys.filter(({ canBeRemoved }) => !canBeRemoved).map(({ key }) => key))
-      const made = replaceEncryptionKey(DATA_DIR, (key) => needed.has(keyIdOf(key)))
-      return checked(await resealSecrets({ db: app.db, settings: { ...app.settings, ...made } }))
+      const replaced = replaceEncryptionKey(DATA_DIR, (key) => needed.has(keyIdOf(key)))
+      return checked(await resealSecrets({ db: app.db, settings: { ...app.settings, ...replaced } }))
     },
   ),
   'readers merge': command(
@@ -280,7 +280,7 @@ async function main(): Promise<void> {
     if (text !== '') console.log(text)
   } catch (error) {
     console.error(isExpected(error) ? error.message : `The command failed: ${reasonOf(error)}`)
-    toldItsEnd()
+    markEndPrinted()
     process.exitCode = error instanceof UsageError ? 2 : error instanceof StoppedError ? error.status : 1
   }
   // Not awaited: the migration engine leaves a timer of 10 s behind. Output is flushed first.

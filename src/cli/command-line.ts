@@ -154,12 +154,12 @@ function optionsOf({ shape, places }: Command): string[] {
 
 /** The descriptions of its options, a line each, where there are any. */
 function optionsInWords({ shape }: Command): string {
-  const told = Object.entries(z.object(shape).shape).flatMap(([name, schema]) => {
+  const described = Object.entries(z.object(shape).shape).flatMap(([name, schema]) => {
     const text = z.globalRegistry.get(schema)?.about
     return typeof text === 'string' ? [{ name: `--${name}`, text }] : []
   })
-  const width = Math.max(0, ...told.map(({ name }) => name.length))
-  const lines = told.map(({ name, text }) => `\n  ${name.padEnd(width)}  ${text}`)
+  const width = Math.max(0, ...described.map(({ name }) => name.length))
+  const lines = described.map(({ name, text }) => `\n  ${name.padEnd(width)}  ${text}`)
   return lines.length === 0 ? '' : `\n${lines.join('')}`
 }
 

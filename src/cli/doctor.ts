@@ -61,10 +61,10 @@ async function redisFindings({
       return [fail('redis', `is Redis ${version}: upgrade it to ${least} or newer`)]
     const channel = `doctor:${randomUUID()}`
     const isHeard = await new Promise<boolean>((resolve) => {
-      const settle = (heard: boolean): void => {
+      const settle = (isReceived: boolean): void => {
         clearInterval(again)
         clearTimeout(late)
-        resolve(heard)
+        resolve(isReceived)
       }
       // Messages before both connections are ready are lost, so it repeats them.
       const again = setInterval(() => bus.publish(channel, 'hello'), 50)

@@ -1,5 +1,5 @@
 // Runs a command in a thread, and ends the process within a second after a signal, whatever the
-// command is doing: a thread that computes, or waits for the embedded database, can hear no signal
+// command is doing: a thread that computes, or waits for the embedded database, can get no signal
 // itself. As the first process of a container, which gets no signals that it has no handler for,
 // it ends as well. Everything that a command does may be cut off at any instant.
 import { rmSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 
 import { ROOT } from '../core/process/root.ts'
-import { SIGNALS, type Told } from './stop.ts'
+import { SIGNALS, type CommandMessage } from './stop.ts'
 
 /** How long a command may take to stop by itself. */
 const GRACE_MS = 600
@@ -26,14 +26,14 @@ const worker = new Worker(join(ROOT, 'dist/cli/command.js'), {
 let stops: string | null = null
 let draft: string | null = null
 let isStopping = false
-let hasToldItsEnd = false
+let hasPrintedEnd = false
 let isEnding = false
 
-worker.on('message', (told: Told) => {
-  if ('draft' in told) draft = told.draft
+worker.on('message', (message: CommandMessage) => {
+  if ('draft' in message) draft = message.draft
   else {
-    stops = told.stops
-    hasToldItsEnd = isStopping && stops === null
+    stops = message.stops
+    hasPrintedEnd = isStopping && stops === null
   }
 })
 
@@ -62,8 +62,8 @@ function finish(): void {
     console.error(`the draft is left behind: ${String(error)}`)
   }
   if (process.stderr.isTTY) process.stderr.write(SHOW_CURSOR)
-  if (!hasToldItsEnd) console.error(stops ?? 'stopped')
-  hasToldItsEnd = true
+  if (!hasPrintedEnd) console.error(stops ?? 'stopped')
+  hasPrintedEnd = true
 }
 
 function killLater(name: Signal, again = AGAIN): void {

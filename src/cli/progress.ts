@@ -28,7 +28,7 @@ const LINE_MS = 1000
 /** Shows an import of a file: a bar on a terminal, else lines of JSON on standard output. */
 export const showImport = (path: string): Shown => (terminal !== null ? showBar(path) : showLines())
 
-/** The same for an export. With `isPiped` standard output has the export itself. */
+/** Shows an export like an import. With `isPiped` standard output has the export itself. */
 export function showExport(isPiped: boolean): {
   onProgress: (written: number, total: number) => void
   end: (outcome: object) => string
@@ -43,7 +43,7 @@ export function showExport(isPiped: boolean): {
         last = performance.now()
         print(JSON.stringify({ progress: { comments, total } }))
       },
-      end: (report) => tell(JSON.stringify({ report }), isPiped),
+      end: (report) => outputOf(JSON.stringify({ report }), isPiped),
       stop: () => undefined,
     }
   }
@@ -57,7 +57,7 @@ export function showExport(isPiped: boolean): {
     },
     end: (report) => {
       bar.stop()
-      return tell(JSON.stringify(report, null, 2), isPiped)
+      return outputOf(JSON.stringify(report, null, 2), isPiped)
     },
     stop: () => bar.stop(),
   }
@@ -68,7 +68,7 @@ interface Left {
   readers: number
 }
 
-/** The same for the removal of a tenant, on standard error. */
+/** Shows the removal of a tenant, on standard error. */
 export function showRemoval(): { onProgress: (left: Left) => void; stop: () => void } {
   let last = -Infinity
   if (terminal === null)
@@ -92,8 +92,8 @@ export function showRemoval(): { onProgress: (left: Left) => void; stop: () => v
   }
 }
 
-/** The text for standard output. */
-function tell(text: string, isPiped: boolean): string {
+/** The text for standard output: empty where that is piped, and then printed on standard error. */
+function outputOf(text: string, isPiped: boolean): string {
   if (!isPiped) return text
   console.error(text)
   return ''

@@ -2,11 +2,11 @@ import { parentPort, workerData } from 'node:worker_threads'
 
 /** A command runs in a thread, and the main one of the process watches for signals: `guard.ts`. */
 
-/** What the command tells the main thread. */
-export type Told =
+/** What the command sends to the main thread. */
+export type CommandMessage =
   /**
    * It can stop by itself, and if it does not in time, this is what to print; null: it cannot, or
-   * it has told its end itself.
+   * it has printed how it ended.
    */
   | { stops: string | null }
   /** A file to remove if the command is ended; null: none any more. */
@@ -16,15 +16,15 @@ export type Told =
 export const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const
 
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no window
-const tell = (told: Told): void => parentPort?.postMessage(told)
+const post = (message: CommandMessage): void => parentPort?.postMessage(message)
 
 /** The file that the caller has started, by its name. */
 export const programName = (): string => String(workerData ?? '')
 
 /** A file that must not stay if the command is ended before it calls the result. */
 export function draftOf(file: string): () => void {
-  tell({ draft: file })
-  return () => tell({ draft: null })
+  post({ draft: file })
+  return () => post({ draft: null })
 }
 
 /** A signal stopped the command, which has cleaned up. */
@@ -58,7 +58,7 @@ export async function untilStopped<T>(
     controller.abort()
   }
   parentPort?.on('message', stop)
-  tell({ stops: message })
+  post({ stops: message })
   try {
     return await work(controller.signal)
   } catch (error) {
@@ -66,10 +66,10 @@ export async function untilStopped<T>(
     throw error instanceof Stopped ? new StoppedError(error.message, status) : error
   } finally {
     // Until the command has printed that it was stopped, the main thread may have to.
-    if (!controller.signal.aborted) toldItsEnd()
+    if (!controller.signal.aborted) markEndPrinted()
     parentPort?.off('message', stop)
   }
 }
 
 /** The command has printed how it ended: the main thread prints nothing more. */
-export const toldItsEnd = (): void => tell({ stops: null })
+export const markEndPrinted = (): void => post({ stops: null })

@@ -5,62 +5,127 @@ import type { Sql } from './database/database.ts'
 import { statement } from './database/statements.ts'
 
 /**
- * The audited actions, by the kind of their target. The name of an action is `<kind>.<verb>`, as
- * `api_key.create`.
+ * The audited actions, by the kind of their target, with the console's words. The name of an action
+ * is `<kind>.<verb>`, as `api_key.create`.
  */
 export const AUDIT_ACTIONS = {
-  comment: ['approve', 'delete', 'pin', 'reject', 'review', 'unpin'],
-  reader: ['ban', 'erase', 'export', 'merge', 'set_badges', 'set_trust', 'unban'],
-  discussion: ['archive', 'create', 'delete', 'lock', 'unlock', 'update'],
-  webhook: [
-    'create',
-    'delete',
-    'disable',
-    'enable',
-    'failing',
-    'pause',
-    'probe',
-    'redeliver',
-    'replay',
-    'resume',
-    'revoke_secret',
-    'rotate_secret',
-    'test',
-    'update',
-    'verify',
-  ],
-  api_key: ['create', 'revoke'],
-  identity_secret: ['create', 'revoke'],
-  classifier_secret: ['create', 'revoke'],
-  mail_secret: ['create', 'revoke'],
-  document: ['add', 'delete'],
-  site: ['create', 'delete', 'update'],
-  notice_channel: ['create', 'delete', 'update'],
-  note: ['create', 'delete'],
-  settings: ['update'],
-  tenant: ['resume', 'suspend'],
-  import: ['finish', 'undo'],
-  import_upload: ['complete', 'create', 'delete', 'run'],
-  member: [
-    'accept',
-    'begin_totp',
-    'change_password',
-    'confirm_totp',
-    'delete',
-    'invite',
-    'logout',
-    'logout_everywhere',
-    'remove_totp',
-    'sign_on',
-    'update',
-  ],
-  export: ['create', 'delete', 'download'],
+  comment: {
+    approve: 'Approved a comment',
+    delete: 'Deleted a comment',
+    pin: 'Pinned a comment',
+    reject: 'Rejected a comment',
+    review: 'Looked at a comment',
+    unpin: 'Unpinned a comment',
+  },
+  reader: {
+    ban: 'Banned a reader',
+    erase: 'Erased a reader',
+    export: 'Exported what is stored of a reader',
+    merge: 'Merged two readers',
+    set_badges: 'Changed the badges of a reader',
+    set_trust: 'Changed the trust in a reader',
+    unban: 'Ended the ban of a reader',
+  },
+  discussion: {
+    archive: 'Archived a discussion',
+    create: 'Created a discussion',
+    delete: 'Deleted a discussion',
+    lock: 'Locked a discussion',
+    unlock: 'Unlocked a discussion',
+    update: 'Changed a discussion',
+  },
+  webhook: {
+    create: 'Registered a webhook endpoint',
+    delete: 'Deleted a webhook endpoint',
+    disable: 'Disabled a webhook endpoint',
+    enable: 'Enabled a webhook endpoint',
+    failing: 'Saw a webhook endpoint fail',
+    pause: 'Paused a webhook endpoint',
+    probe: 'Tried a webhook endpoint now',
+    redeliver: 'Sent deliveries again',
+    replay: 'Replayed events',
+    resume: 'Resumed a webhook endpoint',
+    revoke_secret: 'Ended a secret of a webhook endpoint',
+    rotate_secret: 'Rotated the secret of a webhook endpoint',
+    test: 'Sent a test event',
+    update: 'Changed a webhook endpoint',
+    verify: 'Verified a webhook endpoint again',
+  },
+  api_key: {
+    create: 'Created an API key',
+    revoke: 'Revoked an API key',
+  },
+  identity_secret: {
+    create: 'Created a secret for identities',
+    revoke: 'Ended a secret for identities',
+  },
+  classifier_secret: {
+    create: 'Created a secret of the classifier',
+    revoke: 'Ended a secret of the classifier',
+  },
+  mail_secret: {
+    create: 'Created a secret for mails',
+    revoke: 'Ended a secret for mails',
+  },
+  document: {
+    add: 'Added GraphQL documents',
+    delete: 'Deleted a GraphQL document',
+  },
+  notice_channel: {
+    create: 'Created a notice channel',
+    delete: 'Deleted a notice channel',
+    update: 'Changed a notice channel',
+  },
+  site: {
+    create: 'Created a site',
+    delete: 'Deleted a site',
+    update: 'Changed a site',
+  },
+  note: {
+    create: 'Wrote a note',
+    delete: 'Deleted a note',
+  },
+  settings: {
+    update: 'Changed settings',
+  },
+  tenant: {
+    resume: 'Resumed the tenant',
+    suspend: 'Suspended the tenant',
+  },
+  import: {
+    finish: 'Finished an import',
+    undo: 'Undid an import',
+  },
+  import_upload: {
+    complete: 'Uploaded a file to import',
+    create: 'Began to upload a file to import',
+    delete: 'Deleted an uploaded file',
+    run: 'Started the import of a file',
+  },
+  member: {
+    accept: 'Accepted an invitation',
+    begin_totp: 'Began to set up a second factor',
+    change_password: 'Changed a password',
+    confirm_totp: 'Set up a second factor',
+    delete: 'Removed a member',
+    invite: 'Invited a member',
+    logout: 'Signed out',
+    logout_everywhere: 'Signed out everywhere',
+    remove_totp: 'Removed a second factor',
+    sign_on: 'Signed in by single sign-on',
+    update: 'Changed a member',
+  },
+  export: {
+    create: 'Asked for an export',
+    delete: 'Deleted an export',
+    download: 'Downloaded an export',
+  },
 } as const
 
 type AuditActions = typeof AUDIT_ACTIONS
 
 export type AuditAction = {
-  [Kind in keyof AuditActions]: `${Kind}.${AuditActions[Kind][number]}`
+  [Kind in keyof AuditActions]: `${Kind}.${keyof AuditActions[Kind] & string}`
 }[keyof AuditActions]
 
 export interface AuditRecord {

@@ -44,8 +44,8 @@ export function overPool(pool: pg.Pool, { close, isPreparing, limits, limitsRead
   // The pool listens only to idle connections, so an error of a busy one would end the process.
   // Its user gets the error from the query.
   pool.on('connect', (client) => void client.on('error', () => undefined))
-  let hear: (error: unknown) => void = () => undefined
-  const prisma = new PrismaOver(new PrismaPg(pool), (error) => hear(error))
+  let onPrismaError: (error: unknown) => void = () => undefined
+  const prisma = new PrismaOver(new PrismaPg(pool), (error) => onPrismaError(error))
   const query = sqlOn(pool, isPreparing)
   const inTransaction: Db['transaction'] = (work, lockWaitMs) =>
     transaction(pool, beginning(limits, lockWaitMs), async (client) => {
@@ -73,7 +73,7 @@ export function overPool(pool: pg.Pool, { close, isPreparing, limits, limitsRead
     },
     prisma: prisma.client,
     pool: watchPool(pool),
-    observe: (listener) => void (hear = listener),
+    observe: (listener) => void (onPrismaError = listener),
     close: async () => {
       // After its end, a pool forgets the callers that wait for a connection.
       while (pool.waitingCount > 0) await setTimeout(10)
@@ -144,9 +144,9 @@ const encoders = new WeakMap<Statement, ArrayEncoder>()
 function encoderOf(asked: Statement): ArrayEncoder {
   const known = encoders.get(asked)
   if (known !== undefined) return known
-  const made = arrayEncoder(asked.text)
-  encoders.set(asked, made)
-  return made
+  const encoder = arrayEncoder(asked.text)
+  encoders.set(asked, encoder)
+  return encoder
 }
 
 /** One text of several statements, so that it costs the same round trip as BEGIN alone. */

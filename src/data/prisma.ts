@@ -32,17 +32,17 @@ export class PrismaOver {
   /** `onError` gets the errors of queries on the pool. */
   constructor(factory: SqlDriverAdapterFactory, onError: (error: unknown) => void) {
     this.#adapter = factory.connect() as Promise<ClientAdapter>
-    const tell: Around = (_asked, run) =>
+    const reporting: Around = (_asked, run) =>
       run().catch((error: unknown) => {
         onError(error)
         throw error
       })
     const connect = async (): Promise<SqlDriverAdapter> => {
       const adapter = await this.#adapter
-      const reading = through(adapter, adapter.client, readOnly(tell))
+      const reading = through(adapter, adapter.client, readOnly(reporting))
       const startTransaction = async (level?: string): Promise<Transaction> =>
         joined(level === undefined ? reading : (this.#session ?? reading))
-      return Object.assign(through(adapter, adapter.client, tell), { startTransaction })
+      return Object.assign(through(adapter, adapter.client, reporting), { startTransaction })
     }
     const { provider, adapterName } = factory
     this.client = new PrismaClient({ adapter: { provider, adapterName, connect } })
@@ -127,7 +127,7 @@ export class PrismaSession {
   }
 }
 
-/** The same adapter, with its queries sent through another client, each within `around`. */
+/** A copy of an adapter whose queries go through another client, each within `around`. */
 function through(adapter: ClientAdapter, client: DriverClient, around: Around): ClientAdapter {
   const query = async (...args: never[]): Promise<unknown> => {
     const asked = statementOf(args[0])

@@ -30,7 +30,7 @@ import {
 import type { Logger } from 'pino'
 
 import type { Span, Tracing } from '../core/telemetry/span.ts'
-import type { Draw, Exporter } from './tracing.ts'
+import type { Draw, Exporter } from './tracing-variables.ts'
 
 type Options = Parameters<Span['begin']>[1]
 
@@ -57,7 +57,7 @@ const headersGetter = {
  * reads.
  */
 export function startTracing(exporter: Exporter, draw: Draw | null, log: Logger): Tracing {
-  tellOperator(log)
+  logExportFailures(log)
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'engagement-service' }))
     .merge(detectResources({ detectors: [envDetector, serviceInstanceIdDetector] }))
@@ -154,7 +154,7 @@ function linksTo(traceparent: string): Link[] {
   return context === undefined ? [] : [{ context }]
 }
 
-function tellOperator(log: Logger): void {
+function logExportFailures(log: Logger): void {
   let warnedAt = -Infinity
   const warn = (...parts: unknown[]): void => {
     if (performance.now() - warnedAt < WARN_EVERY_MS) return

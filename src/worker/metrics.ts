@@ -32,11 +32,11 @@ export const deliveryMetrics = perApp((app: App): DeliveryMetrics => {
  * last values.
  */
 function observeDatabase(app: App): void {
-  let looking: Promise<BacklogSurvey | null> | undefined
-  const look = (): Promise<BacklogSurvey | null> =>
-    (looking ??= surveyBacklogs(app.db.query)
+  let surveying: Promise<BacklogSurvey | null> | undefined
+  const survey = (): Promise<BacklogSurvey | null> =>
+    (surveying ??= surveyBacklogs(app.db.query)
       .catch(() => null)
-      .finally(() => (looking = undefined)))
+      .finally(() => (surveying = undefined)))
   const figures = {
     webhook_backlog_deliveries: 'deliveriesDue',
     webhook_backlog_age_seconds: 'backlogAgeSeconds',
@@ -45,7 +45,7 @@ function observeDatabase(app: App): void {
     analytics_deltas_waiting: 'analyticsDeltas',
   } as const
   for (const [name, field] of Object.entries(figures) as [keyof typeof figures, keyof BacklogSurvey][]) {
-    gaugeOf(metricsOf(app), name, async () => (await look())?.[field] ?? null)
+    gaugeOf(metricsOf(app), name, async () => (await survey())?.[field] ?? null)
   }
 }
 

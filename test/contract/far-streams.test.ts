@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
-import { type Asked, openMessage, type Said, sealMessage } from '../../src/api/graphql-sse/far-messages.ts'
+import { type Asked, openMessage, type Reply, sealMessage } from '../../src/api/graphql-sse/far-messages.ts'
 import { FarStreams, farStreamsOf } from '../../src/api/graphql-sse/far-streams.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import type { Ctx } from '../../src/core/context.ts'
@@ -155,7 +155,7 @@ test.each(['question', 'wish', 'operation', 'acknowledgement', 'answer'])(
 
 /** What a message between processes is. */
 function kindOf(channel: string, message: string): string {
-  const opened = openMessage(service.app, channel, message) as Partial<Asked & Said> | null
+  const opened = openMessage(service.app, channel, message) as Partial<Asked & Reply> | null
   if (channel.startsWith('operations:')) return opened?.sent === undefined ? 'question' : 'operation'
   if (opened?.isWanted === true) return 'wish'
   return opened?.answer === undefined ? 'acknowledgement' : 'answer'

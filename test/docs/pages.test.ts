@@ -72,7 +72,8 @@ test("the page's subscription stands in its guide as the ready documents have it
     place.includes('graphql/subscriptions') ? content : [],
   )
   expect(shown).toHaveLength(1)
-  for (const part of shown.join('').trim().split('\n\n')) expect(ready).toContain(part)
+  for (const part of shown.join('').trim().split('\n\n'))
+    expect(ready, 'docs/guides/graphql/subscriptions.md copies page.graphql').toContain(part)
 })
 
 describe('code blocks', () => {

@@ -1,7 +1,11 @@
 import { expect } from 'vitest'
 
+import { EVENT_TYPES } from '../../src/core/events.ts'
 import { keyOf } from './resources.ts'
 import type { TestService, TestTenant } from './service.ts'
+import { unnamed } from './sql.ts'
+
+const EMITTED = unnamed('SELECT DISTINCT type FROM events WHERE discussion_id = $1')
 
 /** Makes one event of each type at least, and returns their discussion. */
 export async function makeEveryEvent(service: TestService, tenant: TestTenant): Promise<string> {
@@ -22,5 +26,9 @@ export async function makeEveryEvent(service: TestService, tenant: TestTenant): 
   const { id: doomed } = await post({ body: 'Two' })
   await send('DELETE', `/comments/${doomed}`, {}, reader)
   await send('POST', `/discussions/${id}/archive`)
+  const events = await service.app.db.query<{ type: string }>(EMITTED, [id])
+  expect(events.map(({ type }) => type).toSorted(), 'a new type of event is made here: makeEveryEvent').toEqual(
+    EVENT_TYPES.toSorted(),
+  )
   return id as string
 }

@@ -32,14 +32,11 @@ test('shows null if another value replaces it', () => {
   ])
 })
 
-test('every action has words of its own, and every kind of action has a name', () => {
-  const actions = Object.entries(AUDIT_ACTIONS).flatMap(([kind, verbs]) => verbs.map((verb) => `${kind}.${verb}`))
-  // Without words an action is shown as its code.
-  const words = actions.map(actionWords)
-  const code = (text: string) => text.toLowerCase().replaceAll(/[._]/g, ' ')
-  expect(actions.filter((action) => code(actionWords(action)) === code(action))).toEqual([])
-  expect(new Set(words).size).toBe(actions.length)
+test('every action has words of its own, and what is unknown is shown by its code', () => {
+  const words = Object.values(AUDIT_ACTIONS).flatMap((verbs) => Object.values<string>(verbs))
+  expect(new Set(words).size).toBe(words.length)
   expect(kindWords('api_key')).toBe('API key')
+  expect(actionWords('a_newer_kind.save')).toBe('A newer kind save')
   expect(kindWords('a_newer_kind')).toBe('A newer kind')
   expect(actionWords('comment.approve')).toBe('Approved a comment')
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { drawing, shareOf } from '../../src/data/tracing.ts'
+import { drawing, shareOf } from '../../src/data/tracing-variables.ts'
 
 const count = (draw: () => boolean, times: number): number => Array.from({ length: times }, draw).filter(Boolean).length
 

@@ -21,7 +21,7 @@ import { refusal } from '../../graphql/documents/rules.ts'
  */
 const MAX_COST = 20_000
 
-/** The same of a subscription, which asks for them with each event, and a replay has thousands. */
+/** The most of a subscription, which requests its values with each event of a replay. */
 const MAX_EVENT_COST = 2000
 
 const limitOf = ({ operation }: OperationDefinitionNode): number =>
@@ -60,7 +60,7 @@ export function costErrors(schema: GraphQLSchema, document: DocumentNode, asked:
   return [refusal('too_costly', `must ask for at most ${limit} values, not ${cost}: ask for smaller pages`)]
 }
 
-/** What a caller is told of an operation's cost: the values that it asks for, and the most. */
+/** An operation's cost for its caller: the values that it asks for, and the most. */
 export function costOf(
   schema: GraphQLSchema,
   document: DocumentNode,

@@ -16,7 +16,7 @@ export interface Params {
   extensions?: Readonly<Record<string, unknown>> | null | undefined
 }
 
-/** The same as sent: with a text, the id of a document, or Apollo's hash. */
+/** The parameters as sent: with a text, the id of a document, or Apollo's hash. */
 export type SentParams = Omit<Params, 'query'> & { query?: string | null | undefined }
 
 const OPTIONAL: Readonly<Record<string, { is: (value: unknown) => boolean; message: string }>> = {

@@ -35,7 +35,7 @@ interface Sent {
  * What the process with the stream says of an operation: that it wants it, has its answer, refuses
  * it, or none of these while it runs.
  */
-export interface Said {
+export interface Reply {
   isWanted?: true
   answer?: Answer
   refusal?: Pick<ServiceError, 'code' | 'extras'>

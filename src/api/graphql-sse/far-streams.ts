@@ -9,7 +9,7 @@ import { ofRequester } from '../../core/queues/patience.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { admitTenant } from '../../domains/tenants/tenants.ts'
 import { toServiceError } from '../execution/errors.ts'
-import { type Answer, type Asked, callerFrom, openMessage, type Said, sealMessage } from './far-messages.ts'
+import { type Answer, type Asked, callerFrom, openMessage, type Reply, sealMessage } from './far-messages.ts'
 import type { OperationRequest } from './sse-request.ts'
 
 const TIMES = {
@@ -17,7 +17,7 @@ const TIMES = {
   againMs: 250,
   /** If no process answers for this long, none has the stream. */
   nobodyMs: 2000,
-  /** The same once a process has said that it has the stream: it may be busy, or killed. */
+  /** How long to wait after a reply of the process that has it: that may be busy, or killed. */
   silentMs: 10_000,
 }
 
@@ -31,9 +31,9 @@ const MAX_REMEMBERED_BYTES = 1_048_576
 
 type Perform = (ctx: Ctx, request: OperationRequest) => Promise<Answer>
 
-/** An operation that another process has asked for, and what to say of it. */
+/** An operation that another process has asked for, and what to reply. */
 interface Known {
-  said: Said
+  reply: Reply
   askedAt: number
   timer: NodeJS.Timeout
 }
@@ -54,7 +54,7 @@ export class FarStreams {
   readonly #app: App
   readonly #times: typeof TIMES
   readonly #own = randomUUID()
-  readonly #waiting = new Map<string, (said: Said) => void>()
+  readonly #waiting = new Map<string, (reply: Reply) => void>()
   #listening: Promise<Unsubscribe> | undefined
 
   constructor(app: App, times: Partial<typeof TIMES> = {}) {
@@ -117,45 +117,45 @@ export class FarStreams {
   #listen(): Promise<Unsubscribe> {
     const channel = CHANNELS.operationAnswers(this.#own)
     return this.#app.bus.subscribe(channel, (message) => {
-      const said = openMessage(this.#app, channel, message) as (Said & { id: string }) | null
-      if (said !== null) this.#waiting.get(said.id)?.(said)
+      const reply = openMessage(this.#app, channel, message) as (Reply & { id: string }) | null
+      if (reply !== null) this.#waiting.get(reply.id)?.(reply)
     })
   }
 
   #answer(asked: Asked, memory: Memory, perform: Perform): void {
     const { id, from, sent } = asked
-    const say = (said: Said): void => this.#publish(CHANNELS.operationAnswers(from), { id, ...said })
+    const send = (reply: Reply): void => this.#publish(CHANNELS.operationAnswers(from), { id, ...reply })
     const existing = memory.known.get(id)
     if (existing !== undefined) {
       existing.askedAt = performance.now()
       existing.timer.refresh()
-      return say(existing.said)
+      return send(existing.reply)
     }
-    if (sent === undefined) return say({ isWanted: true })
+    if (sent === undefined) return send({ isWanted: true })
     if (memory.known.size >= MAX_REMEMBERED || memory.bytes >= MAX_REMEMBERED_BYTES) {
       const { code, extras } = unavailable()
-      return say({ refusal: { code, extras } })
+      return send({ refusal: { code, extras } })
     }
     const forget = (): void => {
       memory.known.delete(id)
-      memory.bytes -= bytesOf(known.said)
+      memory.bytes -= bytesOf(known.reply)
     }
-    const known: Known = { said: {}, askedAt: performance.now(), timer: setTimeout(forget, REMEMBERED_MS).unref() }
+    const known: Known = { reply: {}, askedAt: performance.now(), timer: setTimeout(forget, REMEMBERED_MS).unref() }
     memory.known.set(id, known)
-    memory.bytes += bytesOf(known.said)
-    say(known.said)
-    void this.#run(sent, () => performance.now() - known.askedAt > GONE_MS, perform).then((said) => {
-      say(said)
+    memory.bytes += bytesOf(known.reply)
+    send(known.reply)
+    void this.#run(sent, () => performance.now() - known.askedAt > GONE_MS, perform).then((reply) => {
+      send(reply)
       // The stream may have ended.
       if (memory.known.get(id) !== known) return
-      memory.bytes += bytesOf(said) - bytesOf(known.said)
-      known.said = said
+      memory.bytes += bytesOf(reply) - bytesOf(known.reply)
+      known.reply = reply
       known.timer.refresh()
     })
   }
 
   /** Runs an operation as a request of this process would. */
-  async #run(sent: NonNullable<Asked['sent']>, isGone: () => boolean, perform: Perform): Promise<Said> {
+  async #run(sent: NonNullable<Asked['sent']>, isGone: () => boolean, perform: Perform): Promise<Reply> {
     const { requestId, address, tenantId, request } = sent
     try {
       const tenant = await admitTenant(this.#app, tenantId)
@@ -169,14 +169,14 @@ export class FarStreams {
     }
   }
 
-  #publish(channel: string, message: Asked | (Said & { id: string })): void {
+  #publish(channel: string, message: Asked | (Reply & { id: string })): void {
     this.#app.bus.publish(channel, sealMessage(this.#app, channel, message))
   }
 }
 
 const unavailable = (): ServiceError => new ServiceError('unavailable', { retryAfterSeconds: 1 })
 
-const bytesOf = (said: Said): number => JSON.stringify(said).length
+const bytesOf = (reply: Reply): number => JSON.stringify(reply).length
 
 /** The token itself opens the stream, so the bus does not show it. */
 const channelOf = (token: string): string => CHANNELS.operations(sha256(token).toString('base64url'))

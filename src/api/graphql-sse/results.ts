@@ -32,8 +32,8 @@ export function resultsOf(
       if (done === true) return source.isEnded ? breakOff() : { done, value: undefined }
       if (!answers.has(frame)) {
         const together = [frame, ...frames.waiting]
-        const made = subscription.answersTo(together)
-        answers = new Map(made.map((answer, index) => [together[index] ?? frame, answer]))
+        const answered = subscription.answersTo(together)
+        answers = new Map(answered.map((answer, index) => [together[index] ?? frame, answer]))
       }
       const answer = await answers.get(frame)
       if (answer === undefined) return breakOff()

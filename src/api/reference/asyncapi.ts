@@ -157,7 +157,7 @@ const FRAMING = {
 
 const idsOf = (description: string) => ({ type: 'array', items: { type: 'string', format: 'uuid' }, description })
 
-/** The same of a stream of several discussions. */
+/** The framing events of a stream of several discussions. */
 const FRAMING_OF_SEVERAL = {
   ...FRAMING,
   connected: {

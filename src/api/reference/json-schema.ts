@@ -12,7 +12,7 @@ export interface Components {
   readonly responses: Readonly<Record<string, object>>
   /** A reference to `schema` by its name; a different schema of the same name gets a number. */
   refTo(name: string, schema: Schema): Schema
-  /** The same for a response. */
+  /** A reference to `response` by its name, numbered in the same way. */
   responseRef(name: string, response: object): { $ref: string }
 }
 

@@ -14,7 +14,7 @@ export function writeOrCheck(file: string, content: string): void {
   process.exit(1)
 }
 
-/** The same, formatted as by `npm run format`. */
+/** Like `writeOrCheck`, with the content formatted as by `npm run format`. */
 export async function writeFormatted(file: string, content: string): Promise<void> {
   // Loaded here, because the build writes no such files.
   const { format } = await import('oxfmt')

@@ -4,7 +4,7 @@ import { close } from '../redis/client.ts'
 import { newSubscription, Subscriptions } from './subscriptions.ts'
 
 /**
- * A shard is down that has heard no canary since the heartbeat before the last. Counted in
+ * A shard is down that has received no canary since the heartbeat before the last. Counted in
  * heartbeats: a process that stood still has sent nothing.
  */
 const HEARTBEATS_AWAY = 2
@@ -16,13 +16,13 @@ export interface ShardEvents {
   /** Messages may have been lost. */
   onGap(): void
   onError(error: Error): void
-  /** Something is in force or was heard that was not before. */
+  /** A subscription is in force, or a canary came back, that was not before. */
   onChange(): void
 }
 
 interface ShardOptions {
   client: Redis
-  /** The channel on which this process hears itself. */
+  /** The channel on which this process receives its own messages. */
   canary: string
   /** A node of a cluster, with sharded pub/sub. */
   isSharded: boolean
@@ -31,7 +31,7 @@ interface ShardOptions {
   events: ShardEvents
 }
 
-/** Where some channels are heard: a Redis, or a node of a cluster. */
+/** A Redis, or a node of a cluster, that some channels are received from. */
 export class Shard {
   readonly client: Redis
   readonly subscriptions: Subscriptions
@@ -39,7 +39,7 @@ export class Shard {
   #canary: string
   #isUp: boolean
   #isOpen = false
-  #unheard = 0
+  #beatsWithoutCanary = 0
 
   constructor({ client, canary, isSharded, isJoining, events }: ShardOptions) {
     this.client = client
@@ -55,7 +55,7 @@ export class Shard {
     })
     client.on(isSharded ? 'smessage' : 'message', (channel: string, message: string) => {
       // Messages of other processes say nothing of those of this one.
-      if (channel === this.#canary) this.#hear()
+      if (channel === this.#canary) this.#onCanary()
       else events.onMessage(channel, message)
     })
     // A cluster moves slots away from a node before it ends: there the canary decides.
@@ -68,13 +68,13 @@ export class Shard {
     })
     client.on('ready', () => {
       this.#isOpen = true
-      this.#unheard = 0
+      this.#beatsWithoutCanary = 0
       this.subscriptions.renew()
     })
     this.subscriptions.add(canary, newSubscription())
   }
 
-  /** Whether a canary of late went the whole way: taken by Redis, and heard. */
+  /** Whether a canary of late went the whole way: taken by Redis, and received. */
   get isUp(): boolean {
     return this.#isUp
   }
@@ -90,24 +90,24 @@ export class Shard {
     this.subscriptions.add(name, newSubscription())
   }
 
-  /** Down until it hears a canary. */
+  /** Down until it receives a canary. */
   fail(error?: Error): void {
     this.#isUp = false
     // Another connection would get the same answer.
-    if (error?.name === 'ReplyError') this.#unheard = 0
+    if (error?.name === 'ReplyError') this.#beatsWithoutCanary = 0
   }
 
   call(): void {
     this.#events.send(this.#canary)
   }
 
-  /** Whether the connections have to be opened again: what was sent was not heard. */
+  /** Whether the connections have to be opened again: what was sent did not come back. */
   beat(): boolean {
-    this.#unheard++
-    const isDeaf = this.#unheard >= HEARTBEATS_AWAY
+    this.#beatsWithoutCanary++
+    const isDeaf = this.#beatsWithoutCanary >= HEARTBEATS_AWAY
     if (isDeaf) {
       this.#isUp = false
-      this.#unheard = 0
+      this.#beatsWithoutCanary = 0
     }
     this.subscriptions.repair()
     this.call()
@@ -118,8 +118,8 @@ export class Shard {
     close(this.client)
   }
 
-  #hear(): void {
-    this.#unheard = 0
+  #onCanary(): void {
+    this.#beatsWithoutCanary = 0
     if (this.#isUp) return
     this.#isUp = true
     this.#events.onChange()

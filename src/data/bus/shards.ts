@@ -37,7 +37,7 @@ export class Shards {
   #owners: readonly string[] = []
   #slots = ''
   #isClosed = false
-  #looking: NodeJS.Timeout | undefined
+  #slotsTimer: NodeJS.Timeout | undefined
 
   constructor(options: ShardsOptions) {
     this.#options = options
@@ -62,7 +62,7 @@ export class Shards {
     this.#wanted.delete(name)
   }
 
-  /** Where a channel is heard. Undefined while that is not known. */
+  /** The shard that receives a channel. Undefined while that is not known. */
   of(name: string): Shard | undefined {
     const address = this.#isCluster ? this.#owners[calculateSlot(name)] : ''
     return this.#shards.get(address ?? '')
@@ -86,7 +86,7 @@ export class Shards {
 
   /** The publisher's connections are new ones. */
   call(): void {
-    if (this.#isCluster) void this.#look()
+    if (this.#isCluster) void this.#readSlots()
     for (const shard of this.#shards.values()) shard.call()
   }
 
@@ -97,7 +97,7 @@ export class Shards {
 
   /** Asks for what is missing, publishes canaries, and opens deaf connections again. */
   beat(): void {
-    if (this.#isCluster) void this.#look()
+    if (this.#isCluster) void this.#readSlots()
     for (const shard of this.#stale) shard.subscriptions.askAgain()
     this.#stale.clear()
     for (const shard of this.#shards.values()) {
@@ -109,7 +109,7 @@ export class Shards {
   }
 
   close(): void {
-    clearTimeout(this.#looking)
+    clearTimeout(this.#slotsTimer)
     this.#isClosed = true
     for (const shard of this.#shards.values()) shard.close()
     this.#shards.clear()
@@ -120,7 +120,7 @@ export class Shards {
   }
 
   /** Asks which node serves which slots. While no node says so, the last answer holds. */
-  async #look(): Promise<void> {
+  async #readSlots(): Promise<void> {
     const { publisher } = this.#options
     if (!(publisher instanceof Cluster) || publisher.status !== 'ready') return
     const peers = publisher.nodes('master')
@@ -191,9 +191,9 @@ export class Shards {
         shard.subscriptions.doubt()
         events.onGap()
       }
-      this.#looking ??= setTimeout(() => {
-        this.#looking = undefined
-        void this.#look()
+      this.#slotsTimer ??= setTimeout(() => {
+        this.#slotsTimer = undefined
+        void this.#readSlots()
       }, MOVED_MS).unref()
     })
   }

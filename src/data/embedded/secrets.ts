@@ -33,7 +33,7 @@ export function embeddedSecrets(dataDir: string): EmbeddedSecrets {
   return check(file, read(file) ?? make(dataDir, file))
 }
 
-/** The same if they exist; null if not. Makes none. */
+/** The secrets below `dataDir`; null if there are none. Makes none. */
 export function keptSecrets(dataDir: string): EmbeddedSecrets | null {
   const file = join(dataDir, 'secrets.json')
   const text = read(file)

@@ -27,8 +27,8 @@ const FORM = 'one database, without maps and zeros at ends'
 export function templateFile(): string {
   const engine = join(dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite')), '../package.json')
   const { version } = JSON.parse(readFileSync(engine, 'utf8')) as { version: string }
-  const made = JSON.stringify([version, readMigrations(), FORM])
-  return join(ROOT, 'dist/database', `${createHash('sha256').update(made).digest('hex').slice(0, 16)}.br`)
+  const sources = JSON.stringify([version, readMigrations(), FORM])
+  return join(ROOT, 'dist/database', `${createHash('sha256').update(sources).digest('hex').slice(0, 16)}.br`)
 }
 
 /**

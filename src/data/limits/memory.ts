@@ -22,7 +22,7 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
 }
 
 /**
- * Finds a bucket, or makes it at its first use. Each kind has its own space, so that made-up
+ * Finds a bucket, or makes it at its first use. Each kind has its own space, so that created-up
  * addresses cannot evict the buckets of keys.
  */
 export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Rate) => B & object) {
@@ -43,9 +43,9 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)
     if (kept !== undefined) return kept
-    const made = make(kind, name, rate)
-    rooms[kind].set(name, made)
-    return made
+    const created = make(kind, name, rate)
+    rooms[kind].set(name, created)
+    return created
   }
 }
 

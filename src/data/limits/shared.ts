@@ -51,8 +51,8 @@ interface SharedBucket {
   /** Tokens not yet reported to the store; below zero where more were returned. */
   taken: number
   /** When it was last reported. */
-  toldAt: number
-  isTelling: boolean
+  sentAt: number
+  isSending: boolean
 }
 
 /**
@@ -70,31 +70,31 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
     bucket: new TokenBucket(rate, now()),
     rate,
     taken: 0,
-    toldAt: -Infinity,
-    isTelling: false,
+    sentAt: -Infinity,
+    isSending: false,
   }))
-  function tell(shared: SharedBucket): void {
+  function send(shared: SharedBucket): void {
     unsent.delete(shared)
     const { kind, name, rate, taken } = shared
     shared.taken = 0
     // Tokens that are taken while the store is down are not reported later.
     if (!store.isUp()) return
-    shared.toldAt = now()
-    shared.isTelling = true
+    shared.sentAt = now()
+    shared.isSending = true
     store
       .take({ kind, name, rate, tokens: taken, isExact: false })
       .then(({ tokens }) => shared.bucket.set(tokens - shared.taken, now()))
       .catch(() => undefined)
-      .finally(() => (shared.isTelling = false))
+      .finally(() => (shared.isSending = false))
   }
 
-  function tellAll(): void {
+  function sendAll(): void {
     timer = undefined
-    for (const shared of unsent) if (!shared.isTelling) tell(shared)
+    for (const shared of unsent) if (!shared.isSending) send(shared)
     if (unsent.size > 0) schedule()
   }
 
-  const schedule = (): void => void (timer ??= setTimeout(tellAll, SETTLE_MS).unref())
+  const schedule = (): void => void (timer ??= setTimeout(sendAll, SETTLE_MS).unref())
 
   function take(kind: BucketKind, name: string, rate: Rate, tokens = 1): RateLimitResult {
     const shared = bucketOf(kind, name, rate)
@@ -106,7 +106,7 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
   function note(shared: SharedBucket, rate: Rate, tokens: number): void {
     shared.rate = rate
     shared.taken += tokens
-    if (!shared.isTelling && now() - shared.toldAt >= SETTLE_MS) tell(shared)
+    if (!shared.isSending && now() - shared.sentAt >= SETTLE_MS) send(shared)
     else {
       unsent.add(shared)
       schedule()
@@ -130,7 +130,7 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
         bucketOf(kind, name, rate).bucket.set(tokens, now())
         return rateLimitResultOf(isAllowed, tokens, rate)
       } catch {
-        // The store may have taken it, so it is not told again.
+        // The store may have taken it, so it is not sent again.
         return bucketOf(kind, name, rate).bucket.take(rate, now())
       }
     },
@@ -146,7 +146,7 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
       try {
         bucket.set((await store.take({ kind, name, rate, tokens: -tokens, isExact: false })).tokens, now())
       } catch {
-        // The store may have them, so it is not told again.
+        // The store may have them, so it is not sent again.
         bucket.giveBack(rate, now(), tokens)
       }
     },

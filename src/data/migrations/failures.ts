@@ -6,10 +6,10 @@ import { statement } from '../../core/database/statements.ts'
 
 export const UNDEFINED_TABLE = '42P01'
 
-/** The same adapter; `tell` gets the error of each failed script. */
+/** A copy of an adapter that calls `onError` with the error of each failed script. */
 export const watchScripts = (
   adapter: SqlMigrationAwareDriverAdapterFactory,
-  tell: (error: unknown) => void,
+  onError: (error: unknown) => void,
 ): SqlMigrationAwareDriverAdapterFactory => ({
   provider: adapter.provider,
   adapterName: adapter.adapterName,
@@ -18,7 +18,7 @@ export const watchScripts = (
     const run = connection.executeScript.bind(connection)
     const executeScript = (script: string): Promise<void> =>
       run(script).catch((error: unknown) => {
-        tell(error)
+        onError(error)
         throw error
       })
     return Object.assign(connection, { executeScript })

@@ -27,8 +27,8 @@ declare const WebAssembly: {
 
 const FILTERS = { externalTables: [], externalEnums: [] }
 
-/** How often the operator is told that an upgrade is still running. */
-const TELL_EVERY_MS = 10_000
+/** How often a warning says that an upgrade is still running. */
+const WARN_EVERY_MS = 10_000
 
 /**
  * Brings the schema up to date, if needed, while no other process of the service does. Throws a
@@ -45,14 +45,14 @@ export async function upgrade(
   }
   if (missing.length === 0) return
   if (missing.length === migrations.length) await refuseElsewhere(database)
-  const telling = setInterval(
+  const warnings = setInterval(
     () => log.warn('the upgrade waits for long transactions, for workers to fill in old rows, or for another process'),
-    TELL_EVERY_MS,
+    WARN_EVERY_MS,
   ).unref()
   try {
     await applyMissing(database, log, migrations)
   } finally {
-    clearInterval(telling)
+    clearInterval(warnings)
   }
 }
 

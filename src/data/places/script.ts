@@ -30,7 +30,7 @@ export interface SyncMessage {
 export interface SyncAnswer {
   /** Streams that other live processes have open. */
   others: number
-  /** The same for each entry of `counts`. */
+  /** Those of them that each entry of `counts` counts. */
   otherCounts: readonly number[]
   /** For each requested place, whether it was granted. */
   granted: readonly boolean[]

@@ -9,16 +9,16 @@ export const MAX_MESSAGE = 100
 class Tally {
   own = 0
   #others = 0
-  #heardUntil = 0
+  #knownUntil = 0
 
   /** The counts of other processes are valid until their leases end. */
   setOthers(others: number, until: number): void {
     this.#others = others
-    this.#heardUntil = until
+    this.#knownUntil = until
   }
 
   hasRoom(cap: number, now: number): boolean {
-    return this.own + (now < this.#heardUntil ? this.#others : 0) < cap
+    return this.own + (now < this.#knownUntil ? this.#others : 0) < cap
   }
 }
 

@@ -131,13 +131,13 @@ export function connect(urls: readonly string[], name: 'publisher' | 'limits' | 
     redisOptions: { ...options, commandTimeout, enableReadyCheck: false },
   })
 }
-/** The connection on which the messages of a single Redis are heard. */
+/** The connection that receives the messages of a single Redis. */
 export const listen = (urls: readonly string[]): Redis =>
   // Redis refuses the INFO of a check after a SUBSCRIBE, and ioredis writes to standard error where
   // a user may not send it.
   keepConnecting((retryStrategy) => open(urls, { ...LISTENING, retryStrategy }))
 
-/** The same for a node of a cluster, with the credentials of `peer`. */
+/** The connection that receives those of a node of a cluster, with the credentials of `peer`. */
 export const listenAt = (peer: Redis, host: string, port: number): Redis =>
   keepConnecting((retryStrategy) => peer.duplicate({ ...LISTENING, host, port, lazyConnect: false, retryStrategy }))
 

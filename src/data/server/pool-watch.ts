@@ -15,11 +15,11 @@ type Callback = Parameters<pg.Pool['connect']>[0]
 
 /** Watches a pool. It times `connect`, which the pool's own `query` uses as well. */
 export function watchPool(pool: pg.Pool): PoolWatch {
-  let hear: ((ms: number) => void) | undefined
+  let onWaited: ((ms: number) => void) | undefined
   const connect = pool.connect.bind(pool)
   const timed = (callback?: Callback): Promise<pg.PoolClient> | void => {
     const since = performance.now()
-    const over = (): void => hear?.(performance.now() - since)
+    const over = (): void => onWaited?.(performance.now() - since)
     if (callback === undefined) {
       const connected = connect()
       connected.then(over, over)
@@ -36,6 +36,6 @@ export function watchPool(pool: pg.Pool): PoolWatch {
     idle: () => pool.idleCount,
     inUse: () => pool.totalCount - pool.idleCount,
     waiting: () => pool.waitingCount,
-    onWait: (listener) => void (hear = listener),
+    onWait: (listener) => void (onWaited = listener),
   }
 }

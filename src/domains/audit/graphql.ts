@@ -8,7 +8,11 @@ import { actionSchema, emailOf, labelOf, listAuditEntries } from './audit.ts'
 import type { AuditActorKind } from './sql.ts'
 
 const ACTIONS = Object.entries(AUDIT_ACTIONS)
-  .map(([kind, verbs]) => verbs.map((verb) => `\`${kind}.${verb}\``).join(', '))
+  .map(([kind, verbs]) =>
+    Object.keys(verbs)
+      .map((verb) => `\`${kind}.${verb}\``)
+      .join(', '),
+  )
   .join(', ')
 
 export const AuditActorKindEnum = builder.enumType('AuditActorKind', {

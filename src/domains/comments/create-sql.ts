@@ -99,23 +99,27 @@ const TYPES: Readonly<Record<string, string>> = {
 const INPUT = Object.keys(TYPES) as (keyof CreateRow)[]
 
 /**
- * What a plain comment has of these: no reply and of no guest, of a tenant with neither a
- * classifier nor a rule for first comments or rejections, and not in slow mode.
+ * What makes a comment plain, as a value and as SQL: no reply and of no guest, of a tenant with
+ * neither a classifier nor a rule for first comments or rejections, and not in slow mode.
  */
-const PLAIN: Partial<Record<keyof CreateRow, string>> = {
-  parentId: 'NULL::uuid',
-  rejections: '0',
-  approvedBelow: '0',
-  asks: 'false',
-  maxDepth: '0',
-  guestBelow: '0',
-  replyEventId: 'NULL::uuid',
-  pace: "'ask'::text",
+const PLAIN: { readonly [Name in keyof CreateRow]?: { is: CreateRow[Name]; sql: string } } = {
+  parentId: { is: null, sql: 'NULL::uuid' },
+  rejections: { is: 0, sql: '0' },
+  approvedBelow: { is: 0, sql: '0' },
+  asks: { is: false, sql: 'false' },
+  guestBelow: { is: 0, sql: '0' },
+  pace: { is: 'ask', sql: "'ask'::text" },
 }
-const OF_ONE = INPUT.filter((name) => PLAIN[name] === undefined)
+/** What the statement does not read of a comment without a parent. */
+const OF_REPLIES: Partial<Record<keyof CreateRow, string>> = { maxDepth: '0', replyEventId: 'NULL::uuid' }
 
-const isPlain = ({ parentId, rejections, approvedBelow, guestBelow, asks, pace }: CreateRow): boolean =>
-  parentId === null && rejections + approvedBelow + guestBelow === 0 && !asks && pace === 'ask'
+const constantOf = (name: keyof CreateRow): string | undefined => PLAIN[name]?.sql ?? OF_REPLIES[name]
+
+const OF_ONE = INPUT.filter((name) => constantOf(name) === undefined)
+
+const PLAIN_NAMES = INPUT.filter((name) => name in PLAIN)
+
+const isPlain = (row: CreateRow): boolean => PLAIN_NAMES.every((name) => row[name] === PLAIN[name]?.is)
 
 // Parts of both statements.
 
@@ -245,7 +249,7 @@ const RESULT = `n.outcome, n.is_asked AS "isAsked", n.hold_reason IS NOT DISTINC
 const createOne = statement(
   'create_comment',
   `WITH input AS NOT MATERIALIZED (
-     SELECT 0 AS n, ${INPUT.map((name) => `${PLAIN[name] ?? `$${OF_ONE.indexOf(name) + 4}::${TYPES[name]}`} AS ${toSnakeCase(name)}`).join(', ')}
+     SELECT 0 AS n, ${INPUT.map((name) => `${constantOf(name) ?? `$${OF_ONE.indexOf(name) + 4}::${TYPES[name]}`} AS ${toSnakeCase(name)}`).join(', ')}
    ),
    locked AS MATERIALIZED (
      SELECT d.* FROM input i CROSS JOIN LATERAL (${discussion('$1')}) d

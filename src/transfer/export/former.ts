@@ -11,7 +11,7 @@ import { findItems, insertItems } from '../store/sql.ts'
 export const WITHOUT_FORMER = 'formerly: leaves out a reader whom the tenant or the file has otherwise'
 
 /** A reader that this transaction has created. */
-interface Made {
+interface CreatedReader {
   row: ImportedReader
   id: Id
 }
@@ -23,9 +23,9 @@ interface Made {
 export async function storeFormer(
   tx: TxSql,
   { tenantId, importId }: Pick<Work, 'tenantId' | 'importId'>,
-  made: readonly Made[],
+  created: readonly CreatedReader[],
 ): Promise<ImportFinding[]> {
-  const former = made.flatMap(({ row, id }) =>
+  const former = created.flatMap(({ row, id }) =>
     row.formerly.map((each) => ({ ...each, intoId: id, aliasId: newId(), place: row.place })),
   )
   if (former.length === 0) return []

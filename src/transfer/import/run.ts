@@ -50,16 +50,16 @@ export interface Run extends Work {
 }
 
 export const storeRows = (run: Run, batch: ItemBatch): Promise<void> =>
-  tellingChanges(run, async () => {
+  reportingChanges(run, async () => {
     for (const storeSome of [storeNamed, storeThreads]) {
       await storeInHalves(run, batch.rows, (rows) => storeSome(run, { ...batch, rows }))
     }
   })
 
 export const storeOwnItems = (run: Run, items: readonly PlacedOwn[]): Promise<void> =>
-  tellingChanges(run, () => storeInHalves(run, items, (some) => storeOwn(run, some)))
+  reportingChanges(run, () => storeInHalves(run, items, (some) => storeOwn(run, some)))
 
-async function tellingChanges(run: Run, store: () => Promise<void>): Promise<void> {
+async function reportingChanges(run: Run, store: () => Promise<void>): Promise<void> {
   const before = run.changed.first.length
   await store()
   for (const finding of run.changed.first.slice(before)) run.watching.onFinding?.('changed', finding)

@@ -5,8 +5,8 @@ import { batchesOf, beginRun, type ImportFile, type ImportReport, tableUsesOf } 
 import type { ReadBatch } from '../import/read-batches.ts'
 import type { Watching } from '../import/run.ts'
 import { Survey } from '../import/survey.ts'
-import { type Lacking, look, type Rehearsing } from './look.ts'
-import { tell } from './tell.ts'
+import { predictBatch } from './predict-batch.ts'
+import { type Lacking, type Rehearsing, surveyBatch } from './survey-batch.ts'
 
 /** The expected result of an import. */
 export interface Rehearsal extends Omit<ImportReport, 'id' | 'file'>, Lacking {}
@@ -28,15 +28,15 @@ export async function rehearseImport(
     pagesWithoutAddress: 0,
     commentsWithoutAuthor: 0,
   }
-  const looked = { bytes: 0, items: 0 }
+  const surveyed = { bytes: 0, items: 0 }
   for await (const batch of readOnce(run)) {
-    await look(run, batch)
-    looked.bytes = batch.bytes
-    looked.items += batch.items
+    await surveyBatch(run, batch)
+    surveyed.bytes = batch.bytes
+    surveyed.items += batch.items
   }
   run.survey.settle(run.maxDepth)
   await run.pace.keep(async () => {
-    for await (const batch of readOnce(run, looked)) await run.pace.slice(() => tell(run, batch))
+    for await (const batch of readOnce(run, surveyed)) await run.pace.slice(() => predictBatch(run, batch))
   })
   const { source, counts, already, pagesWithoutAddress, commentsWithoutAuthor, refused, changed } = run
   const report = { source, counts, already, pagesWithoutAddress, commentsWithoutAuthor, refused, changed }

@@ -19,7 +19,7 @@ export async function storeNamed(work: Work, batch: ItemBatch): Promise<Stored> 
   await advance(work, async (tx) => {
     const known = await findKnown(tx, work, rows)
     const fresh = freshOf(rows, known)
-    // Of readers who were erased an earlier run has said the same.
+    // An earlier run has reported those who were erased.
     const gone = rows.filter(({ key }) => known.get(key) === null)
     const chosen = fresh.map((row) => choose(row, work.startedAt))
     const refused = gone.map(({ place }) => ({ place, reason: OF_ERASED_READER }))
@@ -28,26 +28,26 @@ export async function storeNamed(work: Work, batch: ItemBatch): Promise<Stored> 
     const readers = await storeReaders(tx, work, chosen.filter(isOfReader))
     const discussions = await storeDiscussions(tx, work, chosen.filter(isOfDiscussion))
     await insertItems(tx, work.tenantId, work.importId, [...readers, ...discussions])
-    const made = new Set(readers.flatMap(({ key, made: isMade }) => (isMade ? [key] : [])))
-    const madeReaders = chosen.filter(isOfReader).filter(({ row }) => made.has(row.key))
-    const notes = await storeFormer(tx, work, madeReaders)
+    const created = new Set(readers.flatMap(({ key, made }) => (made ? [key] : [])))
+    const createdReaders = chosen.filter(isOfReader).filter(({ row }) => created.has(row.key))
+    const notes = await storeFormer(tx, work, createdReaders)
     await insertNotes(
       tx,
       work.tenantId,
-      madeReaders.flatMap(({ row, id }) => row.notes.map((note) => ({ ...note, readerId: id, commentId: null }))),
+      createdReaders.flatMap(({ row, id }) => row.notes.map((note) => ({ ...note, readerId: id, commentId: null }))),
     )
     const erased = new Set(readers.filter(({ itemId }) => itemId === null).map(({ key }) => key))
     for (const { key, place } of fresh) if (erased.has(key)) stored.refused.push({ place, reason: OF_ERASED_READER })
     const keys = new Set(fresh.map(({ key }) => key))
     return {
-      counts: { readers: countMade(readers), discussions: countMade(discussions) },
+      counts: { readers: countCreated(readers), discussions: countCreated(discussions) },
       changes: [...batch.changes.filter(({ key }) => keys.has(key) && !erased.has(key)), ...notes],
     }
   })
   return stored
 }
 
-const countMade = (items: readonly NewItem[]): number => items.filter(({ made }) => made).length
+const countCreated = (items: readonly NewItem[]): number => items.filter(({ made }) => made).length
 
 interface Chosen<Row> {
   row: Row

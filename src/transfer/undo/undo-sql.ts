@@ -7,20 +7,20 @@ import { inView } from '../../domains/comments/comment.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 import type { Removed } from '../../domains/imports/report.ts'
 
-const MADE = statement(
+const CREATED_ITEMS = statement(
   'made_import_items',
   `SELECT key FROM import_items
    WHERE tenant_id = $1 AND import_id = $2 AND kind = $3 AND made AND key > $4 ORDER BY key LIMIT $5`,
 )
 
 /** The keys of an import's rows of a kind, after the key `after`. */
-export const selectMade = async (
+export const selectCreated = async (
   sql: Sql,
   { tenantId, importId }: { tenantId: Id; importId: Id },
   kind: 'reader' | 'comment',
   { after, limit }: { after: Key | null; limit: number },
 ): Promise<Key[]> =>
-  (await sql<{ key: Key }>(MADE, [tenantId, importId, kind, after ?? FIRST_ID, limit])).map(({ key }) => key)
+  (await sql<{ key: Key }>(CREATED_ITEMS, [tenantId, importId, kind, after ?? FIRST_ID, limit])).map(({ key }) => key)
 
 // LIMIT makes PostgreSQL look up each key in the index. It keeps a plan that was made while the
 // tables were small, and that would read all items of the tenant for each key.
@@ -167,7 +167,7 @@ export async function removeReaders(
 export const forgetComments = ({ prisma }: TxSql, tenantId: Id, keys: readonly Key[]): Promise<unknown> =>
   prisma.importItem.deleteMany({ where: { tenantId, key: { in: [...keys] } } })
 
-/** The same for readers, under every id by which a source knows them. */
+/** Forgets readers, under every id by which a source knows them. */
 export const forgetReaders = ({ prisma }: TxSql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
   prisma.importItem.deleteMany({ where: { tenantId, kind: 'reader', itemId: { in: [...ids] } } })
 
@@ -180,8 +180,8 @@ const FORGET_NAMES = statement(
 )
 
 /**
- * The same for discussions, for items that existed before, and for those that have waited. That a
- * reader was erased is kept.
+ * Forgets discussions, items that existed before, and those that have waited. That a reader was
+ * erased is kept.
  */
 export const forgetNames = (sql: Sql, tenantId: Id, importId: Id): Promise<unknown> =>
   sql(FORGET_NAMES, [tenantId, importId])

@@ -83,7 +83,7 @@ async function pass(undoing: Undoing, kind: 'reader' | 'comment', remove: Remove
 async function* madeItems(undoing: Undoing, kind: 'reader' | 'comment'): AsyncGenerator<Key[]> {
   for (let after: Key | null = null; ;) {
     const limit = undoing.pace.sized(BATCH)
-    const keys: Key[] = await sql.selectMade(undoing.app.db.query, undoing, kind, { after, limit })
+    const keys: Key[] = await sql.selectCreated(undoing.app.db.query, undoing, kind, { after, limit })
     if (keys.length === 0) return
     after = keys.at(-1) ?? null
     yield keys

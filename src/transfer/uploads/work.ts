@@ -116,12 +116,12 @@ async function rehearse(app: App, upload: ImportUpload, watching: Watching): Pro
 async function run(app: App, upload: ImportUpload, watching: Watching): Promise<void> {
   const { tenantId, id, bytes, importId } = upload
   // A process may have died after the end of the import, before it was noted here.
-  const made =
+  const begun =
     importId === null
       ? null
       : await app.prisma.import.findUnique({ where: { tenantId_id: { tenantId, id: importId } } })
-  if (made?.finishedAt != null) {
-    const { counts, refused, changed, tables } = made
+  if (begun?.finishedAt != null) {
+    const { counts, refused, changed, tables } = begun
     return end(app, upload, { report: asJson({ counts, already: 0, refused, changed, tables }), bytesRead: bytes })
   }
   const onBegin = async (importing: string): Promise<void> => {

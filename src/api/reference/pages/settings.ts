@@ -42,7 +42,7 @@ export interface SettingField {
    * `pattern`, `format`; of texts also `minItems` and `maxItems`.
    */
   bounds: Schema
-  /** The same for each text of a list; null for other types. */
+  /** The keywords that bound each text of a list; null for other types. */
   itemBounds: Schema | null
   /** The fields of each of the `objects` of a list; null for other types. */
   items: SettingField[] | null

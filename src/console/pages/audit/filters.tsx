@@ -10,7 +10,7 @@ const choiceOf = (action: string) => ({ value: action, label: actionWords(action
 
 const GROUPS = Object.entries(ACTIONS).map(([group, verbs]) => ({
   group: kindWords(group),
-  items: verbs.map((verb) => choiceOf(`${group}.${verb}`)),
+  items: Object.keys(verbs).map((verb) => choiceOf(`${group}.${verb}`)),
 }))
 
 const isKnown = (action: string): boolean => GROUPS.some(({ items }) => items.some(({ value }) => value === action))

@@ -29,7 +29,7 @@ export interface Rehearsing extends Reading, Lacking {
 export const isItem = (kind: ImportedItem['kind']): boolean => kind !== 'reaction' && kind !== 'report'
 
 /** The first pass: learns what the file contains. */
-export async function look(run: Rehearsing, { rows, own }: ReadBatch): Promise<void> {
+export async function surveyBatch(run: Rehearsing, { rows, own }: ReadBatch): Promise<void> {
   // Those of mutes are not stored: the second pass finds out about these.
   const others = own.filter(({ row }) => row.kind !== 'mute')
   if (others.length > 0) await storeOwnItems(run, others)
@@ -37,16 +37,16 @@ export async function look(run: Rehearsing, { rows, own }: ReadBatch): Promise<v
   const fresh = rows.filter(({ key }) => !known.has(key))
   run.already += rows.filter(({ key, kind }) => known.get(key) != null && isItem(kind)).length
   const readers = fresh.filter((row) => row.kind === 'reader')
-  const made = await lookAtNamed(run, 'reader', readers)
-  await lookAtFormer(run, made)
-  const pages = await lookAtNamed(
+  const newReaders = await surveyNamed(run, 'reader', readers)
+  await surveyFormer(run, newReaders)
+  const pages = await surveyNamed(
     run,
     'discussion',
     fresh.filter((row) => row.kind === 'discussion'),
   )
-  run.counts = addCounts(run.counts, { readers: made.length, discussions: pages.length })
+  run.counts = addCounts(run.counts, { readers: newReaders.length, discussions: pages.length })
   run.pagesWithoutAddress += pages.filter(({ lacksAddress }) => lacksAddress).length
-  await lookAtComments(
+  await surveyComments(
     run,
     fresh.filter((row) => row.kind === 'comment'),
     known,
@@ -102,7 +102,7 @@ function referencesOf(row: ImportedItem): ['reader' | 'discussion' | 'comment', 
   }
 }
 
-async function lookAtFormer(run: Rehearsing, rows: readonly ImportedReader[]): Promise<void> {
+async function surveyFormer(run: Rehearsing, rows: readonly ImportedReader[]): Promise<void> {
   const { app, tenantId, survey } = run
   const former = rows.flatMap(({ formerly }) => formerly)
   if (former.length === 0) return
@@ -122,7 +122,7 @@ async function lookAtFormer(run: Rehearsing, rows: readonly ImportedReader[]): P
 }
 
 /** Those that the tenant lacks, each external id once. */
-async function lookAtNamed<Row extends ImportedReader | ImportedDiscussion>(
+async function surveyNamed<Row extends ImportedReader | ImportedDiscussion>(
   { app, tenantId, survey }: Rehearsing,
   kind: Row['kind'],
   rows: readonly Row[],
@@ -138,7 +138,7 @@ async function lookAtNamed<Row extends ImportedReader | ImportedDiscussion>(
   })
 }
 
-async function lookAtComments(run: Rehearsing, rows: readonly ImportedComment[], known: Known): Promise<void> {
+async function surveyComments(run: Rehearsing, rows: readonly ImportedComment[], known: Known): Promise<void> {
   const { app, tenantId, survey } = run
   const kept = rows.flatMap(({ keptId }) => keptId ?? [])
   const standing = new Map((await findStanding(app.db.query, tenantId, kept)).map((each) => [each.id, each]))

@@ -24,10 +24,13 @@ import { FATES, type Survey } from '../import/survey.ts'
 import { maxDepthOf, moveReason, WITHOUT_AUTHOR } from '../import/threads.ts'
 import { findItems } from '../store/sql.ts'
 import { findPairs } from './rehearse-sql.ts'
-import { isItem, type Rehearsing } from './look.ts'
+import { isItem, type Rehearsing } from './survey-batch.ts'
 
 /** The second pass: finds out what happens to each item. */
-export async function tell(run: Rehearsing, { rows, own, changes, refused, already }: ReadBatch): Promise<void> {
+export async function predictBatch(
+  run: Rehearsing,
+  { rows, own, changes, refused, already }: ReadBatch,
+): Promise<void> {
   const { app, tenantId, survey } = run
   run.already += already
   note(run, 'refused', refused)
@@ -53,7 +56,7 @@ export async function tell(run: Rehearsing, { rows, own, changes, refused, alrea
       if (survey.fateOf(key) === FATES.there) continue
       counts.comments++
       counts.revisions += row.revisions.length
-      tellMoves(run, row)
+      noteMoves(run, row)
     } else if (row.kind === 'reaction' || row.kind === 'report') {
       const isThere = pairs[pairKindOf(row)].has(`${known.get(row.commentKey)} ${known.get(row.readerKey)}`)
       if (isThere || !survey.addPair(row)) run.already++
@@ -134,7 +137,7 @@ function refusalOnComment(survey: Survey, { commentKey, readerKey }: ImportedRea
 }
 
 /** Reports how a comment's place will differ from its item. */
-function tellMoves(run: Rehearsing, row: ImportedComment): void {
+function noteMoves(run: Rehearsing, row: ImportedComment): void {
   const { key, place, authorKey } = row
   const { survey, maxDepth } = run
   const lacksAuthor = authorKey !== null && survey.fateOf(authorKey) !== FATES.there
