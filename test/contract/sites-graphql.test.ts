@@ -130,6 +130,16 @@ describe('the key of a site opens GraphQL', () => {
     expect([assertion.status, codeOf(assertion)]).toEqual([400, 'ambiguous_credentials'])
   })
 
+  test('the key in the address counts: another one in the header is refused, as caches keep the answer', async () => {
+    const url = `${service.url}/graphql?${new URLSearchParams({ site: site.publicKey, query: SETTINGS })}`
+    const headers = { origin: ORIGIN, 'x-service-site': `pk_${'0'.repeat(64)}` }
+    const refused = await fetch(url, { headers })
+    expect([refused.status, refused.headers.get('cache-control')]).toEqual([400, expect.not.stringContaining('public')])
+    expect((await refused.json()) as object).toMatchObject({
+      errors: [{ extensions: { code: 'ambiguous_credentials' } }],
+    })
+  })
+
   test.each([
     ['another issuer', { iss: 'https://evil.example' }],
     ['another audience', { aud: 'other' }],

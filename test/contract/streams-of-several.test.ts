@@ -80,8 +80,8 @@ describe('POST /stream/ticket for several discussions', () => {
     const prefix = new Cursors(ids).encode([]).slice(0, 9)
     expect(json).toEqual({
       ticket: expect.any(String),
-      discussionId: null,
-      discussionState: null,
+      discussionId: ids[0],
+      discussionState: 'open',
       expiresAt: expect.stringMatching(/^\d{4}-.*Z$/),
       lastEventId: `${prefix}0.1.0`,
       streamUrl: `${service.url}/api/v1/stream?ticket=${json.ticket}`,

@@ -27,7 +27,12 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
   scope.addHook('onRequest', (request, reply, done) => {
     varyByOrigin(request, reply)
     const credentials = credentialsOf(app, request)
-    const siteKey = siteKeyOf(app, request)
+    let siteKey: string | undefined
+    try {
+      siteKey = siteKeyOf(app, request)
+    } catch (error) {
+      return done(error as ServiceError)
+    }
     if (siteKey !== undefined) {
       siteCallerOf(app, request, reply, siteKey)
         .then((caller) => setCaller(request, reply, caller))

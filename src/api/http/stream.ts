@@ -40,6 +40,7 @@ const PATH_OF_SEVERAL = '/api/v1/stream'
 const PARAMETERS = new Set(['ticket', 'token', 'lastEventId'])
 const NOTHING = {}
 const NO_LINES: string[] = []
+const NO_PAGE = { allowedOrigins: [], gone: [] }
 const NEEDS_TICKET = 'Send a ticket for several discussions in the query.'
 
 /** The requested stream, and whether the browser's EventSource reconnects by itself. */
@@ -59,8 +60,6 @@ interface Opener {
   /** Null for a key or an admin token. */
   use: (BrowserUse & Pick<Ticket, 'minter' | 'discussionIds'>) | null
   headers: Headers
-  /** Those of the ticket's discussions that have left its site. */
-  gone?: readonly Id[]
 }
 
 /**
@@ -120,10 +119,13 @@ async function openStream(
     if (actor !== null) countCaller(app, reply, { tenant, actor }, { address: request.ip })
     if (discussionId !== null && !isId(discussionId)) throw new ServiceError('not_found')
 
+    // Before the pages of a site are looked up.
     if (use !== null) countTicket(app, use)
+    const { gone, ...allowed } = use === null ? NO_PAGE : await originsOf(app, tenant, use)
+    if (use !== null) void reply.headers(headersForPage(allowed, request.headers.origin))
     const hub = hubOf(app)
     const headers = headersOf(reply.getHeaders())
-    const stream = streamOf(hub, reply, opener, discussionId, {
+    const stream = streamOf(hub, reply, { ...opener, gone }, discussionId, {
       ...ownerOf(hub, opener),
       heartbeatMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
       isGzip: takesGzip(request.headers['accept-encoding']),
@@ -171,7 +173,7 @@ interface OpenedStream {
 function streamOf(
   hub: Hub,
   { raw }: FastifyReply,
-  { tenant, use, gone }: Opener,
+  { tenant, use, gone }: Opener & { gone: readonly Id[] },
   discussionId: Id | null,
   options: ConnectionOptions,
 ): OpenedStream {
@@ -276,11 +278,9 @@ async function openerByTicket(
     throw new ServiceError('invalid_ticket', { detail: 'The ticket is for another stream.' })
   const tenant = await admitTenant(app, ticket.tenantId).catch(asInvalidTicket)
   checkTicketAge(ticket, tenant, { isReconnect, now: Date.now() })
-  const { gone, ...allowed } = await originsOf(app, tenant, ticket)
-  const headers = headersForPage(allowed, request.headers.origin)
   warnOfUnknownProxy(app, request)
   const use = { ...ticket, address: request.ip }
-  return { tenant, viewer: { kind: 'public', readerId: ticket.readerId }, actor: null, use, headers, gone }
+  return { tenant, viewer: { kind: 'public', readerId: ticket.readerId }, actor: null, use, headers: {} }
 }
 
 function asInvalidTicket(error: unknown): never {
@@ -317,7 +317,7 @@ async function answerPreflight(app: App, request: FastifyRequest, reply: Fastify
 async function originsOf(
   app: App,
   { settings }: Tenant,
-  { minter, discussionIds }: Ticket,
+  { minter, discussionIds }: Pick<Ticket, 'minter' | 'discussionIds'>,
 ): Promise<AllowedOrigins & { gone: readonly Id[] }> {
   if (minter?.kind !== 'site') return { allowedOrigins: settings.allowedOrigins, gone: [] }
   const site = await findSiteOf(app, minter)

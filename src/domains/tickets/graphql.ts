@@ -39,14 +39,12 @@ const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').i
   fields: (t) => ({
     ticket: t.exposeString('ticket', { description: 'The credential, for the query parameter `ticket`.' }),
     discussionId: t.exposeID('discussionId', {
-      nullable: true,
-      description: 'The discussion that it opens. Null for several.',
+      description: 'The discussion that it opens; of several the first of `discussions`.',
     }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The deadline for the first connection.' }),
     discussionState: t.expose('discussionState', {
       type: DiscussionStateEnum,
-      nullable: true,
-      description: 'Who may write in the discussion. Null for several.',
+      description: 'Who may write in that discussion.',
     }),
     discussions: t.expose('discussions', {
       type: [TicketDiscussionRef],

@@ -38,12 +38,12 @@ export interface TicketDiscussion {
  */
 export interface StreamTicket {
   ticket: string
-  /** Null for several. */
-  discussionId: Id | null
+  /** Of several the first. */
+  discussionId: Id
   /** The deadline for the first connection. */
   expiresAt: Date
-  /** Null for several. */
-  discussionState: DiscussionState | null
+  /** Of several that of the first. */
+  discussionState: DiscussionState
   /** In the order of the positions in a cursor. */
   discussions: readonly TicketDiscussion[]
   /** The present position: of several discussions a cursor. */
@@ -88,9 +88,9 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
   const positions = discussions.map(({ lastEventId }) => Number(lastEventId))
   return {
     ticket,
-    discussionId: bound.discussionId,
+    discussionId: first.discussionId,
     expiresAt: firstConnectionBy(bound, tenant),
-    discussionState: isForSeveral ? null : first.discussionState,
+    discussionState: first.discussionState,
     discussions,
     lastEventId: isForSeveral ? new Cursors(bound.discussionIds).encode(positions) : first.lastEventId,
     streamUrl: `${baseUrl(app)}/api/v1/stream${isForSeveral ? '' : `/${first.discussionId}`}?ticket=${ticket}`,

@@ -62,8 +62,8 @@ export class ConnectionOfSeveral extends EventConnection {
     for (const part of this.parts) part.seat?.start(part)
   }
 
-  /** Sends the events of one of its discussions. */
-  send(from: Part, batch: Batch): void {
+  /** Sends the events of one of its discussions. Returns how many bytes these have taken. */
+  send(from: Part, batch: Batch): number {
     const at = this.parts.indexOf(from)
     const positions = this.parts.map(({ position }) => position)
     const chunks = batch.frames.flatMap(({ seq }, n) => {
@@ -72,7 +72,9 @@ export class ConnectionOfSeveral extends EventConnection {
       return event === undefined ? [] : [loneChunk(`id: ${this.#cursors.encode(positions)}\n`), event]
     })
     batch.takenApart++
-    batch.sentApart += this.writeAll(chunks)
+    const bytes = this.writeAll(chunks)
+    batch.sentApart += bytes
+    return bytes
   }
 
   /**
@@ -100,6 +102,8 @@ export class Part implements Sink, Stream {
   isGone: boolean
   /** Where it stays without a seat. */
   #at = 0
+  /** Of the latest events. */
+  #sentBytes = 0
   readonly #stream: ConnectionOfSeveral
 
   constructor(discussionId: Id, stream: ConnectionOfSeveral, isGone: boolean) {
@@ -129,15 +133,16 @@ export class Part implements Sink, Stream {
   }
 
   deliver(batch: Batch): void {
-    this.#stream.send(this, batch)
+    this.#sentBytes = this.#stream.send(this, batch)
   }
 
   ready(): Promise<void> {
     return this.#stream.ready()
   }
 
+  /** With the lines of its ids, which are longer than those of a stream of one discussion. */
   replayed(bytes: number): void {
-    this.#stream.replayed(bytes)
+    this.#stream.replayed(Math.max(bytes, this.#sentBytes))
   }
 
   end(): void {

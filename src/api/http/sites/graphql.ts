@@ -10,11 +10,19 @@ import { unauthenticatedRate } from '../../../live/browser-limits.ts'
 import { opensToBrowsers } from '../credentials.ts'
 import { addressAt, asksPersonally, enter, readerOf, takeAt } from './sites.ts'
 
-/** The public key with which a page asks GraphQL; undefined for another caller. */
+/**
+ * The public key with which a page asks GraphQL; undefined for another caller. The one in the address
+ * counts, as caches keep the answer for that address: a header with another one is
+ * `ambiguous_credentials`.
+ */
 export function siteKeyOf(app: App, request: FastifyRequest): string | undefined {
   if (!opensToBrowsers(request)) return undefined
-  const named = request.headers[siteHeader(app).toLowerCase()]
-  return (typeof named === 'string' && named !== '' ? named : undefined) ?? keyInQuery(request)
+  const header = siteHeader(app)
+  const named = request.headers[header.toLowerCase()] || undefined
+  const inQuery = keyInQuery(request)
+  if (inQuery !== undefined && named !== undefined && named !== inQuery)
+    throw new ServiceError('ambiguous_credentials', { detail: `The address names another site than ${header}.` })
+  return inQuery ?? (typeof named === 'string' ? named : undefined)
 }
 
 /** Of a GET, which caches may keep by its address. */
