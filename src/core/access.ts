@@ -24,6 +24,7 @@ export function requireIdentity(ctx: Ctx): Identity {
   const { identity, actor } = requireCaller(ctx)
   if (identity !== null) return identity
   if (actor.kind === 'client') throw new ServiceError('identity_required', { detail: NAMES_NO_READER })
+  if (actor.kind === 'site') throw new ServiceError('identity_required', { detail: SIGNS_NOBODY_IN })
   const detail = `This needs the header ${identityHeader(ctx.app)}: an assertion that vouches for the reader.`
   throw new ServiceError('identity_required', { detail })
 }
@@ -51,10 +52,14 @@ export function requireSecondFactor(actor: Actor): void {
 }
 
 const NAMES_NO_READER = 'The client token names no reader: mint one with an identity assertion.'
+const SIGNS_NOBODY_IN = "This needs a token of the tenant's issuer in Authorization (Bearer)."
 const NEEDS_TOKEN = 'This needs an admin token in Authorization (Bearer).'
 
 /** The header that carries an assertion, as it is written. */
 export const identityHeader = ({ settings }: App): string => `${settings.HEADER_PREFIX}Identity`
+
+/** The header in which a page names its site to GraphQL, as it is written. */
+export const siteHeader = ({ settings }: App): string => `${settings.HEADER_PREFIX}Site`
 
 /**
  * Refuses callers without `access`: `missing_credentials`, `identity_required`, `admin_only`,

@@ -56,7 +56,7 @@ export interface ClientActor {
 
 /**
  * A page, by the public key of its site. It may do what a key without capabilities may, and the
- * service lets it ask the routes of pages alone.
+ * service lets it ask the routes of pages alone, or GraphQL as a client token does.
  */
 export interface SiteActor {
   kind: 'site'
@@ -68,7 +68,28 @@ export interface SiteActor {
   expiresAt: null
   /** What the page calls itself, for the discussion that its first comment begins. */
   title: string | null
+  /** How it asks GraphQL; null where it asks the routes of pages. */
+  graphql: SiteInGraphQL | null
 }
+
+export interface SiteInGraphQL {
+  /** The reader whose token the page sends; null for nobody. */
+  readerId: Id | null
+  /** Whether the site takes writes. */
+  posting: boolean
+  /** Whether the address names the site, and the answer is the same for everybody. */
+  isShared: boolean
+}
+
+/** A browser that asks GraphQL. It can ask only fields that are declared for it. */
+export type BrowserActor = ClientActor | (SiteActor & { graphql: SiteInGraphQL })
+
+export const isBrowser = (actor: Actor): actor is BrowserActor =>
+  actor.kind === 'client' || (actor.kind === 'site' && actor.graphql !== null)
+
+/** The reader for whom a browser asks; null for nobody. */
+export const readerOfBrowser = (actor: BrowserActor): Id | null =>
+  actor.kind === 'client' ? actor.readerId : actor.graphql.readerId
 
 /** Discussions by their ids, or by their external ids. */
 export interface NamedDiscussions {

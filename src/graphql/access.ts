@@ -2,6 +2,7 @@ import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTyp
 import type { GraphQLFieldResolver } from 'graphql'
 
 import { type Access, requireAccess } from '../core/access.ts'
+import { type BrowserActor, isBrowser } from '../core/caller.ts'
 import type { Ctx } from '../core/context.ts'
 import type { ErrorCode } from '../core/error-table.ts'
 import { ServiceError } from '../core/errors.ts'
@@ -15,12 +16,12 @@ export const ACCESS_EXTENSION = 'access'
 /** The extension with a root field's error codes beyond those of every request of its kind. */
 export const THROWS_EXTENSION = 'throws'
 
-/** The extension that says whether a client token may ask a root field. */
+/** The extension that says whether a browser may ask a root field: a client token, or a site. */
 export const CLIENT_EXTENSION = 'client'
 
 /**
- * Whether a client token may ask a root field too. A function checks its arguments before the
- * resolver runs, against the discussions that the token names; it may refuse.
+ * Whether a browser may ask a root field too. A function checks its arguments before the resolver
+ * runs, against the discussions that a client token names, or the pages of a site; it may refuse.
  */
 export type ClientAccess = true | ((ctx: Ctx, args: never) => unknown)
 
@@ -73,11 +74,13 @@ function guard<Types extends SchemaTypes>(
   const { client } = config.pothosOptions as { client?: ClientAccess }
   const name = `${config.parentType}.${config.name}`
   return (source, args, ctx, info) => {
-    if ((ctx as Ctx).caller?.actor.kind !== 'client') {
+    const actor = (ctx as Ctx).caller?.actor
+    if (actor === undefined || !isBrowser(actor)) {
       requireAccess(ctx as Ctx, access)
       return resolver(source, args, ctx, info)
     }
-    if (client === undefined) throw notForClients(name)
+    if (client === undefined) throw notForBrowsers(actor, name)
+    if (actor.kind === 'site' && !actor.graphql.posting && config.parentType === 'Mutation') throw takesNoWrites()
     requireAccess(ctx as Ctx, access)
     if (client === true) return resolver(source, args, ctx, info)
     return Promise.resolve(client(ctx as Ctx, args as never)).then(() => resolver(source, args, ctx, info))
@@ -85,8 +88,13 @@ function guard<Types extends SchemaTypes>(
 }
 
 // Closed by default: a new field is for backends until it says otherwise.
-const notForClients = (name: string): ServiceError =>
-  new ServiceError('missing_capability', { detail: `A client token cannot ask ${name}.` })
+const notForBrowsers = ({ kind }: BrowserActor, name: string): ServiceError =>
+  new ServiceError('missing_capability', {
+    detail: `${kind === 'client' ? 'A client token' : 'The page of a site'} cannot ask ${name}.`,
+  })
+
+const takesNoWrites = (): ServiceError =>
+  new ServiceError('missing_capability', { detail: 'The site takes no writes: its setting posting is off.' })
 
 function accessOf<Types extends SchemaTypes>(config: PothosOutputFieldConfig<Types>): Access {
   const { access } = config.pothosOptions as { access?: Access }

@@ -1,15 +1,21 @@
 import { requireCaller } from '../core/access.ts'
+import { isBrowser, readerOfBrowser } from '../core/caller.ts'
 import type { Ctx } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
+import { addressBucket } from '../core/limits.ts'
 import { admitStream, type BrowserUse } from './caps.ts'
 import { credentialOf } from './credentials.ts'
 import type { Session } from './sessions.ts'
 
-/** The browser that asks by a client token; null for other callers. */
-export function browserOf({ caller, address }: Pick<Ctx, 'caller' | 'address'>): BrowserUse | null {
-  if (caller?.actor.kind !== 'client') return null
-  const { id, readerId } = caller.actor
-  return { tenantId: caller.tenant.id, id, readerId, address: address ?? '' }
+/** The browser that asks; null for other callers. */
+export function browserOf({ caller, address: given }: Pick<Ctx, 'caller' | 'address'>): BrowserUse | null {
+  if (caller === null || !isBrowser(caller.actor)) return null
+  const address = given ?? ''
+  const { actor, tenant } = caller
+  const readerId = readerOfBrowser(actor)
+  // All pages of a site have the same key: there each reader, or else each address, counts.
+  const id = actor.kind === 'client' ? actor.id : `${actor.id}/${readerId ?? addressBucket(address)}`
+  return { tenantId: tenant.id, id, readerId, address, isOfSite: actor.kind === 'site' }
 }
 
 /**

@@ -23,6 +23,8 @@ export interface BrowserUse {
   id: string
   readerId: Id | null
   address: string
+  /** Whether all pages of a site have the same credential: then no cap is on it. */
+  isOfSite?: boolean
 }
 
 /**
@@ -49,12 +51,12 @@ export async function admitStream(
  * Further caps on streams of browsers, beside that of the tenant: anyone who sees a page has a
  * ticket or a token.
  */
-function quotasOf({ settings }: Tenant, { id, readerId, address }: BrowserUse): Quota[] {
+function quotasOf({ settings }: Tenant, { id, readerId, address, isOfSite = false }: BrowserUse): Quota[] {
   const { maxStreams, maxStreamsPerReader, maxStreamsPerTicket, maxStreamsPerAddress } = settings.stream
   const quotas = [
     // A tenth stays free for the tenant's own keys.
     { name: 'tickets', cap: Math.max(1, maxStreams - Math.ceil(maxStreams / 10)) },
-    { name: `ticket:${id}`, cap: maxStreamsPerTicket },
+    ...(isOfSite ? [] : [{ name: `ticket:${id}`, cap: maxStreamsPerTicket }]),
     { name: `address:${addressBucket(address)}`, cap: maxStreamsPerAddress },
   ]
   return readerId === null ? quotas : [...quotas, { name: `reader:${readerId}`, cap: maxStreamsPerReader }]

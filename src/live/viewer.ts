@@ -1,4 +1,4 @@
-import { type Actor, hasCapability } from '../core/caller.ts'
+import { type Actor, hasCapability, isBrowser, readerOfBrowser } from '../core/caller.ts'
 import type { News } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
 import type { Param } from '../core/database/statements.ts'
@@ -10,9 +10,9 @@ import type { Param } from '../core/database/statements.ts'
  */
 export type StreamViewer = { kind: 'moderator' } | { kind: 'tenant' } | { kind: 'public'; readerId: Id | null }
 
-/** What a caller may see. A client token is a browser's, as a ticket is. */
+/** What a caller may see: a browser what it sees by a ticket. */
 export function viewerOf(actor: Actor): StreamViewer {
-  if (actor.kind === 'client') return { kind: 'public', readerId: actor.readerId }
+  if (isBrowser(actor)) return { kind: 'public', readerId: readerOfBrowser(actor) }
   return { kind: hasCapability(actor, 'moderate_content') ? 'moderator' : 'tenant' }
 }
 

@@ -192,6 +192,50 @@ describeInBrowser('the widget on a page without a backend', () => {
     expect(await textIn(window)).toBe('')
   })
 
+  test('the first comment by somebody else shows without a reload, and later ones live', async () => {
+    const path = newPath()
+    const page = await context.newPage()
+    page.setDefaultTimeout(WAIT.timeout)
+    await page.clock.install()
+    await page.goto(pages.origin + path)
+    const window = windowOf(page)
+    await window.sees('No comments yet')
+    await post(path, 'The first')
+    let isTicketAsked = false
+    page.on('request', (request) => (isTicketAsked ||= request.url().includes('/ticket?')))
+    await vi.waitFor(async () => {
+      await page.clock.fastForward(15_000)
+      expect(isTicketAsked).toBe(true)
+    }, WAIT)
+    await window.sees('The first')
+    await post(path, 'The second')
+    await window.button('1 new comment').click()
+    await window.sees('The second')
+  })
+
+  test('an element that is given its reader before it is in the page asks nothing as nobody', async () => {
+    const path = newPath()
+    await post(path, 'Hello')
+    const window = await visit('/empty', await ann())
+    const before = window.asked.length
+    await window.page.evaluate(
+      ([site = '', discussion = '']) => {
+        const thread = Object.assign(document.createElement('engagement-thread'), { id: 'made' })
+        thread.setAttribute('site', site)
+        thread.setAttribute('discussion', discussion)
+        const made = thread as unknown as { setIdentity(identity: unknown): void }
+        made.setIdentity((globalThis as unknown as { identity: unknown }).identity)
+        document.body.append(thread)
+      },
+      [site.publicKey, pages.origin + path],
+    )
+    await window.page.locator('#made').getByText('Hello').waitFor()
+    const threads = window.asked
+      .slice(before)
+      .filter((request) => request.url().includes('/thread?') && request.url().includes(encodeURIComponent(path)))
+    expect(threads.map((request) => new URL(request.url()).searchParams.get('signedIn'))).toEqual(['1'])
+  })
+
   test('a reader of the issuer posts, reacts, edits and deletes, and sees who they are after a reload', async () => {
     const path = newPath()
     await post(path, 'Something to like')

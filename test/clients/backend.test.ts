@@ -686,6 +686,28 @@ describe('caching', () => {
     expect((await site.ask('GET', '/latest-comments?status=pending')).status).toBe(422)
   })
 
+  test('lists are cut after isPage has left out pages', async () => {
+    const site = fetchSite(service)
+    const shown = `open-${newId()}`
+    // As many as on no page of the other tests, of which the service lists 50.
+    for (let n = 0; n < 8; n++) await site.ask('POST', `/comments${at(shown)}`, { as: 'ann', body: { body: newId() } })
+    for (let n = 0; n < 3; n++)
+      await site.ask('POST', `/comments${at(`closed-${newId()}`)}`, { as: 'ann', body: { body: newId() } })
+    const choosing = fetchSite(service, { isPage: (externalId) => externalId === shown })
+    for (const path of ['/latest-comments', '/most-discussed?window=week']) {
+      const limited = `${path}${path.includes('?') ? '&' : '?'}limit=1`
+      // The service keeps its lists for seconds.
+      await vi.waitFor(async () =>
+        expect((await choosing.ask('GET', limited)).json.data).toMatchObject([{ discussion: { externalId: shown } }]),
+      )
+    }
+    const everything = fetchSite(service, { isPage: () => true })
+    expect((await everything.ask('GET', '/latest-comments?limit=2')).json.data).toHaveLength(2)
+    expect((await everything.ask('GET', '/latest-comments')).json.data.length).toBeLessThanOrEqual(10)
+    for (const limit of ['0', '51', 'x', '1.5'])
+      expect((await everything.ask('GET', `/latest-comments?limit=${limit}`)).status, limit).toBe(422)
+  })
+
   test('notifications of pages that isPage leaves out are not listed, and the next page is still named', async () => {
     const site = fetchSite(service)
     const [shown, left] = [`open-${newId()}`, `closed-${newId()}`]
@@ -779,6 +801,41 @@ describe('a ticket', () => {
     const common = ['comment_created', 'comment_created', 'comment_deleted']
     await vi.waitFor(() => expect(typesOf(ofNobody)).toEqual(common))
     await vi.waitFor(() => expect(typesOf(ofAnn)).toEqual([...common, 'notification_reply']))
+  })
+})
+
+describe('a ticket for several pages', () => {
+  const several = (pages: readonly string[]): string => `?${pages.map((each) => `externalId=${each}`).join('&')}`
+  const clients: StreamClient[] = []
+  afterEach(() => clients.splice(0).forEach((client) => client.close()))
+
+  test('opens one stream of those that exist, and begins their discussions with their details', async () => {
+    const [first, second, unknown] = [newId(), newId(), `un${newId()}`]
+    const isPage = (externalId: string) => !externalId.startsWith('un') && { title: `Of ${externalId}` }
+    const site = fetchSite(service, { isPage })
+    const { status, json } = await site.ask('POST', `/tickets${several([first, unknown, second, first])}`)
+    expect(status).toBe(201)
+    expect(json.discussions.map(({ externalId }: { externalId: string }) => externalId).toSorted()).toEqual(
+      [first, second].toSorted(),
+    )
+    for (const page of [first, second])
+      expect((await service.call('GET', `/discussions/by-external/${page}`)).json.title).toBe(`Of ${page}`)
+    expect((await service.call('GET', `/discussions/by-external/${unknown}`)).status).toBe(404)
+    const client = await openStream(json.streamUrl)
+    clients.push(client)
+    for (const page of [second, first])
+      await site.ask('POST', `/comments${at(page)}`, { as: 'ann', body: { body: 'x' } })
+    await vi.waitFor(() => expect(client.events).toHaveLength(2))
+    expect((await site.ask('POST', `/tickets${several([unknown])}`)).json).toBe(null)
+  })
+
+  test('is refused before any page is asked for where there are too many', async () => {
+    const isPage = vi.fn<(externalId: string) => boolean>(() => true)
+    const site = fetchSite(service, { isPage })
+    const refused = await site.ask('POST', `/tickets${several(Array.from({ length: 51 }, newId))}`)
+    expect(refused).toMatchObject({ status: 422, json: { errors: [{ pointer: '/externalId', code: 'too_long' }] } })
+    expect(isPage).not.toHaveBeenCalled()
+    expect((await site.ask('POST', '/tickets')).status).toBe(422)
   })
 })
 

@@ -1,17 +1,8 @@
 import { ApolloClient, HttpLink, InMemoryCache } from '@apollo/client'
-import { createClient } from 'graphql-sse'
 import {
   getNamedType,
-  getNullableType,
-  type GraphQLField,
-  type GraphQLInputType,
   type GraphQLNamedType,
-  isEnumType,
-  isInputObjectType,
   isInterfaceType,
-  isLeafType,
-  isListType,
-  isNonNullType,
   isObjectType,
   isUnionType,
   OperationTypeNode,
@@ -22,10 +13,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { schema } from '../../src/api/execution/schema.ts'
 import { sha256Hex } from '../../src/core/secrets/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
-import { CLIENT_EXTENSION } from '../../src/graphql/access.ts'
+import { documentOf, isOpen, ROOT_FIELDS } from '../harness/browser-fields.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { followBy } from '../harness/token-follower.ts'
 
 const ORIGIN = 'https://www.example.com'
 const WAIT = { timeout: 8000, interval: 20 }
@@ -204,36 +196,6 @@ const OPEN = {
   Subscription: ['discussionEvents'],
 }
 
-/** Every root field, with the operation that it stands in. */
-const ROOT_FIELDS = Object.values(OperationTypeNode).flatMap((kind) =>
-  Object.values(schema.getRootType(kind)?.getFields() ?? {}).map((field) => ({ kind, field })),
-)
-const isOpen = ({ field }: { field: GraphQLField<unknown, unknown> }): boolean =>
-  field.extensions[CLIENT_EXTENSION] === true
-
-function sampleFor(given: GraphQLInputType): unknown {
-  const type = getNullableType(given)
-  if (isListType(type)) return [sampleFor(type.ofType)]
-  if (isEnumType(type)) return type.getValues()[0]?.value
-  if (isInputObjectType(type)) {
-    const all = Object.values(type.getFields())
-    const needed = type.isOneOf ? all.slice(0, 1) : all.filter((field) => isNonNullType(field.type))
-    return Object.fromEntries(needed.map((field) => [field.name, sampleFor(field.type)]))
-  }
-  return { ID: comment.id, Int: 1, Boolean: true, DateTime: new Date().toISOString() }[String(type)] ?? 'like'
-}
-
-function documentOf({ kind, field }: (typeof ROOT_FIELDS)[number]): { query: string; variables: object } {
-  const args = field.args.filter(({ type }) => isNonNullType(type))
-  const declared = args.map(({ name, type }) => `$${name}: ${String(type)}`).join(', ')
-  const given = args.map(({ name }) => `${name}: $${name}`).join(', ')
-  const selection = isLeafType(getNamedType(field.type)) ? '' : '{ __typename }'
-  return {
-    query: `${kind} ${declared && `(${declared})`} { ${field.name}${given && `(${given})`} ${selection} }`,
-    variables: Object.fromEntries(args.map(({ name, type }) => [name, sampleFor(type)])),
-  }
-}
-
 describe('a client token opens GraphQL alone', () => {
   test('the root fields that it may ask are these', () => {
     const open = (kind: OperationTypeNode) =>
@@ -248,7 +210,7 @@ describe('a client token opens GraphQL alone', () => {
   test('every other root field is refused, also with a reader and by a key that may do everything', async () => {
     const token = await tokenOf({}, ann)
     for (const root of ROOT_FIELDS.filter((each) => !isOpen(each))) {
-      const { query, variables } = documentOf(root)
+      const { query, variables } = documentOf(root, comment.id)
       const headers = root.kind === OperationTypeNode.SUBSCRIPTION ? { accept: 'text/event-stream' } : {}
       const answer = await ask(token, query, variables, headers)
       expect(answer.text, root.field.name).toContain('"missing_capability"')
@@ -259,7 +221,7 @@ describe('a client token opens GraphQL alone', () => {
   test('every root field that it may ask is not refused as such', async () => {
     const token = await tokenOf({}, ann)
     for (const root of ROOT_FIELDS.filter((each) => isOpen(each) && each.kind !== OperationTypeNode.SUBSCRIPTION)) {
-      const { query, variables } = documentOf(root)
+      const { query, variables } = documentOf(root, comment.id)
       expect((await ask(token, query, variables)).text, root.field.name).not.toContain('cannot ask')
     }
   })
@@ -605,38 +567,9 @@ describe('where it names discussions', () => {
   })
 })
 
-interface Followed {
-  seqs: number[]
-  failures: unknown[]
-  completed: boolean
-  close(): void
-}
-
 /** Follows the discussion by a token, without trying again. */
-function follow(token: string, { discussionId = discussion.id, single = false, lastEventId = '0' } = {}): Followed {
-  const client = createClient<boolean>({
-    url: `${service.url}/graphql/stream`,
-    headers: bearer(token),
-    singleConnection: single,
-    retryAttempts: 0,
-  })
-  const followed: Followed = { seqs: [], failures: [], completed: false, close: () => client.dispose() }
-  const query = `subscription ($discussionId: ID!, $lastEventId: String) {
-    discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq type }
-  }`
-  client.subscribe<{ discussionEvents: { seq: number } }>(
-    { query, variables: { discussionId, lastEventId } },
-    {
-      next: ({ data, errors }) => {
-        if (data?.discussionEvents == null) followed.failures.push(errors)
-        else followed.seqs.push(data.discussionEvents.seq)
-      },
-      error: (error) => void followed.failures.push(error),
-      complete: () => (followed.completed = true),
-    },
-  )
-  return followed
-}
+const follow = (token: string, options: Partial<Parameters<typeof followBy>[2]> = {}) =>
+  followBy(service, token, { discussionId: discussion.id, ...options })
 
 describe('a subscription', () => {
   test('has the audience of a ticket: nothing of a comment that waits, and the notifications of its reader', async () => {

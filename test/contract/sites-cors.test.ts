@@ -28,6 +28,13 @@ test('any page can read that there is no site with its key, and none can read th
   expect([served.status, served.headers.get('access-control-allow-origin')]).toEqual([200, ORIGIN])
 })
 
+test('a page of another origin pays as well, before it is refused', async () => {
+  const other = (await service.call('POST', '/sites', { body: { name: 'Other', origins: [ORIGIN] } })).json
+  service.app.limits.charge('site', `${other.id}/${addressBucket('127.0.0.1')}`, RATE, 100_000)
+  const refused = await ask(other.publicKey, 'https://elsewhere.example')
+  expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([429, null])
+})
+
 test('a limit of the address refuses the request, which the page can read, and not its preflight', async () => {
   service.app.limits.charge('site', `${site.id}/${addressBucket('127.0.0.1')}`, RATE, 100_000)
   const headers = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' }

@@ -3,9 +3,12 @@ import { get } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { beginPage } from '../../src/domains/sites/begin.ts'
+import { admitTenant } from '../../src/domains/tenants/tenants.ts'
 import { suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { addSite, keyOf, ORIGIN, page, type TestSite } from '../harness/sites.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { openStream } from '../harness/stream-client.ts'
 
 let service: TestService
 let site: TestSite
@@ -78,6 +81,35 @@ describe('a page reads and writes', () => {
     expect(opened.status).toBe(200)
     expect(opened.headers.get('access-control-allow-origin')).toBe(ORIGIN)
     expect((await open('https://elsewhere.example')).status).toBe(403)
+  })
+
+  test('a ticket for several pages opens those that have comments, and goes on without one that leaves', async () => {
+    const own = await addSite(service, service)
+    const [first, second, quiet] = [newPage(), newPage(), newPage()]
+    const several = (...addresses: string[]) => `/tickets?${addresses.map((each) => page(each).slice(1)).join('&')}`
+    expect((await own.ask('POST', several(quiet, 'https://elsewhere.example/'))).json).toBe(null)
+    for (const address of [first, second]) await post(address)
+    const { json: ticket } = await own.ask('POST', several(first, quiet, second, 'https://elsewhere.example/'))
+    const ids = ticket.discussions.map(({ discussionId }: { discussionId: string }) => discussionId)
+    expect(ticket.discussions.map(({ externalId }: { externalId: string }) => externalId).toSorted()).toEqual([
+      first,
+      second,
+    ])
+    const open = async (headers: Record<string, string> = { origin: ORIGIN }) => {
+      const stream = await openStream(ticket.streamUrl, headers)
+      await vi.waitFor(() => expect(stream.closed || stream.connected !== undefined).toBe(true))
+      stream.close()
+      return stream
+    }
+    expect((await open()).connected?.data).toMatchObject({ gone: [], complete: true })
+    expect((await open({ origin: 'https://elsewhere.example' })).status).toBe(403)
+    const rename = (id: string) =>
+      service.call('PATCH', `/discussions/${id}`, { body: { externalId: `moved-${newId()}` } })
+    await rename(ids[0])
+    const left = await open({ origin: ORIGIN, 'last-event-id': ticket.lastEventId })
+    expect(left.connected?.data).toMatchObject({ gone: [ids[0]], complete: true, lastEventId: ticket.lastEventId })
+    await rename(ids[1])
+    expect((await open()).status).toBe(401)
   })
 
   test('a reader edits, reacts, and reads what is their own with signedIn=1 alone', async () => {
@@ -169,6 +201,94 @@ describe('addresses that are no pages of the site are unknown', () => {
       headers: { ...keyOf(other), ...(await other.as('ann')) },
     })
     expect((await site.ask('GET', `/thread${page(address)}`)).json.discussion).toBe(null)
+  })
+})
+
+test('a page that was given an address of another site is read and edited by its former one', async () => {
+  const address = newPage()
+  const token = await site.token({ sub: newId() })
+  const { json: comment } = await post(address, { body: 'Mine' }, token)
+  const body = { externalId: `https://elsewhere.example/${newId()}` }
+  const renamed = await service.call('PATCH', `/discussions/${comment.discussionId}`, { body })
+  expect(renamed.status, renamed.text).toBe(200)
+  expect((await site.ask('GET', `/comments${page(address)}`)).json.data).toHaveLength(1)
+  expect((await site.ask('GET', `/comments/${comment.id}`)).status).toBe(200)
+  const edited = await site.ask('PATCH', `/comments/${comment.id}`, { token, body: { body: 'Changed' } })
+  expect([edited.status, edited.json.body]).toEqual([200, 'Changed'])
+  const { json: ticket } = await site.ask('POST', `/ticket${page(address)}`)
+  const opened = await fetch(ticket.streamUrl, { headers: { origin: ORIGIN } })
+  expect(opened.status).toBe(200)
+  await opened.body?.cancel()
+  // A former address leads to the page for a year.
+  await service.app.prisma.discussionAlias.updateMany({
+    where: { tenantId: service.tenant.id, externalId: address },
+    data: { expiresAt: new Date(0) },
+  })
+  expect((await site.ask('GET', `/comments/${comment.id}`)).status).toBe(404)
+  expect((await site.ask('PATCH', `/comments/${comment.id}`, { token, body: { body: 'x' } })).status).toBe(404)
+})
+
+test('of two readers who begin a page, the second one is not the one who has begun it', async () => {
+  const address = newPage()
+  const { app } = service
+  const tenant = await admitTenant(app, service.tenant.id)
+  const actor = {
+    kind: 'site',
+    id: site.id,
+    origins: [ORIGIN],
+    capabilities: new Set<never>(),
+    expiresAt: null,
+  } as const
+  const begin = (externalId: string) => {
+    const identity = { externalId, issuedAt: new Date(), name: null, avatarUrl: null, profileUrl: null, badges: null }
+    const caller = { tenant, actor: { ...actor, title: null, graphql: null }, identity }
+    return beginPage({ app, requestId: newId(), caller, address: '192.0.2.1' }, address)
+  }
+  const [first, second] = [await begin('ann'), await begin('bob')]
+  expect([first.isNew, second.isNew, second.id === first.id]).toEqual([true, false, true])
+  await post(address, { body: 'Hello' }, undefined, { title: 'Later' })
+  expect((await site.ask('GET', `/discussion${page(address)}`)).json.title).toBe(null)
+})
+
+test('the bell of a site counts and lists what is on its own pages, and marks nothing else', async () => {
+  const [ann, bob] = [{ sub: newId(), name: 'Ann' }, newId()]
+  const token = await site.token(ann)
+  const address = newPage()
+  const own = (await post(address, { body: 'Ann' }, token)).json
+  await post(address, { body: 'Bob', parentId: own.id })
+  // A page of the same tenant that is none of the site.
+  const path = `/discussions/by-external/${newId()}/comments`
+  const say = async (reader: string, body: object) =>
+    (await service.call('POST', path, { body, headers: await service.as(reader) })).json
+  const { id: parentId } = await say(ann.sub, { body: 'Ann elsewhere' })
+  await say(bob, { body: 'Bob elsewhere', parentId })
+  const ask = (rest: string) => site.ask('GET', `/me/notifications${rest}signedIn=1`, { token })
+  expect((await ask('/count?')).json).toEqual({ count: 1, hasMore: false })
+  const { data } = (await ask('?')).json
+  expect(data.map(({ discussion }: { discussion: { externalId: string } }) => discussion.externalId)).toEqual([address])
+  const body = { before: new Date(Date.now() + 60_000).toISOString() }
+  expect((await site.ask('POST', '/me/notifications/read', { token, body })).status).toBeLessThan(300)
+  expect((await ask('/count?')).json.count).toBe(0)
+  const all = await service.call('GET', '/readers/me/notifications/count', { headers: await service.as(ann.sub) })
+  expect(all.json).toEqual({ count: 1, hasMore: false })
+})
+
+describe('a deleted site', () => {
+  test('says that it is gone, also to a write, whose preflight passes', async () => {
+    const { json: gone } = await service.call('POST', '/sites', { body: { name: 'Gone', origins: [ORIGIN] } })
+    await service.call('DELETE', `/sites/${gone.id}`)
+    const url = `${service.url}/engagement/${gone.publicKey}/comments${page()}`
+    const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' }
+    const preflight = await fetch(url, { method: 'OPTIONS', headers: { origin: ORIGIN, ...asked } })
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('*')
+    expect(preflight.headers.get('access-control-allow-headers')).toBe('authorization')
+    const refused = await fetch(url, { method: 'POST', headers: { origin: ORIGIN } })
+    expect(refused.headers.get('access-control-allow-origin')).toBe('*')
+    expect([refused.status, (await refused.json()).errors]).toEqual([
+      404,
+      [{ pointer: '/publicKey', code: 'unknown_site', message: 'is the key of no site' }],
+    ])
   })
 })
 
@@ -270,6 +390,8 @@ test('a write without a token is refused before its body is read', async () => {
 })
 
 test('a page has one address: others are no pages', async () => {
+  for (const query of [`${page()}&externalId=`, `?externalId=&${page().slice(1)}`, `${page()}&${page().slice(1)}`])
+    expect((await site.ask('GET', `/thread${query}`)).status, query).toBe(422)
   for (const path of ['/x/../settings', '/./settings', '/x\\..\\settings']) {
     const { status } = await rawGet(`/engagement/${site.publicKey}${path}`)
     expect(status, path).toBe(404)
@@ -386,6 +508,27 @@ test('a changed origin is in force, and streams of the site end', async () => {
     expect((await fetch(ticket.streamUrl, { headers })).status).toBe(401)
   }
   expect((await own.ask('GET', '/settings', { origin: 'https://new.example' })).status).toBe(200)
+})
+
+test('another name of the site leaves its streams open', async () => {
+  const address = newPage()
+  await post(address)
+  const { json: ticket } = await site.ask('POST', `/ticket${page(address)}`)
+  const stream = await fetch(ticket.streamUrl, { headers: { origin: ORIGIN } })
+  let [text, isOver] = ['', false]
+  const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
+  const read = async (): Promise<void> => {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) text += part.value
+    isOver = true
+  }
+  const reading = read()
+  const renamed = await service.call('PATCH', `/sites/${site.id}`, { body: { name: 'Another name' } })
+  expect(renamed.status).toBe(200)
+  await post(address, { body: 'After the change' })
+  await vi.waitFor(() => expect(text).toContain('After the change'))
+  expect(isOver).toBe(false)
+  await reader?.cancel()
+  await reading
 })
 
 test('with posting off, all writes are refused, and reading goes on', async () => {

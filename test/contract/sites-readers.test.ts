@@ -239,6 +239,21 @@ describe('limits', () => {
     expect((await post(token, address)).status).toBe(201)
   })
 
+  test('what a reader begins has a bucket of its own, which empties none of the others', async () => {
+    const { limits } = service.app
+    const name = `${service.tenant.id}/busy`
+    limits.charge('client', name, { perSecond: 1, burst: 1 }, 1000)
+    limits.charge('caller', name, { perSecond: 1, burst: 1 }, 1000)
+    const token = await site.token({ sub: 'busy' })
+    const address = newPage()
+    expect((await post(token, address)).status).toBe(201)
+    limits.charge('beginning', name, { perSecond: 5 / 3600, burst: 5 }, 1000)
+    expect((await post(token)).json.code).toBe('rate_limited')
+    expect((await post(token, address)).status).toBe(201)
+    limits.charge('siteReader', name, { perSecond: 1, burst: 1 }, 100_000)
+    expect((await post(token, address)).json.code).toBe('rate_limited')
+  })
+
   test('a comment that is refused begins none, and costs none', async () => {
     const token = await site.token({ sub: 'wordless' })
     for (let n = 0; n < 7; n++) {

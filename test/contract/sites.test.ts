@@ -60,6 +60,7 @@ test('DELETE /sites/{id} answers 204, and 404 from then on', async () => {
 describe('wrong values are refused with 422', () => {
   test.each([
     ['an empty name', { name: ' ' }, '/name'],
+    ['a name that shows nothing', { name: '\u200B\u2060\u00AD' }, '/name'],
     ['a name of 81 characters', { name: 'n'.repeat(81) }, '/name'],
     ['no origin', { origins: [] }, '/origins'],
     ['21 origins', { origins: Array.from({ length: 21 }, (_, n) => `https://s${n}.example`) }, '/origins'],

@@ -77,7 +77,7 @@ import { getViewer } from '../../src/domains/readers/records.ts'
 import { endMerge, findReaderId, setStanding, touchMerge } from '../../src/domains/merges/sql.ts'
 import { adoptSettings } from '../../src/domains/settings/settings.ts'
 import { adoptSite } from '../../src/domains/sites/adopt.ts'
-import { isCommentOf, isDiscussionOf } from '../../src/domains/sites/pages.ts'
+import { discussionsOf, isCommentOf } from '../../src/domains/sites/pages.ts'
 import { findSiteByKey, findSiteOf } from '../../src/domains/sites/sites.ts'
 import { findMember } from '../../src/domains/staff/members.ts'
 import { nameOfMember } from '../../src/domains/staff/names.ts'
@@ -221,9 +221,9 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     const site = await findSiteOf(app, { tenantId: w.id('tenant'), id: w.id('site', 3) })
     return site && isCommentOf(app, site, w.id('comment', 7))
   },
-  'the discussion of a ticket of a site': async ({ app, w }) => {
+  'the discussions of a ticket of a site': async ({ app, w }) => {
     const site = await findSiteOf(app, { tenantId: w.id('tenant'), id: w.id('site', 3) })
-    return site && isDiscussionOf(app, site, w.id('discussion', 3))
+    return site && discussionsOf(app, site, w.ids('discussion', 3, 50))
   },
   'a new site': ({ rest }) => rest('POST /sites', { body: { name: 'A site', origins: ['https://a.example'] } }),
   'a changed site': ({ rest, w }) =>
@@ -672,6 +672,8 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
       'discussions/remove.ts discussion.deleteMany',
       'staff/members-of-deleted.ts member.findMany',
       'staff/members-of-deleted.ts member.deleteMany',
+      'sites/ended-keys.ts site.findMany',
+      'sites/ended-keys.ts site.deleteMany',
       'tenants/delete.ts tenant.findUniqueOrThrow',
       'tenants/delete.ts tenant.update',
       'tenant-removal/remove.ts tenant.deleteMany',
@@ -692,6 +694,7 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
       ...['discussion', 'reader', 'member', 'apiKey', 'webhookEndpoint'].map((name) => `${name}.count`),
     ].map((call) => [`domains/tenants/list.ts ${call}`, 'counts what tenants have, for an operator']),
   ),
+  'domains/sites/ended-keys.ts endedSiteKey.deleteMany': 'forgets the oldest of 1 000 of a tenant, by an index',
   'cli/cli.ts apiKey.findMany': 'lists all keys of a tenant, for an operator',
   ...Object.fromEntries(
     ['banSweep.findFirst', 'banSweep.updateMany', 'comment.count', 'comment.findMany'].map((call) => [

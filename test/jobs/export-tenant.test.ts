@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
+import { isEndedKeyOfOther, keepEndedKey, removeSites } from '../../src/domains/sites/ended-keys.ts'
 import { exportLines, exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
 import { effort } from '../harness/effort.ts'
@@ -342,6 +343,8 @@ describe('the sites of an export', () => {
     const site = await addSite(acme)
     const path = fileOf(await exported(acme))
     await call(acme, 'DELETE', `/sites/${site.id}`)
+    // Another service has never had the site.
+    await service.app.prisma.endedSiteKey.deleteMany()
     await importInto(other, path)
     expect(await sitesOf(other)).toEqual([site])
     const { json: log } = await call(other, 'GET', '/audit-log')
@@ -358,8 +361,37 @@ describe('the sites of an export', () => {
     expect(refusedIn((await importInto(other, path)) as never)).toContain('another site has its public key')
     expect(await sitesOf(other)).toEqual([])
     await call(acme, 'DELETE', `/sites/${site.id}`)
+    await service.app.prisma.endedSiteKey.deleteMany()
     for (let n = 0; n < 50; n++) await addSite(full)
     expect(refusedIn((await importInto(full, path)) as never)).toContain('the tenant has as many sites as there can be')
+  })
+
+  test('give the key of a deleted site back to its own tenant alone, also once that tenant is gone', async () => {
+    const [acme, other] = [await addTenant(), await addTenant()]
+    const site = await addSite(acme)
+    const path = fileOf(await exported(acme))
+    await call(acme, 'DELETE', `/sites/${site.id}`)
+    expect(refusedIn((await importInto(other, path)) as never)).toContain('another site has its public key')
+    await importInto(acme, path)
+    expect(await sitesOf(acme)).toEqual([site])
+    await service.app.db.transaction((sql) =>
+      removeSites(sql.prisma, { where: { tenantId: acme.tenant.id }, limit: 500 }),
+    )
+    expect(refusedIn((await importInto(other, path)) as never)).toContain('another site has its public key')
+    expect(await sitesOf(other)).toEqual([])
+  })
+
+  test('are kept of a tenant as the keys of its last 1000 deleted sites', async () => {
+    const [acme, other] = [await addTenant(), await addTenant()]
+    const { prisma } = service.app
+    const keys = Array.from({ length: 1002 }, (_, n) => `pk_${String(n).padStart(64, '0')}`)
+    const data = keys.slice(0, 1000).map((publicKey, n) => ({ publicKey, endedAt: new Date(n) }))
+    await prisma.endedSiteKey.createMany({ data: data.map((each) => ({ ...each, ownerId: acme.tenant.id })) })
+    await keepEndedKey(prisma, other.tenant.id, keys[1000] ?? '')
+    await keepEndedKey(prisma, acme.tenant.id, keys[1001] ?? '')
+    const isKept = (n: number) => isEndedKeyOfOther(prisma, 'another', keys[n] ?? '')
+    expect(await Promise.all([0, 1, 999, 1000, 1001].map(isKept))).toEqual([false, true, true, true, true])
+    expect(await prisma.endedSiteKey.count({ where: { ownerId: acme.tenant.id } })).toBe(1000)
   })
 
   test.each([

@@ -1,5 +1,6 @@
 import { roomOf } from '../../core/cache.ts'
 import { perApp } from '../../core/app.ts'
+import { isBrowser } from '../../core/caller.ts'
 import type { Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { documentIdOf, findDocument } from '../../domains/documents/documents.ts'
@@ -72,7 +73,7 @@ const keyOf = ({ caller }: Ctx, hash: string): string => `${caller?.tenant.id ??
 
 /** Whether the caller is a browser whose tenant lets it run known documents alone. */
 const mustBeKnown = ({ caller }: Ctx): boolean =>
-  caller?.actor.kind === 'client' && caller.tenant.settings.graphql.documents === 'known'
+  caller !== null && isBrowser(caller.actor) && caller.tenant.settings.graphql.documents === 'known'
 
 async function requireKnown(ctx: Ctx, query: string): Promise<void> {
   const { tenant } = ctx.caller as NonNullable<Ctx['caller']>

@@ -1,4 +1,5 @@
 import { requireCaller } from '../../core/access.ts'
+import { isBrowser, readerOfBrowser } from '../../core/caller.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
@@ -60,5 +61,5 @@ export function claimStream(ctx: Ctx, token: string): Promise<(() => void) | nul
  */
 function ownerOf(ctx: Ctx): Id {
   const { tenant, actor } = requireCaller(ctx)
-  return (actor.kind === 'client' ? actor.readerId : null) ?? credentialOf(actor, tenant.id).id
+  return (isBrowser(actor) ? readerOfBrowser(actor) : null) ?? credentialOf(actor, tenant.id).id
 }

@@ -1,19 +1,17 @@
-import type { ServerResponse } from 'node:http'
-import type { Http2ServerResponse } from 'node:http2'
-
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import { identityHeader } from '../../core/access.ts'
 import type { App } from '../../core/app.ts'
-import type { Identity, Tenant } from '../../core/caller.ts'
+import { type Caller, type Identity, isBrowser } from '../../core/caller.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { ofRequester, ofTenant } from '../../core/queues/patience.ts'
 import { traced } from '../../core/telemetry/trace.ts'
 import { recallIdentity, verifyIdentity } from '../../domains/readers/identity.ts'
 import { allowOrigin, headersWithoutTenant, requireOrigin, varyByOrigin } from './cors.ts'
 import { cookieSetter } from './console-cookie.ts'
 import { authenticate, cameIn, credentialsOf, headerOf, type Principal, recallCaller } from './credentials.ts'
 import { countAddress, countCaller, onBudgetOf } from './limits.ts'
+import { appOf } from './requester.ts'
+import { siteCallerOf, siteKeyOf } from './sites/graphql.ts'
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 const NO_BODY = Buffer.alloc(0)
@@ -29,6 +27,13 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
   scope.addHook('onRequest', (request, reply, done) => {
     varyByOrigin(request, reply)
     const credentials = credentialsOf(app, request)
+    const siteKey = siteKeyOf(app, request)
+    if (siteKey !== undefined) {
+      siteCallerOf(app, request, reply, siteKey)
+        .then((caller) => setCaller(request, reply, caller))
+        .then(() => done(), done)
+      return
+    }
     const known = recallCaller(app, credentials)
     if (known !== undefined) {
       admit(request, reply, known)
@@ -54,28 +59,25 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
       actor: authenticated.actor,
       identity: authenticated.identity ?? null,
     }
-    request.ctx = {
-      app: traced(caller === null ? app : appOf(caller.tenant, request, reply), request.span),
-      requestId: request.id,
-      caller,
-      address: request.ip,
-      ...cookieSetter(app, request, reply),
-    }
+    setCaller(request, reply, caller)
+    request.ctx = { ...request.ctx, ...cookieSetter(app, request, reply) }
     if (authenticated === null) return countAddress(app, request.ip)
     allowOrigin(request, reply, authenticated.tenant)
     countCaller(app, reply, authenticated, { address: request.ip })
     if (authenticated.actor.kind === 'client') requireOrigin(request, authenticated.tenant)
   }
 
-  const appOf = ({ id }: Tenant, { method }: FastifyRequest, { raw }: FastifyReply): App =>
-    READS.has(method) ? ofTenant(app, id) : ofRequester(app, id, () => (isHttp2(raw) ? raw.stream : raw).destroyed)
+  function setCaller(request: FastifyRequest, reply: FastifyReply, caller: Caller | null): void {
+    const isWrite = !READS.has(request.method)
+    const own = caller === null ? app : appOf(app, caller.tenant, isWrite, reply)
+    request.ctx = { app: traced(own, request.span), requestId: request.id, caller, address: request.ip }
+  }
 
   scope.addHook('preHandler', (request, _reply, done) => {
     const { caller } = request.ctx
     const token = headerOf(request, identityName)
     if (caller === null || token === undefined) return done()
-    if (caller.actor.kind === 'client')
-      return done(new ServiceError('ambiguous_credentials', { detail: NAMES_ITS_READER }))
+    if (isBrowser(caller.actor)) return done(new ServiceError('ambiguous_credentials', { detail: NAMES_ITS_READER }))
     const vouch = (identity: Identity): void => {
       request.ctx = { ...request.ctx, caller: { tenant: caller.tenant, actor: caller.actor, identity } }
     }
@@ -97,9 +99,7 @@ const placeOf = ({ routeOptions: { url: path = '' }, headers: { origin }, ip: ad
   address,
 })
 
-const NAMES_ITS_READER = 'A client token names its reader itself: send it without an identity assertion.'
+const NAMES_ITS_READER = 'A browser names its reader by its token: send it without an identity assertion.'
 
 const isSuspension = (error: unknown): error is ServiceError =>
   error instanceof ServiceError && error.code === 'tenant_suspended'
-
-export const isHttp2 = (raw: ServerResponse | Http2ServerResponse): raw is Http2ServerResponse => 'stream' in raw

@@ -15,8 +15,11 @@ export interface Principal {
   identity?: Identity | null
 }
 
-/** The paths that a client token opens. */
+/** The paths that a client token opens, and the key of a site. */
 const CLIENT_PATHS: ReadonlySet<string> = new Set(['/graphql', '/graphql/stream'])
+
+/** Whether a request is for a path that browsers open. */
+export const opensToBrowsers = ({ routeOptions }: FastifyRequest): boolean => CLIENT_PATHS.has(routeOptions.url ?? '')
 
 /** Names the header or query parameter of refused credentials. */
 export const cameIn =
@@ -40,7 +43,7 @@ export const credentialsOf = (app: App, request: FastifyRequest): Credentials =>
   apiKey: headerOf(request, 'x-api-key') || undefined,
   authorization: headerOf(request, 'authorization'),
   cookie: tokenInCookie(app, request),
-  takesClientTokens: CLIENT_PATHS.has(request.routeOptions.url ?? ''),
+  takesClientTokens: opensToBrowsers(request),
 })
 
 export function headerOf({ headers }: FastifyRequest, name: string): string | undefined {

@@ -71,7 +71,8 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     params: Params,
     isKept = false,
   ): Promise<FastifyReply> => {
-    const isOnce = http.hasIdempotencyKey(request) && asksFor(params, OperationTypeNode.MUTATION)
+    const isOnce =
+      http.hasIdempotencyKey(request) && !isNobody(request.ctx) && asksFor(params, OperationTypeNode.MUTATION)
     const streamed = request.method === 'HEAD' ? [] : [EVENTS]
     const isStreamed = asksFor(params, OperationTypeNode.SUBSCRIPTION)
     const possible = isStreamed ? streamed : isOnce ? ANSWERS : [...ANSWERS, ...streamed]
@@ -153,6 +154,9 @@ function answerUnknownHash(error: unknown, request: FastifyRequest, reply: Fasti
     .header('content-type', JSON_TYPE)
     .send(Buffer.from(JSON.stringify({ errors })))
 }
+
+/** Whether nobody asks by a site: what they are answered is not remembered. */
+const isNobody = ({ caller }: Ctx): boolean => caller?.actor.kind === 'site' && caller.identity === null
 
 const mutationByGet = (): ServiceError =>
   new ServiceError('method_not_allowed', { allow: ['POST'], detail: 'A mutation comes by POST.' })

@@ -24,7 +24,7 @@ import { registerConsole } from './site/console.ts'
 import { type CorsHeaders, headersWithoutTenant, registerPreflights } from './cors.ts'
 import { preferredType } from './pages/encoding.ts'
 import { registerExportFile } from './export-file.ts'
-import { registerGuides } from './site/guides.ts'
+import { registerDocs } from './site/docs.ts'
 import { pathOf } from './path.ts'
 import { isOpenedByPerson, isPageForBrowsers, NOT_FOUND_HEADERS, notFoundPage, withoutSlash } from './site/not-found.ts'
 import { refuseUntilSetUp, registerHealth, surviveAccept } from './health.ts'
@@ -38,6 +38,7 @@ import { registerReference } from './site/reference.ts'
 import { measureRequests } from './request-metrics.ts'
 import { registerRest } from './rest.ts'
 import { registerSignOn } from './sign-on.ts'
+import { takeMoreOfSite } from './sites/graphql.ts'
 import { registerSites } from './sites/sites.ts'
 import { registerStream } from './stream.ts'
 import { registerUploadPart } from './upload-part.ts'
@@ -128,7 +129,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     const refuseOthers = methods.watch(scope)
     scope.addHook('onRequest', async ({ ip }) => countAddress(app, ip))
     registerReference(scope, app)
-    registerGuides(scope)
+    registerDocs(scope)
     registerConsole(scope, app)
     registerSignOn(scope, app)
     refuseOthers()
@@ -159,7 +160,8 @@ export async function createServer(app: App): Promise<FastifyInstance> {
       hasIdempotencyKey,
       answerOnce,
       takeTokens: ({ ip, ctx: { caller } }, reply, tokens) => {
-        if (caller !== null) countCaller(app, reply, caller, { address: ip, tokens })
+        if (caller?.actor.kind === 'site') takeMoreOfSite(app, caller, ip, tokens)
+        else if (caller !== null) countCaller(app, reply, caller, { address: ip, tokens })
       },
     })
     refuseOthers()
@@ -319,7 +321,7 @@ const aboutOf = ({ id, span }: FastifyRequest): { requestId: string } => ({
 
 function surfaceOf({ routeOptions: { url = '' } }: FastifyRequest): Surface {
   if (url.startsWith('/graphql')) return 'graphql'
-  if (url.startsWith(`${API_BASE}/stream/`)) return 'stream'
+  if (url === `${API_BASE}/stream` || url.startsWith(`${API_BASE}/stream/`)) return 'stream'
   return url.startsWith(API_BASE) ? 'rest' : 'other'
 }
 

@@ -22,8 +22,9 @@ export async function sendable(
   // A 304 has to name what the answer that it stands for named.
   headers.append('vary', 'Accept-Encoding')
   const isRead = request.method === 'GET' || request.method === 'HEAD'
-  if (isRead && status === 200 && !headers.has('etag') && !/no-store/.test(headers.get('cache-control') ?? '')) {
-    const etag = `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
+  const isKept = isRead && status === 200 && !/no-store/.test(headers.get('cache-control') ?? '')
+  if (isKept && !headers.has('etag')) {
+    const etag = `W/"${digestOf(bytes).slice(0, 22)}"`
     headers.set('etag', etag)
     if (tagsIn(request.headers.get('if-none-match')).includes(etag)) {
       headers.delete('content-type')
@@ -34,7 +35,30 @@ export async function sendable(
     return new Response(bytes.length === 0 ? null : bytes, { status, headers })
   }
   headers.set('content-encoding', 'gzip')
-  return new Response(new Uint8Array(await zip(bytes)), { status, headers })
+  return new Response(new Uint8Array(await (isKept ? zipOnce(bytes) : zip(bytes))), { status, headers })
+}
+
+const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('base64url')
+
+/** Answers that everyone gets are compressed once. The most bytes of them, before compression. */
+const MAX_BYTES = 16_777_216
+/** By their digests, the last used last. */
+const zipped = new Map<string, { size: number; done: Promise<Uint8Array> }>()
+let zippedBytes = 0
+
+function zipOnce(bytes: Uint8Array): Promise<Uint8Array> {
+  const key = digestOf(bytes)
+  const known = zipped.get(key)
+  const { size, done } = known ?? { size: bytes.length, done: zip(bytes) }
+  zipped.delete(key)
+  zipped.set(key, { size, done })
+  if (known === undefined) zippedBytes += size
+  for (const [oldest, each] of zipped) {
+    if (zippedBytes <= MAX_BYTES) break
+    zipped.delete(oldest)
+    zippedBytes -= each.size
+  }
+  return done
 }
 
 const tagsIn = (header: string | null): string[] =>

@@ -9,6 +9,8 @@ export interface Route {
   service: string
   /** Whether the query names the page, or several pages. */
   externalId?: 'one' | 'many'
+  /** The most pages, where each costs work here. */
+  most?: number
   /** Whether it creates the discussion of a page that has none. */
   begins?: true
   /** Further query parameters, passed on unchanged. */
@@ -24,13 +26,20 @@ export interface Route {
    * page only to its author.
    */
   isComment?: true
+  /** Whether it answers the settings of pages. */
+  isSettings?: true
   /** Whether it answers a list of what belongs to many pages. */
   isOfPages?: true
+  /** The parameter `limit` of such a list, which has no further pages. */
+  cut?: { default: number; max: number }
   /** The answer for a page without a discussion. It is no error, which browsers would log. */
   ifNone?: unknown
   /** For successful answers to readers who are not signed in, or who are not told. */
   cacheControl?: string
 }
+
+/** The service's own. */
+const CUT = { default: 10, max: 50 }
 
 const BY_EXTERNAL = '/discussions/by-external/:externalId'
 
@@ -79,6 +88,7 @@ export const ROUTES: readonly Route[] = [
     path: '/settings',
     service: 'GET /settings/public',
     reader: 'untold',
+    isSettings: true,
     cacheControl: 'public, max-age=60',
   },
   {
@@ -87,6 +97,7 @@ export const ROUTES: readonly Route[] = [
     service: 'POST /discussions/counts',
     externalId: 'many',
     body: (externalIds) => ({ externalIds }),
+    ifNone: { data: [] },
     // One who is banned in shadow counts their own comments, as in the thread.
     reader: 'told',
     // Not in a browser, where the answer from before a sign-in would stay after it.
@@ -99,6 +110,7 @@ export const ROUTES: readonly Route[] = [
     query: ['limit'],
     reader: 'untold',
     isOfPages: true,
+    cut: CUT,
     cacheControl: 'public, max-age=30',
   },
   {
@@ -108,6 +120,7 @@ export const ROUTES: readonly Route[] = [
     query: ['window', 'limit'],
     reader: 'untold',
     isOfPages: true,
+    cut: CUT,
     cacheControl: 'public, max-age=30',
   },
   {
@@ -139,6 +152,17 @@ export const ROUTES: readonly Route[] = [
     ifNone: null,
   },
   {
+    method: 'POST',
+    path: '/tickets',
+    service: 'POST /stream/ticket',
+    externalId: 'many',
+    most: 50,
+    begins: true,
+    body: (externalIds) => ({ externalIds }),
+    reader: 'told',
+    ifNone: null,
+  },
+  {
     method: 'GET',
     path: '/thread',
     service: `GET ${BY_EXTERNAL}/comments`,
@@ -161,6 +185,13 @@ export const ROUTES: readonly Route[] = [
     service: `POST ${BY_EXTERNAL}/comments`,
     externalId: 'one',
     begins: true,
+    hasBody: true,
+    reader: 'required',
+  },
+  {
+    method: 'POST',
+    path: '/comment-preview',
+    service: 'POST /comment-preview',
     hasBody: true,
     reader: 'required',
   },
@@ -191,12 +222,22 @@ export const ROUTES: readonly Route[] = [
   },
 ]
 
+/** What is asked of the service. */
+export interface Target {
+  method: string
+  /** Path and query below `/api/v1`. */
+  path: string
+  /** The path as `Route.service` has it. */
+  template: string
+  /** What stands in its places, in their order. */
+  values: readonly string[]
+}
+
 /** A matched route, with the values from the address. */
 export interface Match {
   route: Route
   externalIds: readonly string[]
-  /** Method, path and query below `/api/v1`. */
-  service: { method: string; path: string }
+  service: Target
 }
 
 /**
@@ -215,6 +256,8 @@ export function findRoute(method: string, path: string, query: URLSearchParams):
   throw new Refusal('method_not_allowed', { headers: { allow } })
 }
 
+const PLACE = /:\w+/g
+
 // Only an id of this form is inserted into the service's path.
 const ID = '([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})'
 
@@ -224,21 +267,24 @@ function matchOf(route: Route, id: string, query: URLSearchParams): Match {
   const externalIds = readExternalIds(route, query)
   const handedOn = new URLSearchParams(readQuery(route, query))
   const [method = '', template = ''] = route.service.split(' ')
-  // Functions, so that a `$` in the inserted text is not special.
-  const path = template.replace(':id', () => id).replace(':externalId', () => encodeURIComponent(externalIds[0] ?? ''))
-  return {
-    route,
-    externalIds,
-    service: { method, path: handedOn.size === 0 ? path : `${path}?${handedOn.toString()}` },
-  }
+  const values = Array.from(template.matchAll(PLACE), ([place]) => (place === ':id' ? id : (externalIds[0] ?? '')))
+  let n = 0
+  // A function, so that a `$` in the inserted text is not special.
+  const path = template.replace(PLACE, () => encodeURIComponent(values[n++] ?? ''))
+  const target = { method, template, values, path: handedOn.size === 0 ? path : `${path}?${handedOn.toString()}` }
+  return { route, externalIds, service: target }
 }
 
-function readExternalIds({ externalId }: Route, query: URLSearchParams): string[] {
+function readExternalIds({ externalId, most }: Route, query: URLSearchParams): string[] {
   if (externalId === undefined) return []
-  const given = query.getAll('externalId').filter((each) => each !== '')
+  const all = query.getAll('externalId')
+  const given = all.filter((each) => each !== '')
   if (given.length === 0) throw invalid('/externalId', 'required', 'is required')
-  if (externalId === 'many') return given
-  if (given.length > 1) throw invalid('/externalId', 'wrong_type', 'must be given once')
+  if (most !== undefined && given.length > most)
+    throw invalid('/externalId', 'too_long', `must be given at most ${most} times`)
+  if (externalId === 'many') return most === undefined ? given : [...new Set(given)]
+  // An empty one counts: each page has one address, which caches keep.
+  if (all.length > 1) throw invalid('/externalId', 'wrong_type', 'must be given once')
   // In a path these mean the folder and its parent, however they are encoded.
   if (given[0] === '.' || given[0] === '..') throw invalid('/externalId', 'invalid', 'must be more than dots')
   return given

@@ -3,7 +3,7 @@ import type { Page } from './pages.ts'
 import { problem, type PROBLEMS, Refusal, requestIdOf } from './problems.ts'
 import { type Profile, profileOf, type SignedInReader } from './readers.ts'
 import { type PageRequest, readBody } from './requests.ts'
-import { findRoute, type Match } from './routes.ts'
+import { findRoute, type Match, type Target } from './routes.ts'
 import { threadOf } from './thread.ts'
 import { tombstoneOf } from './tombstone.ts'
 
@@ -17,10 +17,7 @@ export interface Asked {
 }
 
 /** What the service is asked for a page. */
-export interface Call {
-  method: string
-  /** Path and query below `/api/v1`. */
-  path: string
+export interface Call extends Target {
   /** Those of the page's own that the service reads. */
   headers: Record<string, string>
   body: Uint8Array<ArrayBuffer> | null
@@ -39,12 +36,16 @@ export interface Server<Incoming> {
   isPage?: ((externalId: string, incoming: Incoming) => Awaitable<boolean | Page | null | undefined>) | undefined
   /** Whether also counts are of existing pages alone, and leave out others. */
   countsPagesAlone?: boolean
+  /** Whether the service's lists have pages of `isPage` alone. */
+  listsPagesAlone?: boolean
   /** Sends the details of a page to the service, before it gets a discussion. */
   tell: (externalId: string, page: Page) => Promise<void>
   /** Throws `origin_not_allowed` for a write that does not come from a page of its own. */
   requireOwnPage: (request: PageRequest) => void
   /** Whether a thread has a ticket for its stream. */
   givesTicket: (profile: Profile | null) => boolean
+  /** What pages get as the settings; by default as the service gives them. */
+  settings?: (given: object) => object
   /** Of successful answers to nobody, instead of that of their route. */
   cacheControl?: string
   /** The headers on which answers depend. */
@@ -66,6 +67,7 @@ export interface Served<Incoming> {
 
 const NOTHING = new Uint8Array()
 const PRIVATE = 'private, no-store'
+const OWN_RECORD: Target = { method: 'GET', path: '/readers/me', template: '/readers/me', values: [] }
 
 export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming> {
   const { basePath, isPage, vary } = server
@@ -77,9 +79,18 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     return page
   }
 
-  async function pagesAmong(externalIds: readonly string[], incoming: Incoming): Promise<string[]> {
-    const arePages = await Promise.all(externalIds.map(async (each) => isPage?.(each, incoming) ?? true))
-    return externalIds.filter((_each, n) => Boolean(arePages[n]))
+  /**
+   * Those of several pages that exist. Where their discussions begin, the service is told of them.
+   */
+  async function pagesAmong({ route, externalIds }: Match, incoming: Incoming): Promise<string[]> {
+    const pages = await Promise.all(externalIds.map(async (each) => isPage?.(each, incoming) ?? true))
+    const existing = externalIds.filter((_each, n) => Boolean(pages[n]))
+    // One after the other: many new pages are no burst of requests.
+    for (const [n, page] of pages.entries()) {
+      if (route.begins === true && typeof page === 'object' && page !== null)
+        await server.tell(externalIds[n] ?? '', page)
+    }
+    return existing
   }
 
   async function pageOf(externalId: string, incoming: Incoming): Promise<Page> {
@@ -96,21 +107,23 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
   }
 
   /**
-   * The ban that keeps a reader from writing. A failure of the service is no error here, because
-   * the signed-in reader is known without it.
+   * The ban that keeps a reader from writing, and the name that the service knows. A failure of the
+   * service is no error here, because the signed-in reader is known without it.
    */
-  async function banOf(asked: Asked): Promise<unknown> {
-    const call = { method: 'GET', path: '/readers/me', headers: {}, body: null, isWrite: false }
+  async function recordOf(asked: Asked): Promise<{ ban: unknown; name: string | null }> {
+    const call = { ...OWN_RECORD, headers: {}, body: null, isWrite: false }
     const response = await server.ask(call, asked).catch(() => null)
-    if (response?.ok !== true) return null
-    const { ban = null } = (await response.json()) as { ban?: unknown }
-    return ban
+    if (response?.ok !== true) return { ban: null, name: null }
+    const { ban = null, name = null } = (await response.json()) as { ban?: unknown; name?: string | null }
+    return { ban, name }
   }
 
   /** Without badges: the reader may have others, which moderators have given. */
   async function signedIn(profile: Profile, asked: Asked) {
     const { badges: _, ...shown } = profile
-    return { ...shown, ban: await banOf(asked) }
+    const { ban, name } = await recordOf(asked)
+    // Of a guest nobody but the service knows it.
+    return { ...shown, name: shown.name ?? name, ban }
   }
 
   /** The service's answer as the page gets it. `given` is the body of the page's request. */
@@ -119,7 +132,9 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     const body = route.body === undefined ? given : Buffer.from(JSON.stringify(route.body(externalIds)))
     const isWrite = request.method !== 'GET'
     const headers = { ...headersFor(request, isWrite), 'x-request-id': requestId }
-    const response = await server.ask({ ...service, headers, body: body.length === 0 ? null : body, isWrite }, asked)
+    const call = { ...service, headers, body: body.length === 0 ? null : body, isWrite }
+    const answered = await server.ask(call, asked)
+    const response = route.isSettings === true && answered.ok ? await settingsIn(answered) : answered
     // With `parentId`, the comment may be what is missing.
     const isNone = response.status === 404 && !service.path.includes('parentId=')
     if (isNone && route.ifNone !== undefined) return Response.json(route.ifNone)
@@ -130,6 +145,9 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     }
     return response
   }
+
+  const settingsIn = async (answer: Response): Promise<Response> =>
+    server.settings === undefined ? answer : Response.json(server.settings((await answer.json()) as object))
 
   function thread(externalId: string, page: Page, asked: Asked): Promise<Response> {
     const { url, signal } = asked.request
@@ -166,26 +184,30 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     const { route, externalIds } = match
     const { request, profile } = asked
     if (route.path === '/me') return Response.json({ reader: profile && (await signedIn(profile, asked)) })
-    if (server.countsPagesAlone === true && route.externalId === 'many') {
-      const counted = await pagesAmong(externalIds, incoming)
-      return counted.length === 0 ? Response.json({ data: [] }) : passOn({ ...match, externalIds: counted }, asked)
+    if (route.externalId === 'many' && (server.countsPagesAlone === true || route.begins === true)) {
+      const pages = await pagesAmong(match, incoming)
+      return pages.length === 0 ? Response.json(route.ifNone) : passOn({ ...match, externalIds: pages }, asked)
     }
     const page = route.externalId === 'one' ? await requirePage(match, incoming) : {}
     if (route.path === '/thread') return thread(externalIds[0] ?? '', page, asked)
+    if (route.isOfPages === true && isPage !== undefined && server.listsPagesAlone !== true) {
+      const { wanted, longest } = uncut(match)
+      const response = await passOn(longest, asked)
+      return response.ok ? ofOwnPages(response, incoming, wanted) : response
+    }
     const isWrite = route.method !== 'GET'
-    const response = await passOn(match, asked, isWrite ? await readBody(request, route.hasBody === true) : NOTHING)
-    return route.isOfPages === true && response.ok ? ofOwnPages(response, incoming) : response
+    return passOn(match, asked, isWrite ? await readBody(request, route.hasBody === true) : NOTHING)
   }
 
-  /** What belongs to pages that the caller may read. */
-  async function ofOwnPages(response: Response, incoming: Incoming): Promise<Response> {
+  /** The first of what belongs to pages that the caller may read. */
+  async function ofOwnPages(response: Response, incoming: Incoming, wanted: number): Promise<Response> {
     if (isPage === undefined) return response
     type OfPages = { data: { discussion: { externalId: string } | null }[] }
     const { data, ...rest } = (await response.json()) as OfPages
     const isShown = await Promise.all(
       data.map(async ({ discussion }) => discussion !== null && isPage(discussion.externalId, incoming)),
     )
-    return Response.json({ data: data.filter((_item, n) => isShown[n]), ...rest })
+    return Response.json({ data: data.filter((_item, n) => isShown[n]).slice(0, wanted), ...rest })
   }
 
   async function answer(request: PageRequest, incoming: Incoming): Promise<Response> {
@@ -214,6 +236,21 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
   }
 
   return { answer, passOn, pageOf }
+}
+
+/**
+ * The request for the longest list, of which other pages are left out before it is cut to what is
+ * `wanted`. A wrong `limit` is left for the service to refuse.
+ */
+function uncut(match: Match): { wanted: number; longest: Match } {
+  const { cut } = match.route
+  const [path = '', query] = match.service.path.split('?', 2)
+  const parameters = new URLSearchParams(query)
+  const limit = parameters.get('limit') ?? String(cut?.default)
+  if (cut === undefined || !/^[1-9]\d?$/.test(limit) || Number(limit) > cut.max)
+    return { wanted: Infinity, longest: match }
+  parameters.set('limit', String(cut.max))
+  return { wanted: Number(limit), longest: { ...match, service: { ...match.service, path: `${path}?${parameters}` } } }
 }
 
 /** The headers of a page's request that the service reads. */

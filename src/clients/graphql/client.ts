@@ -91,19 +91,23 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
     if (token === last && (!isFresh || kept.token === refused)) token = renewed(options.token)
     return token
   }
+  const { site, identity, headerPrefix = 'X-Service-' } = options
+  const ofSite = site === undefined ? {} : { [`${headerPrefix}Site`]: site }
+  const bearerOf = async (refused?: string): Promise<string | undefined> =>
+    identity === undefined ? (await tokenOf(refused))?.token : ((await identity(refused !== undefined)) ?? undefined)
   const authorised: typeof fetch = async (input, init) => {
-    const sendWith = async (used: ClientToken | undefined): Promise<Response> => {
+    const sendWith = async (used: string | undefined): Promise<Response> => {
       const all = new Headers(init?.headers)
-      const own = used && { authorization: `Bearer ${used.token}` }
-      for (const [name, value] of Object.entries({ ...headers, ...own })) all.set(name, value)
+      const own = used && { authorization: `Bearer ${used}` }
+      for (const [name, value] of Object.entries({ ...headers, ...ofSite, ...own })) all.set(name, value)
       return send(input, { ...init, headers: all })
     }
-    const used = await tokenOf()
+    const used = await bearerOf()
     const answer = await sendWith(used)
     if (answer.status !== 401 || used === undefined) return answer
     // Its connection is free for others.
     await answer.body?.cancel().catch(() => undefined)
-    return sendWith(await tokenOf(used.token))
+    return sendWith(await bearerOf(used))
   }
   const post = (
     to: string,
@@ -177,8 +181,9 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
     follow(connect, { ...options, answered, watchToken }, request, sink)
   /** Of tabs with the same name; undefined where this client does not know for whom it asks. */
   const nameOf = async (): Promise<string | undefined> => {
+    if (identity !== undefined) return undefined
     const reader = options.token === undefined ? null : (await tokenOf())?.readerId
-    return reader === undefined ? undefined : JSON.stringify([url, headers, reader])
+    return reader === undefined ? undefined : JSON.stringify([url, headers, site, reader])
   }
   /** What another tab tells waits for this page's answers too. */
   const inTurn = (sink: GraphqlSink, signal: AbortSignal): GraphqlSink => {

@@ -46,6 +46,17 @@ export interface GraphqlClientOptions {
    * when it was refused. Without it `headers` has the credential.
    */
   token?: (() => Awaitable<ClientToken>) | undefined
+  /**
+   * For a page without a backend: the public key of its site (`pk_…`), instead of `token`.
+   */
+  site?: string | undefined
+  /**
+   * The token of the reader who is signed in at the tenant's issuer; null for nobody. Called before
+   * each request of a `site`, and once more with true after the service has refused a token.
+   */
+  identity?: ((isRefused: boolean) => Awaitable<string | null | undefined>) | undefined
+  /** Before the name of the header with the `site`: `X-Service-` by default. */
+  headerPrefix?: string | undefined
   /** Further headers of each request. */
   headers?: Readonly<Record<string, string>> | undefined
   /**

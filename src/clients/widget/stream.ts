@@ -1,10 +1,57 @@
 // The stream's client and what its events change: a file of its own, which comes while the comments
 // do.
-import type { StreamEvent } from '../browser/stream.ts'
+import { type DiscussionStream, openDiscussionStream, type StreamEvent, type StreamOptions } from '../browser/stream.ts'
 import { applyEvent, NAMELESS } from './events.ts'
 import type { Thread } from './thread.ts'
 
-export { openDiscussionStream } from '../browser/stream.ts'
+/** How soon the page of a site without comments looks for the first one, and how late. */
+const FIRST_LOOK_MS = 10_000
+const LAST_LOOK_MS = 60_000
+
+/**
+ * Follows the discussion; not with `stream="off"`. The page of a site has a stream once it has a
+ * comment: until then it looks for one.
+ */
+export function openStream(thread: Thread, options: StreamOptions): DiscussionStream | undefined {
+  if (thread.getAttribute('stream') === 'off') return undefined
+  if (thread.discussionId || !thread.hasAttribute('site')) return openDiscussionStream(options)
+  let stream: DiscussionStream | undefined
+  let timer: ReturnType<typeof setTimeout>
+  let isClosed = false
+  const look = async (nextMs: number): Promise<void> => {
+    const isBegun = document.visibilityState === 'visible' && (await hasComments(thread))
+    if (isClosed) return
+    if (isBegun) stream = openDiscussionStream(options)
+    else wait(nextMs)
+  }
+  // Random, so that many pages do not ask in the same instant.
+  const wait = (ms: number): void => {
+    timer = setTimeout(() => void look(Math.min(2 * ms, LAST_LOOK_MS)), ms * (0.5 + Math.random()))
+  }
+  wait(FIRST_LOOK_MS)
+  return {
+    get lastEventId() {
+      return stream?.lastEventId
+    },
+    get state() {
+      return stream?.state ?? 'connecting'
+    },
+    close: () => {
+      isClosed = true
+      clearTimeout(timer)
+      stream?.close()
+    },
+  }
+}
+
+/** As nobody, so that caches may answer. */
+async function hasComments({ backend, discussion }: Thread): Promise<boolean> {
+  const url = `${backend}/counts?${new URLSearchParams({ externalId: discussion })}`
+  const response = await fetch(url, { credentials: 'omit' }).catch(() => null)
+  const answer: unknown = await response?.json().catch(() => null)
+  const { data } = (answer ?? {}) as { data?: { commentCount: number }[] }
+  return (data?.[0]?.commentCount ?? 0) > 0
+}
 
 /** Many readers hear of a comment at the same time. */
 const SPREAD_MS = 5000

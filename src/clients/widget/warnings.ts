@@ -65,7 +65,10 @@ async function describeBackend(element: Warned): Promise<string | false> {
 async function describeSite(base: string): Promise<string | false> {
   const response = await fetch(`${base}/settings`, { credentials: 'omit' }).catch(() => null)
   if (response?.ok) return false
-  const { origin } = location
+  // Of a file, `location` has another one.
+  const { origin } = globalThis
+  if (origin === 'null')
+    return 'this page has no origin, which no site can have: open it by http or https, not as a file or in a sandboxed frame'
   if (response?.status === 404) return `there is no site ${base}: look at site="…"`
   return (
     `no answer from ${base} for ${origin}: add it to the origins of the site in the console, ` +

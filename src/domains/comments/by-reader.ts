@@ -9,6 +9,7 @@ import type { Sql } from '../../core/database/database.ts'
 import { anyId, cutKeys, type Measured, upToBytes } from '../../core/database/lists.ts'
 import { statement } from '../../core/database/statements.ts'
 import { namedIds, requireNamed } from '../client-access/scope.ts'
+import { beginningsFor, isOfSiteSql } from '../sites/pages.ts'
 import { loadDiscussion } from '../discussions/discussions.ts'
 import type { Reader } from '../readers/fields.ts'
 import { viewerInShadow } from '../readers/readers.ts'
@@ -47,6 +48,7 @@ export async function listCommentsOfReader(
     before: idInCursor('by-reader', args.after),
     limit: size + 1,
     discussionIds: await discussionsFor(ctx, args.discussionId),
+    beginnings: beginningsFor(ctx),
     status: args.status ?? null,
     showsShadow: isOwn && (await viewerInShadow(ctx)) !== null,
   })
@@ -109,7 +111,7 @@ const BY_READER = statement(
        ) newest
      ) c
      CROSS JOIN LATERAL (
-       SELECT ($5::uuid[] IS NULL OR c.discussion_id = ANY($5))
+       SELECT ($5::uuid[] IS NULL OR c.discussion_id = ANY($5)) AND ${isOfSiteSql('$1', 'c.discussion_id', '$8')}
          AND ($6::text IS NULL OR $6 = CASE WHEN $7 AND ${inShadow('c')} THEN 'approved' ELSE c.status::text END)
          AS matches
      ) m
@@ -128,6 +130,8 @@ interface ReaderLevel {
   limit: number
   /** Null: all. */
   discussionIds: readonly Id[] | null
+  /** Those of the addresses of a site's pages; null: all pages. */
+  beginnings: readonly string[] | null
   status: ShownStatus | null
   /** Whether comments that only a ban in shadow holds count as approved. */
   showsShadow: boolean
@@ -138,9 +142,18 @@ const listByReaders = (
   sql: Sql,
   tenantId: Id,
   readerIds: readonly Id[],
-  { before, limit, discussionIds, status, showsShadow }: ReaderLevel,
+  { before, limit, discussionIds, beginnings, status, showsShadow }: ReaderLevel,
 ): Promise<FoundRow[]> =>
-  sql<FoundRow>(BY_READER, [tenantId, readerIds, before ?? LAST_ID, limit, discussionIds, status, showsShadow])
+  sql<FoundRow>(BY_READER, [
+    tenantId,
+    readerIds,
+    before ?? LAST_ID,
+    limit,
+    discussionIds,
+    status,
+    showsShadow,
+    beginnings,
+  ])
 
 /** A reader's comments, counted by state. */
 export interface ReaderCommentCounts {

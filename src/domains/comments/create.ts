@@ -89,8 +89,8 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, a
   const { tenant } = requireCaller(ctx)
   const { judgement, ...given } = text
   const { parentId, externalId } = place
-  const discussionId = place.discussionId ?? (await begin(ctx, externalId))
-  const isBegun = place.discussionId === null
+  const { id: discussionId, isNew } =
+    place.discussionId === null ? await begin(ctx, externalId) : { id: place.discussionId, isNew: false }
   const draft = {
     ...given,
     ...judgement,
@@ -111,14 +111,15 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, a
     return postComment(ctx, { ...place, discussionId: null }, text, author)
   if (outcome !== 'created') throw refusal(outcome, tenant.settings)
   const { comment } = JSON.parse(data ?? '') as { comment: Comment }
-  if (isBegun && comment.status === 'approved' && !inShadow) await nameAfterPage(ctx, externalId)
+  if (isNew && comment.status === 'approved' && !inShadow) await nameAfterPage(ctx, externalId)
   return inShadow ? { ...comment, status: 'approved' } : comment
 }
 
 /** The discussion of a page that had none. */
-async function begin(ctx: Ctx, externalId: string): Promise<Id> {
+async function begin(ctx: Ctx, externalId: string): Promise<{ id: Id; isNew: boolean }> {
   if (requireCaller(ctx).actor.kind === 'site') return beginPage(ctx, externalId)
-  return (await createDiscussion(ctx, { externalId }, { isForReader: true })).discussion.id
+  const { discussion, created } = await createDiscussion(ctx, { externalId }, { isForReader: true })
+  return { id: discussion.id, isNew: created }
 }
 
 /**

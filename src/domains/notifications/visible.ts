@@ -6,6 +6,7 @@ import { statement } from '../../core/database/statements.ts'
 import type { Notification as Row } from '../../generated/prisma/client.ts'
 import { namedIds } from '../client-access/scope.ts'
 import { banIn } from '../readers/bans.ts'
+import { discussionsOf, siteOf } from '../sites/pages.ts'
 
 /** A notification with its place, and the author of its comment. */
 export interface Notification extends Row {
@@ -55,15 +56,26 @@ const selectTold = (sql: Sql, tenantId: Id, rows: readonly Row[]): Promise<Told[
 /**
  * Those of the rows whose comment their readers can see now, in the same order: of others an
  * approved one, by somebody whom they have not muted; of their own one with a decision. A client
- * token sees the discussions that it names.
+ * token sees the discussions that it names, a site's page those of the site.
  */
 export async function visibleOf(ctx: Ctx, rows: readonly Row[]): Promise<Notification[]> {
   if (rows.length === 0) return []
-  const named = await namedIds(ctx)
   const told = await selectTold(ctx.app.db.query, requireCaller(ctx).tenant.id, rows)
+  const opened = await openedTo(ctx, told)
   const comments = new Map(told.map(({ n, ...comment }) => [n, comment]))
   return rows.flatMap((row, index) => {
     const comment = comments.get(index + 1)
-    return comment === undefined || named?.includes(comment.discussionId) === false ? [] : [{ ...row, comment }]
+    return comment === undefined || opened?.has(comment.discussionId) === false ? [] : [{ ...row, comment }]
   })
+}
+
+/** The discussions that the caller is told of; null for all. */
+async function openedTo(ctx: Ctx, told: readonly Told[]): Promise<ReadonlySet<Id> | null> {
+  const site = siteOf(ctx)
+  if (site !== null) {
+    const ids = told.map(({ discussionId }) => discussionId)
+    return discussionsOf(ctx.app, { ...site, tenantId: requireCaller(ctx).tenant.id }, ids)
+  }
+  const named = await namedIds(ctx)
+  return named && new Set(named)
 }

@@ -8,11 +8,17 @@ import { createDiscussion } from '../discussions/discussions.ts'
 /** Five at once, and then one in twelve minutes: in no hour more than ten. */
 const BEGINNINGS = { perSecond: 5 / 3600, burst: 5 }
 
+/** A discussion, and whether this call has created it: another reader may have been first. */
+interface Begun {
+  id: Id
+  isNew: boolean
+}
+
 /**
  * Begins the discussion of a site's page, for its first comment. Each reader begins few: a page is
  * any address of the site, whether or not it exists. Throws `rate_limited`.
  */
-export async function beginPage(ctx: Ctx, externalId: string): Promise<Id> {
+export async function beginPage(ctx: Ctx, externalId: string): Promise<Begun> {
   const { tenant } = requireCaller(ctx)
   const { limits } = ctx.app
   const name = `${tenant.id}/${requireIdentity(ctx).externalId}`
@@ -27,7 +33,7 @@ export async function beginPage(ctx: Ctx, externalId: string): Promise<Id> {
   try {
     const found = await createDiscussion(ctx, input, { isForReader: true })
     created = found.created
-    return found.discussion.id
+    return { id: found.discussion.id, isNew: created }
   } finally {
     // Another reader was first, or it failed.
     if (!created) await limits.giveBackExactly('beginning', name, BEGINNINGS, 1)

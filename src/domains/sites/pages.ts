@@ -4,7 +4,6 @@ import type { SiteActor } from '../../core/caller.ts'
 import type { Ctx } from '../../core/context.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { isCleanUrl } from '../../core/input/texts.ts'
-import type { Site } from '../../generated/prisma/client.ts'
 
 /**
  * Whether an external id is the address of a page of the site. It begins with the origin as it is
@@ -25,6 +24,24 @@ const UNCLEAN = String.raw`[\u0001-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\
 export const isPageSql = (externalId: string, beginnings: string): string =>
   `(${externalId} ^@ ANY(${beginnings}::text[]) AND ${externalId} !~ '${UNCLEAN}')`
 
+/**
+ * SQL: whether a discussion is one of `discussionsOf`; each, where `beginnings` is null. Scalar
+ * subqueries, which PostgreSQL looks up by key for each row.
+ */
+export const isOfSiteSql = (tenantId: string, discussionId: string, beginnings: string): string =>
+  `(${beginnings}::text[] IS NULL OR coalesce(
+     (SELECT true FROM discussions p WHERE p.tenant_id = ${tenantId} AND p.id = ${discussionId}
+       AND ${isPageSql('p.external_id', beginnings)} LIMIT 1),
+     (SELECT true FROM discussion_aliases f WHERE f.tenant_id = ${tenantId} AND f.discussion_id = ${discussionId}
+       AND f.expires_at > now() AND ${isPageSql('f.external_id', beginnings)} LIMIT 1),
+     false))`
+
+/** What addresses of the site's pages begin with; null for another caller, who sees all pages. */
+export function beginningsFor(ctx: Ctx): string[] | null {
+  const site = siteOf(ctx)
+  return site && beginningsOf(site.origins)
+}
+
 /** What addresses of pages begin with. */
 export const beginningsOf = (origins: readonly string[]): string[] => origins.map((each) => `${each}/`)
 
@@ -34,19 +51,43 @@ export function siteOf(ctx: Ctx): SiteActor | null {
   return actor.kind === 'site' ? actor : null
 }
 
-/** Whether a comment, in any state, is on a page of the site. */
-export async function isCommentOf({ prisma }: App, site: Site, commentId: Id): Promise<boolean> {
-  if (!isId(commentId)) return false
-  const comment = await prisma.comment.findUnique({
-    where: { tenantId_id: { tenantId: site.tenantId, id: commentId } },
-    select: { discussion: { select: { externalId: true } } },
+/** What of a site says which pages are its own. */
+interface SiteOfPages {
+  readonly tenantId: Id
+  readonly origins: readonly string[]
+}
+
+/**
+ * Those of the discussions that belong to pages of the site: by their address, or by a former one
+ * that still leads to them. So what a page shows by its address can also be edited there.
+ */
+export async function discussionsOf(
+  { prisma }: Pick<App, 'prisma'>,
+  site: SiteOfPages,
+  ids: readonly Id[],
+): Promise<ReadonlySet<Id>> {
+  const { tenantId } = site
+  const select = { id: true, externalId: true }
+  const found = await prisma.discussion.findMany({ where: { tenantId, id: { in: [...new Set(ids)] } }, select })
+  const own = new Set(found.filter(({ externalId }) => isPageOf(site, externalId)).map(({ id }) => id))
+  const others = found.map(({ id }) => id).filter((id) => !own.has(id))
+  if (others.length === 0) return own
+  const former = await prisma.discussionAlias.findMany({
+    where: { tenantId, discussionId: { in: others }, expiresAt: { gt: new Date() } },
+    select: { discussionId: true, externalId: true },
   })
-  return comment !== null && isPageOf(site, comment.discussion.externalId)
+  for (const { discussionId, externalId } of former) if (isPageOf(site, externalId)) own.add(discussionId)
+  return own
+}
+
+/** Whether a comment, in any state, is on a page of the site. */
+export async function isCommentOf(app: App, site: SiteOfPages, commentId: Id): Promise<boolean> {
+  if (!isId(commentId)) return false
+  const where = { tenantId_id: { tenantId: site.tenantId, id: commentId } }
+  const comment = await app.prisma.comment.findUnique({ where, select: { discussionId: true } })
+  return comment !== null && isDiscussionOf(app, site, comment.discussionId)
 }
 
 /** Whether a discussion belongs to a page of the site. */
-export async function isDiscussionOf({ prisma }: App, site: Site, discussionId: Id): Promise<boolean> {
-  const where = { tenantId_id: { tenantId: site.tenantId, id: discussionId } }
-  const discussion = await prisma.discussion.findUnique({ where, select: { externalId: true } })
-  return discussion !== null && isPageOf(site, discussion.externalId)
-}
+export const isDiscussionOf = async (app: App, site: SiteOfPages, discussionId: Id): Promise<boolean> =>
+  isId(discussionId) && (await discussionsOf(app, site, [discussionId])).has(discussionId)

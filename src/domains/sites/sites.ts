@@ -8,7 +8,7 @@ import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import type { PageQuery } from '../../core/input/page.ts'
-import { atMost, counted, noNul } from '../../core/input/texts.ts'
+import { atMost, counted, noNul, shownOrNull } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
@@ -18,6 +18,7 @@ import type { TxSql } from '../../core/database/database.ts'
 import type { Site } from '../../generated/prisma/client.ts'
 import type { SiteGuests } from '../../generated/prisma/enums.ts'
 import { lockTenant } from '../tenants/tenants.ts'
+import { keepEndedKey } from './ended-keys.ts'
 
 export type { Site }
 
@@ -27,7 +28,10 @@ export const MAX_SITES = 50
 const PUBLIC_KEY = /^pk_[0-9a-f]{64}$/
 
 export const siteFields = z.object({
-  name: noNul(atMost(80, z.string().trim().min(1))),
+  name: noNul(atMost(80, z.string().trim().min(1))).refine((text) => text === '' || shownOrNull(text) !== null, {
+    message: 'must have a visible character',
+    params: { code: 'invalid' },
+  }),
   origins: z
     .array(exactOrigin)
     .min(1)
@@ -149,6 +153,7 @@ export async function deleteSite(ctx: Ctx, { id }: { id: Id }): Promise<Site> {
   const site = await ctx.app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant.id, id)
     await sql.prisma.site.delete({ where: siteWhere(tenant.id, id) })
+    await keepEndedKey(sql.prisma, tenant.id, before.publicKey)
     await recordAudit(sql, ctx, {
       action: 'site.delete',
       targetType: 'site',

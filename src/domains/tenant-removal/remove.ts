@@ -4,6 +4,7 @@ import { planByKey } from '../../core/plan-by-key.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
 import type { Prisma, TxSql } from '../../core/database/database.ts'
 import { removeDiscussion } from '../discussions/remove.ts'
+import { removeSites } from '../sites/ended-keys.ts'
 import { removeMembers } from '../staff/members-of-deleted.ts'
 
 /** A transaction is short, so that others and a stop do not wait. */
@@ -78,7 +79,7 @@ const BEFORE: readonly Table[] = [
   (prisma, some) => prisma.importUpload.deleteMany(some),
   (prisma, some) => prisma.apiKey.deleteMany(some),
   (prisma, some) => prisma.clientToken.deleteMany(some),
-  (prisma, some) => prisma.site.deleteMany(some),
+  removeSites,
   (prisma, some) => prisma.guestRequest.deleteMany(some),
   (prisma, some) => prisma.guestToken.deleteMany(some),
   (prisma, some) => prisma.signIn.deleteMany(some),

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-import { identityHeader } from '../../../core/access.ts'
+import { identityHeader, siteHeader } from '../../../core/access.ts'
 import { JSON_TYPE } from '../body.ts'
 
 /** What an answer with a tag depends on, of a request. */
@@ -35,12 +35,18 @@ export function tagsOf({ headers }: PageRequest): string[] {
   return given === '*' ? [given] : given.split(',').map((tag) => tag.trim().replace(/^(?!W\/)/, 'W/'))
 }
 
-/** The headers of a page that its client may keep, and must ask for again. */
-export const pageHeaders = ({ ctx }: PageRequest, etag: string) => ({
-  etag,
-  'cache-control': 'private, no-cache',
-  vary: `X-API-Key, Authorization, ${identityHeader(ctx.app)}`,
-})
+/** The headers of a page that its client may keep, and must ask for again; shared caches of a site. */
+export function pageHeaders({ ctx }: PageRequest, etag: string) {
+  const { actor, tenant } = ctx.caller ?? {}
+  if (actor?.kind === 'site' && actor.graphql?.isShared === true)
+    return { etag, 'cache-control': sharedControl(tenant?.settings.sites.cacheSeconds ?? 0), vary: 'Origin' }
+  const vary = `X-API-Key, Authorization, ${identityHeader(ctx.app)}, ${siteHeader(ctx.app)}`
+  return { etag, 'cache-control': 'private, no-cache', vary }
+}
+
+/** What caches may keep so long for everybody. */
+export const sharedControl = (seconds: number): string =>
+  `public, max-age=0, s-maxage=${seconds}${seconds === 0 ? '' : ', stale-while-revalidate=30'}`
 
 interface TaggedPage {
   text: string

@@ -17,8 +17,7 @@ import { routesOfProcess, toAnswer } from '../rest.ts'
 
 /** A route of REST that pages reach. */
 interface Reached {
-  method: string
-  pattern: RegExp
+  /** The names of its places, in their order. */
   names: readonly string[]
   compiled: CompiledRoute
   takesKey: boolean
@@ -28,31 +27,28 @@ interface Reached {
 
 const shapeOf = (text: string): string => text.replaceAll(/:\w+/g, ':')
 
-let reached: readonly Reached[] | undefined
+let reached: ReadonlyMap<string, Reached> | undefined
 
-/** The routes that those of pages are made of. A page reaches no other. */
-function reachedRoutes(): readonly Reached[] {
+/** The routes that those of pages are made of, by their shapes. A page reaches no other. */
+function reachedRoutes(): ReadonlyMap<string, Reached> {
   if (reached !== undefined) return reached
   const shapes = new Set(PAGE_ROUTES.map(({ service }) => shapeOf(service)))
-  const routes = [...routesOfProcess()].filter(([{ method, path }]) => shapes.has(shapeOf(`${method} ${path}`)))
-  return (reached = routes.map(([route, compiled]) => ({
-    method: route.method,
-    pattern: new RegExp(`^${route.path.replaceAll(/:\w+/g, '([^/]+)')}$`),
-    names: [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name),
-    compiled,
-    takesKey: takesIdempotencyKey(schema, route),
-    ...(route.isDiscussionPage === true && { pages: pagesOf(route, compiled) }),
-  })))
+  const found = Array.from(routesOfProcess(), ([route, compiled]): [string, Reached] => [
+    shapeOf(`${route.method} ${route.path}`),
+    {
+      names: Array.from(route.path.matchAll(/:(\w+)/g), ([, name = '']) => name),
+      compiled,
+      takesKey: takesIdempotencyKey(schema, route),
+      ...(route.isDiscussionPage === true && { pages: pagesOf(route, compiled) }),
+    },
+  ])
+  return (reached = new Map(found.filter(([shape]) => shapes.has(shape))))
 }
 
-function findReached(method: string, path: string): { route: Reached; params: Record<string, string> } {
-  for (const route of reachedRoutes()) {
-    const found = route.method === method ? route.pattern.exec(path) : null
-    if (found === null) continue
-    const params = Object.fromEntries(route.names.map((name, n) => [name, decodeURIComponent(found[n + 1] ?? '')]))
-    return { route, params }
-  }
-  throw new Error(`pages ask for ${method} ${path}, which is no route`)
+function reachedBy({ method, template }: Call): Reached {
+  const found = reachedRoutes().get(shapeOf(`${method} ${template}`))
+  if (found === undefined) throw new Error(`pages ask for ${method} ${template}, which is no route`)
+  return found
 }
 
 /**
@@ -75,14 +71,14 @@ const problemResponse = (refusal: ServiceError, requestId: string): Response =>
     headers: { ...refusalHeaders(refusal), 'content-type': 'application/problem+json' },
   })
 
-async function answerCall(ctx: Ctx, site: Site, { method, path, headers, body }: Call): Promise<Response> {
-  const [pathname = '', query = ''] = path.split('?', 2)
-  const { route, params } = findReached(method, pathname)
-  const commentId = /^\/comments\/([^/]+)/.exec(pathname)?.[1]
-  if (commentId !== undefined && !(await isCommentOf(ctx.app, site, inLowerCase(commentId)))) throw noSuch('comment')
+async function answerCall(ctx: Ctx, site: Site, call: Call): Promise<Response> {
+  const { method, path, template, values, headers, body } = call
+  const route = reachedBy(call)
+  if (template.startsWith('/comments/:id') && !(await isCommentOf(ctx.app, site, inLowerCase(values[0] ?? ''))))
+    throw noSuch('comment')
   const asked: RestRequest = {
-    params,
-    query: Object.fromEntries(new URLSearchParams(query)),
+    params: Object.fromEntries(route.names.map((name, n) => [name, values[n] ?? ''])),
+    query: Object.fromEntries(new URLSearchParams(path.split('?', 2)[1])),
     body: body === null ? undefined : JSON.parse(Buffer.from(body).toString('utf8')),
   }
   if (route.pages !== undefined) {

@@ -6,9 +6,9 @@ import type { App } from '../../../core/app.ts'
 import type { Identity, SiteActor, Tenant } from '../../../core/caller.ts'
 import type { Ctx } from '../../../core/context.ts'
 import { invalid, ServiceError } from '../../../core/errors.ts'
+import type { Id } from '../../../core/ids.ts'
 import { nameOrNull } from '../../../core/input/texts.ts'
 import { addressBucket, type Rate } from '../../../core/limits.ts'
-import { ofRequester, ofTenant } from '../../../core/queues/patience.ts'
 import { countRefusal } from '../../../core/telemetry/metrics.ts'
 import { traced } from '../../../core/telemetry/trace.ts'
 import { takesGuests } from '../../../domains/guests/requests.ts'
@@ -18,10 +18,11 @@ import { isPageOf } from '../../../domains/sites/pages.ts'
 import { findSiteByKey, type Site } from '../../../domains/sites/sites.ts'
 import { admitTenant } from '../../../domains/tenants/tenants.ts'
 import { unauthenticatedRate } from '../../../live/browser-limits.ts'
-import { isHttp2 } from '../caller.ts'
 import { EXPOSED, preflightHeaders } from '../cors.ts'
 import { cameIn } from '../credentials.ts'
 import { countAddress, giveBackAddress } from '../limits.ts'
+import { sharedControl } from '../pages/etags.ts'
+import { appOf } from '../requester.ts'
 import { warnOfUnknownProxy } from '../sockets/proxies.ts'
 import { askRest } from './ask.ts'
 import { answerGuests, bearerOf, guestRouteOf } from './guests.ts'
@@ -47,8 +48,8 @@ export function registerSites(scope: FastifyInstance, app: App): void {
   const visits = new WeakMap<FastifyRequest, Visit>()
 
   scope.addHook('onRequest', async (request, reply) => {
-    const site = await enter(app, request, reply)
-    if (request.method !== 'OPTIONS') visits.set(request, await visit(app, site, request))
+    if (request.method === 'OPTIONS') return enter(app, request, reply).then(nothing, passIfUnknown)
+    visits.set(request, await visit(app, await enter(app, request, reply), request))
   })
   scope.route<{ Params: { publicKey: string } }>({
     method: [...METHODS],
@@ -59,7 +60,7 @@ export function registerSites(scope: FastifyInstance, app: App): void {
       const ofGuests = guestRouteOf(request)
       if (ofGuests !== undefined) {
         const { tenant } = visited
-        const own = traced(appFor(app, tenant, request.method !== 'GET', reply), request.span)
+        const own = traced(appOf(app, tenant, request.method !== 'GET', reply), request.span)
         return answerGuests(ofGuests, { ...visited, app: own, request, reply })
       }
       const { page, title } = pageRequestOf(request, reply)
@@ -74,24 +75,40 @@ export function registerSites(scope: FastifyInstance, app: App): void {
       const { origin } = request.headers
       // Not from a browser.
       if (origin === undefined) throw new ServiceError('method_not_allowed', { allow: METHODS })
+      const isKnown = reply.getHeader('access-control-allow-origin') === origin
       return reply
         .code(204)
-        .headers(preflightHeaders(app, request, origin, METHODS.join(', '), false))
+        .headers(preflightHeaders(app, request, isKnown ? origin : '*', METHODS.join(', '), false))
         .send()
     },
   })
+}
+
+const nothing = (): void => undefined
+
+/**
+ * The preflight of an unknown site passes: a page can read the refusal of the request itself, and
+ * learns that the site is gone.
+ */
+function passIfUnknown(error: unknown): void {
+  if (!(error instanceof ServiceError) || error.code !== 'not_found') throw error
 }
 
 /**
  * The site of a request whose origin is one of its own. Takes a token of the address at the site.
  * Throws `not_found`, `origin_not_allowed`, `rate_limited`.
  */
-async function enter(app: App, request: FastifyRequest, reply: FastifyReply): Promise<Site> {
+export async function enter(
+  app: App,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  publicKey = (request.params as { publicKey: string }).publicKey,
+): Promise<Site> {
   const { origin } = request.headers
   void reply.header('vary', 'Origin')
   // There is no site whose origins could be told from others: the page learns that it is gone.
   void reply.header('access-control-allow-origin', '*')
-  const site = await findPaid(app, request)
+  const site = await findPaid(app, request, publicKey)
   void reply.removeHeader('access-control-allow-origin')
   warnOfUnknownProxy(app, request)
   const isListed = origin === undefined || site.origins.includes(origin)
@@ -99,33 +116,35 @@ async function enter(app: App, request: FastifyRequest, reply: FastifyReply): Pr
     void reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED })
   const rate = unauthenticatedRate(app)
   // A page cannot read why a preflight was refused: what it announces is counted.
-  if (rate !== null && request.method !== 'OPTIONS') takeOne(app, 'site', addressAt(site, request), rate)
+  if (rate !== null && request.method !== 'OPTIONS') takeAt(app, 'site', addressAt(site, request), rate)
   if (!isListed) throw new ServiceError('origin_not_allowed', { detail: NOT_LISTED })
   return site
 }
 
-const addressAt = ({ id }: Site, { ip }: FastifyRequest): string => `${id}/${addressBucket(ip)}`
+export const addressAt = ({ id }: { id: Id }, { ip }: { ip: string }): string => `${id}/${addressBucket(ip)}`
 
 const NOT_LISTED = 'The Origin of the page is not one of its site.'
 
+const NO_SITE = { pointer: '/publicKey', code: 'unknown_site', message: 'is the key of no site' }
+
 /** A look-up of a key that this process has never found is at the expense of the address. */
-async function findPaid(app: App, { ip, params }: FastifyRequest): Promise<Site> {
+async function findPaid(app: App, { ip }: FastifyRequest, publicKey: string): Promise<Site> {
   let isPaid = false
   const pay = (): void => {
     countAddress(app, ip)
     isPaid = true
   }
-  const site = await findSiteByKey(app, (params as { publicKey: string }).publicKey, pay)
+  const site = await findSiteByKey(app, publicKey, pay)
   if (site === null) {
     if (!isPaid) countAddress(app, ip)
-    throw new ServiceError('not_found', { detail: 'There is no site with this public key.' })
+    throw new ServiceError('not_found', { detail: 'There is no site with this public key.', errors: [NO_SITE] })
   }
   if (isPaid) giveBackAddress(app, ip)
   return site
 }
 
-function takeOne({ limits }: App, kind: 'site' | 'siteReader', name: string, rate: Rate): void {
-  const { isAllowed, retryAfterSeconds } = limits.take(kind, name, rate)
+export function takeAt({ limits }: App, kind: 'site' | 'siteReader', name: string, rate: Rate, tokens = 1): void {
+  const { isAllowed, retryAfterSeconds } = limits.take(kind, name, rate, tokens)
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
 }
 
@@ -141,14 +160,15 @@ async function visit(app: App, site: Site, request: FastifyRequest): Promise<Vis
   const isPersonal = asksPersonally(request) || isWrite
   const isForNobody = guestRouteOf(request)?.isForNobody === true
   const identity = isPersonal && !isForNobody ? await readerOf(app, site, tenant, request) : null
-  if (identity !== null) takeOne(app, 'siteReader', `${tenant.id}/${identity.externalId}`, tenant.settings.clientToken)
+  if (identity !== null) takeAt(app, 'siteReader', `${tenant.id}/${identity.externalId}`, tenant.settings.clientToken)
   if (identity === null && isWrite && !isForNobody && !isForReading(request))
     throw new ServiceError('identity_required', { detail: 'Nobody is signed in.' })
   return { site, tenant, identity, isPersonal }
 }
 
 /** Whether a POST is for a ticket, with which a page reads. */
-const isForReading = ({ params }: FastifyRequest): boolean => (params as { '*': string })['*'] === 'ticket'
+const isForReading = ({ params }: FastifyRequest): boolean =>
+  ['ticket', 'tickets'].includes((params as { '*': string })['*'])
 
 function requireWriter(site: Site, request: FastifyRequest): void {
   const { headers } = request
@@ -162,13 +182,18 @@ function requireWriter(site: Site, request: FastifyRequest): void {
 }
 
 /** Whether `signedIn=1` is in the query. Throws `validation_failed` for another value. */
-function asksPersonally({ query }: FastifyRequest): boolean {
+export function asksPersonally({ query }: FastifyRequest): boolean {
   const { signedIn } = query as Record<string, unknown>
   if (signedIn === undefined || signedIn === '1') return signedIn !== undefined
   throw invalid('/signedIn', 'not_allowed', 'must be 1, or absent')
 }
 
-async function readerOf(app: App, site: Site, tenant: Tenant, request: FastifyRequest): Promise<Identity | null> {
+export async function readerOf(
+  app: App,
+  site: Site,
+  tenant: Tenant,
+  request: FastifyRequest,
+): Promise<Identity | null> {
   const token = bearerOf(request)
   if (token === null) return null
   const found = isGuestToken(token) ? findGuest(app, site, tenant, token) : verifyIssuersToken(app, tenant, token)
@@ -184,53 +209,44 @@ function routesFor(
   title: string | null,
 ): Served<null> {
   const { id, origins } = site
-  const actor: SiteActor = { kind: 'site', id, origins, capabilities: new Set(), expiresAt: null, title }
+  const actor: SiteActor = { kind: 'site', id, origins, capabilities: new Set(), expiresAt: null, title, graphql: null }
   const { cacheSeconds } = tenant.settings.sites
   return serveRoutes<null>({
     basePath: `/engagement/${site.publicKey}`,
     ask: async (call, { profile, requestId }) => {
       const ctx: Ctx = {
-        app: traced(appFor(app, tenant, call.isWrite, reply), request.span),
+        app: traced(appOf(app, tenant, call.isWrite, reply), request.span),
         requestId,
         caller: { tenant, actor, identity: profile === null ? null : identity },
         address: request.ip,
       }
-      const response = await askRest(ctx, site, call)
-      return call.path === SETTINGS_PATH && response.ok ? settingsOf(site, tenant, response) : response
+      return askRest(ctx, site, call)
     },
+    settings: (given) => ({ ...given, ...settingsOf(site, tenant) }),
     reader: () => identity && { ...identity, id: identity.externalId },
     isPage: (externalId) => isPageOf(site, externalId),
     countsPagesAlone: true,
+    listsPagesAlone: true,
     // A page's first comment brings them.
     tell: async () => undefined,
     requireOwnPage: () => undefined,
     givesTicket: (profile) => profile !== null,
-    cacheControl: isPersonal ? 'private, no-store' : publicFor(cacheSeconds),
+    cacheControl: isPersonal ? 'private, no-store' : sharedControl(cacheSeconds),
     vary: 'Origin',
     onError: (err) => app.log.error({ err, requestId: request.id }, 'a page of a site was not answered'),
     onRefusal: (code) => countRefusal(app, 'rest', code),
   })
 }
 
-const SETTINGS_PATH = '/settings/public'
-
 /**
- * The public settings, with what the widget offers on pages of the site: nothing to write where
+ * What the widget offers on pages of the site, beside the public settings: nothing to write where
  * nobody could.
  */
-async function settingsOf(site: Site, tenant: Tenant, response: Response): Promise<Response> {
+function settingsOf(site: Site, tenant: Tenant): { guests: boolean; posting?: false } {
   const guests = takesGuests(site, tenant)
   const isClosed = !site.posting || (tenant.settings.identity.issuer === null && !guests)
-  return Response.json({ ...((await response.json()) as object), guests, ...(isClosed && { posting: false }) })
+  return { guests, ...(isClosed && { posting: false }) }
 }
-
-function publicFor(seconds: number): string {
-  const whenStale = seconds === 0 ? '' : ', stale-while-revalidate=30'
-  return `public, max-age=0, s-maxage=${seconds}${whenStale}`
-}
-
-const appFor = (app: App, { id }: Tenant, isWrite: boolean, { raw }: FastifyReply): App =>
-  isWrite ? ofRequester(app, id, () => (isHttp2(raw) ? raw.stream : raw).destroyed) : ofTenant(app, id)
 
 const MAX_TITLE = 500
 

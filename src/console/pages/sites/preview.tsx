@@ -20,6 +20,8 @@ export function Preview({
   }, [])
   useEffect(() => {
     const thread = document.createElement('engagement-thread')
+    // The console is no page of the site, and gets no ticket.
+    thread.setAttribute('stream', 'off')
     for (const [name, value] of Object.entries(JSON.parse(given) as Record<string, string>))
       thread.setAttribute(name, value)
     box.current?.replaceChildren(thread)
