@@ -18,12 +18,15 @@ const preview = (body: unknown, headers = ann) =>
 
 test('POST /comment-preview answers the HTML that the comment gets, and stores nothing', async () => {
   const body = '**bold** <b>\n\n> quote\n- https://a.example\n\n`code`'
-  // The key is used for the first time.
-  await preview({ body })
-  const before = await dumpTables(service.app.db)
+  // Without what each request may move, such as when its key was used.
+  const stored = async () =>
+    (await dumpTables(service.app.db))
+      .split('\n')
+      .filter((line) => /^\W*(comment|discussion|reader|event|idempotency)/.test(line))
+  const before = await stored()
   const answer = await preview({ body })
   expect(answer.status, answer.text).toBe(200)
-  expect(await dumpTables(service.app.db)).toEqual(before)
+  expect(await stored()).toEqual(before)
   const comment = await service.call('POST', '/discussions/by-external/p/comments', { headers: ann, body: { body } })
   expect(answer.json).toEqual({ bodyHtml: comment.json.bodyHtml })
 })

@@ -86,8 +86,8 @@ const refuse = (code: string, status: number): Response => Response.json({ code 
 
 /**
  * Sends a request as the reader whom the page's token names, else as the guest whom the browser
- * knows. Where the service refuses the token, of a page twice, a page is read as nobody, and nothing
- * is written. Throws where there is no line.
+ * knows. Where the service refuses the token, of a page twice, a page is read as nobody, and
+ * nothing is written. Throws where there is no line.
  */
 export async function send(url: string, init: RequestInit, identities: Map<string, Identity>): Promise<Response> {
   const identity = identities.get(/^.*?\/engagement\/pk_[^/]*/.exec(url)?.[0] ?? '')

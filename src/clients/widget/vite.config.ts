@@ -12,9 +12,9 @@ const MARKS =
 
 /**
  * Parts of lit and what stays in their place: for SVG and MathML, compiled templates, bindings of
- * whole elements, in comments and in the text of a `<textarea>`, directives, `noChange`, and options
- * of handlers and of `render`. The widget has none of them. They are a quarter of lit. Another
- * version of lit fails the build.
+ * whole elements, in comments and in the text of a `<textarea>`, directives, `noChange`, and
+ * options of handlers and of `render`. The widget has none of them. They are a quarter of lit.
+ * Another version of lit fails the build.
  */
 const UNUSED: readonly (readonly [string, string])[] = [
   [',l=2===i?"<svg>":3===i?"<math>":""', ',l=""'],

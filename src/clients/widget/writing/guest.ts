@@ -52,7 +52,7 @@ export function ask(thread: Thread, place: string): void {
   void thread.focusOn('.guest input', true)
 }
 
-/** Called for who comes by a link, and for who is a guest already. */
+/** Called where the page was opened by a link, or its reader is a guest already. */
 export function begin(thread: Thread): void {
   const guest = guestIn(thread)
   if (!thread.guestLink || guest.step === 'confirm') return

@@ -1,4 +1,4 @@
-// The reader's own comments on all pages, with their states: a file that comes when they are opened.
+// The reader's own comments on all pages, with their states: it comes when they are opened.
 import type { PageComment } from '../backend.ts'
 import type { Thread } from '../thread.ts'
 import { decisionView } from './comment-views.ts'
