@@ -144,7 +144,7 @@ function share(
       await callback()
     } catch (error) {
       try {
-        await (page.onError ?? console.warn)(error)
+        ;(page.onError ?? console.warn)(error)
       } catch {
         // There is no one left to report to.
       }
