@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
+import { describeInBrowser, launchBrowser, openSleeper, type Sleeper } from '../harness/browser.ts'
 import { ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
 import { first, type Processes, startProcesses } from '../harness/processes.ts'
@@ -109,7 +109,7 @@ describeInBrowser('tabs that share a stream of several discussions', () => {
       written[id] = (written[id] ?? 0) + 1
     }
   }
-  const expectAll = (tab: Page): Promise<void> =>
+  const expectAll = (tab: Pick<Sleeper, 'evaluate'>): Promise<void> =>
     vi.waitFor(async () => {
       const read = await tab.evaluate<string[]>('read')
       for (const id of ids) {
@@ -138,13 +138,6 @@ describeInBrowser('tabs that share a stream of several discussions', () => {
         await leader.waitForEvent('crash')
       },
     ],
-    [
-      'frozen',
-      async (leader) => {
-        const session = await context.newCDPSession(leader)
-        await session.send('Page.setWebLifecycleState', { state: 'frozen' })
-      },
-    ],
   ])(
     'have one, and each gets each event once, also when the tab with it is %s',
     { timeout: LONG },
@@ -161,6 +154,34 @@ describeInBrowser('tabs that share a stream of several discussions', () => {
       await leaderOf(left)
     },
   )
+
+  test('give the stream to another when the tab with it is frozen', { timeout: LONG }, async () => {
+    const from = JSON.stringify(Object.fromEntries(ids.map((id) => [id, '0'])))
+    const tabs: Sleeper[] = []
+    try {
+      // The first one gets the lock.
+      for (let n = 0; n < 2; n++) {
+        const tab = await openSleeper(browser, siteUrl)
+        tabs.push(tab)
+        await vi.waitFor(() => tab.evaluate(`follow(${from})`), WAIT)
+        await vi.waitFor(async () => expect(await tab.evaluate('stream.state')).toBe('open'), WAIT)
+      }
+      const [leader, other] = tabs as [Sleeper, Sleeper]
+      await comment(4)
+      for (const tab of tabs) await expectAll(tab)
+      await vi.waitFor(async () => expect(await other.evaluate('open.size')).toBe(0), WAIT)
+      await leader.freeze()
+      await comment(4)
+      await expectAll(other)
+      await vi.waitFor(async () => expect(await other.evaluate('open.size')).toBe(1), WAIT)
+      await leader.unfreeze()
+      await comment(2)
+      for (const tab of tabs) await expectAll(tab)
+      expect(await leader.evaluate('open.size')).toBe(0)
+    } finally {
+      for (const tab of tabs) await tab.close()
+    }
+  })
 
   test('go on through a restart of the service', { timeout: LONG }, async () => {
     const tabs = [await open(), await open()]

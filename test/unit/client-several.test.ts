@@ -165,8 +165,7 @@ test('whatever the transport does, each event of each discussion is delivered on
         if (source.readyState === 0) source.connected()
         return heard
       }
-      const send = (source: FakeSource, n: number, seq: number) =>
-        source.event(seq, 'comment_created', IDS[n] as string)
+      const send = (source: FakeSource, n: number, seq: number) => source.event(seq, 'comment_created', IDS[n])
       for (const { kind, of, count } of misdeeds) {
         const { source, at } = await connection()
         if (kind === 'deliver') {
@@ -180,7 +179,7 @@ test('whatever the transport does, each event of each discussion is delivered on
         else if (kind === 'online') page.window.emit('online')
         else if (kind === 'goodbye') source.emit('connection-timeout', { lastEventId: `00000001-${at.join('.')}` })
         else if (kind === 'wait') await vi.advanceTimersByTimeAsync(MINUTE)
-        else if (kind === 'late') old !== undefined && send(old, of, (at[of] ?? 0) + 5)
+        else if (kind === 'late') old?.event((at[of] ?? 0) + 5, 'comment_created', IDS[of])
         else if (kind === 'noTicket') ticket.mockRejectedValueOnce(new Error('no'))
         else for (const name of ['freeze', 'resume']) page.document.emit(name)
       }

@@ -144,7 +144,8 @@ function share(
       await callback()
     } catch (error) {
       try {
-        await (page.onError ?? console.warn)(error)
+        const reported: unknown = (page.onError ?? console.warn)(error)
+        await reported
       } catch {
         // There is no one left to report to.
       }
