@@ -19,7 +19,8 @@ const changesOf = (placed: readonly PlacedOwn[]): ImportFinding[] =>
   placed.flatMap(({ place, changed }) => (changed === undefined ? [] : [{ place, reason: changed }]))
 
 /**
- * Stores items that only an export of this service has: settings, endpoints, sites, mutes, audit entries.
+ * Stores items that only an export of this service has: settings, endpoints, sites, mutes, audit
+ * entries.
  */
 export async function storeOwn(work: Work, rows: readonly PlacedOwn[]): Promise<Stored> {
   const stored: Stored = { already: 0, refused: [] }

@@ -148,8 +148,8 @@ function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks:
       ) : (
         <MarkedOnly mark={show} marks={marks} isFinal={isFinal} desk={desk} />
       )}
-      {/* Below the comments, so that none of them moves. It stays there while it is empty, because a
-          screen reader announces changes of what is there already. */}
+      {/* Below the comments, so that none of them moves. A screen reader announces changes of what is
+          there already: it stays while it is empty. */}
       <Paper
         withBorder={desk.said.n > 0}
         p={desk.said.n > 0 ? 'xs' : 0}
