@@ -196,7 +196,7 @@ function announcement(app: App, where: string, credentials: FirstCredentials | n
 
   Console    ${url}/console/
   Guides     ${url}/docs/guides/
-  REST API   ${url}/docs
+  REST API   ${url}/docs/reference/rest/
 ${hasGraphiQL(app.settings) ? `  GraphQL    ${url}/graphql\n` : ''}`
   if (credentials === null) return { text, hasCredentials: false }
   const { tenant, apiKey, identitySecret, admin } = credentials

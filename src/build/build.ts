@@ -103,8 +103,9 @@ const isIn = (name: string, ...folders: string[]): boolean =>
 const sources = files('src').filter((name) => !isIn(name, 'generated'))
 const isDrawn = (name: string): boolean => isIn(name, 'clients/widget', 'clients/first-page')
 const clientSources = sources.filter((name) => isIn(name, 'clients') && !isDrawn(name))
-const serviceSources = sources.filter((name) => !isIn(name, 'console', 'clients'))
+const serviceSources = sources.filter((name) => !isIn(name, 'console', 'clients', 'docs'))
 const consoleSources = sources.filter((name) => isIn(name, 'console'))
+const docsSources = sources.filter((name) => isIn(name, 'docs'))
 
 const makesClient = runDue({
   name: 'database client',
@@ -127,6 +128,12 @@ await Promise.all([
       stamp: 'dist/.clients-stamp',
       inputs: [...clientSources, 'tsconfig.json', 'package-lock.json'],
       build: buildClients,
+    },
+    {
+      name: 'documentation',
+      stamp: 'dist/.docs-stamp',
+      inputs: [...files('docs'), ...docsSources, 'src/console/public/icon.svg', 'package-lock.json'],
+      build: () => run('tsx/dist/cli.mjs', 'src/docs/build.ts'),
     },
     {
       name: 'widget',
@@ -198,7 +205,7 @@ async function buildService(): Promise<void> {
   // Files of an older build must not be run, and Node never removes what it has compiled of them.
   const kept = new Set(output.map((fileName) => `dist/${fileName}`))
   for (const name of files('dist').filter((each) => /\.(js|d\.ts)(\.map)?$|\/chunks\//.test(each))) {
-    const isOther = /^dist\/(clients|console|widget|packages)\//.test(name)
+    const isOther = /^dist\/(clients|console|docs|widget|packages)\//.test(name)
     if (!isOther && !kept.has(name)) rmSync(join(root, name), { force: true })
   }
   rmSync(join(root, 'dist/.compile-cache'), { recursive: true, force: true })
@@ -217,7 +224,7 @@ async function bundleService(input: Record<string, string>): Promise<string[]> {
     // Packages that read their own files; GraphiQL, which is 9 MB and seldom needed; and packages
     // that only a build needs.
     external:
-      /^(@electric-sql\/pglite|@graphql-yoga\/render-graphiql|@prisma\/(client|schema-engine-wasm)|@scalar\/|fs-native-extensions|node-sqlite3-wasm|pg-native|rolldown)/,
+      /^(@electric-sql\/pglite|@graphql-yoga\/render-graphiql|@prisma\/(client|schema-engine-wasm)|fs-native-extensions|node-sqlite3-wasm|pg-native|rolldown)/,
     checks: { pluginTimings: false },
     // A process parses the file's source map at its first error. With those of all packages that
     // takes 80 ms and 47 MB, without them 25 ms and 12 MB.

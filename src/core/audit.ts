@@ -32,6 +32,7 @@ export const AUDIT_ACTIONS = {
   api_key: ['create', 'revoke'],
   identity_secret: ['create', 'revoke'],
   classifier_secret: ['create', 'revoke'],
+  mail_secret: ['create', 'revoke'],
   document: ['add', 'delete'],
   site: ['create', 'delete', 'update'],
   notice_channel: ['create', 'delete', 'update'],

@@ -85,6 +85,8 @@ export type CacheNews =
   | { kind: 'document'; tenantId: string }
   /** A site was changed or deleted: its streams end, and come back where they may. */
   | { kind: 'site'; siteId: string; publicKey: string }
+  /** Tokens of a guest have ended. */
+  | { kind: 'guest'; readerId: string }
   | { kind: 'reader'; tenantId: string; externalId: string }
   /** A reader has muted another one, or no longer. */
   | { kind: 'mutes'; tenantId: string; readerId: string }

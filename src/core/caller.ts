@@ -108,7 +108,8 @@ export interface Identity {
   /** The claimed ids of badges that the tenant's settings have. */
   readonly badges: readonly string[] | null
   /**
-   * The reader to whom a client token is bound, which never makes a record. Absent in an assertion.
+   * The reader to whom a client token or the token of a guest is bound, which never makes a record.
+   * Absent in an assertion.
    */
   readonly readerId?: Id
 }

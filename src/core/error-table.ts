@@ -138,6 +138,22 @@ export const ERRORS = {
     help: 'Add the origin of the page to `allowedOrigins` in the tenant settings, or to the origins of its site.',
   },
 
+  guests_disabled: {
+    status: 403,
+    title: 'The site takes no guests',
+    help: 'The site has `guests` off or `posting` off, or the tenant has no `guests.mailUrl`: see [guests](../guides/guests.md).',
+  },
+  invalid_proof: {
+    status: 403,
+    title: 'The proof of work is not valid',
+    help: 'The proof solves no challenge of this site, its challenge has expired, or it was used before. Get a new challenge.',
+  },
+  invalid_guest_token: {
+    status: 403,
+    title: 'The link is not valid any more',
+    help: 'The token of the link is wrong, was used before, or is older than 30 minutes. Ask for another mail.',
+  },
+
   not_found: {
     status: 404,
     title: 'There is no such resource',

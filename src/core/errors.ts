@@ -89,7 +89,7 @@ export const sentenceOf = ({ code, extras }: ServiceError): string => extras.det
  * do (RFC 9457, section 3.1.4). A link is its text.
  */
 const detailOf = ({ code, extras }: ServiceError): string =>
-  extras.detail ?? ERRORS[code].help.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+  extras.detail ?? ERRORS[code].help.replaceAll(/\[([^[\]]+)\]\([^()]+\)/g, '$1')
 
 /** The public form of an error, without anything of its cause. */
 export function problemOf(error: ServiceError, requestId: string): Problem {

@@ -20,9 +20,21 @@ export interface RateLimitResult {
 /**
  * The owner of a bucket: an API key or admin, an address without valid credentials, the address or
  * e-mail of a login, a stream ticket, a client token, an address or a reader at a site, or what a
- * reader begins there.
+ * reader begins there; the challenges for guests of a site, a proof of work, which is taken once,
+ * or an address that asks for their mails.
  */
-export type BucketKind = 'caller' | 'address' | 'login' | 'ticket' | 'client' | 'site' | 'siteReader' | 'beginning'
+export type BucketKind =
+  | 'caller'
+  | 'address'
+  | 'login'
+  | 'ticket'
+  | 'client'
+  | 'site'
+  | 'siteReader'
+  | 'beginning'
+  | 'guestChallenge'
+  | 'guestProof'
+  | 'guest'
 
 /**
  * Token buckets shared by all processes. Nothing here throws, rejects or waits longer than half a

@@ -23,8 +23,10 @@ const NEAREST: Readonly<Record<string, string>> = {
   NotificationKind: 'reply',
   ReaderTrust: 'normal',
   ReportReason: 'other',
+  ReaderKind: 'guest',
   Role: 'analyst',
   SignOnRole: 'analyst',
+  SiteGuests: 'off',
   WebhookEndpointState: 'unverified',
   WebhookSchedule: 'short',
 }

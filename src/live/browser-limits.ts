@@ -3,6 +3,7 @@ import { ServiceError } from '../core/errors.ts'
 import type { Id } from '../core/ids.ts'
 import { addressBucket, type BucketKind, type Rate } from '../core/limits.ts'
 import type { BrowserUse } from './caps.ts'
+import type { TicketClaims } from './tickets.ts'
 
 /** The rate of callers without their own bucket; null for no limit. */
 export function unauthenticatedRate({ settings }: Pick<App, 'settings'>): Rate | null {
@@ -76,12 +77,16 @@ function bucketsOfTicket(app: App, use: BrowserUse): Bucket[] {
   return rate === null ? [] : [{ kind: 'ticket', name: `${use.tenantId}/${use.id}`, rate }, addressOf(use, rate)]
 }
 
+/** Discussions of one stream that are opened for one token. */
+const DISCUSSIONS_PER_TOKEN = 10
+
 /**
- * Takes a token for a stream with a ticket, from the ticket's bucket and from its address's. Throws
- * `rate_limited`.
+ * Takes the tokens for a stream with a ticket, from the ticket's bucket and from its address's:
+ * one, or five for 50 discussions. Throws `rate_limited`.
  */
-export function countTicket(app: App, use: BrowserUse): void {
-  for (const bucket of bucketsOfTicket(app, use)) take(app, bucket)
+export function countTicket(app: App, use: BrowserUse & Pick<TicketClaims, 'discussionIds'>): void {
+  const tokens = Math.ceil(use.discussionIds.length / DISCUSSIONS_PER_TOKEN)
+  for (const bucket of bucketsOfTicket(app, use)) take(app, bucket, tokens)
 }
 
 /**

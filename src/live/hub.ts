@@ -8,7 +8,7 @@ import { ServiceError } from '../core/errors.ts'
 import { metricsOf } from '../core/telemetry/metrics.ts'
 import { followCacheNews } from '../core/read-cache.ts'
 import type { StreamViewer } from './viewer.ts'
-import { databaseLog, type EventLog, type DiscussionKey } from './event-log.ts'
+import { databaseLog, type EventLog, type DiscussionKey, type Head } from './event-log.ts'
 import { type CutReason, StreamMetrics } from './metrics.ts'
 import { type Pause, WritePause } from './streams/pause.ts'
 import type { RingBudget } from './ring.ts'
@@ -55,10 +55,14 @@ export interface HubOptions {
   pause: Pause
 }
 
+/** Stands in the place of a discussion's id for the streams of several discussions. */
+const OF_SEVERAL = '00000000-0000-0000-0000-000000000000'
 /** The most bytes of all rings together. */
 const MAX_RING_BYTES = 64 * 1024 * 1024
 /** The most credentials in one query. */
 const MAX_CREDENTIALS = 500
+/** The most discussions whose positions one query reads. */
+const MAX_HEADS = 500
 
 const nameOf = ({ tenantId, discussionId }: DiscussionKey): string => `${tenantId}/${discussionId}`
 
@@ -103,7 +107,8 @@ export class Hub {
   readonly #repairs: (() => Promise<void>)[] = []
 
   constructor(options: HubOptions) {
-    this.#options = options
+    // A stream of several discussions begins, and catches up, in all of them at once.
+    this.#options = { ...options, events: { ...options.events, heads: joinedHeads(options.events) } }
     const look = () => ({ streams: this.sessions.size, discussions: this.topicCount, pauseMs: options.pause.ms })
     this.metrics = new StreamMetrics(options.registry, look)
     this.#look = inBatches(MAX_CREDENTIALS, async (batch) => {
@@ -113,14 +118,18 @@ export class Hub {
     options.bus.onGap(() => void this.repair())
   }
 
-  /** How many streams this process has open on a discussion. */
+  /** How many streams this process has open on a discussion alone. */
   streamsOf(key: DiscussionKey): number {
     return this.#topics.get(nameOf(key))?.size ?? 0
   }
 
-  /** The open streams of each discussion that has any. */
+  /** The open streams of each discussion that has any; those of several under `OF_SEVERAL`. */
   counts(): (DiscussionKey & { streams: number })[] {
-    return [...this.#topics.values()].flatMap((topic) => (topic.isEmpty ? [] : [{ ...topic.key, streams: topic.size }]))
+    const ofOne = [...this.#topics.values()].filter(({ size }) => size > 0)
+    return [
+      ...ofOne.map(({ key, size }) => ({ ...key, streams: size })),
+      ...[...this.sessions.ofSeveral()].map(([tenantId, streams]) => ({ tenantId, discussionId: OF_SEVERAL, streams })),
+    ]
   }
 
   /** Ends something with the hub, after its streams. */
@@ -297,6 +306,17 @@ export class Hub {
     // The message that these were deleted was lost.
     for (const { key } of topics.values()) this.endDiscussion(key)
   }
+}
+
+/** Joins concurrent reads of positions into one query. */
+function joinedHeads({ heads }: EventLog): EventLog['heads'] {
+  const head = inBatches<DiscussionKey, Head | undefined>(MAX_HEADS, async (batch) => {
+    const wanted = new Map(batch.map(({ input }) => [nameOf(input), input]))
+    const read = new Map((await heads([...wanted.values()])).map((each) => [nameOf(each), each]))
+    for (const { input, resolve } of batch) resolve(read.get(nameOf(input)))
+  })
+  return async (keys) =>
+    keys.length > 1 ? heads(keys) : (await Promise.all(keys.map(head))).filter((each) => each !== undefined)
 }
 
 /** The hub of this process. */

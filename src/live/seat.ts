@@ -28,7 +28,10 @@ export interface Taker<P extends Payload = Frame> extends Sink<P> {
 }
 
 /** A listener, whatever carries its events. */
-export type Stream = Pick<Taker, 'end'>
+export interface Stream extends Pick<Taker, 'end'> {
+  /** Its discussion was deleted. Only a stream of several discussions has this: it goes on. */
+  gone?(): void
+}
 
 /** Feeds one listener. */
 export interface Feed<P extends Payload = Frame> {

@@ -15,6 +15,8 @@ export interface Session {
   readonly credential: Credential | null
   /** When it must end (ms since 1970): its lifetime, or that of its credentials. */
   readonly endsAt: number
+  /** Whether it is a stream of several discussions. */
+  readonly isOfSeveral?: boolean
   /** Sends the last bytes, and closes. */
   end(): void
   /** Sends a heartbeat if it is due. Returns when to call it again (ms since 1970). */
@@ -48,6 +50,14 @@ export class Sessions {
   leave(session: Session): boolean {
     this.#wheel.delete(session)
     return this.#open.delete(session)
+  }
+
+  /** How many streams of several discussions each tenant has open. */
+  ofSeveral(): ReadonlyMap<Id, number> {
+    const counts = new Map<Id, number>()
+    for (const { isOfSeveral, tenantId } of this.#open)
+      if (isOfSeveral === true) counts.set(tenantId, (counts.get(tenantId) ?? 0) + 1)
+    return counts
   }
 
   /** The credentials of open streams, each once. */

@@ -53,6 +53,8 @@ export class Topic {
   readonly #options: TopicOptions
   readonly #past: Past
   readonly #seats = new Set<TopicSeat>()
+  /** How many of these are of streams of several discussions. */
+  #seatsOfMany = 0
   /** Messages that wait for an earlier one. */
   readonly #early = new Map<number, News>()
   #seq = -1
@@ -86,9 +88,9 @@ export class Topic {
     return this.#gathered[0] === undefined ? this.#seq : this.#gathered[0].seq - 1
   }
 
-  /** The number of seats. */
+  /** The number of streams of this discussion alone: a page of many discussions shows none. */
   get size(): number {
-    return this.#seats.size
+    return this.#seats.size - this.#seatsOfMany
   }
 
   get isEmpty(): boolean {
@@ -99,19 +101,24 @@ export class Topic {
   sit(viewer: StreamViewer, stream: Stream): TopicSeat {
     const seat = new TopicSeat(viewer, stream, this)
     this.#seats.add(seat)
+    if (stream.gone !== undefined) this.#seatsOfMany++
     return seat
   }
 
   /** Ends all streams, because the discussion was deleted. */
   end(): void {
-    for (const seat of this.#seats) {
+    for (const { stream } of this.#seats) {
+      if (stream.gone !== undefined) {
+        stream.gone()
+        continue
+      }
       this.#options.metrics.cut('deleted')
-      seat.stream.end()
+      stream.end()
     }
   }
 
   leave(seat: TopicSeat): void {
-    this.#seats.delete(seat)
+    if (this.#seats.delete(seat) && seat.stream.gone !== undefined) this.#seatsOfMany--
   }
 
   close(): void {

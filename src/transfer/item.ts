@@ -258,6 +258,7 @@ export const siteItem = z.object({
   origins: z.array(name).min(1).max(20),
   publicKey: name,
   posting: z.boolean(),
+  guests: z.enum(['off', 'email']).optional().describe('The default is off'),
   createdAt: time,
 })
 

@@ -14,6 +14,8 @@ import { deleteExpiredExports } from '../transfer/export/make-sql.ts'
 import { decodeLetters } from '../transfer/import/encoded-letters.ts'
 import { removeEnded } from '../transfer/uploads/remove.ts'
 import { workOnUploads } from '../transfer/uploads/work.ts'
+import { forgetOldRequests } from '../domains/guests/requests.ts'
+import { deleteExpiredGuestTokens } from '../domains/guests/tokens.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
 import { closeOldDiscussions } from '../domains/moderation/auto-close.ts'
 import { continueBanSweep } from '../domains/moderation/ban-sweep.ts'
@@ -138,6 +140,8 @@ const chores = (): readonly Chore[] => [
       return false
     },
   },
+  { name: 'old requests of guests', pollMs: 10_000, work: (app) => forgetOldRequests(app) },
+  { name: 'expired tokens of guests', pollMs: 60_000, work: (app) => deleteExpiredGuestTokens(app) },
   batched('old counts of texts', 60_000, deleteOldPostedTexts),
   batched('old analytics', 60_000, deleteOldAnalytics),
   { name: 'old notifications', pollMs: 10_000, work: trimInboxes() },

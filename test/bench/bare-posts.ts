@@ -6,13 +6,15 @@ import { isLockFailure } from '../../src/core/database/locks.ts'
 import { statement } from '../../src/core/database/statements.ts'
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
 import { type CreateRow, insertComments } from '../../src/domains/comments/create-sql.ts'
-import { judgeText } from '../../src/domains/comments/rules.ts'
+import { carriedOf } from '../../src/domains/comments/fields.ts'
+import { holdPolicy, judgeText } from '../../src/domains/comments/rules.ts'
 import { rateOf } from './measure.ts'
 import { BODY } from './requests.ts'
 import { type BenchService, openDatabase } from './service.ts'
 import { sized } from './size.ts'
 
 const POOL = 16
+const SETTINGS = tenantSettings({})
 const READERS = sized(200, 10)
 
 export interface Bare {
@@ -55,10 +57,17 @@ export async function openBare(
     const discussionId = discussions[(n++ * 7919) % discussionCount] ?? ''
     const body = `${BODY} (${n})`
     const bodyHtml = `<p>${body}</p>\n`
-    const text = { body, bodyHtml }
+    const text = { ...carriedOf({}), body, bodyHtml }
     const ids = { tenantId, discussionId, parentId: null, id, authorId, createdEventId: newId(), replyEventId: null }
-    const rest = { flags: false, asks: false, maxDepth: 10, actor, pace: 'ask', trace: null } as const
-    await insertPatiently(db.query, { ...ids, ...judgeText(body, bodyHtml, tenantSettings({})), ...text, ...rest })
+    const rest = {
+      ...holdPolicy(SETTINGS),
+      guestBelow: 0,
+      maxDepth: SETTINGS.maxDepth,
+      actor,
+      pace: 'ask',
+      trace: null,
+    } as const
+    await insertPatiently(db.query, { ...ids, ...judgeText(body, bodyHtml, SETTINGS), ...text, ...rest })
   }
   return {
     tenantId,

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 
+import { importFile } from '../../src/transfer/import/import.ts'
 import { describeInBrowser } from '../harness/browser.ts'
 import { choose, enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 
@@ -92,7 +93,7 @@ describeInBrowser('discussions in the console', () => {
     expect(await stateOf('casino')).toBeUndefined()
     await act('casino', 'Approve')
     await comment('casino').getByText('pending').waitFor({ state: 'detached' })
-    expect(await stateOf('casino')).toBe('approved')
+    await expect.poll(() => stateOf('casino'), WAIT).toBe('approved')
     await act('At last.', 'Pin')
     await comment('At last.').getByText('pinned').waitFor()
     await act('casino', 'Reject')
@@ -123,6 +124,69 @@ describeInBrowser('discussions in the console', () => {
     await page.getByText('The discussion is archived').waitFor()
     expect((await tryToPost()).code).toBe('discussion_archived')
     expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a comment is rejected with a reason and a message, taken back with u, and deleted as the page is left', async () => {
+    const first = await post('gil', 'quay', 'Buy my boats.')
+    const second = await post('hal', 'quay', 'And my nets.')
+    const { page, complaints, close } = await desk.visit(`/discussions/${first.discussionId}`)
+    const card = (text: string) => page.getByRole('article').filter({ hasText: text })
+    const menu = (text: string) => card(text).getByRole('button', { name: /^Actions on/ })
+    const said = (words: string) => page.locator('output').filter({ hasText: words })
+    const statusOf = async (id: string) => (await desk.ok('GET', `/comments/${id}`)).status
+    const dialog = page.getByRole('dialog')
+
+    await choose(menu('boats'), 'Reject, and say why')
+    await tabTo(dialog.getByRole('radio', { name: 'Spam' }))
+    await page.keyboard.press('Space')
+    await tabTo(dialog.getByRole('textbox', { name: 'Message' }))
+    await page.keyboard.type('No offers here.')
+    await enter(dialog.getByRole('button', { name: 'Reject' }))
+    await card('boats').getByText('rejected').waitFor()
+    await said('Rejected.').waitFor()
+    await expectAccessible(page)
+    await page.keyboard.press('u')
+    await said('Undone: not rejected.').waitFor()
+    await card('boats').getByText('rejected').waitFor({ state: 'detached' })
+    expect(await statusOf(first.id)).toBe('approved')
+
+    await choose(menu('boats'), 'Reject, and say why')
+    await tabTo(dialog.getByRole('textbox', { name: 'Message' }))
+    await page.keyboard.type('No offers here.')
+    await enter(dialog.getByRole('button', { name: 'Reject' }))
+    await expect.poll(() => statusOf(first.id), WAIT).toBe('rejected')
+    const { data } = await desk.ok('GET', '/readers/me/comments', undefined, await desk.service.as('gil'))
+    expect(data[0].decision).toMatchObject({ action: 'reject', message: 'No offers here.' })
+    await card('boats').getByText('rejected').waitFor()
+    // The service has it: u does the opposite.
+    await page.keyboard.press('u')
+    await expect.poll(() => statusOf(first.id), WAIT).toBe('approved')
+
+    await choose(menu('nets'), 'Delete')
+    await enter(dialog.getByRole('button', { name: 'Delete' }))
+    await card('nets').waitFor({ state: 'detached' })
+    expect(await statusOf(second.id)).toBe('approved')
+    await enter(page.getByRole('link', { name: 'Discussions' }))
+    await expect.poll(() => statusOf(second.id), WAIT).toBe('deleted')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('an approval of a text that was edited meanwhile is refused, and says why', async () => {
+    const held = await post('ida', 'lock', 'At the casino.')
+    const { page, close } = await desk.visit(`/discussions/${held.discussionId}`)
+    const card = page.getByRole('article')
+    await card.getByText('pending').waitFor()
+    // The page gets no news of it: it approves what it shows.
+    await page.route('**/graphql*', (route) =>
+      /ModerateComments/.test(route.request().postData() ?? '') ? route.continue() : route.abort(),
+    )
+    await desk.ok('PATCH', `/comments/${held.id}`, { body: 'In the casino.' }, await desk.service.as('ida'))
+    await choose(card.getByRole('button', { name: /^Actions on/ }), 'Approve')
+    await card.getByRole('alert').waitFor()
+    await card.getByText('pending').waitFor()
+    expect((await desk.ok('GET', `/comments/${held.id}`)).status).toBe('pending')
     await close()
   })
 
@@ -231,12 +295,22 @@ describeInBrowser('discussions in the console', () => {
     const begin = async (): Promise<{ discussionId: string }> =>
       desk.ok('POST', '/discussions/by-external/wharf/comments', { body: 'Ahoy' }, await desk.service.as('ann'))
     const { discussionId } = await begin()
+    const { id: parentId } = await post('ben', 'wharf', 'A casino!')
+    await desk.ok('POST', '/comments/bulk', { ids: [parentId], action: 'approve' })
+    await post('ann', 'wharf', 'No.', parentId)
     await desk.ok('POST', `/discussions/${discussionId}/archive`)
     const { page, complaints, close } = await desk.visit(`/discussions/${discussionId}`)
     await page.getByRole('button', { name: 'Delete' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('textbox').fill('wharf')
     await expectAccessible(page)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      dialog.getByRole('button', { name: 'Download the comments' }).click(),
+    ])
+    await dialog.getByText('Downloaded: 3').waitFor()
+    expect(download.suggestedFilename()).toBe('wharf.jsonl')
+    const file = await download.path()
     await dialog.getByRole('button', { name: 'Delete for good' }).click()
     await page.getByRole('heading', { name: 'Discussions' }).waitFor()
     await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
@@ -244,6 +318,10 @@ describeInBrowser('discussions in the console', () => {
     await page.goto(page.url().replace(/discussions.*/, `discussions/${discussionId}`))
     await page.getByText('no such discussion').waitFor()
     expect((await begin()).discussionId).not.toBe(discussionId)
+
+    const other = await desk.service.addTenant('moved')
+    const { counts, refused } = await importFile(desk.service.app, other.tenant.id, { source: 'jsonl', path: file })
+    expect({ counts, refused: refused.total }).toMatchObject({ counts: { readers: 2, comments: 3 }, refused: 0 })
     expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
     await close()
   })

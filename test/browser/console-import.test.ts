@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { workOnUploads } from '../../src/transfer/uploads/work.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, openDesk } from '../harness/console.ts'
+import { enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
 import { fixture } from '../harness/sources.ts'
 
 describeInBrowser('An import in the console', () => {
@@ -22,7 +22,7 @@ describeInBrowser('An import in the console', () => {
     await page.route('**/import-uploads/*/parts/*', (route) =>
       failures++ === 0 ? route.abort('connectionreset') : route.continue(),
     )
-    await page.locator('input[type=file]').setInputFiles(fixture(name))
+    await page.locator('input[type=file]').first().setInputFiles(fixture(name))
     await expect.poll(() => page.getByRole('combobox', { name: 'System' }).inputValue()).toBe(system)
     await enter(page.getByRole('button', { name: 'Upload', exact: true }))
     await page.getByText(`${name} is being rehearsed`).waitFor()
@@ -42,6 +42,56 @@ describeInBrowser('An import in the console', () => {
     await enter(page.getByRole('button', { name: 'Dismiss' }))
     await page.getByText(`${name} was imported.`).waitFor({ state: 'detached' })
     expect(complaints.filter((each) => !each.includes('ERR_CONNECTION_RESET'))).toEqual([])
+    await close()
+  })
+
+  test('takes the options of the command line: new addresses, ids of readers, and a name of the source', async () => {
+    const { page, complaints, close } = await desk.visit('/settings#import', { view: NARROW, pollsFast: true })
+    const file = (label: string) => page.locator('input[type=file]').nth(label === 'File' ? 0 : label === 'map' ? 1 : 2)
+    await file('File').setInputFiles({
+      name: 'old.jsonl',
+      mimeType: 'application/jsonl',
+      buffer: Buffer.from(
+        [
+          { kind: 'reader', id: 'u1', name: 'Ada' },
+          { kind: 'discussion', id: 'd1', url: 'https://old.example/a' },
+          {
+            kind: 'comment',
+            id: 'c1',
+            discussionId: 'd1',
+            authorId: 'u1',
+            body: 'Moved.',
+            createdAt: '2020-01-01T00:00:00Z',
+          },
+        ]
+          .map((item) => `${JSON.stringify(item)}\n`)
+          .join(''),
+      ),
+    })
+    await enter(page.getByRole('button', { name: 'Options' }))
+    const table = (name: string, text: string) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) })
+    await file('map').setInputFiles(table('map.csv', 'https://old.example/a,https://new.example/b\n'))
+    await file('authors').setInputFiles(table('authors.csv', 'u1,reader-1\n'))
+    await tabTo(page.getByRole('textbox', { name: 'Name of the source' }))
+    await page.keyboard.type('not a name')
+    await expectAccessible(page)
+    await enter(page.getByRole('button', { name: 'Upload', exact: true }))
+    await page.getByText('must be 1 to 40 letters').waitFor()
+    await page.getByRole('textbox', { name: 'Name of the source' }).fill('old-site')
+    await enter(page.getByRole('button', { name: 'Upload', exact: true }))
+    await page.getByText('old.jsonl is being rehearsed').waitFor()
+    await work()
+    await page.getByText('1 of 1 rows were used').first().waitFor()
+    expect(await page.getByText('1 of 1 rows were used').count()).toBe(2)
+    await enter(page.getByRole('button', { name: 'Import now' }))
+    await page.getByText('old.jsonl is being imported').waitFor()
+    await work()
+    await page.getByText('old.jsonl was imported.').waitFor()
+    const { data } = await desk.ok('GET', '/comments?search=Moved')
+    expect(data).toMatchObject([{ author: { externalId: 'reader-1' } }])
+    const discussion = await desk.ok('GET', `/discussions/${data[0].discussionId}`)
+    expect(discussion.url).toBe('https://new.example/b')
+    expect(complaints).toEqual([])
     await close()
   })
 })

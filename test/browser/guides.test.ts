@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
+import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
 import { readPages } from '../harness/markdown.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -17,30 +18,94 @@ describeInBrowser('the pages of the documentation', () => {
     await service?.close()
   })
 
-  test('the reference is a light list, until an operation is opened', { timeout: 60_000 }, async () => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`pages are sound by axe, ${colorScheme}, at a desk and on a phone`, { timeout: 120_000 }, async () => {
+      const found: string[] = []
+      for (const width of [1280, 320]) {
+        const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme })
+        for (const name of ['', 'guides/webhooks', 'reference/rest/comments', 'reference/settings', 'nothing/here']) {
+          await page.goto(`${service.url}/docs/${name}`)
+          found.push(...(await axeFindings(page)).map((finding) => `${width} ${name}: ${finding}`))
+        }
+        await page.close()
+      }
+      expect(found).toEqual([])
+    })
+  }
+
+  test('a search is opened by /, and its result by the keyboard alone', { timeout: 60_000 }, async () => {
     const page = await browser.newPage({ viewport: { width: 390, height: 800 } })
     const asked: string[] = []
-    const warned: string[] = []
-    page.on('console', (message) => message.type() === 'warning' && warned.push(message.text()))
+    const errors: string[] = []
+    page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
-    const answer = await page.goto(`${service.url}/docs`, { waitUntil: 'networkidle' })
-    expect((await answer!.body()).length).toBeLessThan(60_000)
-    expect(asked).toEqual(['/docs', '/docs/start.js'])
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
-    const navigation = page.getByRole('navigation', { name: 'Documentation' })
-    await navigation.getByRole('link', { name: 'Guides' }).waitFor()
-    await page.getByRole('link', { name: 'POST /api/v1/comments/{id}/pin' }).click()
-    await page.locator('#reference').getByText('Pin a comment').first().waitFor()
-    expect(asked).toContain('/docs/scalar.js')
-    await navigation.getByRole('link', { name: 'Guides' }).waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
-    // Scalar warns of each part of the document that it does not take.
-    expect(warned).toEqual([])
-    // An address of an operation opens it at once.
-    const { hash } = new URL(page.url())
-    const other = await browser.newPage()
-    await other.goto(`${service.url}/docs${hash}`)
-    await other.locator('#reference').getByText('Pin a comment').first().waitFor()
+    await page.goto(`${service.url}/docs/guides/`, { waitUntil: 'networkidle' })
+    expect(asked.filter((path) => /search|index/.test(path))).toEqual([])
+    await page.keyboard.press('/')
+    const box = page.getByRole('combobox', { name: 'Search the documentation' })
+    await box.waitFor()
+    await page.keyboard.type('webhooks')
+    const first = page.locator('#hits a').first()
+    await first.waitFor()
+    expect(await first.textContent()).toMatch(/^WebhooksGuides/)
+    expect(await axeFindings(page, 'dialog')).toEqual([])
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowUp')
+    expect(await first.getAttribute('aria-selected')).toBe('true')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/docs/guides/webhooks')
+    expect(errors).toEqual([])
+    await page.close()
+  })
+
+  test('a search that finds nothing says so, and shows no text as HTML', { timeout: 60_000 }, async () => {
+    const page = await browser.newPage()
+    await page.goto(`${service.url}/docs/`)
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.keyboard.type('zzzz <img src=x onerror=alert(1)>')
+    await page.getByText('Nothing was found.').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    // A block of code with tags is found as text.
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('engagement-thread')
+    await page.locator('#hits a').first().waitFor()
+    expect(await page.locator('#hits :is(script, img, engagement-thread)').count()).toBe(0)
+    await page.close()
+  })
+
+  test('a phone has the pages in a menu, and a wrong address leads back', { timeout: 60_000 }, async () => {
+    const page = await browser.newPage({ viewport: { width: 320, height: 700 } })
+    await page.goto(`${service.url}/docs/guides/rest`)
+    const pages = page.getByRole('navigation', { name: 'Pages of Guides' })
+    expect(await pages.isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Menu' }).click()
+    expect(await pages.getByRole('link', { name: 'REST' }).getAttribute('aria-current')).toBe('page')
+    await pages.getByRole('link', { name: 'Webhooks' }).click()
+    await page.waitForURL('**/docs/guides/webhooks')
+    await page.goto(`${service.url}/docs/guides/no/such/page`)
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.keyboard.type('webhooks')
+    await page.locator('#hits a').first().click()
+    await page.waitForURL('**/docs/**ebhook**')
+    await page.close()
+  })
+
+  test('the colours are chosen once, for the console as well', { timeout: 60_000 }, async () => {
+    const context = await browser.newContext({ colorScheme: 'light' })
+    const page = await context.newPage()
+    const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    await page.goto(`${service.url}/docs/guides/`)
+    const light = await background()
+    await page.getByRole('combobox', { name: 'Colours' }).selectOption('dark')
+    const dark = await background()
+    expect(dark).not.toBe(light)
+    await page.goto(`${service.url}/docs/reference/`)
+    expect(await background()).toBe(dark)
+    await page.goto(`${service.url}/console/`)
+    await page.locator('html[data-mantine-color-scheme="dark"]').waitFor()
+    await context.close()
   })
 
   test('code is copied by a button', { timeout: 60_000 }, async () => {
@@ -58,14 +123,14 @@ describeInBrowser('the pages of the documentation', () => {
     await context.close()
   })
 
-  test('none scrolls sideways at 390 pixels', { timeout: 120_000 }, async () => {
-    const page = await browser.newPage({ viewport: { width: 390, height: 800 } })
+  test('none scrolls sideways at 320 pixels', { timeout: 120_000 }, async () => {
+    const page = await browser.newPage({ viewport: { width: 320, height: 800 } })
     const names = readPages().flatMap(({ path }) => /^docs\/(.*)\.md$/.exec(path)?.[1] ?? [])
     expect(names.length).toBeGreaterThan(50)
     const wide: string[] = []
     for (const name of names) {
       await page.goto(`${service.url}/docs/${name.replace(/(^|\/)README$/, '$1')}`)
-      if ((await page.evaluate('document.documentElement.scrollWidth')) !== 390) wide.push(name)
+      if ((await page.evaluate('document.documentElement.scrollWidth')) !== 320) wide.push(name)
     }
     expect(wide).toEqual([])
   })

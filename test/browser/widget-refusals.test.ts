@@ -118,11 +118,11 @@ describeInBrowser('what the widget does when things go wrong', () => {
     const { id } = await paper.call('GET', `/discussions/by-external/${article}`)
     const bob = await paper.read(article, { as: 'bob' })
     const isClosed = () => vi.waitFor(async () => expect(await bob.thread.getByRole('menu').count()).toBe(0), WAIT)
-    expect(await bob.menu('The one')).toEqual(['Report', expect.stringMatching(/^Mute /)])
+    expect(await bob.menu('The one')).toEqual(['Quote', 'Report', expect.stringMatching(/^Mute /)])
     await paper.call('DELETE', `/comments/${one}`)
     await bob.sees('This comment was deleted.')
     await isClosed()
-    expect(await bob.menu('The other')).toEqual(['Report', expect.stringMatching(/^Mute /)])
+    expect(await bob.menu('The other')).toEqual(['Quote', 'Report', expect.stringMatching(/^Mute /)])
     await paper.call('POST', `/discussions/${id}/archive`)
     await bob.sees('This discussion is archived.')
     await isClosed()
@@ -249,7 +249,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     // It is offered once.
     for (const window of [bob, elsewhere]) {
       await window.page.reload()
-      expect(await window.menu()).toEqual([expect.stringMatching(/^Mute /)])
+      expect(await window.menu()).toEqual(['Quote', expect.stringMatching(/^Mute /)])
     }
     const { data } = await paper.call('GET', '/moderation/queue?status=reported')
     expect(data).toMatchObject([{ comment: { id }, reportCount: 1 }])

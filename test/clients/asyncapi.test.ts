@@ -72,6 +72,7 @@ test('every reference has a target', () => {
 test('the stream describes every event and its framing events, the webhook those that it carries', () => {
   const names = (channel: string) => Object.keys(document.channels[channel]?.messages ?? {})
   expect(names('stream')).toEqual([...EVENT_TYPES, 'connected', 'connection-timeout'])
+  expect(names('streamOfSeveral')).toEqual([...names('stream'), 'discussion-gone'])
   expect(names('webhook')).toEqual([...WEBHOOK_EVENT_TYPES, 'verification'])
 })
 

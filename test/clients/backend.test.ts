@@ -15,14 +15,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 
 import { createGraphqlClient } from '../../src/clients/graphql/client.ts'
 import { createBackend, nodeHandler } from '../../src/clients/backend/backend.ts'
-import { PROBLEMS } from '../../src/clients/backend/problems.ts'
 import { profileOf, signAssertion } from '../../src/clients/backend/readers.ts'
 import { MAX_BODY_BYTES } from '../../src/clients/backend/requests.ts'
 import { ROUTES } from '../../src/clients/backend/routes.ts'
 import type { Tenant } from '../../src/core/caller.ts'
 import { nameOrNull } from '../../src/core/input/texts.ts'
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
-import { ERRORS } from '../../src/core/error-table.ts'
 import { newId } from '../../src/core/ids.ts'
 import { readClaims } from '../../src/domains/readers/claims.ts'
 import { ROUTES as SERVICE_ROUTES } from '../../src/api/rest/routes.ts'
@@ -806,6 +804,41 @@ describe('a ticket', () => {
   })
 })
 
+describe('a ticket for several pages', () => {
+  const several = (pages: readonly string[]): string => `?${pages.map((each) => `externalId=${each}`).join('&')}`
+  const clients: StreamClient[] = []
+  afterEach(() => clients.splice(0).forEach((client) => client.close()))
+
+  test('opens one stream of those that exist, and begins their discussions with their details', async () => {
+    const [first, second, unknown] = [newId(), newId(), `un${newId()}`]
+    const isPage = (externalId: string) => !externalId.startsWith('un') && { title: `Of ${externalId}` }
+    const site = fetchSite(service, { isPage })
+    const { status, json } = await site.ask('POST', `/tickets${several([first, unknown, second, first])}`)
+    expect(status).toBe(201)
+    expect(json.discussions.map(({ externalId }: { externalId: string }) => externalId).toSorted()).toEqual(
+      [first, second].toSorted(),
+    )
+    for (const page of [first, second])
+      expect((await service.call('GET', `/discussions/by-external/${page}`)).json.title).toBe(`Of ${page}`)
+    expect((await service.call('GET', `/discussions/by-external/${unknown}`)).status).toBe(404)
+    const client = await openStream(json.streamUrl)
+    clients.push(client)
+    for (const page of [second, first])
+      await site.ask('POST', `/comments${at(page)}`, { as: 'ann', body: { body: 'x' } })
+    await vi.waitFor(() => expect(client.events).toHaveLength(2))
+    expect((await site.ask('POST', `/tickets${several([unknown])}`)).json).toBe(null)
+  })
+
+  test('is refused before any page is asked for where there are too many', async () => {
+    const isPage = vi.fn<(externalId: string) => boolean>(() => true)
+    const site = fetchSite(service, { isPage })
+    const refused = await site.ask('POST', `/tickets${several(Array.from({ length: 51 }, newId))}`)
+    expect(refused).toMatchObject({ status: 422, json: { errors: [{ pointer: '/externalId', code: 'too_long' }] } })
+    expect(isPage).not.toHaveBeenCalled()
+    expect((await site.ask('POST', '/tickets')).status).toBe(422)
+  })
+})
+
 /** A service that notes what it is asked and answers what the test says. */
 interface Upstream {
   url: string
@@ -1201,10 +1234,5 @@ describe('in step with the service', () => {
       }),
       { numRuns: effort(100, 30) },
     )
-  })
-
-  test("refusals use the service's texts", () => {
-    for (const [code, refusal] of Object.entries(PROBLEMS))
-      expect(ERRORS[code as keyof typeof PROBLEMS]).toMatchObject(refusal)
   })
 })

@@ -89,8 +89,9 @@ describe('the folder of the container image', { timeout: LONG }, () => {
       // Each of these is read from a file that pruning could have deleted.
       const pages = [
         'docs',
-        'docs/scalar.js',
+        'docs/reference/rest/comments',
         'docs/guides/',
+        'llms.txt',
         'console/',
         'widget.js',
         'api/v1/openapi.json',

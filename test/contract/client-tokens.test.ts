@@ -1,5 +1,4 @@
 import { ApolloClient, HttpLink, InMemoryCache } from '@apollo/client'
-import { createClient } from 'graphql-sse'
 import {
   getNamedType,
   type GraphQLNamedType,
@@ -18,6 +17,7 @@ import { documentOf, isOpen, ROOT_FIELDS } from '../harness/browser-fields.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { followBy } from '../harness/token-follower.ts'
 
 const ORIGIN = 'https://www.example.com'
 const WAIT = { timeout: 8000, interval: 20 }
@@ -567,38 +567,9 @@ describe('where it names discussions', () => {
   })
 })
 
-interface Followed {
-  seqs: number[]
-  failures: unknown[]
-  completed: boolean
-  close(): void
-}
-
 /** Follows the discussion by a token, without trying again. */
-function follow(token: string, { discussionId = discussion.id, single = false, lastEventId = '0' } = {}): Followed {
-  const client = createClient<boolean>({
-    url: `${service.url}/graphql/stream`,
-    headers: bearer(token),
-    singleConnection: single,
-    retryAttempts: 0,
-  })
-  const followed: Followed = { seqs: [], failures: [], completed: false, close: () => client.dispose() }
-  const query = `subscription ($discussionId: ID!, $lastEventId: String) {
-    discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq type }
-  }`
-  client.subscribe<{ discussionEvents: { seq: number } }>(
-    { query, variables: { discussionId, lastEventId } },
-    {
-      next: ({ data, errors }) => {
-        if (data?.discussionEvents == null) followed.failures.push(errors)
-        else followed.seqs.push(data.discussionEvents.seq)
-      },
-      error: (error) => void followed.failures.push(error),
-      complete: () => (followed.completed = true),
-    },
-  )
-  return followed
-}
+const follow = (token: string, options: Partial<Parameters<typeof followBy>[2]> = {}) =>
+  followBy(service, token, { discussionId: discussion.id, ...options })
 
 describe('a subscription', () => {
   test('has the audience of a ticket: nothing of a comment that waits, and the notifications of its reader', async () => {

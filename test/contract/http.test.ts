@@ -155,10 +155,14 @@ describe('an unknown path: 404', () => {
     expect(answer.headers.get('vary')).toContain('Accept')
     const text = await answer.text()
     expect(text).toContain('<h1>Page not found</h1>')
-    const links = [...text.matchAll(/<a href="([^"]*)"/g)].map(
+    const [, main = ''] = text.split('<main')
+    const links = [...main.matchAll(/<a href="([^"]*)"/g)].map(
       ([, href = '']) => new URL(href, service.url + path).href,
     )
-    expect(links).toEqual(['/docs/guides/', '/docs', '/console/'].map((link) => service.url + link))
+    expect(links).toEqual(['/docs/guides/', '/docs/reference/', '/console/'].map((link) => service.url + link))
+    const files = [...text.matchAll(/(?:<script src|rel="stylesheet" href)="([^"]*)"/g)]
+    expect(files.length).toBe(3)
+    for (const [, file = ''] of files) expect((await fetch(new URL(file, service.url + path))).status, file).toBe(200)
   })
 
   test.each(['/API/v1/x', '//api/v1/x', '/%61pi/v1/x'])('%s varies by Accept', async (path) => {

@@ -8,6 +8,7 @@ import { admitTenant } from '../../src/domains/tenants/tenants.ts'
 import { suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { addSite, keyOf, ORIGIN, page, type TestSite } from '../harness/sites.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { openStream } from '../harness/stream-client.ts'
 
 let service: TestService
 let site: TestSite
@@ -80,6 +81,35 @@ describe('a page reads and writes', () => {
     expect(opened.status).toBe(200)
     expect(opened.headers.get('access-control-allow-origin')).toBe(ORIGIN)
     expect((await open('https://elsewhere.example')).status).toBe(403)
+  })
+
+  test('a ticket for several pages opens those that have comments, and goes on without one that leaves', async () => {
+    const own = await addSite(service, service)
+    const [first, second, quiet] = [newPage(), newPage(), newPage()]
+    const several = (...addresses: string[]) => `/tickets?${addresses.map((each) => page(each).slice(1)).join('&')}`
+    expect((await own.ask('POST', several(quiet, 'https://elsewhere.example/'))).json).toBe(null)
+    for (const address of [first, second]) await post(address)
+    const { json: ticket } = await own.ask('POST', several(first, quiet, second, 'https://elsewhere.example/'))
+    const ids = ticket.discussions.map(({ discussionId }: { discussionId: string }) => discussionId)
+    expect(ticket.discussions.map(({ externalId }: { externalId: string }) => externalId).toSorted()).toEqual([
+      first,
+      second,
+    ])
+    const open = async (headers: Record<string, string> = { origin: ORIGIN }) => {
+      const stream = await openStream(ticket.streamUrl, headers)
+      await vi.waitFor(() => expect(stream.closed || stream.connected !== undefined).toBe(true))
+      stream.close()
+      return stream
+    }
+    expect((await open()).connected?.data).toMatchObject({ gone: [], complete: true })
+    expect((await open({ origin: 'https://elsewhere.example' })).status).toBe(403)
+    const rename = (id: string) =>
+      service.call('PATCH', `/discussions/${id}`, { body: { externalId: `moved-${newId()}` } })
+    await rename(ids[0])
+    const left = await open({ origin: ORIGIN, 'last-event-id': ticket.lastEventId })
+    expect(left.connected?.data).toMatchObject({ gone: [ids[0]], complete: true, lastEventId: ticket.lastEventId })
+    await rename(ids[1])
+    expect((await open()).status).toBe(401)
   })
 
   test('a reader edits, reacts, and reads what is their own with signedIn=1 alone', async () => {

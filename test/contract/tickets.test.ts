@@ -63,12 +63,15 @@ async function comment(discussionId: string, reader: string, more: object = {}):
 
 describe('POST /stream/ticket', () => {
   test('answers 201 with everything that a browser needs', async () => {
-    const discussionId = await newDiscussion()
+    const { id: discussionId, externalId } = (
+      await service.call('POST', '/discussions', { body: { externalId: 'one' } })
+    ).json
     const { status, json } = await mint({ discussionId })
     expect(status).toBe(201)
     expect(json).toEqual({
       ticket: expect.any(String),
       discussionId,
+      discussions: [{ discussionId, externalId, discussionState: 'open', lastEventId: '0' }],
       expiresAt: expect.stringMatching(/^\d{4}-.*Z$/),
       discussionState: 'open',
       lastEventId: '0',

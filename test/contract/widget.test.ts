@@ -51,6 +51,8 @@ test('GET /widget.js and /lists.js, and all that they load, need no credentials 
     '/lists.site.*.js',
     '/lists.warnings.*.js',
     '/widget.first-by-parts.*.js',
+    '/widget.format.*.js',
+    '/widget.guest.*.js',
     '/widget.inbox.*.js',
     '/widget.js',
     '/widget.names.*.js',

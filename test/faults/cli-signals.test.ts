@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,36 +6,28 @@ import { join } from 'node:path'
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
+import { CLI } from '../harness/cli.ts'
+import { onServer } from '../harness/database.ts'
+import { ownDatabase } from '../harness/own-database.ts'
 import { type Env, statusOf } from '../harness/processes.ts'
 import { startProxy } from '../harness/proxy.ts'
 import { comment, page, reader, writeItems } from '../harness/transfer.ts'
 
-const CLI = join(import.meta.dirname, '../../dist/cli/cli.js')
 /** A second, where nothing else runs. */
 const MOST_MS = 2000
 const COMMENTS = 2000
 /** How many answers of the database a command gets: it has connected then, and asks again. */
 const ANSWERS = 4
 
-const key = (encoding: 'hex' | 'base64'): string => randomBytes(32).toString(encoding)
-
 let folder: string
 let env: Env
-let drop = async (): Promise<void> => undefined
+let remove: () => Promise<void>
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'engagement-signals-'))
-  const { PATH } = process.env
-  if (onServer) {
-    const database = await createServerDatabase()
-    drop = database.drop
-    const secrets = { ADMIN_JWT_SECRET: key('hex'), ENCRYPTION_KEY: key('base64') }
-    env = { PATH, DATABASE_URL: database.url, ...secrets }
-  } else {
-    env = { PATH, DATA_DIR: join(folder, 'data') }
-    makeDataDir(join(folder, 'data'))
-  }
+  const own = await ownDatabase()
+  remove = own.remove
+  env = { PATH: process.env.PATH, ...own.env }
   expect(await run('tenant', 'create', '--slug', 'demo')).toBe(0)
   const comments = Array.from({ length: COMMENTS }, (_, n) => comment(`c${n}`, n, { body: `${n} `.repeat(200) }))
   writeItems(join(folder, 'items.jsonl'), [reader('ann'), reader('bob'), page('p'), ...comments])
@@ -54,7 +45,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
-  await drop()
+  await remove()
 })
 
 const start = (args: readonly string[], more: Env = {}) =>

@@ -1,4 +1,4 @@
-import { execFile, type ExecFileOptions } from 'node:child_process'
+import type { ExecFileOptions } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
@@ -14,7 +14,6 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -23,14 +22,15 @@ import { examine } from '../../src/cli/doctor.ts'
 import type { Finding } from '../../src/cli/finding.ts'
 import { ROOT } from '../../src/core/process/root.ts'
 import { makeCertificates } from '../harness/certificates.ts'
-import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
+import { type Outcome, runCli } from '../harness/cli.ts'
+import { makeDataDir, onServer } from '../harness/database.ts'
 import { signIdentity } from '../harness/identity.ts'
+import { ownDatabase } from '../harness/own-database.ts'
 import { freePort } from '../harness/ports.ts'
 import { type Env, runMain } from '../harness/processes.ts'
 import { startProxy } from '../harness/proxy.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 
-const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
 const LONG = 120_000
 const REDIS_URL = process.env.REDIS_URL
 const SERVER_ONLY = onServer ? '' : ' (skipped: needs DATABASE_URL)'
@@ -38,59 +38,39 @@ const EMBEDDED_ONLY = onServer ? ' (skipped: the same without DATABASE_URL)' : '
 
 let folder: string
 let env: Env
-let drop = async (): Promise<void> => undefined
+let remove: () => Promise<void>
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'engagement-cli-'))
-  const secrets = {
-    ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
-    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-  }
   const redis =
     REDIS_URL === undefined ? {} : { REDIS_URL, REDIS_PREFIX: `engagement-test-${randomBytes(6).toString('hex')}:` }
-  if (onServer) {
-    const database = await createServerDatabase()
-    drop = database.drop
-    env = { DATABASE_URL: database.url, ...secrets, ...redis }
-  } else {
-    env = { DATA_DIR: join(folder, 'data') }
-    makeDataDir(join(folder, 'data'))
-  }
+  const own = await ownDatabase()
+  remove = own.remove
+  env = { ...own.env, ...(onServer && redis) }
   expect((await cli(['tenant', 'create', '--slug', 'acme', '--admin-email', 'a@acme.example'])).code).toBe(0)
 }, LONG)
 
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
-  await drop()
+  await remove()
 })
 
-interface Result {
-  code: number
-  stdout: string
-  stderr: string
+interface Result extends Outcome {
   // Tests look into any answer; a wrong path fails the assertion it stands in.
   // oxlint-disable-next-line typescript/no-explicit-any
   json: any
 }
 
-/** Runs the command line as it is built, with these settings and no others. */
-function cli(args: string[], more: Env = {}, as: Pick<ExecFileOptions, 'uid'> = {}): Promise<Result> {
-  const { PATH, HOME } = process.env
-  const options = { env: { PATH, HOME, ...env, ...more }, encoding: 'utf8' as const, ...as }
-  return new Promise((resolve) => {
-    execFile(process.execPath, [CLI, ...args], options, (error, stdout, stderr) => {
-      const code = error === null ? 0 : Number(error.code)
-      resolve({
-        code,
-        stdout,
-        stderr,
-        // Of commands whose answer is one document.
-        get json() {
-          return stdout.startsWith('{') || stdout.startsWith('[') ? JSON.parse(stdout) : null
-        },
-      })
-    })
-  })
+/** Runs the command line with these settings and no others. */
+async function cli(args: string[], more: Env = {}, as: Pick<ExecFileOptions, 'uid'> = {}): Promise<Result> {
+  const outcome = await runCli(args, { ...env, ...more }, as)
+  return {
+    ...outcome,
+    // Of commands whose answer is one document.
+    get json() {
+      return /^[{[]/.test(outcome.stdout) ? JSON.parse(outcome.stdout) : null
+    },
+  }
 }
 
 describe('npm run cli', { timeout: LONG }, () => {

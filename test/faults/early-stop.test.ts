@@ -1,16 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
+import { onServer } from '../harness/database.ts'
+import { ownDatabase } from '../harness/own-database.ts'
 import { freePort } from '../harness/ports.ts'
 import type { Env } from '../harness/processes.ts'
 
@@ -53,24 +52,12 @@ async function expectCleanEndAtEach(env: Env, stop: (started: Start) => void): P
 }
 
 let place: Env
-let remove = async (): Promise<void> => undefined
+let remove: () => Promise<void>
 
 beforeAll(async () => {
-  if (onServer) {
-    const { url, drop } = await createServerDatabase()
-    remove = drop
-    place = {
-      DATABASE_URL: url,
-      DATABASE_POOL_SIZE: '4',
-      ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
-      ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-    }
-  } else {
-    const folder = mkdtempSync(join(tmpdir(), 'engagement-early-'))
-    makeDataDir(folder)
-    remove = async () => rmSync(folder, { recursive: true, force: true })
-    place = { DATA_DIR: folder }
-  }
+  const own = await ownDatabase()
+  remove = own.remove
+  place = { ...own.env, DATABASE_POOL_SIZE: '4' }
 })
 afterAll(() => remove())
 

@@ -3,60 +3,33 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { createServerDatabase, onServer } from '../harness/database.ts'
-import { freePort } from '../harness/ports.ts'
-import { type Run, runMain } from '../harness/processes.ts'
-import { type Proxy, startProxy } from '../harness/proxy.ts'
+import { onServer } from '../harness/database.ts'
+import { type ProxiedService, startProxiedService } from '../harness/proxied-service.ts'
 
 const LONG = 120_000
 const WAIT = { timeout: 60_000, interval: 20 }
 
 describe.skipIf(!onServer)(`a process whose database fails${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`, () => {
-  const apiKey = `ek_${randomBytes(32).toString('hex')}`
-  let database: Awaited<ReturnType<typeof createServerDatabase>>
-  let name: string
   let admin: pg.Client
-  let proxy: Proxy
-  let url: string
-  let service: Run
+  let service: ProxiedService
+  let name: string
 
   beforeAll(async () => {
-    database = await createServerDatabase()
-    name = new URL(database.url).pathname.slice(1)
+    service = await startProxiedService()
+    name = new URL(service.databaseUrl).pathname.slice(1)
     admin = new pg.Client({ connectionString: process.env.DATABASE_URL })
     await admin.connect()
-    const { hostname, port } = new URL(database.url)
-    proxy = await startProxy({ host: hostname, port: Number(port || 5432) })
-    const proxied = new URL(database.url)
-    proxied.host = `127.0.0.1:${proxy.port}`
-    const PORT = String(await freePort())
-    url = `http://127.0.0.1:${PORT}`
-    service = runMain({
-      PORT,
-      DATABASE_URL: proxied.href,
-      DATABASE_POOL_SIZE: '4',
-      ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
-      ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-      BOOTSTRAP_API_KEY: apiKey,
-      UNAUTHENTICATED_RATE_PER_SECOND: '0',
-      LOG_LEVEL: 'warn',
-      SHUTDOWN_GRACE_SECONDS: '2',
-    })
-    await service.ready
   }, LONG)
 
   afterAll(async () => {
-    service.signal('SIGTERM')
-    await service.exited
-    await proxy.close()
     await admin.end()
-    await database.drop()
+    await service.close()
   })
 
   const ask = async (method: string, path: string, body?: unknown) => {
-    const response = await fetch(url + path, {
+    const response = await fetch(service.url + path, {
       method,
-      headers: { 'x-api-key': apiKey, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      headers: { 'x-api-key': service.apiKey, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     const retryAfter = response.headers.get('retry-after')
@@ -72,7 +45,7 @@ describe.skipIf(!onServer)(`a process whose database fails${onServer ? '' : ' (s
     vi.waitFor(async () => expect(await ask('GET', '/readyz')).toMatchObject({ status: 503, json: { detail } }), WAIT)
   const terminate = () =>
     admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name])
-  const warnings = () => service.stderr.split('\n').filter((line) => line !== '')
+  const warnings = () => service.run.stderr.split('\n').filter((line) => line !== '')
   const UNAVAILABLE = { status: 503, retryAfter: '1', json: { code: 'unavailable' } }
 
   test(
@@ -80,13 +53,13 @@ describe.skipIf(!onServer)(`a process whose database fails${onServer ? '' : ' (s
     async () => {
       const { id } = (await post()).json
       const before = warnings().length
-      await proxy.down()
+      await service.proxy.down()
       expect(await post()).toMatchObject(UNAVAILABLE)
       expect(await ask('GET', '/api/v1/discussions')).toMatchObject(UNAVAILABLE)
       expect(await ask('GET', `/api/v1/stream/${id}`)).toMatchObject(UNAVAILABLE)
       await becomesUnready('The database does not answer.')
       expect(await ask('GET', '/healthz')).toMatchObject({ status: 200 })
-      await proxy.up()
+      await service.proxy.up()
       await becomesReady()
       expect(
         warnings()
@@ -101,11 +74,11 @@ describe.skipIf(!onServer)(`a process whose database fails${onServer ? '' : ' (s
     'a server that vanishes silently: waiting requests get 503, and a new connection is used once it is back',
     async () => {
       await becomesReady()
-      proxy.swallow(() => true)
+      service.proxy.swallow(() => true)
       const asked = Array.from({ length: 6 }, () => post())
       for (const answer of await Promise.all(asked)) expect(answer).toMatchObject(UNAVAILABLE)
       await becomesUnready('The database does not answer.')
-      proxy.swallow(null)
+      service.proxy.swallow(null)
       await becomesReady()
     },
     LONG,
@@ -136,7 +109,7 @@ describe.skipIf(!onServer)(`a process whose database fails${onServer ? '' : ' (s
 
   /** Sessions name their search path, so nothing but the catalogue itself can hide a function. */
   async function changeCatalog(...changes: string[]): Promise<void> {
-    const inside = new pg.Client({ connectionString: database.url })
+    const inside = new pg.Client({ connectionString: service.databaseUrl })
     await inside.connect()
     for (const change of ['SET allow_system_table_mods = on', ...changes]) await inside.query(change)
     await inside.end()

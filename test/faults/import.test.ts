@@ -1,10 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
@@ -17,15 +15,16 @@ import { openEmbedded } from '../../src/data/embedded/embedded.ts'
 import { openServer } from '../../src/data/server/server.ts'
 import { createTenant } from '../../src/domains/bootstrap/bootstrap.ts'
 import type { Item } from '../../src/transfer/item.ts'
-import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
+import { CLI } from '../harness/cli.ts'
+import { onServer } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
+import { ownDatabase } from '../harness/own-database.ts'
 import { type Env, last, statusOf } from '../harness/processes.ts'
 import { randomOf } from '../harness/random.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 import { unnamed } from '../harness/sql.ts'
 import { dumpImported, findWrongCounts, writeItems } from '../harness/transfer.ts'
 
-const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
 const KILLS = Number(process.env.IMPORT_KILLS ?? effort(20, 2))
 /** So many that each kill falls among some hundred. */
 const COMMENTS = Math.max(8, KILLS) * 450
@@ -35,29 +34,18 @@ const KILLED = 128 + 9
 
 let folder: string
 let env: Env
-let drop = async (): Promise<void> => undefined
+let remove: () => Promise<void>
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
-  const secrets = {
-    ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
-    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-  }
-  if (onServer) {
-    const database = await createServerDatabase()
-    drop = database.drop
-    env = { DATABASE_URL: database.url, ...secrets }
-  } else {
-    env = { DATA_DIR: join(folder, 'data') }
-    makeDataDir(join(folder, 'data'))
-  }
+  ;({ env, remove } = await ownDatabase())
   await addTenants(['whole', 'sources'])
   writeItems(join(folder, 'items.jsonl'), makeItems(COMMENTS))
 }, LONG)
 
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
-  await drop()
+  await remove()
 })
 
 async function addTenants(slugs: readonly string[]): Promise<void> {

@@ -1,15 +1,14 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
+import { runCli } from '../harness/cli.ts'
 import { onServer } from '../harness/database.ts'
+import { newSecrets } from '../harness/own-database.ts'
 import { type Answer, first, last, type Processes, startProcesses } from '../harness/processes.ts'
 
-const CLI = join(import.meta.dirname, '../../dist/cli/cli.js')
 const LONG = 180_000
 /** What a loaded machine may add: the promise is 1 s with the bus, 5 s without. */
 const SLACK_MS = 1500
@@ -23,15 +22,13 @@ let env: Record<string, string | undefined>
 let database: pg.Client
 
 const begin = (redis: string | undefined, worker: number) => async () => {
-  const { PATH, HOME } = process.env
   const shared = {
-    ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
-    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    ...newSecrets(),
     REDIS_URL: redis,
     REDIS_PREFIX: `engagement-test-${randomBytes(6).toString('hex')}:`,
   }
   service = await startProcesses({ api: 2, worker, env: shared })
-  env = { PATH, HOME, DATABASE_URL: service.databaseUrl ?? undefined, ...shared }
+  env = { DATABASE_URL: service.databaseUrl ?? undefined, ...shared }
   database = new pg.Client(service.databaseUrl ?? undefined)
   await database.connect()
 }
@@ -40,18 +37,7 @@ const end = async () => {
   await service.close()
 }
 
-interface Outcome {
-  code: number
-  stdout: string
-  stderr: string
-}
-
-const cli = (...args: string[]): Promise<Outcome> =>
-  new Promise((resolve) => {
-    execFile(process.execPath, [CLI, ...args], { env, encoding: 'utf8' }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    )
-  })
+const cli = (...args: string[]) => runCli(args, env)
 
 async function done(...args: string[]): Promise<Answer['json']> {
   const { code, stdout, stderr } = await cli(...args)

@@ -1,5 +1,4 @@
-import { execFile, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { spawn } from 'node:child_process'
 import {
   chmodSync,
   lstatSync,
@@ -15,7 +14,6 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -27,12 +25,13 @@ import { embeddedSecrets } from '../../src/data/embedded/secrets.ts'
 import { openEmbedded } from '../../src/data/embedded/embedded.ts'
 import { openServer } from '../../src/data/server/server.ts'
 import { createTenant } from '../../src/domains/bootstrap/bootstrap.ts'
-import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
+import { CLI, type Outcome, runProgram } from '../harness/cli.ts'
+import { onServer } from '../harness/database.ts'
+import { ownDatabase } from '../harness/own-database.ts'
 import type { Env } from '../harness/processes.ts'
 import { unnamed } from '../harness/sql.ts'
 import { writeItems } from '../harness/transfer.ts'
 
-const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
 const LONG = 120_000
 
 // Each command opens the embedded database again, which takes seconds: there is tried only what it
@@ -51,22 +50,11 @@ const COMMENTS = unnamed(
 
 let folder: string
 let env: Env
-let drop = async (): Promise<void> => undefined
+let remove: () => Promise<void>
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'engagement-transfer-'))
-  const secrets = {
-    ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
-    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-  }
-  if (onServer) {
-    const database = await createServerDatabase()
-    drop = database.drop
-    env = { DATABASE_URL: database.url, ...secrets }
-  } else {
-    env = { DATA_DIR: join(folder, 'data') }
-    makeDataDir(join(folder, 'data'))
-  }
+  ;({ env, remove } = await ownDatabase())
   const settings = readSettings(env, embeddedSecrets)
   const database = onServer
     ? await openServer({ url: env.DATABASE_URL ?? '', size: 2, onError: () => undefined })
@@ -87,31 +75,18 @@ beforeAll(async () => {
 
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
-  await drop()
+  await remove()
 })
 
-interface Result {
-  code: number
-  stdout: string
-  stderr: string
-}
+const run = (command: string, args: string[]): Promise<Outcome> => runProgram(command, args, env, { cwd: folder })
 
-const environment = (): Env => ({ PATH: process.env.PATH, HOME: process.env.HOME, ...env })
+const cli = (...args: string[]): Promise<Outcome> => run(process.execPath, [CLI, ...args])
 
-const run = (command: string, args: string[]): Promise<Result> =>
-  new Promise((resolve) =>
-    execFile(command, args, { env: environment(), cwd: folder, encoding: 'utf8' }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    ),
-  )
-
-const cli = (...args: string[]): Promise<Result> => run(process.execPath, [CLI, ...args])
-
-/** The same on a terminal, whose two outputs are one. */
-const onTerminal = (...args: string[]): Promise<Result> =>
+/** Runs a command on a terminal, whose two outputs are one. */
+const onTerminal = (...args: string[]): Promise<Outcome> =>
   run('script', ['-qec', [process.execPath, CLI, ...args].join(' '), '/dev/null'])
 
-const linesOf = ({ stdout }: Result): object[] =>
+const linesOf = ({ stdout }: Outcome): object[] =>
   stdout
     .trim()
     .split('\n')
@@ -208,7 +183,7 @@ describe('an import', { timeout: LONG }, () => {
   )
 })
 
-const linesOfJson = ({ stdout }: Result): unknown => JSON.parse(stdout)
+const linesOfJson = ({ stdout }: Outcome): unknown => JSON.parse(stdout)
 
 describe('an export', { timeout: LONG }, () => {
   const EXPORT = ['export', '--tenant', 'acme'] as const
@@ -274,7 +249,9 @@ describe('an export', { timeout: LONG }, () => {
     const file = join(folder, 'stopped.jsonl')
     const stop = async (): Promise<[number | null, string]> => {
       writeFileSync(file, 'old')
-      const child = spawn(process.execPath, [CLI, 'export', '--tenant', 'large', file], { env: environment() })
+      const child = spawn(process.execPath, [CLI, 'export', '--tenant', 'large', file], {
+        env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+      })
       let stderr = ''
       child.stderr.on('data', (chunk) => (stderr += String(chunk)))
       const ended = new Promise<number | null>((resolve) => child.on('close', resolve))

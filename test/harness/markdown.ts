@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path'
 
 import markdownIt from 'markdown-it'
 
-import { anchorOf } from '../../src/api/http/site/guides.ts'
+import { anchorOf } from '../../src/docs/markdown.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
 

@@ -89,7 +89,9 @@ function fieldsOf(types: ReadonlyMap<string, GraphQLInputType>): Map<string, Gra
   const input = types.get('input')
   const type = input === undefined ? undefined : getNamedType(input)
   if (type === undefined || !isInputObjectType(type)) return new Map(types)
-  return new Map(Object.values(type.getFields()).map(({ name, type: of }) => firstChoice(of) ?? [name, of]))
+  // Of an input that is a choice itself, the first field is chosen.
+  const fields = Object.values(type.getFields()).slice(0, type.isOneOf ? 1 : undefined)
+  return new Map(fields.map(({ name, type: of }) => firstChoice(of) ?? [name, of]))
 }
 
 /** The first field of a required `@oneOf` input: REST has it in the body itself. */

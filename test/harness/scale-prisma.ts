@@ -77,7 +77,7 @@ import { getViewer } from '../../src/domains/readers/records.ts'
 import { endMerge, findReaderId, setStanding, touchMerge } from '../../src/domains/merges/sql.ts'
 import { adoptSettings } from '../../src/domains/settings/settings.ts'
 import { adoptSite } from '../../src/domains/sites/adopt.ts'
-import { isCommentOf, isDiscussionOf } from '../../src/domains/sites/pages.ts'
+import { discussionsOf, isCommentOf } from '../../src/domains/sites/pages.ts'
 import { findSiteByKey, findSiteOf } from '../../src/domains/sites/sites.ts'
 import { findMember } from '../../src/domains/staff/members.ts'
 import { nameOfMember } from '../../src/domains/staff/names.ts'
@@ -210,9 +210,9 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     const site = await findSiteOf(app, { tenantId: w.id('tenant'), id: w.id('site', 3) })
     return site && isCommentOf(app, site, w.id('comment', 7))
   },
-  'the discussion of a ticket of a site': async ({ app, w }) => {
+  'the discussions of a ticket of a site': async ({ app, w }) => {
     const site = await findSiteOf(app, { tenantId: w.id('tenant'), id: w.id('site', 3) })
-    return site && isDiscussionOf(app, site, w.id('discussion', 3))
+    return site && discussionsOf(app, site, w.ids('discussion', 3, 50))
   },
   'a new site': ({ rest }) => rest('POST /sites', { body: { name: 'A site', origins: ['https://a.example'] } }),
   'a changed site': ({ rest, w }) =>
@@ -244,7 +244,7 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'the end of a notice channel': ({ rest, w }) =>
     rest('DELETE /notice-channels/:id', { params: { id: w.id('notice', 4) } }),
   'news for a notice channel': ({ sql, w }) =>
-    Promise.all(CAUSES.map((cause) => LOOKS[cause](sql.prisma, w.id('tenant'), {}))),
+    Promise.all(CAUSES.map((cause) => LOOKS[cause]({ sql, prisma: sql.prisma }, w.id('tenant'), {}))),
 
   'a page of documents': page('GET /documents'),
   'a later page of documents': ({ rest }) =>

@@ -1,4 +1,3 @@
-import { createClient } from 'graphql-sse'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
@@ -7,6 +6,7 @@ import { deleteOldClientTokens } from '../../src/worker/statements/old-rows-sql.
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 import { unnamed } from '../harness/sql.ts'
+import { followBy } from '../harness/token-follower.ts'
 
 const WAIT = { timeout: 8000, interval: 20 }
 const SETTINGS = '{ publicSettings { maxDepth } }'
@@ -47,38 +47,9 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const ask = (token: string, query: string) => service.graphql(query, {}, bearer(token))
 const codeOf = ({ json }: TestResponse): string | undefined => json.errors?.[0]?.extensions.code
 
-interface Followed {
-  seqs: number[]
-  failures: unknown[]
-  completed: boolean
-  close(): void
-}
-
 /** Follows the discussion by a token, without trying again. */
-function follow(token: string, { discussionId = discussion.id, single = false, lastEventId = '0' } = {}): Followed {
-  const client = createClient<boolean>({
-    url: `${service.url}/graphql/stream`,
-    headers: bearer(token),
-    singleConnection: single,
-    retryAttempts: 0,
-  })
-  const followed: Followed = { seqs: [], failures: [], completed: false, close: () => client.dispose() }
-  const query = `subscription ($discussionId: ID!, $lastEventId: String) {
-    discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq type }
-  }`
-  client.subscribe<{ discussionEvents: { seq: number } }>(
-    { query, variables: { discussionId, lastEventId } },
-    {
-      next: ({ data, errors }) => {
-        if (data?.discussionEvents == null) followed.failures.push(errors)
-        else followed.seqs.push(data.discussionEvents.seq)
-      },
-      error: (error) => void followed.failures.push(error),
-      complete: () => (followed.completed = true),
-    },
-  )
-  return followed
-}
+const follow = (token: string, options: Partial<Parameters<typeof followBy>[2]> = {}) =>
+  followBy(service, token, { discussionId: discussion.id, ...options })
 
 describe('a client token that expired', () => {
   test('is refused as expired for an hour, and then deleted', async () => {

@@ -113,7 +113,7 @@ describe('over HTTP/1.1', () => {
   })
 
   test('a client that never reads a long answer is cut off', async () => {
-    const get = 'GET /docs/scalar.js HTTP/1.1\r\nHost: a\r\n\r\n'
+    const get = 'GET /docs/reference/graphql HTTP/1.1\r\nHost: a\r\n\r\n'
     const socket = connect(portOf(service), '127.0.0.1', () => socket.write(get.repeat(20)))
     socket.on('error', () => undefined).pause()
     const closed = new Promise((resolve) => socket.once('close', resolve))
@@ -321,7 +321,7 @@ describe('over TLS', () => {
 
   test('a client that never reads a long answer is cut off, and its connection stays', async () => {
     const session = open()
-    const request = session.request({ ':path': '/docs/scalar.js' })
+    const request = session.request({ ':path': '/docs/reference/graphql' })
     request.pause()
     request.on('error', () => undefined)
     const closed = new Promise((resolve) => request.once('aborted', resolve).once('close', resolve))

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { PROBLEMS } from '../../src/clients/backend/problems.ts'
 import { type ErrorCode, ERRORS } from '../../src/core/error-table.ts'
 import { problemOf, ServiceError } from '../../src/core/errors.ts'
 import { createLog } from '../../src/core/telemetry/log.ts'
@@ -18,6 +19,10 @@ test('a request that outlives the database pool gets unavailable, not internal',
   await pool.end()
   const error: unknown = await pool.query('SELECT 1').catch((cause: unknown) => cause)
   expect(toServiceError(error, log, ABOUT).code).toBe('unavailable')
+})
+
+test.each(Object.entries(PROBLEMS))("the backend library's %s has the service's texts", (code, refusal) => {
+  expect(ERRORS[code as keyof typeof PROBLEMS]).toMatchObject(refusal)
 })
 
 const CODES = {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import { backendFor } from '../../src/clients/widget/backend.ts'
+import { ask, backendFor } from '../../src/clients/widget/backend.ts'
+import { writesFor } from '../../src/clients/widget/writing/writes.ts'
 
 const asked: string[] = []
 
@@ -34,7 +35,8 @@ async function codeOf(run: Promise<unknown>): Promise<string> {
   return ended
 }
 
-const backend = () => backendFor('https://news.example/engagement', 'a-story')
+const PAGE = { backend: 'https://news.example/engagement', discussion: 'a-story' }
+const backend = () => backendFor(PAGE.backend, PAGE.discussion)
 
 test('a page is requested four times before it fails', async () => {
   expect(await codeOf(backend().comments({}))).toBe('network')
@@ -77,12 +79,12 @@ test("a ticket is requested once: the stream's client retries by itself, at grow
 
 test('a retry has the same idempotency key, and refusals are not retried', async () => {
   answers.push(new Response('{"code":"internal"}', { status: 500 }), new Response('{"code":"banned"}', { status: 403 }))
-  expect(await codeOf(backend().post({ body: 'a text' }, 'one-intent', () => true))).toBe('banned')
+  expect(await codeOf(writesFor(ask, PAGE).post({ body: 'a text' }, 'one-intent', () => true))).toBe('banned')
   expect(asked.map((each) => each.split(' ').at(-1))).toEqual(['one-intent', 'one-intent'])
 })
 
 test('a post that its reader has taken back is not sent again', async () => {
   answers.push(new Response('{"code":"internal"}', { status: 500 }))
-  expect(await codeOf(backend().post({ body: 'a text' }, 'one-intent', () => false))).toBe('internal')
+  expect(await codeOf(writesFor(ask, PAGE).post({ body: 'a text' }, 'one-intent', () => false))).toBe('internal')
   expect(asked).toHaveLength(1)
 })

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { ask, backendFor, baseOf, identities, type Identity } from '../../src/clients/widget/backend.ts'
+import { writesFor } from '../../src/clients/widget/writing/writes.ts'
 
 const SITE = 'https://comments.example/engagement/pk_one'
 const PAGE = 'https://news.example/a-story'
@@ -52,7 +53,8 @@ async function outcomeOf(run: Promise<unknown>): Promise<unknown> {
 
 const refused = () => Response.json({ code: 'invalid_identity', detail: 'It has expired.' }, { status: 401 })
 const page = () => backendFor(SITE, PAGE)
-const post = () => page().post({ body: 'a text' }, 'one-intent', () => true)
+const post = () =>
+  writesFor(ask, { backend: SITE, discussion: PAGE }).post({ body: 'a text' }, 'one-intent', () => true)
 /** A function as a page gives it, which has these tokens, one after the other. */
 function signIn(...tokens: (string | null)[]) {
   const identity = vi.fn<Identity>(async () => (tokens.length > 1 ? tokens.shift() : tokens[0]) ?? null)

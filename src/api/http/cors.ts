@@ -18,7 +18,8 @@ const METHODS = new Map([
   ['/api/v1/stream/ticket', 'POST'],
 ])
 
-/** Streams with a ticket. */
+/** Streams with a ticket: of several discussions, and of one. */
+const STREAM_OF_SEVERAL = '/api/v1/stream'
 const STREAMS = '/api/v1/stream/'
 
 /** Further headers of an answer that a page may read. */
@@ -115,7 +116,7 @@ export async function headersWithoutTenant(
     status = 401,
   }: { path: string; origin?: string | undefined; address: string; status?: number },
 ): Promise<CorsHeaders> {
-  if (!METHODS.has(path) && !path.startsWith(STREAMS)) return {}
+  if (!METHODS.has(path) && path !== STREAM_OF_SEVERAL && !path.startsWith(STREAMS)) return {}
   const vary = { vary: 'Origin' }
   if (origin === undefined) return vary
   if (status >= 500) return recallOrigin(app, origin) === false ? vary : { ...vary, ...readable(origin) }

@@ -6,7 +6,12 @@ import { histogram, metricsOf } from '../../core/telemetry/metrics.ts'
 /**
  * Routes that may answer with a stream: their answers would be measured only when the stream ends.
  */
-const STREAM_ROUTES: ReadonlySet<string> = new Set(['/api/v1/stream/:discussionId', '/graphql', '/graphql/stream'])
+const STREAM_ROUTES: ReadonlySet<string> = new Set([
+  '/api/v1/stream',
+  '/api/v1/stream/:discussionId',
+  '/graphql',
+  '/graphql/stream',
+])
 
 /**
  * Counts and times the answers of routes that `server` gets from now on, streams when they open.

@@ -24,7 +24,7 @@ import { registerConsole } from './site/console.ts'
 import { type CorsHeaders, headersWithoutTenant, registerPreflights } from './cors.ts'
 import { preferredType } from './pages/encoding.ts'
 import { registerExportFile } from './export-file.ts'
-import { registerGuides } from './site/guides.ts'
+import { registerDocs } from './site/docs.ts'
 import { pathOf } from './path.ts'
 import { isOpenedByPerson, isPageForBrowsers, NOT_FOUND_HEADERS, notFoundPage, withoutSlash } from './site/not-found.ts'
 import { refuseUntilSetUp, registerHealth, surviveAccept } from './health.ts'
@@ -129,7 +129,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     const refuseOthers = methods.watch(scope)
     scope.addHook('onRequest', async ({ ip }) => countAddress(app, ip))
     registerReference(scope, app)
-    registerGuides(scope)
+    registerDocs(scope)
     registerConsole(scope, app)
     registerSignOn(scope, app)
     refuseOthers()
@@ -321,7 +321,7 @@ const aboutOf = ({ id, span }: FastifyRequest): { requestId: string } => ({
 
 function surfaceOf({ routeOptions: { url = '' } }: FastifyRequest): Surface {
   if (url.startsWith('/graphql')) return 'graphql'
-  if (url.startsWith(`${API_BASE}/stream/`)) return 'stream'
+  if (url === `${API_BASE}/stream` || url.startsWith(`${API_BASE}/stream/`)) return 'stream'
   return url.startsWith(API_BASE) ? 'rest' : 'other'
 }
 

@@ -10,12 +10,22 @@ import { credentialOf } from '../../live/credentials.ts'
 import { viewerOf, type StreamViewer } from '../../live/viewer.ts'
 import { admitStream, type BrowserUse } from '../../live/caps.ts'
 import { chargeReplayOfTicket, countTicket } from '../../live/browser-limits.ts'
-import { StreamConnection, lifetimeMs, type Owner, refuseConnection } from '../../live/streams/connection.ts'
-import { type Hub, hubOf } from '../../live/hub.ts'
+import {
+  type ConnectionOptions,
+  type EventConnection,
+  lifetimeMs,
+  type Owner,
+  refuseConnection,
+  StreamConnection,
+} from '../../live/streams/connection.ts'
+import { ConnectionOfSeveral } from '../../live/streams/connection-of-several.ts'
+import { Cursors } from '../../live/streams/cursor.ts'
+import { type Hub, hubOf, type JoinRequest } from '../../live/hub.ts'
+import { joinSeveral } from '../../live/join-several.ts'
 import { type Headers, headersOf, requireTurn } from '../../live/streams/outlet.ts'
 import { presenceOf } from '../../domains/tickets/presence.ts'
 import { checkTicketAge, readTicket, type Ticket } from '../../live/tickets.ts'
-import { isDiscussionOf } from '../../domains/sites/pages.ts'
+import { discussionsOf } from '../../domains/sites/pages.ts'
 import { findSiteOf } from '../../domains/sites/sites.ts'
 import { admitTenant } from '../../domains/tenants/tenants.ts'
 import { toServiceError } from '../execution/errors.ts'
@@ -26,14 +36,17 @@ import { countAddress, countCaller, onBudgetOf } from './limits.ts'
 import { warnOfUnknownProxy } from './sockets/proxies.ts'
 
 const PATH = '/api/v1/stream/:discussionId'
+const PATH_OF_SEVERAL = '/api/v1/stream'
 const PARAMETERS = new Set(['ticket', 'token', 'lastEventId'])
 const NOTHING = {}
 const NO_LINES: string[] = []
+const NEEDS_TICKET = 'Send a ticket for several discussions in the query.'
 
 /** The requested stream, and whether the browser's EventSource reconnects by itself. */
 interface StreamRequest {
   query: ReadonlyMap<string, string>
-  discussionId: Id
+  /** Null for the stream of several discussions, which the ticket names. */
+  discussionId: Id | null
   isReconnect: boolean
 }
 
@@ -44,11 +57,16 @@ interface Opener {
   /** Null for a ticket. */
   actor: Actor | null
   /** Null for a key or an admin token. */
-  use: (BrowserUse & Pick<Ticket, 'minter'>) | null
+  use: (BrowserUse & Pick<Ticket, 'minter' | 'discussionIds'>) | null
   headers: Headers
+  /** Those of the ticket's discussions that have left its site. */
+  gone?: readonly Id[]
 }
 
-/** Mounts `GET /stream/{discussionId}` (docs/reference/choices/streams.md). */
+/**
+ * Mounts `GET /stream/{discussionId}`, and `GET /stream` for the several discussions of a ticket
+ * (docs/reference/choices/streams.md).
+ */
 export function registerStream(server: FastifyInstance, app: App): void {
   // From the first stream on, this process reports its streams to the others.
   presenceOf(app)
@@ -59,10 +77,14 @@ export function registerStream(server: FastifyInstance, app: App): void {
     handler: async (request, reply) => openStream(app, request, reply, inLowerCase(request.params.discussionId)),
   })
   server.route({
-    method: 'OPTIONS',
-    url: PATH,
-    handler: async (request, reply) => answerPreflight(app, request, reply),
+    method: 'GET',
+    url: PATH_OF_SEVERAL,
+    exposeHeadRoute: false,
+    handler: async (request, reply) => openStream(app, request, reply, null),
   })
+  for (const url of [PATH, PATH_OF_SEVERAL]) {
+    server.route({ method: 'OPTIONS', url, handler: async (request, reply) => answerPreflight(app, request, reply) })
+  }
 }
 
 const POSITIONS = /^\d{1,15}(, *\d{1,15})+$/
@@ -81,14 +103,14 @@ async function openStream(
   app: App,
   request: FastifyRequest,
   reply: FastifyReply,
-  discussionId: Id,
+  discussionId: Id | null,
 ): Promise<FastifyReply> {
   void reply.header('vary', 'Origin')
   const query = readQuery(request)
   const reconnectId = reconnectIdOf(request)
   const lastEventId = reconnectId ?? query.get('lastEventId') ?? null
   const asked = { query, discussionId, isReconnect: reconnectId !== undefined }
-  let connection: StreamConnection | undefined
+  let connection: EventConnection | undefined
   let hasEntered = false
   try {
     const opener = await onBudgetOf(app, request.ip, (pay) => openerOf(app, request, asked, pay))
@@ -96,36 +118,29 @@ async function openStream(
     hasEntered = true
     void reply.headers(opener.headers)
     if (actor !== null) countCaller(app, reply, { tenant, actor }, { address: request.ip })
-    if (!isId(discussionId)) throw new ServiceError('not_found')
+    if (discussionId !== null && !isId(discussionId)) throw new ServiceError('not_found')
 
     if (use !== null) countTicket(app, use)
     const hub = hubOf(app)
     const headers = headersOf(reply.getHeaders())
-    connection = new StreamConnection(reply.raw, {
+    const stream = streamOf(hub, reply, opener, discussionId, {
       ...ownerOf(hub, opener),
       heartbeatMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
       isGzip: takesGzip(request.headers['accept-encoding']),
       onCut: hub.onCut,
     })
+    ;({ connection } = stream)
     connection.admit(await admitStream(app, connection, tenant, use))
     if (connection.credential !== null) {
       const live = hub.requireLive(connection.credential)
       await (use === null ? live : live.catch(asInvalidTicket))
     }
-    const beginning = await hub.join({
-      tenantId: tenant.id,
-      discussionId,
-      viewer,
-      lastEventId,
-      window: tenant.settings.stream,
-      stream: connection,
-    })
-    connection.sit(beginning.seat)
-    const charge = use === null ? undefined : chargeReplayOfTicket(app, use, beginning.replayed)
+    const { replayed, open } = await stream.join({ viewer, lastEventId, window: tenant.settings.stream })
+    const charge = use === null ? undefined : chargeReplayOfTicket(app, use, replayed)
     if (connection.isOver) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
     requireTurn(reply.raw)
     reply.hijack()
-    connection.open(headers, beginning, charge)
+    open(headers, charge)
     forgetRequest(request)
   } catch (error) {
     connection?.abandon()
@@ -141,6 +156,41 @@ async function openStream(
     refuseConnection(reply.raw, headersOf(reply.getHeaders()), { lastEventId, isCapped })
   }
   return reply
+}
+
+interface OpenedStream {
+  connection: EventConnection
+  /** Takes its seats. `open` sends the first frame, then the replay, then live events. */
+  join: (from: Pick<JoinRequest, 'viewer' | 'lastEventId' | 'window'>) => Promise<{
+    replayed: number
+    open: (headers: Headers, charge: ((bytes: number) => void) | undefined) => void
+  }>
+}
+
+/** The stream of one discussion, or of those of a ticket. */
+function streamOf(
+  hub: Hub,
+  { raw }: FastifyReply,
+  { tenant, use, gone }: Opener,
+  discussionId: Id | null,
+  options: ConnectionOptions,
+): OpenedStream {
+  if (discussionId === null) {
+    const cursors = new Cursors(use?.discussionIds ?? [])
+    const connection = new ConnectionOfSeveral(raw, { ...options, cursors, gone })
+    const join: OpenedStream['join'] = async (from) => {
+      const beginning = await joinSeveral(hub, connection, { ...from, cursors })
+      return { replayed: beginning.replayed, open: (...how) => connection.open(beginning, ...how) }
+    }
+    return { connection, join }
+  }
+  const connection = new StreamConnection(raw, options)
+  const join: OpenedStream['join'] = async (from) => {
+    const beginning = await hub.join({ ...from, tenantId: tenant.id, discussionId, stream: connection })
+    connection.sit(beginning.seat)
+    return { replayed: beginning.replayed, open: (...how) => connection.open(beginning, ...how) }
+  }
+  return { connection, join }
 }
 
 /**
@@ -191,6 +241,7 @@ async function openerOf(
     })
   }
   if (ticket !== undefined) return openerByTicket(app, request, ticket, asked)
+  if (asked.discussionId === null) throw new ServiceError('missing_credentials', { detail: NEEDS_TICKET })
   if (token !== undefined) return openerByToken(app, token, beforeLookUp)
   const authenticated = await authenticate(app, credentials, beforeLookUp)
   if (authenticated === null) {
@@ -222,13 +273,14 @@ async function openerByTicket(
 ): Promise<Opener> {
   const ticket = await readTicket(app, text)
   if (ticket.discussionId !== discussionId)
-    throw new ServiceError('invalid_ticket', { detail: 'The ticket is for another discussion.' })
+    throw new ServiceError('invalid_ticket', { detail: 'The ticket is for another stream.' })
   const tenant = await admitTenant(app, ticket.tenantId).catch(asInvalidTicket)
   checkTicketAge(ticket, tenant, { isReconnect, now: Date.now() })
-  const headers = headersForPage(await originsOf(app, tenant, ticket), request.headers.origin)
+  const { gone, ...allowed } = await originsOf(app, tenant, ticket)
+  const headers = headersForPage(allowed, request.headers.origin)
   warnOfUnknownProxy(app, request)
   const use = { ...ticket, address: request.ip }
-  return { tenant, viewer: { kind: 'public', readerId: ticket.readerId }, actor: null, use, headers }
+  return { tenant, viewer: { kind: 'public', readerId: ticket.readerId }, actor: null, use, headers, gone }
 }
 
 function asInvalidTicket(error: unknown): never {
@@ -259,15 +311,20 @@ async function answerPreflight(app: App, request: FastifyRequest, reply: Fastify
 }
 
 /**
- * The origins that may use a ticket: those of the tenant, or of the site that minted it, while the
- * page is still one of its own. Throws `invalid_ticket`.
+ * The origins that may use a ticket: those of the tenant, or of the site that minted it, while a
+ * page of the ticket is still one of its own; `gone` are the others. Throws `invalid_ticket`.
  */
-async function originsOf(app: App, { settings }: Tenant, { minter, discussionId }: Ticket): Promise<AllowedOrigins> {
-  if (minter?.kind !== 'site') return settings
+async function originsOf(
+  app: App,
+  { settings }: Tenant,
+  { minter, discussionIds }: Ticket,
+): Promise<AllowedOrigins & { gone: readonly Id[] }> {
+  if (minter?.kind !== 'site') return { allowedOrigins: settings.allowedOrigins, gone: [] }
   const site = await findSiteOf(app, minter)
-  if (site === null || !(await isDiscussionOf(app, site, discussionId)))
+  const own = site === null ? new Set() : await discussionsOf(app, site, discussionIds)
+  if (site === null || own.size === 0)
     throw new ServiceError('invalid_ticket', { detail: 'What minted the ticket has ended.' })
-  return { allowedOrigins: site.origins }
+  return { allowedOrigins: site.origins, gone: discussionIds.filter((id) => !own.has(id)) }
 }
 
 /** CORS headers for a page of this origin; none without an origin. Throws `origin_not_allowed`. */

@@ -34,7 +34,7 @@ export function asyncApiDocument(schema: GraphQLSchema, settings: Settings, base
         description: 'The address of the streams.',
       },
     },
-    channels: { stream: streamChannel(), webhook: webhookChannel() },
+    channels: { stream: streamChannel(), streamOfSeveral: streamOfSeveralChannel(), webhook: webhookChannel() },
     operations: {
       follow: {
         action: 'send',
@@ -42,6 +42,14 @@ export function asyncApiDocument(schema: GraphQLSchema, settings: Settings, base
         summary: 'The service sends the events of a discussion to its streams.',
         messages: [...EVENT_TYPES, ...Object.keys(FRAMING)].map((name) => ({
           $ref: `#/channels/stream/messages/${name}`,
+        })),
+      },
+      followSeveral: {
+        action: 'send',
+        channel: { $ref: '#/channels/streamOfSeveral' },
+        summary: 'The service sends the events of several discussions to a stream of all of them.',
+        messages: [...EVENT_TYPES, ...Object.keys(FRAMING_OF_SEVERAL)].map((name) => ({
+          $ref: `#/channels/streamOfSeveral/messages/${name}`,
         })),
       },
       deliver: {
@@ -58,6 +66,7 @@ export function asyncApiDocument(schema: GraphQLSchema, settings: Settings, base
       messages: {
         ...messages,
         ...FRAMING,
+        ...componentsOfSeveral(),
         ...Object.fromEntries(deliveries.map(([type, message]) => [`delivery_${type}`, message])),
         verification: verificationMessage(settings),
       },
@@ -76,6 +85,25 @@ const streamChannel = () => ({
   parameters: { discussionId: { description: 'The discussion.' } },
   messages: messageRefs([...EVENT_TYPES, ...Object.keys(FRAMING)].map((name) => [name, name])),
 })
+
+const streamOfSeveralChannel = () => ({
+  address: `${API_BASE}/stream`,
+  title: 'Stream of several discussions',
+  description: STREAM_OF_SEVERAL,
+  servers: [{ $ref: '#/servers/service' }],
+  messages: messageRefs([
+    ...EVENT_TYPES.map((name) => [name, name] as const),
+    ...Object.keys(FRAMING_OF_SEVERAL).map((name) => [name, ofSeveral(name)] as const),
+  ]),
+})
+
+/** The component of a framing event of a stream of several discussions. */
+const ofSeveral = (name: string): string => (name === 'connected' ? 'connected-several' : name)
+
+const componentsOfSeveral = () =>
+  Object.fromEntries(Object.entries(FRAMING_OF_SEVERAL).map(([name, message]) => [ofSeveral(name), message]))
+
+const STREAM_OF_SEVERAL = `Server-sent events of the discussions of a ticket, those of each discussion in order. The \`id:\` of an event is a cursor: the position in every discussion. \`Last-Event-ID\`, or \`lastEventId\` in the query, resumes all of them strictly after it.`
 
 const STREAM = `Server-sent events. The \`id:\` of an event is its \`seq\`, its \`event:\` its type, its \`data:\` the JSON below. \`Last-Event-ID\`, or \`lastEventId\` in the query, resumes strictly after it.
 
@@ -124,6 +152,39 @@ const FRAMING = {
     summary: 'The stream ends as planned. Connect again with this position.',
     payload: { type: 'object', properties: { lastEventId }, required: ['lastEventId'] },
     examples: [{ payload: { lastEventId: '42' } }],
+  },
+}
+
+const idsOf = (description: string) => ({ type: 'array', items: { type: 'string', format: 'uuid' }, description })
+
+/** The same of a stream of several discussions. */
+const FRAMING_OF_SEVERAL = {
+  ...FRAMING,
+  connected: {
+    ...FRAMING.connected,
+    payload: {
+      type: 'object',
+      properties: {
+        ...FRAMING.connected.payload.properties,
+        incomplete: idsOf('The discussions whose position is too old: load their data again.'),
+        gone: idsOf('The discussions that were deleted.'),
+      },
+      required: [...FRAMING.connected.payload.required, 'incomplete', 'gone'],
+    },
+    examples: [
+      { payload: { lastEventId: '8f3a01c2-12.0.407', replayed: 0, complete: true, incomplete: [], gone: [] } },
+    ],
+  },
+  'discussion-gone': {
+    name: 'discussion-gone',
+    contentType: 'application/json',
+    summary: 'A discussion was deleted. The stream goes on with the others.',
+    payload: {
+      type: 'object',
+      properties: { discussionId: { type: 'string', format: 'uuid', description: 'The discussion.' } },
+      required: ['discussionId'],
+    },
+    examples: [{ payload: { discussionId: '01980000-0000-7000-8000-000000000001' } }],
   },
 }
 

@@ -32,6 +32,7 @@ const TAGS: Readonly<Record<keyof typeof ROUTES_BY_TAG | 'service', string>> = {
   imports: 'What was moved in, with its reports; and the upload of a file with comments of another system.',
   documents: 'GraphQL documents that clients run by their ids.',
   classifier: 'Your own service that judges comments before they appear.',
+  guests: 'The secrets that sign the mails of guests, who write on sites with a confirmed e-mail address.',
   staff: 'The members: the people who sign in to the console.',
   service: 'Health, readiness, metrics and the documents of the service itself.',
 }

@@ -8,6 +8,7 @@ import { uploadPartOperation } from './upload-part.ts'
 
 /** Paths outside of the route table: the stream, the documents, and the health of the process. */
 export const outsidePaths = (components: Components) => ({
+  [`${API_BASE}/stream`]: { get: streamOfSeveralOperation(components) },
   [`${API_BASE}/stream/{discussionId}`]: { get: streamOperation(components) },
   [`${API_BASE}/exports/{id}/file`]: { get: exportFileOperation(components) },
   [`${API_BASE}/import-uploads/{id}/parts/{n}`]: { put: uploadPartOperation(components) },
@@ -183,26 +184,67 @@ An API key or an admin token sees all events; a ticket the public ones, and the 
       example: '01980000-0000-7000-8000-000000000001',
     },
     query('lastEventId', 'Resume strictly after this position. `0` replays all events that are kept.'),
-    {
-      name: 'Last-Event-ID',
-      in: 'header',
-      required: false,
-      description: 'The position that an EventSource sends when it reconnects. It takes precedence over `lastEventId`.',
-      schema: { type: 'string' },
-    },
+    LAST_EVENT_ID,
   ],
   responses: {
-    200: {
-      description: 'The stream. A ticket over a cap gets `connection-timeout` and `retry: 30000` at once.',
-      headers: headerRefs(['X-Request-Id', 'Deprecation', 'Sunset']),
-      content: {
-        'text/event-stream': {
-          schema: { type: 'string' },
-          example: 'retry: 3172\nevent: connected\ndata: {"lastEventId":"42","replayed":0,"complete":true}\n\n',
-        },
-      },
-    },
+    200: openedStream(['X-Request-Id', 'Deprecation', 'Sunset'], '{"lastEventId":"42","replayed":0,"complete":true}'),
     ...refusals(STREAM_CODES, components),
+  },
+})
+
+const LAST_EVENT_ID = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  required: false,
+  description: 'The position that an EventSource sends when it reconnects. It takes precedence over `lastEventId`.',
+  schema: { type: 'string' },
+}
+
+const openedStream = (headers: Parameters<typeof headerRefs>[0], connected: string) => ({
+  description: 'The stream. A ticket over a cap gets `connection-timeout` and `retry: 30000` at once.',
+  headers: headerRefs(headers),
+  content: {
+    'text/event-stream': {
+      schema: { type: 'string' },
+      example: `retry: 3172\nevent: connected\ndata: ${connected}\n\n`,
+    },
+  },
+})
+
+const TICKET_CODES: ReadonlySet<ErrorCode> = new Set([
+  'ambiguous_credentials',
+  'missing_credentials',
+  'tenant_suspended',
+  'invalid_ticket',
+  'expired_ticket',
+  'origin_not_allowed',
+  'not_found',
+  'validation_failed',
+  'rate_limited',
+  'internal',
+  'unavailable',
+])
+
+const streamOfSeveralOperation = (components: Components) => ({
+  operationId: 'streamOfSeveral',
+  tags: ['stream'],
+  summary: 'Stream the events of several discussions',
+  description: `Server-sent events of the discussions that a ticket names: those of each in order, each once. The \`id:\` of an event is a cursor, the position in all of them. \`GET ${API_BASE}/asyncapi.json\` describes the messages.`,
+  'x-access': 'key',
+  security: [{ Ticket: [] }],
+  parameters: [
+    query('lastEventId', "Resume strictly after this cursor: an event's `id:`, or `lastEventId` of the ticket."),
+    LAST_EVENT_ID,
+  ],
+  responses: {
+    200: openedStream(
+      ['X-Request-Id'],
+      '{"lastEventId":"8f3a01c2-12.0.407","replayed":0,"complete":true,"incomplete":[],"gone":[]}',
+    ),
+    ...refusals(
+      STREAM_CODES.filter((code) => TICKET_CODES.has(code)),
+      components,
+    ),
   },
 })
 

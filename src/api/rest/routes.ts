@@ -6,6 +6,7 @@ import { routes as comments } from '../../domains/comments/rest.ts'
 import { routes as documents } from '../../domains/documents/rest.ts'
 import { routes as discussions } from '../../domains/discussions/rest.ts'
 import { routes as frontPages } from '../../domains/front-pages/rest.ts'
+import { routes as guests } from '../../domains/guests/rest.ts'
 import { routes as exports } from '../../domains/exports/rest.ts'
 import { routes as keys } from '../../domains/api-keys/rest.ts'
 import { routes as merges } from '../../domains/merges/rest.ts'
@@ -67,6 +68,7 @@ export const ROUTES_BY_TAG = {
   exports: withDocuments(exports),
   imports: withDocuments([...imports, ...uploads]),
   classifier: withDocuments(classifier),
+  guests: withDocuments(guests),
   documents: withDocuments(documents),
   staff: withDocuments(staff),
 } satisfies Readonly<Record<string, readonly Route[]>>

@@ -8,12 +8,12 @@ export const PROBLEMS = {
   identity_required: {
     status: 403,
     title: "Writes on a reader's behalf need an identity assertion",
-    help: 'Send the assertion of the reader in `X-Service-Identity`, or mint the client token with it.',
+    help: 'Send the assertion of the reader in `X-Service-Identity`, or mint the client token with it. The page of a site sends a token of the issuer.',
   },
   origin_not_allowed: {
     status: 403,
     title: 'The Origin is not among those that the tenant allows',
-    help: 'Add the origin of the page to `allowedOrigins` in the tenant settings.',
+    help: 'Add the origin of the page to `allowedOrigins` in the tenant settings, or to the origins of its site.',
   },
   not_found: {
     status: 404,

@@ -9,6 +9,8 @@ export interface Route {
   service: string
   /** Whether the query names the page, or several pages. */
   externalId?: 'one' | 'many'
+  /** The most pages, where each costs work here. */
+  most?: number
   /** Whether it creates the discussion of a page that has none. */
   begins?: true
   /** Further query parameters, passed on unchanged. */
@@ -95,6 +97,7 @@ export const ROUTES: readonly Route[] = [
     service: 'POST /discussions/counts',
     externalId: 'many',
     body: (externalIds) => ({ externalIds }),
+    ifNone: { data: [] },
     // One who is banned in shadow counts their own comments, as in the thread.
     reader: 'told',
     // Not in a browser, where the answer from before a sign-in would stay after it.
@@ -149,6 +152,17 @@ export const ROUTES: readonly Route[] = [
     ifNone: null,
   },
   {
+    method: 'POST',
+    path: '/tickets',
+    service: 'POST /stream/ticket',
+    externalId: 'many',
+    most: 50,
+    begins: true,
+    body: (externalIds) => ({ externalIds }),
+    reader: 'told',
+    ifNone: null,
+  },
+  {
     method: 'GET',
     path: '/thread',
     service: `GET ${BY_EXTERNAL}/comments`,
@@ -171,6 +185,13 @@ export const ROUTES: readonly Route[] = [
     service: `POST ${BY_EXTERNAL}/comments`,
     externalId: 'one',
     begins: true,
+    hasBody: true,
+    reader: 'required',
+  },
+  {
+    method: 'POST',
+    path: '/comment-preview',
+    service: 'POST /comment-preview',
     hasBody: true,
     reader: 'required',
   },
@@ -254,12 +275,14 @@ function matchOf(route: Route, id: string, query: URLSearchParams): Match {
   return { route, externalIds, service: target }
 }
 
-function readExternalIds({ externalId }: Route, query: URLSearchParams): string[] {
+function readExternalIds({ externalId, most }: Route, query: URLSearchParams): string[] {
   if (externalId === undefined) return []
   const all = query.getAll('externalId')
   const given = all.filter((each) => each !== '')
   if (given.length === 0) throw invalid('/externalId', 'required', 'is required')
-  if (externalId === 'many') return given
+  if (most !== undefined && given.length > most)
+    throw invalid('/externalId', 'too_long', `must be given at most ${most} times`)
+  if (externalId === 'many') return most === undefined ? given : [...new Set(given)]
   // An empty one counts: each page has one address, which caches keep.
   if (all.length > 1) throw invalid('/externalId', 'wrong_type', 'must be given once')
   // In a path these mean the folder and its parent, however they are encoded.

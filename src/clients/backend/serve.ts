@@ -79,9 +79,18 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     return page
   }
 
-  async function pagesAmong(externalIds: readonly string[], incoming: Incoming): Promise<string[]> {
-    const arePages = await Promise.all(externalIds.map(async (each) => isPage?.(each, incoming) ?? true))
-    return externalIds.filter((_each, n) => Boolean(arePages[n]))
+  /**
+   * Those of several pages that exist. Where their discussions begin, the service is told of them.
+   */
+  async function pagesAmong({ route, externalIds }: Match, incoming: Incoming): Promise<string[]> {
+    const pages = await Promise.all(externalIds.map(async (each) => isPage?.(each, incoming) ?? true))
+    const existing = externalIds.filter((_each, n) => Boolean(pages[n]))
+    // One after the other: many new pages are no burst of requests.
+    for (const [n, page] of pages.entries()) {
+      if (route.begins === true && typeof page === 'object' && page !== null)
+        await server.tell(externalIds[n] ?? '', page)
+    }
+    return existing
   }
 
   async function pageOf(externalId: string, incoming: Incoming): Promise<Page> {
@@ -98,21 +107,23 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
   }
 
   /**
-   * The ban that keeps a reader from writing. A failure of the service is no error here, because
-   * the signed-in reader is known without it.
+   * The ban that keeps a reader from writing, and the name that the service knows. A failure of the
+   * service is no error here, because the signed-in reader is known without it.
    */
-  async function banOf(asked: Asked): Promise<unknown> {
+  async function recordOf(asked: Asked): Promise<{ ban: unknown; name: string | null }> {
     const call = { ...OWN_RECORD, headers: {}, body: null, isWrite: false }
     const response = await server.ask(call, asked).catch(() => null)
-    if (response?.ok !== true) return null
-    const { ban = null } = (await response.json()) as { ban?: unknown }
-    return ban
+    if (response?.ok !== true) return { ban: null, name: null }
+    const { ban = null, name = null } = (await response.json()) as { ban?: unknown; name?: string | null }
+    return { ban, name }
   }
 
   /** Without badges: the reader may have others, which moderators have given. */
   async function signedIn(profile: Profile, asked: Asked) {
     const { badges: _, ...shown } = profile
-    return { ...shown, ban: await banOf(asked) }
+    const { ban, name } = await recordOf(asked)
+    // Of a guest nobody but the service knows it.
+    return { ...shown, name: shown.name ?? name, ban }
   }
 
   /** The service's answer as the page gets it. `given` is the body of the page's request. */
@@ -173,9 +184,9 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     const { route, externalIds } = match
     const { request, profile } = asked
     if (route.path === '/me') return Response.json({ reader: profile && (await signedIn(profile, asked)) })
-    if (server.countsPagesAlone === true && route.externalId === 'many') {
-      const counted = await pagesAmong(externalIds, incoming)
-      return counted.length === 0 ? Response.json({ data: [] }) : passOn({ ...match, externalIds: counted }, asked)
+    if (route.externalId === 'many' && (server.countsPagesAlone === true || route.begins === true)) {
+      const pages = await pagesAmong(match, incoming)
+      return pages.length === 0 ? Response.json(route.ifNone) : passOn({ ...match, externalIds: pages }, asked)
     }
     const page = route.externalId === 'one' ? await requirePage(match, incoming) : {}
     if (route.path === '/thread') return thread(externalIds[0] ?? '', page, asked)

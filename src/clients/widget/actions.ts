@@ -35,14 +35,17 @@ const MENU = 'menu'
 
 /**
  * Does what only a signed-in reader can do, by the code for it. Another reader is asked to sign in,
- * by the page, and goes on afterwards (`writing/resume.ts`).
+ * by the page, and goes on afterwards (`writing/resume.ts`). Where guests may write, they write
+ * first, and say who they are when they send it.
  */
 export async function write(thread: Thread, wish: Wish, go: (writing: Writing) => unknown): Promise<void> {
-  const { me, panel, signedOut } = thread
-  if (me || wish.kind === MENU) {
+  const { me, panel, signedOut, settings } = thread
+  const isFree = me || wish.kind === MENU
+  if (isFree || settings.guests) {
     // It is missing where it could not be loaded with the comments.
     if (!thread.writing) await act(thread, wish.id || NEW, 'load', () => thread.lateWriting())
-    if (thread.writing) await go(thread.writing)
+    if (thread.writing)
+      await (isFree || /post|reply/.test(wish.kind) ? go(thread.writing) : thread.writing.askGuest(thread))
     return
   }
   // Of a reader whose sign-in has expired, what is open.

@@ -26,6 +26,8 @@ export interface PublicSettings {
   reactionTypes: string[]
   editWindowSeconds: number
   maxDepth: number
+  /** Whether a site takes comments of people who confirm an e-mail address. */
+  guests?: boolean
   /** False at a site that takes no writes. */
   posting?: false
 }
@@ -161,11 +163,10 @@ const nullIfMissing = (error: unknown): null => {
   throw error
 }
 
-/** Calls `engagement-service/backend` for one page. */
+/** What readers ask `engagement-service/backend` for one page. `writing/writes.ts` has the rest. */
 export const backendFor = (base: string, externalId: string) => {
   const at = (path: string, query: Query = {}): string =>
     `${base}${path}?${new URLSearchParams({ externalId, ...query })}`
-  const of = (id: string, path = ''): string => `${base}/comments/${id}${path}`
   return {
     first: (query: Query) =>
       ask<First>(at('/thread', query)).catch(async (error: unknown): Promise<First> => {
@@ -181,20 +182,7 @@ export const backendFor = (base: string, externalId: string) => {
     ticket: () => askOnce<StreamTicket>(at('/ticket'), 'POST'),
     comments: (query: Query) => ask<CommentPage>(at('/comments', query)),
     /** Null if the reader may not see it. */
-    comment: (id: string) => ask<PageComment>(of(id)).catch(nullIfMissing),
-    post: (body: object, key: string, isWanted: () => boolean) =>
-      ask<PageComment>(at('/comments'), 'POST', body, key, isWanted),
-    edit: (id: string, body: string, revision?: number) => ask<PageComment>(of(id), 'PATCH', { body, revision }),
-    remove: (id: string) => ask<null>(of(id), 'DELETE'),
-    react: (id: string, type: string | null) =>
-      ask<{ type: string | null; reactionCounts: Record<string, number> }>(
-        of(id, '/reaction'),
-        type === null ? 'DELETE' : 'PUT',
-        type === null ? undefined : { type },
-      ),
-    mute: (readerId: string, isMuted: boolean) =>
-      ask<unknown>(`${base}/readers/${readerId}/mute`, isMuted ? 'PUT' : 'DELETE'),
-    report: (id: string, given: object) => ask<unknown>(of(id, '/report'), 'POST', given),
+    comment: (id: string) => ask<PageComment>(`${base}/comments/${id}`).catch(nullIfMissing),
   }
 }
 

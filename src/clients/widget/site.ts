@@ -29,6 +29,31 @@ async function tokenOf(identity: Identity, isRefused: boolean): Promise<string |
   }
 }
 
+/** Where a guest's token is stored. Other tabs of the site see it. */
+export const GUEST = 'engagement-guest:'
+/** Those that the browser does not store, until the page is left. */
+const unstored = new Map<string, string>()
+const siteOf = (url: string): string => /\/engagement\/(pk_[^/?]*)/.exec(url)?.[1] ?? ''
+
+/** The token of the guest who writes on this site; null for none. */
+export function guestOf(url: string): string | null {
+  try {
+    return localStorage.getItem(GUEST + siteOf(url)) ?? unstored.get(siteOf(url)) ?? null
+  } catch {
+    return unstored.get(siteOf(url)) ?? null
+  }
+}
+
+export function keepGuest(url: string, token: string | null): void {
+  unstored.delete(siteOf(url))
+  try {
+    if (token === null) localStorage.removeItem(GUEST + siteOf(url))
+    else localStorage.setItem(GUEST + siteOf(url), token)
+  } catch {
+    if (token !== null) unstored.set(siteOf(url), token)
+  }
+}
+
 /** Requests that were refused together ask once for the next token. */
 const renewals = new Map<string, Promise<string | null>>()
 
@@ -60,19 +85,23 @@ function sendAs(token: string | null, url: string, init: RequestInit): Promise<R
 const refuse = (code: string, status: number): Response => Response.json({ code }, { status })
 
 /**
- * Sends a request as the reader whom the page's token names. Where the service refuses it twice, a
- * page is read as nobody, and nothing is written. Throws where there is no line.
+ * Sends a request as the reader whom the page's token names, else as the guest whom the browser
+ * knows. Where the service refuses the token, of a page twice, a page is read as nobody, and nothing
+ * is written. Throws where there is no line.
  */
 export async function send(url: string, init: RequestInit, identities: Map<string, Identity>): Promise<Response> {
   const identity = identities.get(/^.*?\/engagement\/pk_[^/]*/.exec(url)?.[0] ?? '')
   const token = identity ? await tokenOf(identity, false) : null
-  let response = await sendAs(token, url, init)
-  if (identity && token && response.status === 401) {
-    const next = await renew(identity, token)
-    if (next && next !== token) response = await sendAs(next, url, init)
+  const guest = token ? null : guestOf(url)
+  let response = await sendAs(token ?? guest, url, init)
+  if ((token || guest) && response.status === 401) {
+    // Another tab may have a newer one by now.
+    if (guest && guest === guestOf(url)) keepGuest(url, null)
+    const next = identity && token ? await renew(identity, token) : guestOf(url)
+    if (next && next !== (token ?? guest)) response = await sendAs(next, url, init)
     if (response.status === 401) {
       const { detail } = (await response.json().catch(() => ({}))) as { detail?: string }
-      if (next) say(`the service refuses the token of setIdentity: ${detail}`)
+      if (next && token) say(`the service refuses the token of setIdentity: ${detail}`)
       // Anyone may follow the page.
       if (init.method !== 'GET' && !url.includes('/ticket?')) return refuse('identity_required', 403)
       response = await sendAs(null, url, init)

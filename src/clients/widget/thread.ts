@@ -62,6 +62,8 @@ export interface Writing {
   /** Opens or closes a panel or a popup. */
   openPanel: (thread: Thread, id: string, kind: (Panel | Popup)['kind']) => void
   react: (thread: Thread, comment: PageComment, type: string) => Promise<void>
+  /** Asks a reader who is not signed in for a name and an e-mail address. */
+  askGuest: (thread: Thread) => unknown
   /** Opens what the reader wants to do. */
   resume: (thread: Thread, wish: Wish) => Promise<void>
 }
@@ -130,12 +132,15 @@ export abstract class Thread extends WidgetElement {
 
   /** The id of the discussion, once there is one. */
   discussionId: string | undefined
+  /** The token of the link that a guest has got by mail. */
+  guestLink: string | undefined
   /** The comment whose address the page was opened by. */
   linked: string | undefined
   /** The comment of the address that was followed last. */
   #followed: string | undefined
   readonly #onNews = (): void => {
     this.isOffline = !navigator.onLine
+    this.#takeLink()
     this.#follow()
     if (this.phase === 'failed' && !this.isOffline) this.#begin()
     this.#goOn()
@@ -162,7 +167,8 @@ export abstract class Thread extends WidgetElement {
     }, MINUTE_MS)
     void this.update()
     for (const name of NEWS) addEventListener(name, this.#onNews)
-    if (this.getAttribute('loading') !== 'lazy' || idInHash()) return this.#begin()
+    this.#takeLink()
+    if (this.getAttribute('loading') !== 'lazy' || idInHash() || this.guestLink) return this.#begin()
     this.isWaiting = true
     this.#seen = new IntersectionObserver(([entry]) => entry?.isIntersecting && this.#begin(), { rootMargin: '50%' })
     this.#seen.observe(this)
@@ -232,6 +238,14 @@ export abstract class Thread extends WidgetElement {
     this.#begin()
   }
 
+  /** Takes a guest's token out of the page's address, so that it is not copied with it. */
+  #takeLink(): void {
+    const [, token] = /^#engagement-guest=([\da-f]{64})$/.exec(location.hash) ?? []
+    if (!token || !this.hasAttribute('site')) return
+    this.guestLink = token
+    history.replaceState(history.state, '', this.address)
+  }
+
   /** Goes to the comment of the page's address, once. */
   #follow(): void {
     const id = idInHash()
@@ -258,7 +272,7 @@ export abstract class Thread extends WidgetElement {
     if (this.isOffline) return
     const { errors, me, words, writing } = this
     for (const [place, reason] of errors) if (reason === words.text('network')) errors.delete(place)
-    if (me && !writing) void this.lateWriting().catch(() => null)
+    if ((me || this.guestLink) && !writing) void this.lateWriting().catch(() => null)
     writing?.goOn(this)
     void this.update()
   }
@@ -346,7 +360,7 @@ export abstract class Thread extends WidgetElement {
     // The JSON of another program.
     if (!settings) throw new RequestError('unavailable')
     // Without it, comments can be read, and it is loaded when it is needed.
-    if (me) await this.#needWriting().catch(() => null)
+    if (me || this.guestLink) await this.#needWriting().catch(() => null)
     this.#ticket = ticket
     this.discussionId = discussion?.id
     const state = new ThreadState(sort)

@@ -12,8 +12,9 @@ const MARKS =
 
 /**
  * Parts of lit and what stays in their place: for SVG and MathML, compiled templates, bindings of
- * whole elements, directives, and options of handlers and of `render`. The widget has none of them.
- * They are a sixth of lit. Another version of lit fails the build.
+ * whole elements, in comments and in the text of a `<textarea>`, directives, `noChange`, and options
+ * of handlers and of `render`. The widget has none of them. They are a quarter of lit. Another
+ * version of lit fails the build.
  */
 const UNUSED: readonly (readonly [string, string])[] = [
   [',l=2===i?"<svg>":3===i?"<math>":""', ',l=""'],
@@ -57,6 +58,54 @@ const UNUSED: readonly (readonly [string, string])[] = [
     'const t=s?.renderBefore??null;e._$litPart$=h=new k(i.insertBefore(c(),t),t,void 0,s??{})',
     'e._$litPart$=h=new k(i.insertBefore(c(),null),null,void 0,{})',
   ],
+  // Comments in templates, and bindings in them.
+  ['_=/-->/g,', ''],
+  ['c===v?"!--"===u[1]?c=_:void 0!==u[1]', 'c===v?void 0!==u[1]'],
+  ['c===_||c===m?', 'c===m?'],
+  ['else{let t=-1;for(;-1!==(t=r.data.indexOf(o,t+1));)d.push({type:7,index:l}),t+=o.length-1}l++', 'l++'],
+  ['else if(8===r.nodeType)if(r.data===n)d.push', 'else if(8===r.nodeType&&r.data===n)d.push'],
+  // Bindings in the text of elements that hold no others.
+  ['y=/^(?:script|style|textarea|title)$/i,', ''],
+  ['let n,l="",c=v;', 'let l="",c=v;'],
+  ['(y.test(u[2])&&(n=RegExp("</"+u[2],"g")),c=p)', '(c=p)'],
+  ['(c=n??v,d=-1)', '(c=v,d=-1)'],
+  ['c=v:(c=p,n=void 0)', 'c=v:(c=p)'],
+  [
+    'if(y.test(r.tagName)){const t=r.textContent.split(o),i=t.length-1;if(i>0){r.textContent=s?s.emptyScript:"";for(let s=0;s<i;s++)r.append(t[s],c()),P.nextNode(),d.push({type:2,index:++l});r.append(t[i],c())}}',
+    '',
+  ],
+  // `noChange`, and what directives make of a value.
+  ['function M(t,i,s=t,e){return i}', ''],
+  ['t=M(this,t,i),a(t)?', 'a(t)?'],
+  ['t!==this._$AH&&t!==E&&this._(t)', 't!==this._$AH&&this._(t)'],
+  ['t=M(this,t,i,0),o=!a(t)||t!==this._$AH&&t!==E,o', 'o=!a(t)||t!==this._$AH,o'],
+  ['r=M(this,e[s+n],i,n),r===E&&(r=this._$AH[n]),o||=', 'r=e[s+n],o||='],
+  ['if((t=M(this,t,i,0)??A)===E)return;', 't??=A;'],
+  [
+    'class Z{constructor(t,i,s){this.element=t,this.type=6,this._$AN=void 0,this._$AM=i,this.options=s}get _$AU(){return this._$AM._$AU}_$AI(t){M(this,t)}}',
+    '',
+  ],
+  ['const j={M:h,P:o,A:n,C:1,L:N,R,D:d,V:M,I:k,H,N:L,U:z,B:I,F:Z},', 'const '],
+  ['E=Symbol.for("lit-noChange"),', ''],
+  [
+    'export{j as _$LH,b as html,T as mathml,E as noChange,A as nothing,D as render,w as svg}',
+    'export{b as html,A as nothing,D as render}',
+  ],
+  [',this._$AN=void 0', ''],
+  // What a part knows of its parent, of options and of its own kind.
+  ['this._$AD=t,this._$AM=i}', 'this._$AD=t}'],
+  ['new R(e,this),s=t.u(this.options)', 'new R(e),s=t.u()'],
+  ['constructor(t,i,s,e){this.type=2,', 'constructor(t,i){'],
+  ['this._$AB=i,this._$AM=s,this.options=e}', 'this._$AB=i}'],
+  ['new k(h,h.nextSibling,this,t)', 'new k(h,h.nextSibling)'],
+  ['new r.ctor(h,r.name,r.strings,this,t)', 'new r.ctor(h,r.name,r.strings)'],
+  ['new k(this.O(c()),this.O(c()),this,this.options)', 'new k(this.O(c()),this.O(c()))'],
+  ['new k(i.insertBefore(c(),null),null,void 0,{})', 'new k(i.insertBefore(c(),null),null)'],
+  ['constructor(t,i,s,e,h){this.type=1,', 'constructor(t,i,s){'],
+  ['this.name=i,this._$AM=e,this.options=h,', 'this.name=i,'],
+  ['constructor(){super(...arguments),this.type=3}', ''],
+  ['constructor(){super(...arguments),this.type=4}', ''],
+  ['constructor(t,i,s,e,h){super(t,i,s,e,h),this.type=5}', ''],
 ]
 
 const trimLit: Rolldown.Plugin = {
@@ -138,7 +187,15 @@ export const bundleOf = (entry: string, name: string) =>
         checks: { pluginTimings: false },
         optimization: { inlineConst: { mode: 'all', pass: 3 } },
         plugins: [trimLit, shorten, nameByDigest],
-        output: { minify: true, entryFileNames: `${name}.js`, chunkFileNames: `${name}.[name].js` },
+        output: {
+          minify: true,
+          entryFileNames: `${name}.js`,
+          chunkFileNames: `${name}.[name].js`,
+          // What the files of writers share comes with the first of them, in one request.
+          codeSplitting: {
+            groups: [{ name: 'writing', test: /\/writing\/(writing|kit|fields|line|mentions|arrows|selection)\.ts$/ }],
+          },
+        },
       },
     },
     logLevel: 'warn',

@@ -8,6 +8,7 @@ export const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
   repeated_text: 'the same text within 24 hours',
   earlier_rejections: 'several rejected in a row',
   first_comments: 'one of their first comments',
+  guest: 'a guest writes their first ones',
   held_reader: 'all of this reader wait',
   shadow_ban: 'banned in shadow',
   classifier: 'the classifier is unsure',

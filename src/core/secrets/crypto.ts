@@ -20,6 +20,9 @@ export const newPublicKey = (): string => `pk_${randomHex(32)}`
 /** A raw client token: `ct_` and 64 lower-case hex characters. */
 export const newClientToken = (): string => `ct_${randomHex(32)}`
 
+/** A raw token of a guest: `gt_` and 64 lower-case hex characters. */
+export const newGuestToken = (): string => `gt_${randomHex(32)}`
+
 /** Derives a separate key for one purpose, so that no secret serves two purposes. */
 export const deriveKey = (secret: string | Uint8Array, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, 'engagement-service', purpose, 32))

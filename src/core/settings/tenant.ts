@@ -426,6 +426,21 @@ export const tenantSettingsSchema = z.strictObject({
     })
     .meta({ title: 'SiteSettings', description: 'Pages that ask the service by the public key of a site.' })
     .prefault({}),
+  guests: z
+    .strictObject({
+      mailUrl: outboundUrl
+        .nullable()
+        .default(null)
+        .describe('The https address that gets the mails to send. Without it no site takes guests.'),
+      hold: z
+        .int()
+        .min(0)
+        .max(100)
+        .default(1)
+        .describe('How many comments of a guest must be approved before one appears without a moderator.'),
+    })
+    .meta({ title: 'GuestSettings', description: 'People who write on sites with a confirmed e-mail address.' })
+    .prefault({}),
   classifier: z
     .strictObject({
       url: outboundUrl.nullable().default(null).describe('The https address that is asked.'),

@@ -16,6 +16,9 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   site: 50_000,
   siteReader: 50_000,
   beginning: 50_000,
+  guestChallenge: 5000,
+  guestProof: 50_000,
+  guest: 50_000,
 }
 
 /**
@@ -33,6 +36,9 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
     site: room('site'),
     siteReader: room('siteReader'),
     beginning: room('beginning'),
+    guestChallenge: room('guestChallenge'),
+    guestProof: room('guestProof'),
+    guest: room('guest'),
   }
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)

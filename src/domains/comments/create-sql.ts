@@ -21,6 +21,8 @@ export interface CreateRow extends Pick<Stored, NamesOf<{ by: 'caller' }>>, Judg
   tenantId: Id
   authorId: Id
   maxDepth: number
+  /** See `guestBelowOf`. */
+  guestBelow: number
   createdEventId: Id
   /**
    * In a discussion with a slow mode of its own, `ask` is refused, until the author's last comment
@@ -81,6 +83,7 @@ const BESIDE = {
   flags: 'bool',
   asks: 'bool',
   maxDepth: 'int',
+  guestBelow: 'int',
   createdEventId: 'uuid',
   replyEventId: 'uuid',
   actor: 'json',
@@ -96,8 +99,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const INPUT = Object.keys(TYPES) as (keyof CreateRow)[]
 
 /**
- * What a plain comment has of these: no reply, of a tenant with neither a classifier nor a rule for
- * first comments or rejections, and not in slow mode.
+ * What a plain comment has of these: no reply and of no guest, of a tenant with neither a classifier
+ * nor a rule for first comments or rejections, and not in slow mode.
  */
 const PLAIN: Partial<Record<keyof CreateRow, string>> = {
   parentId: 'NULL::uuid',
@@ -105,13 +108,14 @@ const PLAIN: Partial<Record<keyof CreateRow, string>> = {
   approvedBelow: '0',
   asks: 'false',
   maxDepth: '0',
+  guestBelow: '0',
   replyEventId: 'NULL::uuid',
   pace: "'ask'::text",
 }
 const OF_ONE = INPUT.filter((name) => PLAIN[name] === undefined)
 
-const isPlain = ({ parentId, rejections, approvedBelow, asks, pace }: CreateRow): boolean =>
-  parentId === null && rejections === 0 && approvedBelow === 0 && !asks && pace === 'ask'
+const isPlain = ({ parentId, rejections, approvedBelow, guestBelow, asks, pace }: CreateRow): boolean =>
+  parentId === null && rejections + approvedBelow + guestBelow === 0 && !asks && pace === 'ask'
 
 // Parts of both statements.
 
@@ -136,9 +140,14 @@ const notLocked = (waits: string): string => `coalesce((
 
 const IS_SLOW = `i.pace = 'refuse' OR (i.pace = 'ask' AND l.slow_mode_seconds > 0)`
 
+/** SQL: whether too few comments of a guest `r` were approved for any to appear. */
+const IS_NEW_GUEST = `CASE WHEN i.guest_below > 0 AND r.trust <> 'never_hold'
+      THEN ${approvedComments('r.tenant_id', 'r.id', 'i.guest_below')} < i.guest_below ELSE false END`
+
 /** SQL: the author `a` of a row of input. */
 const AUTHOR = `LEFT JOIN LATERAL (
-    SELECT r.id, author, r.trust, ${banIn('r', '$2::timestamptz')} AS ban FROM readers r
+    SELECT r.id, author, r.trust, ${banIn('r', '$2::timestamptz')} AS ban, ${IS_NEW_GUEST} AS new_guest
+    FROM readers r
     CROSS JOIN LATERAL (
       SELECT ${profileIn('r')}
     ) author
@@ -147,24 +156,24 @@ const AUTHOR = `LEFT JOIN LATERAL (
 
 /**
  * What a discussion's own moderation mode decides over the tenant's, and the trust in the author
- * over both. See `underMode` and `underTrust`.
+ * over both. See `underMode` and `underTrust`. No mode publishes what a new guest has written.
  */
 const OVER_TENANT: Partial<Record<keyof CreateRow, string>> = {
   reason: `CASE WHEN l.mode IS NULL THEN i.reason WHEN l.mode = 'pre' THEN coalesce(i.reason, 'pre_moderation')
     ELSE nullif(i.reason, 'pre_moderation') END`,
-  flags: `a.trust <> 'hold' AND CASE WHEN l.mode IS NULL THEN i.flags ELSE l.mode = 'post' END`,
+  flags: `a.trust <> 'hold' AND NOT a.new_guest AND CASE WHEN l.mode IS NULL THEN i.flags ELSE l.mode = 'post' END`,
   asks: `i.asks AND a.trust <> 'never_hold'`,
 }
 
 /** SQL: a row of input, as it is judged in its discussion and of its author. */
-const JUDGED = INPUT.map((name) => `${OVER_TENANT[name] ?? `i.${toSnakeCase(name)}`} AS ${toSnakeCase(name)}`).join(
-  ', ',
-)
+const JUDGED = INPUT.map((name) => `${OVER_TENANT[name] ?? `i.${toSnakeCase(name)}`} AS ${toSnakeCase(name)}`)
+  .concat('a.new_guest')
+  .join(', ')
 
 /** SQL: the rules' decision on each row of `judged`. OFFSET 0 has the verdict computed once. */
 const decided = (since: string): string => `
    ruled AS (
-     SELECT *, outcome = 'created' AS is_created, CASE
+     SELECT *, outcome = 'created' AS is_created, coalesce(CASE
        WHEN outcome <> 'created' OR trust = 'never_hold' THEN NULL
        WHEN trust = 'hold' THEN 'held_reader'
        WHEN repeats AND text_digest IS NOT NULL
@@ -176,7 +185,7 @@ const decided = (since: string): string => `
          AND ${approvedComments('judged.tenant_id', 'judged.author_id', 'judged.approved_below')} < approved_below
        THEN 'first_comments'
        ELSE reason
-     END AS verdict
+     END, CASE WHEN new_guest THEN 'guest' END) AS verdict
      FROM judged OFFSET 0
    ),
    decided AS (

@@ -19,7 +19,7 @@ import { newCommentSchema } from './fields.ts'
 import { countingText } from './history/posted-texts.ts'
 import { isCheapToRender, renderMarkdown } from './text/markdown.ts'
 import { foreseeOutcome } from './refusal-sql.ts'
-import { explainText, holdPolicy } from './rules.ts'
+import { explainText, guestBelowOf, holdPolicy } from './rules.ts'
 import { writeInSlowMode } from './slow-mode.ts'
 import { type CheckedText, checkText } from './text/text.ts'
 import { writeComment } from './writer.ts'
@@ -100,6 +100,7 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedInput, a
     parentId,
     authorId: author.id,
     maxDepth: tenant.settings.maxDepth,
+    guestBelow: guestBelowOf(author.externalId, tenant.settings),
     actor: { kind: 'reader', readerId: author.id, externalId: author.externalId } as const,
   }
   const { outcome, data, inShadow } = isExempt(ctx)

@@ -21,7 +21,8 @@ import { type Decision, type DECISION_ACTIONS, type DECISION_REASONS, explanatio
 import { decisionOfViewer } from './viewers-decision.ts'
 import { createComment } from './create.ts'
 import { isAuthorMuted } from './author-muted.ts'
-import { FIELDS, JSON_FIELDS, newCommentSchema } from './fields.ts'
+import { bodySchema, FIELDS, JSON_FIELDS, newCommentSchema } from './fields.ts'
+import { type CommentPreview, previewText } from './text/text.ts'
 import { authorsInput, listAuthors } from './authors.ts'
 import { withNames } from './mentioned.ts'
 import { cursorOf, listComments, listRepliesOf } from './list.ts'
@@ -222,6 +223,31 @@ builder.queryField('comment', (t) =>
       'Returns a comment. One that is not approved is visible to its author and to moderators, and to others as a tombstone while it has replies in view.',
     args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
     resolve: async (_root, { id }, ctx) => seenByClient(ctx, await comments.getComment(ctx, id)),
+  }),
+)
+
+const PreviewRef = builder.objectRef<CommentPreview>('CommentPreview').implement({
+  description: 'A text as a comment would show it.',
+  fields: (t) => ({
+    bodyHtml: t.exposeString('bodyHtml', {
+      description: 'The text as sanitised HTML, safe to insert as it is. A mention in it is a text.',
+    }),
+  }),
+})
+
+builder.queryField('commentPreview', (t) =>
+  t.field({
+    type: PreviewRef,
+    access: 'reader',
+    description: 'Returns a text as a comment would show it. Nothing is stored, and no rule judges it.',
+    args: {
+      body: t.arg.string({
+        required: true,
+        description: 'The text in Markdown, 1 to 10 000 characters after trimming.',
+        extensions: shapedBy(bodySchema),
+      }),
+    },
+    resolve: (_root, args, ctx) => previewText(ctx, args),
   }),
 )
 

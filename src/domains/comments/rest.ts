@@ -96,6 +96,13 @@ export const routes: readonly RouteDefinition[] = [
     status: 200,
   },
   {
+    method: 'POST',
+    path: '/comment-preview',
+    summary: 'Preview a comment',
+    field: 'commentPreview',
+    status: 200,
+  },
+  {
     method: 'GET',
     path: '/comments/:id/revisions',
     summary: "List a comment's revisions",

@@ -1,5 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import type { ModerationMode, TenantSettings } from '../../core/settings/tenant.ts'
+import { isGuestId } from '../readers/guest-ids.ts'
 import type { ReaderTrust } from '../../generated/prisma/enums.ts'
 import { type HoldDetail, linkDetails, wordDetails } from './hold-details.ts'
 import { digestOf, normalizeBody } from './text/normalize.ts'
@@ -16,6 +17,7 @@ export const HOLD_REASONS = [
   'repeated_text',
   'earlier_rejections',
   'first_comments',
+  'guest',
   'held_reader',
   'shadow_ban',
   'classifier',
@@ -227,6 +229,10 @@ export function underTrust(trust: ReaderTrust, judged: Judgement & HoldPolicy): 
   const noRules = { ...judged, ...NOTHING_ASKED(), asks: false }
   return trust === 'hold' ? { ...noRules, reason: 'held_reader', flags: false } : { ...noRules, reason: null }
 }
+
+/** How many comments of an author must be approved before any appears: 0 but for guests. */
+export const guestBelowOf = (externalId: string, { guests }: Pick<TenantSettings, 'guests'>): number =>
+  isGuestId(externalId) ? guests.hold : 0
 
 /** What the rules make of a comment. */
 export interface Ruling {

@@ -9,6 +9,7 @@ const COLUMNS = {
   webhook_headers: { tenant: 'tenant_id', owner: 'endpoint_id', name: 'name' },
   identity_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kid' },
   classifier_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kid' },
+  mail_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kid' },
   oidc_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'client_id' },
   notice_channels: { tenant: 'tenant_id', owner: 'id', name: 'kind' },
   // An account is of no tenant.
@@ -32,7 +33,7 @@ export interface SealedRow extends SecretKey {
 }
 
 /** The tables whose secrets end some time after they were replaced. */
-const ENDING = ['webhook_secrets', 'identity_secrets', 'classifier_secrets'] as const
+const ENDING = ['webhook_secrets', 'identity_secrets', 'classifier_secrets', 'mail_secrets'] as const
 
 const keyIdIn = (bytes: string): string => `encode(substring(${bytes} FROM 1 FOR ${KEY_ID_BYTES}), 'hex')`
 
@@ -41,6 +42,7 @@ const forEachTable = <T>(make: (table: SecretTable) => T): Record<SecretTable, T
   webhook_headers: make('webhook_headers'),
   identity_secrets: make('identity_secrets'),
   classifier_secrets: make('classifier_secrets'),
+  mail_secrets: make('mail_secrets'),
   oidc_secrets: make('oidc_secrets'),
   notice_channels: make('notice_channels'),
   second_factors: make('second_factors'),

@@ -9,7 +9,7 @@ import { ofTenant } from '../../core/queues/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import { forgetInAnalytics } from '../analytics/fold.ts'
-import { announceEnd, endTokensOfReader } from '../client-access/ended.ts'
+import { announceEnd, endTokensOfReader, forgetAddressOf } from '../client-access/ended.ts'
 import { withdrawExports } from '../exports/exports.ts'
 import { forgetInAnswers } from '../idempotency/idempotency.ts'
 import { forgetNotifications } from '../notifications/notifications.ts'
@@ -177,6 +177,7 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
     await recordAudit(tx, ctx, { action: 'reader.erase', targetType: 'reader', targetId: readerId })
     for (const each of merged) if (!each.isUnderWay) await forgetMerged(tx, tenant.id, each.readerId)
     const tokens = await endTokensOfReader(tx, tenant.id, readerId)
+    await forgetAddressOf(tx, tenant.id, readerId)
     return { externalId: reader.externalId, readerIds: [readerId, ...rest], ended: tokens }
   })
   announceEnd(ctx.app, ended)

@@ -7,9 +7,10 @@ import { type Id, isId, newId } from '../../core/ids.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { Reader as ReaderRecord, ReaderTrust } from '../../generated/prisma/client.ts'
-import { announceEnd, endTokensOfReader } from '../client-access/ended.ts'
+import { announceEnd, endTokensOfReader, forgetAddressOf } from '../client-access/ended.ts'
 import { hasRows } from '../erasure/erase-batches.ts'
 import { endSweep } from '../readers/ban-sweeps.ts'
+import { isGuestId } from '../readers/guest-ids.ts'
 import { isBanned } from '../readers/bans.ts'
 import { banOf } from '../readers/records.ts'
 import { moveReader as moveInImports } from '../imports/imports.ts'
@@ -107,6 +108,7 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
     const where = { tenantId_id: { tenantId, id: intoId } }
     const into = find(intoId)
     if (!isHere(into)) throw noTarget(await mergeOf(intoId))
+    if (isGuestId(into.externalId)) throw invalid('/into', 'is_guest', 'must not be a guest')
     const from = find(readerId)
     if (!isHere(from)) {
       const merge = await mergeOf(readerId)
@@ -138,6 +140,7 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
       after: { into: intoId, ban: banOf(after), trust, ...(hasMore && { badges: assignedBadges }) },
     })
     const tokens = await endTokensOfReader(tx, tenantId, readerId)
+    await forgetAddressOf(tx, tenantId, readerId)
     // The one who stays may be banned from now on.
     if (ban !== into && !ban.shadowBanned) tokens.push(...(await endTokensOfReader(tx, tenantId, intoId)))
     if (hasMore) await touchPages(tx, tenantId)

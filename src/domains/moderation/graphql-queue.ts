@@ -35,6 +35,7 @@ export const HoldReasonEnum = builder.enumType('HoldReason', {
       description: 'Moderators have rejected as many comments of its author in a row as holdAfterRejections.',
     },
     first_comments: { description: 'Its author has fewer approved comments than holdFirstComments.' },
+    guest: { description: 'Its author is a guest with fewer approved comments than guests.hold.' },
     held_reader: { description: 'A moderator has all comments of its author held.' },
     shadow_ban: { description: 'Its author has a shadow ban.' },
     classifier: {

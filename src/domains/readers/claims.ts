@@ -7,6 +7,7 @@ import { readClaim } from '../../core/input/claims.ts'
 import { hasAtMost, nameOrNull } from '../../core/input/texts.ts'
 import { knownBadges } from './badges/known.ts'
 import { claimedAs, MAX_NAME_LENGTH } from './fields.ts'
+import { isGuestId } from './guest-ids.ts'
 
 const MAX_LIFETIME_SECONDS = 3600
 const CLOCK_SKEW_SECONDS = 60
@@ -38,7 +39,7 @@ export function readClaims(payload: Uint8Array, tenant: Tenant, issuer: string |
     throw invalidIdentity('The claim nbf must not be in the future.')
   }
   const identity = {
-    externalId: text(claims.sub, 'sub', 255),
+    externalId: subOf(claims),
     issuedAt: new Date(issuedAt * 1000),
     ...claimedAs(({ name, claim }) => {
       const value = claims[name]
@@ -74,7 +75,7 @@ export function readTokenClaims(payload: Uint8Array, tenant: Tenant, issuer: str
   if (claims.nbf !== undefined && time(claims.nbf, 'nbf') > now + CLOCK_SKEW_SECONDS)
     throw invalidIdentity('The claim nbf must not be in the future.')
   const identity = {
-    externalId: text(claims.sub, 'sub', 255),
+    externalId: subOf(claims),
     issuedAt: new Date(issuedAt * 1000),
     ...claimedAs(({ name, claim }) => {
       const value = readClaim(claims, names[name])
@@ -149,6 +150,13 @@ const UNSTORABLE = /\0|\p{Surrogate}/u
 function text(value: unknown, claim: string, max: number): string {
   if (typeof value === 'string' && value !== '' && hasAtMost(value, max) && !UNSTORABLE.test(value)) return value
   throw invalidIdentity(`The claim ${claim} must be a text of 1 to ${max} characters.`)
+}
+
+/** The tenant's own id of the reader. Those of guests are the service's. */
+function subOf({ sub }: Record<string, unknown>): string {
+  const externalId = text(sub, 'sub', 255)
+  if (isGuestId(externalId)) throw invalidIdentity('The claim sub must not be the id of a guest.')
+  return externalId
 }
 
 function texts(value: unknown, claim: string): string[] {

@@ -12,6 +12,7 @@ import type { BanSweep as Sweep } from '../../generated/prisma/client.ts'
 import { findSweep, type OfBanned } from './ban-sweeps.ts'
 import { createIdentitySecret, revokeIdentitySecret } from './identity-secrets.ts'
 import { FIELDS, OF_RECORD, PROFILE, type Reader } from './fields.ts'
+import { kindOf, type ReaderKind } from './guest-ids.ts'
 import { getKeySet, KEY_SET_STATES, type KeySet } from './key-set.ts'
 import {
   banFor,
@@ -23,6 +24,7 @@ import {
   listReaders,
   RECORD_CAPABILITIES,
   type ShownBan,
+  sightOf,
   unbanReader,
 } from './records.ts'
 
@@ -79,6 +81,14 @@ const BanRef = builder.objectRef<ShownBan>('Ban').implement({
   }),
 })
 
+const ReaderKindEnum = builder.enumType('ReaderKind', {
+  description: 'Who vouches for a reader.',
+  values: {
+    reader: { description: 'The backend or the issuer of the tenant.' },
+    guest: { description: 'Nobody: they have confirmed an e-mail address on a page of a site.' },
+  } satisfies Record<ReaderKind, object>,
+})
+
 const storedField = storedFields(FIELDS)
 
 export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
@@ -86,6 +96,12 @@ export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
   interfaces: [NodeRef],
   fields: (t) => ({
     ...Object.fromEntries(PROFILE.map((name) => [name, storedField(t, name)])),
+    kind: t.field({
+      type: ReaderKindEnum,
+      ...shownWith('Who vouches for them.', RECORD_CAPABILITIES, { except: '; the asserted reader sees their own' }),
+      resolve: async (reader, _args, ctx) =>
+        (await sightOf(ctx, reader)) === 'none' ? null : kindOf(reader.externalId),
+    }),
     ban: t.field({
       type: BanRef,
       ...shownWith('The ban in force. Null while the reader is not banned.', RECORD_CAPABILITIES, {

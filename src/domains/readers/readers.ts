@@ -9,6 +9,7 @@ import { roomOf } from '../../core/cache.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { announceChange, followCacheNews } from '../../core/read-cache.ts'
 import { CLAIMED, type Reader } from './fields.ts'
+import { isGuestId } from './guest-ids.ts'
 import { isReaderGone, ReaderGone } from './gone.ts'
 import { type ReaderRow, selectBoundReader, upsertReader } from './sql.ts'
 
@@ -112,7 +113,9 @@ async function ensureKnown(app: App, tenant: Tenant, identity: Identity): Promis
   const key = keyOf(tenant.id, identity.externalId)
   const entry = known.get(key)
   if (identity.readerId !== undefined) {
-    return entry?.reader.id === identity.readerId ? entry : boundReader(app, tenant, identity.readerId)
+    return entry?.reader.id === identity.readerId
+      ? entry
+      : boundReader(app, tenant, identity.readerId, isGuestId(identity.externalId))
   }
   const issuedAt = identity.issuedAt.getTime()
   if (entry !== undefined && (issuedAt <= entry.issuedAt || !changes(entry, identity))) {
@@ -144,14 +147,14 @@ async function ensureKnown(app: App, tenant: Tenant, identity: Identity): Promis
 }
 
 /**
- * The reader of a client token. It is not looked up by its external id, which after an erasure or a
+ * The reader of a client token, or a guest. It is not looked up by its external id, which after an erasure or a
  * merge may be another person's.
  */
-async function boundReader(app: App, tenant: Tenant, readerId: Id): Promise<Known> {
+async function boundReader(app: App, tenant: Tenant, readerId: Id, isGuest: boolean): Promise<Known> {
   const { known, drops } = readers(app)
   const before = drops.count
   const row = await selectBoundReader(app.db.query, tenant.id, readerId)
-  if (row === undefined) throw new ServiceError('invalid_client_token')
+  if (row === undefined) throw new ServiceError(isGuest ? 'invalid_identity' : 'invalid_client_token')
   const found = knownOf(row)
   if (drops.count === before && app.scope === undefined) known.set(keyOf(tenant.id, row.externalId), found)
   return found

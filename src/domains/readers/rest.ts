@@ -2,8 +2,8 @@ import type { RouteDefinition } from '../../graphql/route.ts'
 
 /** What more moderators see of a reader, and what more readers see of themselves. */
 export const fragments = [
-  'fragment ReaderRecordFields on Reader { ...ReaderFields ban { ...BanFields } assignedBadges claimedBadges trust createdAt }',
-  'fragment ViewerFields on Reader { ...ReaderFields ban { ...ViewerBanFields } }',
+  'fragment ReaderRecordFields on Reader { ...ReaderFields kind ban { ...BanFields } assignedBadges claimedBadges trust createdAt }',
+  'fragment ViewerFields on Reader { ...ReaderFields kind ban { ...ViewerBanFields } }',
   'fragment ViewerBanFields on Ban { until }',
 ]
 

@@ -13,7 +13,7 @@ import { hasRoom, shown, type Site, storedSite } from './sites.ts'
 export async function adoptSite(
   sql: TxSql,
   of: { tenantId: Id; importId: Id },
-  given: Omit<Site, 'tenantId'>,
+  given: Omit<Site, 'tenantId' | 'guests'> & Partial<Pick<Site, 'guests'>>,
 ): Promise<'taken' | 'same' | 'other' | 'full'> {
   const { tenantId } = of
   const { id, createdAt } = given

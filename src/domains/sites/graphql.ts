@@ -1,7 +1,16 @@
+import type { SiteGuests } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { createSite, deleteSite, getSite, listSites, siteChange, siteFields, updateSite } from './sites.ts'
+
+const SiteGuestsEnum = builder.enumType('SiteGuests', {
+  description: 'Whether people without a sign-in can write on the pages of a site.',
+  values: {
+    off: { description: 'Only readers of the issuer of the tenant write.' },
+    email: { description: 'Also those who confirm an e-mail address. It needs the setting guests.mailUrl.' },
+  } satisfies Record<SiteGuests, object>,
+})
 
 const SiteRef = builder.prismaObject('Site', {
   description: 'Pages that show comments without a backend of their own: they ask the service by a public key.',
@@ -14,6 +23,10 @@ const SiteRef = builder.prismaObject('Site', {
       description: 'The key that its pages name: `pk_` and 64 hex characters. It is no secret, and no API key.',
     }),
     posting: t.exposeBoolean('posting', { description: 'Whether readers can write on its pages.' }),
+    guests: t.expose('guests', {
+      type: SiteGuestsEnum,
+      description: 'Whether people without a sign-in can write on its pages.',
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
   }),
 })
@@ -24,6 +37,7 @@ const FIELDS = {
   name: 'What the site is called: 1 to 80 characters.',
   origins: 'The origins of its pages, 1 to 20, such as `https://www.example.com`.',
   posting: 'Whether readers can write on its pages.',
+  guests: 'Whether people without a sign-in can write on its pages.',
 } as const
 
 builder.queryField('site', (t) =>
@@ -55,6 +69,7 @@ builder.relayMutationField(
       name: t.string({ required: true, description: FIELDS.name }),
       origins: t.stringList({ required: true, description: FIELDS.origins }),
       posting: t.boolean({ description: `${FIELDS.posting} The default is true.` }),
+      guests: t.field({ type: SiteGuestsEnum, description: `${FIELDS.guests} The default is off.` }),
     }),
   },
   {
@@ -81,6 +96,7 @@ builder.relayMutationField(
       name: t.string({ description: FIELDS.name }),
       origins: t.stringList({ description: FIELDS.origins }),
       posting: t.boolean({ description: FIELDS.posting }),
+      guests: t.field({ type: SiteGuestsEnum, description: FIELDS.guests }),
     }),
   },
   {

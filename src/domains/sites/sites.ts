@@ -16,6 +16,7 @@ import { newPublicKey } from '../../core/secrets/crypto.ts'
 import { exactOrigin } from '../../core/settings/tenant.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import type { Site } from '../../generated/prisma/client.ts'
+import type { SiteGuests } from '../../generated/prisma/enums.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { keepEndedKey } from './ended-keys.ts'
 
@@ -40,12 +41,15 @@ export const siteFields = z.object({
       params: { code: 'repeated' },
     }),
   posting: z.boolean().optional(),
+  guests: z.enum(['off', 'email']).optional(),
 })
 
 /** What an export has of a site. */
-export const storedSite = siteFields
-  .required()
-  .extend({ publicKey: z.string().regex(PUBLIC_KEY, 'must be pk_ and 64 hex') })
+export const storedSite = siteFields.required().extend({
+  // Exports of earlier releases have none.
+  guests: siteFields.shape.guests.default('off'),
+  publicKey: z.string().regex(PUBLIC_KEY, 'must be pk_ and 64 hex'),
+})
 
 /** The fields that a change has. */
 export const siteChange = siteFields.partial()
@@ -54,6 +58,7 @@ export interface SiteInput {
   name?: string | null | undefined
   origins?: readonly string[] | null | undefined
   posting?: boolean | null | undefined
+  guests?: SiteGuests | null | undefined
 }
 
 const FULL = `There can be ${counted(MAX_SITES, 'site')}.`
@@ -61,20 +66,21 @@ const FULL = `There can be ${counted(MAX_SITES, 'site')}.`
 const siteWhere = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantId, id } })
 
 /** The form of a site in the audit log. */
-export const shown = ({ name, origins, publicKey, posting }: Omit<Site, 'createdAt'>) => ({
+export const shown = ({ name, origins, publicKey, posting, guests }: Omit<Site, 'createdAt'>) => ({
   name,
   origins,
   publicKey,
   posting,
+  guests,
 })
 
 /** Creates a site. Throws `validation_failed`, `site_budget_exhausted`. */
 export async function createSite(ctx: Ctx, input: SiteInput): Promise<Site> {
   const { tenant } = requireCaller(ctx)
-  const { name, origins, posting = true } = validate(siteFields, input)
+  const { name, origins, posting = true, guests = 'off' } = validate(siteFields, input)
   return ctx.app.db.transaction(async (sql) => {
     if (!(await hasRoom(sql, tenant.id))) throw new ServiceError('site_budget_exhausted', { detail: FULL })
-    const data = { tenantId: tenant.id, id: newId(), name, origins, posting, publicKey: newPublicKey() }
+    const data = { tenantId: tenant.id, id: newId(), name, origins, posting, guests, publicKey: newPublicKey() }
     const site = await sql.prisma.site.create({ data })
     await recordAudit(sql, ctx, {
       action: 'site.create',
@@ -109,18 +115,23 @@ export const listSites = (ctx: Ctx, { where, ...query }: PageQuery): Promise<Sit
 /** Changes the given fields. Throws `not_found`, `validation_failed`. */
 export async function updateSite(ctx: Ctx, { id, ...input }: SiteInput & { id: Id }): Promise<Site> {
   const { tenant } = requireCaller(ctx)
-  const { name, origins, posting } = validate(siteChange, input)
+  const { name, origins, posting, guests } = validate(siteChange, input)
   const change = {
     ...(name !== undefined && { name }),
     ...(origins !== undefined && { origins }),
     ...(posting !== undefined && { posting }),
+    ...(guests !== undefined && { guests }),
   }
-  // Streams end with what they were opened under, but not for another name.
+  // Streams end with what they were opened under, but not for another name. Pages learn of guests
+  // from the settings.
   let isOther = false
   const site = await ctx.app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant.id, id)
     const after = await sql.prisma.site.update({ where: siteWhere(tenant.id, id), data: change })
-    isOther = shown(after).origins.join() !== before.origins.join() || after.posting !== before.posting
+    isOther =
+      after.origins.join() !== before.origins.join() ||
+      after.posting !== before.posting ||
+      after.guests !== before.guests
     await recordAudit(sql, ctx, {
       action: 'site.update',
       targetType: 'site',

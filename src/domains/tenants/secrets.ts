@@ -51,6 +51,15 @@ const KINDS = {
       updateMany: (query) => prisma.classifierSecret.updateMany(query),
     }),
   },
+  mail_secret: {
+    list: 'mail-secrets',
+    table: (prisma) => ({
+      findMany: (query) => prisma.mailSecret.findMany(query),
+      findUnique: (query) => prisma.mailSecret.findUnique(query),
+      update: (query) => prisma.mailSecret.update(query),
+      updateMany: (query) => prisma.mailSecret.updateMany(query),
+    }),
+  },
 } satisfies Record<string, Kind>
 
 export type SecretKind = keyof typeof KINDS

@@ -19,18 +19,41 @@ import { getPresence, type Presence } from './presence.ts'
 import { followDiscussion } from '../../live/source-stream.ts'
 import * as stream from './stream.ts'
 
-const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').implement({
-  description: "A short-lived credential for a browser's stream of one discussion.",
+const TicketDiscussionRef = builder.objectRef<stream.TicketDiscussion>('TicketDiscussion').implement({
+  description: 'A discussion that a ticket opens, when the ticket was created.',
   fields: (t) => ({
-    ticket: t.exposeString('ticket', { description: 'The credential, for the query parameter `ticket`.' }),
-    discussionId: t.exposeID('discussionId', { description: 'The discussion that it opens.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The deadline for the first connection.' }),
+    discussionId: t.exposeID('discussionId', { description: 'The id of the discussion.' }),
+    externalId: t.exposeString('externalId', {
+      description: "The tenant's own key for the page, as the request has named it.",
+    }),
     discussionState: t.expose('discussionState', {
       type: DiscussionStateEnum,
       description: 'Who may write in the discussion.',
     }),
+    lastEventId: t.exposeString('lastEventId', { description: 'The stream position of the discussion.' }),
+  }),
+})
+
+const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').implement({
+  description: "A short-lived credential for a browser's stream of one discussion, or of several.",
+  fields: (t) => ({
+    ticket: t.exposeString('ticket', { description: 'The credential, for the query parameter `ticket`.' }),
+    discussionId: t.exposeID('discussionId', {
+      nullable: true,
+      description: 'The discussion that it opens. Null for several.',
+    }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The deadline for the first connection.' }),
+    discussionState: t.expose('discussionState', {
+      type: DiscussionStateEnum,
+      nullable: true,
+      description: 'Who may write in the discussion. Null for several.',
+    }),
+    discussions: t.expose('discussions', {
+      type: [TicketDiscussionRef],
+      description: 'The discussions that it opens, in the order of the positions in a cursor.',
+    }),
     lastEventId: t.exposeString('lastEventId', {
-      description: 'The stream position of the discussion when the ticket was created.',
+      description: 'The stream position when the ticket was created; of several discussions a cursor.',
     }),
     streamUrl: t.exposeString('streamUrl', { description: 'The whole address to open with an EventSource.' }),
   }),
@@ -46,6 +69,8 @@ builder.relayMutationField(
       externalId: t.string({
         description: "The tenant's own key for the page. A page without a discussion gets one.",
       }),
+      discussionIds: t.idList({ description: 'Several discussions, 1 to 50, for one stream of all of them.' }),
+      externalIds: t.stringList({ description: "The same by the tenant's own keys for the pages." }),
     }),
   },
   {

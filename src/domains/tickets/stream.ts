@@ -8,15 +8,28 @@ import { type Id, isId } from '../../core/ids.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
-import { ensureDiscussion, findDiscussionId } from '../discussions/discussions.ts'
-import { selectDiscussion } from '../discussions/row.ts'
+import { namedInput } from '../client-tokens/tokens.ts'
+import { ensureDiscussion, findDiscussion, findDiscussionIds } from '../discussions/discussions.ts'
 import { ensureReader } from '../readers/readers.ts'
 import { credentialOf } from '../../live/credentials.ts'
+import { Cursors, inCursorOrder } from '../../live/streams/cursor.ts'
 import { firstConnectionBy, signTicket } from '../../live/tickets.ts'
 
 export interface StreamTicketInput {
   discussionId?: Id | null | undefined
   externalId?: string | null | undefined
+  discussionIds?: readonly Id[] | null | undefined
+  externalIds?: readonly string[] | null | undefined
+}
+
+/** A discussion that a ticket opens. */
+export interface TicketDiscussion {
+  discussionId: Id
+  /** As the request has named it, perhaps by a former one. */
+  externalId: string
+  discussionState: DiscussionState
+  /** Its present position. */
+  lastEventId: string
 }
 
 /**
@@ -25,49 +38,95 @@ export interface StreamTicketInput {
  */
 export interface StreamTicket {
   ticket: string
-  discussionId: Id
+  /** Null for several. */
+  discussionId: Id | null
   /** The deadline for the first connection. */
   expiresAt: Date
-  discussionState: DiscussionState
-  /** The discussion's present position. */
+  /** Null for several. */
+  discussionState: DiscussionState | null
+  /** In the order of the positions in a cursor. */
+  discussions: readonly TicketDiscussion[]
+  /** The present position: of several discussions a cursor. */
   lastEventId: string
   streamUrl: string
 }
 
-export const ticketInput = z.object({ discussionId: z.string().nullish(), externalId: externalIdSchema.nullish() })
+export const ticketInput = z.object({
+  discussionId: z.string().nullish(),
+  externalId: externalIdSchema.nullish(),
+  ...namedInput.shape,
+})
 
 /**
- * Mints a ticket for one discussion, named by exactly one of its ids; an unknown external id
- * creates the discussion, but not for a site. With an identity, the stream also shows that reader's
- * notifications. Throws `not_found`, `validation_failed`.
+ * Mints a ticket for one discussion, or for several, each named by one of its ids; an unknown
+ * external id creates the discussion, but not for a site. With an identity, the stream also shows
+ * that reader's notifications. Throws `not_found`, `validation_failed`.
  */
 export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Promise<StreamTicket> {
   const { app } = ctx
   const { tenant, identity, actor } = requireCaller(ctx)
   if (actor.kind === 'client') throw new Error('a client token mints no tickets')
-  const discussionId = await discussionOf(ctx, input)
-  const discussion = isId(discussionId) ? await selectDiscussion(app.db.query, tenant.id, discussionId) : undefined
-  if (discussion === undefined) throw noSuch('discussion')
+  const { discussionId, externalId, discussionIds, externalIds } = validate(ticketInput, input)
+  const isForSeveral = discussionIds != null || externalIds != null
+  const names = isForSeveral ? externalIds : externalId == null ? null : [externalId]
+  const named = names == null ? new Map<Id, string>() : await idsOf(ctx, names)
+  const ids = names == null ? (discussionIds ?? [discussionId ?? '']) : [...named.keys()]
+  const discussions = await readDiscussions(ctx, ids, named)
   const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
   const minter = { ...credentialOf(actor, tenant.id), expiresAt: actor.expiresAt?.getTime() ?? null }
-  const bound = { tenantId: tenant.id, discussionId, readerId, minter, mintedAt: Date.now() }
+  const [first] = discussions
+  if (first === undefined) throw noSuch('discussion')
+  const bound = {
+    tenantId: tenant.id,
+    discussionId: isForSeveral ? null : first.discussionId,
+    discussionIds: discussions.map((each) => each.discussionId),
+    readerId,
+    minter,
+    mintedAt: Date.now(),
+  }
   const ticket = await signTicket(app, bound)
+  const positions = discussions.map(({ lastEventId }) => Number(lastEventId))
   return {
     ticket,
-    discussionId,
+    discussionId: bound.discussionId,
     expiresAt: firstConnectionBy(bound, tenant),
-    discussionState: discussion.state,
-    lastEventId: String(discussion.seq),
-    streamUrl: `${baseUrl(app)}/api/v1/stream/${discussionId}?ticket=${ticket}`,
+    discussionState: isForSeveral ? null : first.discussionState,
+    discussions,
+    lastEventId: isForSeveral ? new Cursors(bound.discussionIds).encode(positions) : first.lastEventId,
+    streamUrl: `${baseUrl(app)}/api/v1/stream${isForSeveral ? '' : `/${first.discussionId}`}?ticket=${ticket}`,
   }
 }
 
-async function discussionOf(ctx: Ctx, input: StreamTicketInput): Promise<Id> {
-  const { discussionId, externalId } = validate(ticketInput, input)
-  if (discussionId != null) return discussionId
-  if (requireCaller(ctx).actor.kind !== 'site') return ensureDiscussion(ctx, externalId ?? '')
-  // Anyone can name any page of a site: only its first comment begins a discussion.
-  const found = await findDiscussionId(ctx, externalId ?? '')
-  if (found === null) throw noSuch('discussion')
-  return found
+/** The discussions in the order of cursors. Throws `not_found` if one is missing. */
+async function readDiscussions(
+  ctx: Ctx,
+  ids: readonly Id[],
+  named: ReadonlyMap<Id, string>,
+): Promise<TicketDiscussion[]> {
+  const found = ids.every(isId) ? await Promise.all(inCursorOrder(ids).map((id) => findDiscussion(ctx, id))) : []
+  if (found.length === 0 || found.includes(null)) throw noSuch('discussion')
+  return found.flatMap((discussion) => {
+    if (discussion === null) return []
+    const { id, externalId, state, lastEventId } = discussion
+    return { discussionId: id, externalId: named.get(id) ?? externalId, discussionState: state, lastEventId }
+  })
+}
+
+/**
+ * The discussions of pages, with these pages' external ids. Anyone can name any page of a site:
+ * only its first comment begins a discussion, and until then the page is left out.
+ */
+async function idsOf(ctx: Ctx, externalIds: readonly string[]): Promise<ReadonlyMap<Id, string>> {
+  const found = new Map(await findDiscussionIds(ctx, externalIds))
+  // One after the other, and in one order for all requests: many new pages must not take all
+  // connections of the pool.
+  const missing = requireCaller(ctx).actor.kind === 'site' ? [] : externalIds.filter((each) => !found.has(each))
+  for (const externalId of missing.toSorted()) found.set(externalId, await ensureDiscussion(ctx, externalId))
+  // Of two names of one discussion the first counts.
+  const named = new Map<Id, string>()
+  for (const externalId of externalIds) {
+    const id = found.get(externalId)
+    if (id !== undefined && !named.has(id)) named.set(id, externalId)
+  }
+  return named
 }

@@ -16,7 +16,11 @@ export class Batch<P extends Payload = Frame> {
   /** How many streams have taken it, and how many of these as gzip. */
   taken = 0
   takenAsGzip = 0
+  /** How many streams of several discussions have taken it, and the bytes that they have sent. */
+  takenApart = 0
+  sentApart = 0
   #chunk: Chunk | undefined
+  #unnumbered: readonly Chunk[] | undefined
 
   constructor(frames: readonly P[]) {
     this.frames = frames
@@ -28,12 +32,20 @@ export class Batch<P extends Payload = Frame> {
 
   /** Its bytes, over all streams that it was sent to. */
   get sentBytes(): number {
-    const plain = this.size * (this.taken - this.takenAsGzip)
+    const plain = this.size * (this.taken - this.takenAsGzip - this.takenApart) + this.sentApart
     return this.takenAsGzip === 0 ? plain : plain + this.chunk.deflated.bytes.length * this.takenAsGzip
   }
 
   get chunk(): Chunk {
     return (this.#chunk ??= chunkOf(this.frames.map(({ bytes }) => bytes)))
+  }
+
+  /**
+   * Each event without its first line, the `id:`, for streams whose ids tell positions in several
+   * discussions. All these streams share the bytes.
+   */
+  get unnumbered(): readonly Chunk[] {
+    return (this.#unnumbered ??= this.frames.map(({ bytes }) => chunkOf([bytes.subarray(bytes.indexOf('\n') + 1)])))
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Checksum, checksumOf, deflate } from './deflate.ts'
+import { type Checksum, checksumOf, deflate, storedBlocks } from './deflate.ts'
 
 /** Bytes as a socket takes them. */
 export interface Framed {
@@ -21,17 +21,22 @@ export function frame(parts: readonly (Buffer | string)[]): Framed {
 export class Chunk implements Framed {
   readonly bytes: Buffer
   readonly framed: Buffer
+  readonly #pack: (bytes: Buffer) => Buffer
   #deflated: (Framed & Checksum) | undefined
 
-  constructor({ bytes, framed }: Framed) {
+  constructor({ bytes, framed }: Framed, pack = deflate) {
     this.bytes = bytes
     this.framed = framed
+    this.#pack = pack
   }
 
   /** The bytes as a part of any gzip stream, compressed when the first stream needs it. */
   get deflated(): Framed & Checksum {
-    return (this.#deflated ??= { ...frame([deflate(this.bytes)]), ...checksumOf(this.bytes) })
+    return (this.#deflated ??= { ...frame([this.#pack(this.bytes)]), ...checksumOf(this.bytes) })
   }
 }
 
 export const chunkOf = (parts: readonly (Buffer | string)[]): Chunk => new Chunk(frame(parts))
+
+/** A short text for one stream: to compress it would cost more than it saves. */
+export const loneChunk = (text: string): Chunk => new Chunk(frame([text]), storedBlocks)

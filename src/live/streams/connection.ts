@@ -41,20 +41,19 @@ export function refuseConnection(
 /** The owner of a stream, and when the stream must end. */
 export type Owner = Pick<Session, 'tenantId' | 'credential' | 'endsAt'>
 
-interface ConnectionOptions extends Owner {
+export interface ConnectionOptions extends Owner {
   heartbeatMs: number
   isGzip: boolean
   onCut: (cut: Cut) => void
 }
 
-/** One open SSE connection of a discussion. */
-export class StreamConnection extends Outlet implements Session, Sink {
+/** One open SSE connection. */
+export abstract class EventConnection extends Outlet implements Session {
   readonly tenantId: Id
   readonly credential: Credential | null
   readonly endsAt: number
   readonly #onCut: (cut: Cut) => void
   #release: (() => void) | null = null
-  #seat: Seat | null = null
   #charge: (bytes: number) => void = () => undefined
 
   constructor(response: ServerResponse, options: ConnectionOptions) {
@@ -65,36 +64,23 @@ export class StreamConnection extends Outlet implements Session, Sink {
     this.#onCut = options.onCut
   }
 
+  /** The position that the client has reached. */
+  protected abstract get position(): string
+
+  /** Leaves its seats. */
+  protected abstract leave(): void
+
   /** Counts the connection as open. `release` is called when it is over, at once if it is. */
   admit(release: () => void): void {
     if (this.isOver) release()
     else this.#release = release
   }
 
-  /** Takes a seat, and leaves it when the connection is over, at once if it is. */
-  sit(seat: Seat): void {
-    if (this.isOver) seat.leave()
-    else this.#seat = seat
-  }
-
-  /**
-   * Sends the first frame, then the replay, then live events. `charge` gets the bytes of each piece
-   * of the replay.
-   */
-  open(
-    headers: Headers,
-    { seat, lastEventId, replayed, complete }: Beginning,
-    charge: (bytes: number) => void = () => undefined,
-  ): void {
+  /** Sends the first frame. `charge` gets the bytes of each piece of the replay. */
+  protected start(headers: Headers, connected: object, charge: (bytes: number) => void = () => undefined): void {
     this.#charge = charge
-    const connected = framingEvent('connected', { lastEventId, replayed, complete })
-    this.begin(headers, chunkOf([retryLine(retryMs(Math.random())), connected]), true)
-    seat.start(this)
-  }
-
-  deliver(batch: Batch): void {
-    if (this.isGzip) batch.takenAsGzip++
-    this.write(batch.chunk)
+    const first = [retryLine(retryMs(Math.random())), framingEvent('connected', connected)]
+    this.begin(headers, chunkOf(first), true)
   }
 
   replayed(bytes: number): void {
@@ -103,13 +89,46 @@ export class StreamConnection extends Outlet implements Session, Sink {
 
   /** Sends the client's position, and closes. */
   end(): void {
-    const lastEventId = String(this.#seat?.position)
-    this.finish(chunkOf([framingEvent('connection-timeout', { lastEventId })]))
+    this.finish(chunkOf([framingEvent('connection-timeout', { lastEventId: this.position })]))
   }
 
   protected closed(cut: Cut | null): void {
-    this.#seat?.leave()
+    this.leave()
     this.#release?.()
     if (cut !== null) this.#onCut(cut)
+  }
+}
+
+/** One open SSE connection of a discussion. */
+export class StreamConnection extends EventConnection implements Sink {
+  #seat: Seat | null = null
+
+  protected get position(): string {
+    return String(this.#seat?.position)
+  }
+
+  protected leave(): void {
+    this.#seat?.leave()
+  }
+
+  /** Takes a seat, and leaves it when the connection is over, at once if it is. */
+  sit(seat: Seat): void {
+    if (this.isOver) seat.leave()
+    else this.#seat = seat
+  }
+
+  /** Sends the first frame, then the replay, then live events. */
+  open(
+    { seat, lastEventId, replayed, complete }: Beginning,
+    headers: Headers,
+    charge: ((bytes: number) => void) | undefined,
+  ): void {
+    this.start(headers, { lastEventId, replayed, complete }, charge)
+    seat.start(this)
+  }
+
+  deliver(batch: Batch): void {
+    if (this.isGzip) batch.takenAsGzip++
+    this.write(batch.chunk)
   }
 }

@@ -54,7 +54,7 @@ export function deflate(bytes: Buffer): Buffer {
 }
 
 /** The bytes uncompressed, in stored blocks. */
-function storedBlocks(bytes: Buffer): Buffer {
+export function storedBlocks(bytes: Buffer): Buffer {
   const parts: Buffer[] = []
   for (let from = 0; from < bytes.length; from += MAX_STORED_BYTES) {
     const part = bytes.subarray(from, from + MAX_STORED_BYTES)

@@ -79,5 +79,5 @@ export const positionLine = (seq: number): string => `:seq: ${seq}\n\n`
 export const retryLine = (ms: number): string => `retry: ${ms}\n`
 
 /** A framing event has no `id:`, so that it never moves a client's position. */
-export const framingEvent = (event: 'connected' | 'connection-timeout', data: object): string =>
+export const framingEvent = (event: 'connected' | 'connection-timeout' | 'discussion-gone', data: object): string =>
   `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`

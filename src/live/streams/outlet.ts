@@ -160,6 +160,11 @@ export abstract class Outlet {
     return this.#isOver || isClosed(this.#response)
   }
 
+  /** Whether the head has been sent. */
+  protected get isBegun(): boolean {
+    return this.#isOpen
+  }
+
   /** Whether the client has not yet taken the earlier bytes. */
   get isFull(): boolean {
     return this.#out.writableNeedDrain
@@ -191,11 +196,28 @@ export abstract class Outlet {
 
   protected write(chunk: Chunk): void {
     if (this.#isOver) return
+    this.#checkRoom(this.#put(chunk))
+  }
+
+  /** Sends several chunks in one write to the socket. Returns how many bytes they have. */
+  protected writeAll(chunks: readonly Chunk[]): number {
+    if (this.#isOver) return 0
+    this.#out.cork()
+    const length = chunks.reduce((sum, chunk) => sum + this.#put(chunk), 0)
+    this.#out.uncork()
+    this.#checkRoom(length)
+    return length
+  }
+
+  #put(chunk: Chunk): number {
     this.#lastWriteAt = Date.now()
     this.#gzip?.add(chunk.deflated)
-    const length = this.#send(this.#gzip === null ? chunk : chunk.deflated)
-    // One oversized chunk does not make a client slow.
-    if (this.#out.writableLength > Math.max(MAX_UNSENT_BYTES, length)) this.cut('unsent')
+    return this.#send(this.#gzip === null ? chunk : chunk.deflated)
+  }
+
+  /** One oversized write does not make a client slow. */
+  #checkRoom(lastLength: number): void {
+    if (this.#out.writableLength > Math.max(MAX_UNSENT_BYTES, lastLength)) this.cut('unsent')
   }
 
   #send({ bytes, framed }: Framed): number {

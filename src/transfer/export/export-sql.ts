@@ -33,7 +33,7 @@ export type ExportedSite = Omit<Site, 'tenantId' | 'createdAt'> & { createdAt: s
 const TENANT = statement(
   'tenant_export_settings',
   `SELECT slug, settings, coalesce((SELECT jsonb_agg(jsonb_build_object('id', id, 'name', name, 'origins', origins,
-       'publicKey', public_key, 'posting', posting, 'createdAt', created_at) ORDER BY id)
+       'publicKey', public_key, 'posting', posting, 'guests', guests, 'createdAt', created_at) ORDER BY id)
      FROM sites WHERE tenant_id = $1), '[]') AS sites
    FROM tenants WHERE id = $1`,
 )

@@ -6,6 +6,7 @@ import { carriedOf, MAX_BODY_LENGTH } from '../../domains/comments/fields.ts'
 import { newExternalIdSchema } from '../../domains/discussions/fields.ts'
 import { shownBadges } from '../../domains/readers/badges/known.ts'
 import { claimedAs, MAX_NAME_LENGTH } from '../../domains/readers/fields.ts'
+import { isGuestId } from '../../domains/readers/guest-ids.ts'
 import { isBlank, renderMarkdown } from '../../domains/comments/text/markdown.ts'
 import { withLowerCaseIds, writtenMentions } from '../../domains/comments/text/mentions.ts'
 import { digestOf, normalizeBody } from '../../domains/comments/text/normalize.ts'
@@ -110,7 +111,7 @@ function readerOf(item: ReaderItem, checking: Checking): ImportedReader {
   return {
     ...begin(item, keyOf(source, 'reader', item.id), checking),
     kind: 'reader',
-    externalId: externalIdOf(own ?? item.externalId ?? `${source}:${item.id}`, readerIdSchema),
+    externalId: readerIdOf(own ?? item.externalId ?? `${source}:${item.id}`, checking),
     ...claimedAs(({ name, claim }) =>
       claim === 'name' ? nameOrNull(shortOf(item[name], MAX_NAME_LENGTH, name, checking)) : urlOf(item[name]),
     ),
@@ -125,6 +126,13 @@ function readerOf(item: ReaderItem, checking: Checking): ImportedReader {
     notes: notesOf(item, checking),
     createdAt,
   }
+}
+
+/** Guests are of this service alone: only an export of it has them. */
+function readerIdOf(given: string, { keepsIds }: Checking): string {
+  const externalId = externalIdOf(given, readerIdSchema)
+  if (!keepsIds && isGuestId(externalId)) throw new Refused('externalId: is the id of a guest of this service')
+  return externalId
 }
 
 function badgesOf(item: ReaderItem): Pick<ImportedReader, 'badges' | 'assignedBadges' | 'claimedBadges'> {

@@ -86,10 +86,10 @@ const SITE_REASONS = {
 async function takeSite(
   tx: TxSql,
   work: Work,
-  { id, name, origins, publicKey, posting, createdAt }: SiteItem,
+  { id, name, origins, publicKey, posting, guests, createdAt }: SiteItem,
 ): Promise<[string, TransferCounts]> {
   if (!isId(id)) return ['id: is not a UUID', {}]
-  const site = { id, name, origins, publicKey, posting, createdAt: new Date(createdAt) }
+  const site = { id, name, origins, publicKey, posting, guests: guests ?? 'off', createdAt: new Date(createdAt) }
   const outcome = await adoptSite(tx, work, site)
   return [SITE_REASONS[outcome], { sites: 1 }]
 }

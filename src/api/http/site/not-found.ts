@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 
 import { preferredType } from '../pages/encoding.ts'
 import { pathOf } from '../path.ts'
-import { headersFor } from './guides.ts'
+import { HEADERS, missingPage } from './docs.ts'
 
 const HTML = 'text/html'
 /** Addresses that programs ask: their answer is a problem document, whatever the caller accepts. */
@@ -28,31 +28,16 @@ export function withoutSlash({ method, url }: FastifyRequest): string | null {
   return isOne && (method === 'GET' || method === 'HEAD') ? `../${name}${url.slice(path.length)}` : null
 }
 
-const STYLE =
-  ':root { color-scheme: light dark } body { max-width: 40rem; margin: 4rem auto; padding: 0 1rem; font: 16px/1.6 system-ui, sans-serif }'
-
-export const NOT_FOUND_HEADERS = { ...headersFor(STYLE), 'content-type': `${HTML}; charset=utf-8` }
+export const NOT_FOUND_HEADERS = { ...HEADERS, 'content-type': `${HTML}; charset=utf-8` }
 
 /** Deeper addresses are no mistyped ones. It bounds the page. */
 const MAX_DEPTH = 20
 
+let template: string | undefined
+
 /** The page of an address. Its links are relative, so that a proxy's prefix stays. */
 export function notFoundPage({ url }: FastifyRequest): string {
   const up = '../'.repeat(Math.min(pathOf(url).split('/').length - 2, MAX_DEPTH)) || './'
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Page not found</title>
-<link rel="icon" href="data:,">
-<style>${STYLE}</style>
-<h1>Page not found</h1>
-<p>There is no page at this address. These are here:</p>
-<ul>
-<li><a href="${up}docs/guides/">Guides</a>
-<li><a href="${up}docs">API reference</a>
-<li><a href="${up}console/">Console</a>
-</ul>
-</html>
-`
+  template ??= missingPage()
+  return template.replaceAll('{docs}', `${up}docs/`)
 }

@@ -37,11 +37,12 @@ export async function siteCallerOf(
 ): Promise<Caller> {
   if (request.headers['x-api-key'] !== undefined)
     throw new ServiceError('ambiguous_credentials', { detail: 'Send the key of a site without an API key.' })
-  const { id, tenantId, origins, posting } = await enter(app, request, reply, publicKey)
+  const site = await enter(app, request, reply, publicKey)
+  const { id, tenantId, origins, posting } = site
   const tenant = await admitTenant(app, tenantId)
   const isShared =
     request.routeOptions.url === '/graphql' && keyInQuery(request) !== undefined && !asksPersonally(request)
-  const identity = isShared ? null : await readerOf(app, tenant, request)
+  const identity = isShared ? null : await readerOf(app, site, tenant, request)
   if (identity !== null) takeOfReader(app, tenant, identity, 1)
   const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
   const graphql = { readerId, posting, isShared }

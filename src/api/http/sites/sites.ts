@@ -11,6 +11,8 @@ import { nameOrNull } from '../../../core/input/texts.ts'
 import { addressBucket, type Rate } from '../../../core/limits.ts'
 import { countRefusal } from '../../../core/telemetry/metrics.ts'
 import { traced } from '../../../core/telemetry/trace.ts'
+import { takesGuests } from '../../../domains/guests/requests.ts'
+import { findGuest, isGuestToken } from '../../../domains/guests/tokens.ts'
 import { verifyIssuersToken } from '../../../domains/readers/identity.ts'
 import { isPageOf } from '../../../domains/sites/pages.ts'
 import { findSiteByKey, type Site } from '../../../domains/sites/sites.ts'
@@ -23,6 +25,7 @@ import { sharedControl } from '../pages/etags.ts'
 import { appOf } from '../requester.ts'
 import { warnOfUnknownProxy } from '../sockets/proxies.ts'
 import { askRest } from './ask.ts'
+import { answerGuests, bearerOf, guestRouteOf } from './guests.ts'
 
 const PATH = '/engagement/:publicKey/*'
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -54,6 +57,12 @@ export function registerSites(scope: FastifyInstance, app: App): void {
     handler: async (request, reply) => {
       const visited = visits.get(request)
       if (visited === undefined) throw new Error('a page was not admitted')
+      const ofGuests = guestRouteOf(request)
+      if (ofGuests !== undefined) {
+        const { tenant } = visited
+        const own = traced(appOf(app, tenant, request.method !== 'GET', reply), request.span)
+        return answerGuests(ofGuests, { ...visited, app: own, request, reply })
+      }
       const { page, title } = pageRequestOf(request, reply)
       const { answer } = routesFor(app, request, reply, visited, title)
       return send(reply, await answer(page, null))
@@ -149,15 +158,17 @@ async function visit(app: App, site: Site, request: FastifyRequest): Promise<Vis
   const isWrite = request.method !== 'GET' && request.method !== 'HEAD'
   if (isWrite) requireWriter(site, request)
   const isPersonal = asksPersonally(request) || isWrite
-  const identity = isPersonal ? await readerOf(app, tenant, request) : null
+  const isForNobody = guestRouteOf(request)?.isForNobody === true
+  const identity = isPersonal && !isForNobody ? await readerOf(app, site, tenant, request) : null
   if (identity !== null) takeAt(app, 'siteReader', `${tenant.id}/${identity.externalId}`, tenant.settings.clientToken)
-  if (identity === null && isWrite && !isForReading(request))
+  if (identity === null && isWrite && !isForNobody && !isForReading(request))
     throw new ServiceError('identity_required', { detail: 'Nobody is signed in.' })
   return { site, tenant, identity, isPersonal }
 }
 
 /** Whether a POST is for a ticket, with which a page reads. */
-const isForReading = ({ params }: FastifyRequest): boolean => (params as { '*': string })['*'] === 'ticket'
+const isForReading = ({ params }: FastifyRequest): boolean =>
+  ['ticket', 'tickets'].includes((params as { '*': string })['*'])
 
 function requireWriter(site: Site, request: FastifyRequest): void {
   const { headers } = request
@@ -177,13 +188,16 @@ export function asksPersonally({ query }: FastifyRequest): boolean {
   throw invalid('/signedIn', 'not_allowed', 'must be 1, or absent')
 }
 
-export async function readerOf(app: App, tenant: Tenant, { headers }: FastifyRequest): Promise<Identity | null> {
-  const { authorization } = headers
-  if (authorization === undefined) return null
-  const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-  if (token === undefined)
-    throw new ServiceError('invalid_identity', { detail: 'Authorization: It must be Bearer and a token.' })
-  return verifyIssuersToken(app, tenant, token).catch(cameIn('Authorization'))
+export async function readerOf(
+  app: App,
+  site: Site,
+  tenant: Tenant,
+  request: FastifyRequest,
+): Promise<Identity | null> {
+  const token = bearerOf(request)
+  if (token === null) return null
+  const found = isGuestToken(token) ? findGuest(app, site, tenant, token) : verifyIssuersToken(app, tenant, token)
+  return found.catch(cameIn('Authorization'))
 }
 
 /** The routes for one visit. */
@@ -208,8 +222,7 @@ function routesFor(
       }
       return askRest(ctx, site, call)
     },
-    // The widget offers no writing then.
-    settings: (given) => (takesWrites(site, tenant) ? given : { ...given, posting: false }),
+    settings: (given) => ({ ...given, ...settingsOf(site, tenant) }),
     reader: () => identity && { ...identity, id: identity.externalId },
     isPage: (externalId) => isPageOf(site, externalId),
     countsPagesAlone: true,
@@ -225,8 +238,15 @@ function routesFor(
   })
 }
 
-/** Whether a reader of the site can write. */
-const takesWrites = ({ posting }: Site, { settings }: Tenant): boolean => posting && settings.identity.issuer !== null
+/**
+ * What the widget offers on pages of the site, beside the public settings: nothing to write where
+ * nobody could.
+ */
+function settingsOf(site: Site, tenant: Tenant): { guests: boolean; posting?: false } {
+  const guests = takesGuests(site, tenant)
+  const isClosed = !site.posting || (tenant.settings.identity.issuer === null && !guests)
+  return { guests, ...(isClosed && { posting: false }) }
+}
 
 const MAX_TITLE = 500
 

@@ -3,6 +3,7 @@ import { type GraphQLSchema, isObjectType, Kind, visit } from 'graphql'
 import { ERRORS, type ErrorCode } from '../../../core/error-table.ts'
 import { EVENT_TYPES, EVENTS } from '../../../core/events.ts'
 import { readSettings } from '../../../core/settings/settings.ts'
+import { PUBLIC_SETTINGS } from '../../../core/settings/tenant.ts'
 import { eventDocument } from '../../rest/routes.ts'
 import { asyncApiDocument } from '../asyncapi.ts'
 import { environmentPage } from './environment.ts'
@@ -10,6 +11,7 @@ import { graphqlPage } from './graphql.ts'
 import { code, page, table } from './markdown.ts'
 import { metricsPage } from './metrics.ts'
 import { openApiDocument } from '../openapi.ts'
+import { restPages } from './rest.ts'
 import { type SettingField, settingsTable } from './settings.ts'
 
 const SETTINGS = readSettings({}, () => ({ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) }))
@@ -23,7 +25,10 @@ export const referencePages = (schema: GraphQLSchema): Record<string, string> =>
   'events.md': eventsPage(schema),
   'graphql.md': graphqlPage(schema),
   'metrics.md': metricsPage(),
+  ...restPages(schema, SETTINGS, BASE_URL),
 })
+
+const PUBLIC = new Intl.ListFormat('en-GB').format(PUBLIC_SETTINGS.map(code))
 
 function settingsPage(schema: GraphQLSchema): string {
   const { groups, fields } = settingsTable(schema)
@@ -35,7 +40,7 @@ function settingsPage(schema: GraphQLSchema): string {
         .map((field) => [code(field.path), code(field.default), valuesOf(field), field.meaning]),
     )
   return page('Tenant settings', '`src/core/settings/tenant.ts`', [
-    'The settings of a tenant: `GET` and `PATCH /api/v1/settings`, in GraphQL `settings` and `updateSettings`, and the console. They need `manage_settings`. `GET /api/v1/settings/public` gives any key the settings that a page for readers needs: `reactionTypes`, `editWindowSeconds`, `maxDepth` and `badges`. The settings of a process are in [environment](environment.md).',
+    `The settings of a tenant: \`GET\` and \`PATCH /api/v1/settings\`, in GraphQL \`settings\` and \`updateSettings\`, and the console. They need \`manage_settings\`. \`GET /api/v1/settings/public\` gives any key the settings that a page for readers needs: ${PUBLIC}. The settings of a process are in [environment](environment.md).`,
     of(null),
     ...groups.flatMap(({ name, description, isNullable }) => [
       `## ${code(name)}`,

@@ -62,7 +62,8 @@ function sortView(thread: Thread): unknown {
 }
 
 function writeView(thread: Thread): unknown {
-  const { me, words, errors, writing, access } = thread
+  const { words, errors, writing, access } = thread
+  const me = thread.me ?? thread.settings.guests
   // A text that is there stays, whatever happens to the discussion and the sign-in.
   if (writing && ((me && access === 'open') || thread.storage.draft(NEW).text)) return writing.newView(thread)
   if (access !== 'open') return nothing

@@ -6,11 +6,15 @@ import { recountOf } from './bell.ts'
 import { kit } from './kit.ts'
 import { beginPost, isAway, isLost, isOtherReader, isTakenBack, isWaiting, stopWaiting, waitForLine } from './line.ts'
 import { bodyOf, draftOf } from './mentions.ts'
+import { type Writes, writesFor } from './writes.ts'
+
+const writesOf = (thread: Thread): Writes => writesFor(kit.ask, thread)
 
 export const post = (thread: Thread, parent: PageComment | null): Promise<void> => {
   const place = parent?.id ?? kit.NEW
   return kit.act(thread, place, 'post', async () => {
-    const { storage, pages, words } = thread
+    const { storage, words } = thread
+    const writes = writesOf(thread)
     const draft = storage.draft(place)
     const { text, key } = draft
     if (text.trim() === '') return
@@ -34,7 +38,7 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     const send = async (): Promise<PageComment | undefined> => {
       if (isRetry && (await isOtherReader(thread))) stopWaiting(thread, place)
       if (!isWanted()) return undefined
-      return pages.post(sent, key, isMeant)
+      return writes.post(sent, key, isMeant)
     }
     const comment = await send().catch((error: RequestError) => {
       if (!isOffline && kit.isPassing(error)) mayBeTaken = true
@@ -47,7 +51,7 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
       else if (isTakenBack(thread, place)) return undefined
       throw error
     })
-    if (comment && isTakenBack(thread, place) && (await removeAgain(pages, comment))) {
+    if (comment && isTakenBack(thread, place) && (await removeAgain(writes, comment))) {
       // Its event may have shown it.
       if (thread.storage === storage) thread.state.remove(comment.id)
       // Under its key, the service would answer with the comment that is gone.
@@ -74,8 +78,8 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
 }
 
 /** Whether a comment that was taken back too late is gone. One that stays is shown. */
-const removeAgain = (pages: Thread['pages'], { id }: PageComment): Promise<boolean> =>
-  pages.remove(id).then(
+const removeAgain = (writes: Writes, { id }: PageComment): Promise<boolean> =>
+  writes.remove(id).then(
     () => true,
     () => false,
   )
@@ -85,13 +89,13 @@ const removeAgain = (pages: Thread['pages'], { id }: PageComment): Promise<boole
  * may not have taken it.
  */
 function removeLost(thread: Thread, storage: Storage, sent: Post, key: string): void {
-  const { pages } = thread
+  const writes = writesOf(thread)
   const send = async (): Promise<void> => {
     stopWaiting(thread, key)
     try {
-      const comment = await takenUnder(pages, sent, key)
+      const comment = await takenUnder(writes, sent, key)
       if (!comment) return
-      await pages.remove(comment.id)
+      await writes.remove(comment.id)
       if (thread.storage === storage) thread.state.remove(comment.id)
       void thread.update()
     } catch (error) {
@@ -111,9 +115,9 @@ interface Post {
  * service refuses a post without a text, and under a key that it knows, another request. Once it
  * has refused, it takes no late request under the key either.
  */
-const takenUnder = (pages: Thread['pages'], sent: Post, key: string): Promise<PageComment | null> =>
-  pages.post({ ...sent, body: '' }, key, always).catch((error: RequestError) => {
-    if (error.code === 'idempotency_conflict') return pages.post(sent, key, always)
+const takenUnder = (writes: Writes, sent: Post, key: string): Promise<PageComment | null> =>
+  writes.post({ ...sent, body: '' }, key, always).catch((error: RequestError) => {
+    if (error.code === 'idempotency_conflict') return writes.post(sent, key, always)
     if (kit.isPassing(error)) throw error
     return null
   })
@@ -149,11 +153,13 @@ export const saveEdit = (thread: Thread, comment: PageComment): Promise<void> =>
   })
 
 /** A service of an earlier release, behind a rolling upgrade, knows no `revision`. */
-const edit = ({ pages }: Thread, { id, revision }: PageComment, text: string): Promise<PageComment> =>
-  pages.edit(id, text, revision).catch((error: RequestError) => {
-    if (error.code === 'unknown_field') return pages.edit(id, text)
-    throw error
-  })
+const edit = (thread: Thread, { id, revision }: PageComment, text: string): Promise<PageComment> =>
+  writesOf(thread)
+    .edit(id, text, revision)
+    .catch((error: RequestError) => {
+      if (error.code === 'unknown_field') return writesOf(thread).edit(id, text)
+      throw error
+    })
 
 /** Whether an edit was refused because the comment is another by now, which is shown then. */
 async function isChanged(
@@ -170,7 +176,7 @@ async function isChanged(
 
 export const remove = (thread: Thread, comment: PageComment): Promise<void> =>
   kit.act(thread, comment.id, 'delete', async () => {
-    await thread.pages.remove(comment.id)
+    await writesOf(thread).remove(comment.id)
     thread.state.remove(comment.id)
     if (thread.panel?.kind === 'delete') setPanel(thread, null)
     // The reader may have begun a text below it meanwhile.
@@ -181,7 +187,7 @@ export const remove = (thread: Thread, comment: PageComment): Promise<void> =>
 
 export const react = (thread: Thread, { id, viewerReaction }: PageComment, type: string): Promise<void> =>
   kit.act(thread, id, 'react', async () => {
-    const answer = await thread.pages.react(id, viewerReaction === type ? null : type)
+    const answer = await writesOf(thread).react(id, viewerReaction === type ? null : type)
     const { comments } = thread.state
     const comment = comments.get(id)
     if (comment) comments.set(id, { ...comment, reactionCounts: answer.reactionCounts, viewerReaction: answer.type })
@@ -193,10 +199,12 @@ export const react = (thread: Thread, { id, viewerReaction }: PageComment, type:
 export const report = (thread: Thread, { id }: PageComment, form: HTMLFormElement): Promise<void> =>
   kit.act(thread, id, 'report', async () => {
     const { storage } = thread
-    await thread.pages.report(id, Object.fromEntries(new FormData(form))).catch((error: RequestError) => {
-      if (error.code === 'already_reported') storage.setDraft(reportOf(id), 'sent')
-      throw error
-    })
+    await writesOf(thread)
+      .report(id, Object.fromEntries(new FormData(form)))
+      .catch((error: RequestError) => {
+        if (error.code === 'already_reported') storage.setDraft(reportOf(id), 'sent')
+        throw error
+      })
     storage.setDraft(reportOf(id), 'sent')
     storage.setDraft(noteOf(id), '')
     closePanel(thread, { id, kind: 'report' })
@@ -209,7 +217,7 @@ export const mute = (thread: Thread, { id, author }: PageComment, isMuted: boole
   kit.act(thread, id, 'mute', async () => {
     if (!author) return
     const { muted } = thread.state
-    await thread.pages.mute(author.id, isMuted)
+    await writesOf(thread).mute(author.id, isMuted)
     if (isMuted) muted.add(author.id)
     else muted.delete(author.id)
     recountOf(thread)

@@ -48,8 +48,8 @@ export function closePanel(thread: Thread, panel: Panel | null): void {
 
 /** Why nothing can be sent about this comment now; of the top level without one. */
 export function obstacle(thread: Thread, comment: PageComment | null): string | undefined {
-  const { me, access, words } = thread
-  if (!me) return `${words.text('identity_required')} ${words.text('kept')}`
+  const { me, access, words, settings } = thread
+  if (!me && !settings.guests) return `${words.text('identity_required')} ${words.text('kept')}`
   if (access !== 'open') return words.text(access)
   return comment?.body === null ? words.text('not_found') : undefined
 }
@@ -117,4 +117,19 @@ async function openAgain(thread: Thread, id: string): Promise<void> {
   state.comments.set(id, { ...gone, ...rest, ...none })
   state.list(null).ids.unshift(id)
   void thread.update()
+}
+
+/**
+ * Replaces a part of a text as if the reader had typed it: they can undo it, and `input` tells of
+ * it. Leaves the caret behind it.
+ */
+export function typeOver(area: HTMLTextAreaElement, start: number, end: number, text: string): void {
+  if (area.readOnly) return
+  area.focus()
+  area.setSelectionRange(start, end)
+  // No other way keeps the history of a text box.
+  // oxlint-disable-next-line typescript/no-deprecated
+  if (document.execCommand(text === '' ? 'delete' : 'insertText', false, text)) return
+  area.setRangeText(text, start, end, 'end')
+  area.dispatchEvent(new Event('input', { bubbles: true }))
 }

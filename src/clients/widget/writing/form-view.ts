@@ -1,4 +1,5 @@
 import type { Thread } from '../thread.ts'
+import { askGuest, guestView, isNobody } from './guests.ts'
 import { kit } from './kit.ts'
 import { excess, MAX_TEXT } from './length.ts'
 import { isWaiting, lineView, takeBack } from './line.ts'
@@ -21,6 +22,28 @@ interface Form {
 /** Who can be mentioned, in a file of its own: it comes with the first `@` that somebody writes. */
 let names: typeof import('./names.ts') | undefined
 
+/** The formatting bar, in a file of its own: it comes when somebody begins to write. */
+let format: typeof import('./format.ts') | undefined
+/** The places where somebody has begun to write: there the bar stays. */
+const begun = new WeakMap<Thread, Set<string>>()
+
+const hasBar = (thread: Thread): boolean => thread.getAttribute('formatting') !== 'off'
+
+function begin(thread: Thread, place: string): void {
+  const places = begun.get(thread) ?? new Set()
+  if (places.has(place) || !hasBar(thread)) return
+  begun.set(thread, places.add(place))
+  void thread.update()
+  // Without it, a text is written all the same.
+  void import('./format.ts').then(
+    (file) => {
+      format = file
+      void thread.update()
+    },
+    () => places.delete(place),
+  )
+}
+
 /** A text to write: kept until it is sent. Ctrl or Cmd with Enter sends it. */
 export function formView(thread: Thread, { place, label, send, sends = 'post', cancel, why, below }: Form): unknown {
   const { html, nothing, button, errorView } = kit
@@ -40,10 +63,12 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
   }
   const submit = (event: Event): void => {
     event.preventDefault()
-    if (!isOff) send()
+    if (isOff) return
+    if (isNobody(thread)) void askGuest(thread, place)
+    else send()
   }
   const key = (event: KeyboardEvent): void => {
-    if (names?.press(thread, place, event)) return
+    if (names?.press(thread, place, event) || (hasBar(thread) && format?.press(event))) return
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
   }
   const waits = isWaiting(thread, place)
@@ -57,33 +82,38 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
   </div>`
   // No combobox: ARIA in HTML allows a <textarea> no other role, and a text box no aria-expanded.
   return html`<form part="form" class="write" @submit=${submit}>
-    <textarea
-      part="textarea"
-      dir="auto"
-      rows="2"
-      aria-label=${label}
-      aria-invalid=${over > 0}
-      placeholder=${label}
-      aria-autocomplete="list"
-      aria-haspopup="listbox"
-      aria-controls=${names?.listId(thread, place) ?? nothing}
-      aria-activedescendant=${names?.activeId(thread, place) ?? nothing}
-      ?readonly=${waits || busy.has(place)}
-      .value=${text}
-      @input=${write}
-      @keydown=${key}
-      @blur=${() => names?.leave(thread, place)}
-    ></textarea>
-    ${names?.view(thread, place)} ${below} ${text === '' ? nothing : lineView(thread, place)} ${overView(thread, over)}
-    ${errorView(why ?? errors.get(place))} ${text === '' && !cancel ? nothing : buttons}
-  </form>`
+      <textarea
+        part="textarea"
+        dir="auto"
+        rows="2"
+        aria-label=${label}
+        aria-invalid=${over > 0}
+        placeholder=${label}
+        aria-autocomplete="list"
+        aria-haspopup="listbox"
+        aria-controls=${names?.listId(thread, place) ?? nothing}
+        aria-activedescendant=${names?.activeId(thread, place) ?? nothing}
+        ?readonly=${waits || busy.has(place)}
+        .value=${text}
+        @focus=${() => begin(thread, place)}
+        @input=${write}
+        @keydown=${key}
+        @blur=${() => names?.leave(thread, place)}
+      ></textarea>
+      ${names?.view(thread, place)}
+      ${hasBar(thread) && begun.get(thread)?.has(place) ? format?.view(thread, place) : nothing} ${below}
+      ${text === '' ? nothing : lineView(thread, place)} ${overView(thread, over)}
+      ${errorView(why ?? errors.get(place))} ${text === '' && !cancel ? nothing : buttons}
+    </form>
+    ${guestView(thread, place)}`
 }
 
 /** Sends, or signs in again where the sign-in has ended. */
 export function sendButton(thread: Thread, label: string, isOff: boolean): unknown {
   const { me, words } = thread
   const wish = { kind: 'post', id: '' }
-  if (!me) return kit.button(words.text('signIn'), () => kit.write(thread, wish, () => null), { kind: 'primary' })
+  if (!me && !isNobody(thread))
+    return kit.button(words.text('signIn'), () => kit.write(thread, wish, () => null), { kind: 'primary' })
   return kit.button(label, null, { kind: 'primary', type: 'submit', isOff })
 }
 

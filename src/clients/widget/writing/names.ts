@@ -2,6 +2,7 @@
 import css from './names.css?inline'
 import type { Reader } from '../../browser/stream.ts'
 import type { Thread } from '../thread.ts'
+import { typeOver } from './fields.ts'
 import { addStyles, kit } from './kit.ts'
 import { mentionOf } from './mentions.ts'
 
@@ -121,7 +122,7 @@ function choose({ thread, place, area, prefix, readers }: Names, n: number): voi
   const isTaken = (mentioned[reader.name] ?? reader.id) !== reader.id
   const end = area.selectionStart
   const written = isTaken ? `${mentionOf(reader.id)} ` : `@${reader.name} `
-  area.setRangeText(written, end - prefix.length - 1, end, 'end')
+  typeOver(area, end - prefix.length - 1, end, written)
   storage.setDraft(place, area.value, isTaken ? mentioned : { ...mentioned, [reader.name]: reader.id })
   looks++
   close()

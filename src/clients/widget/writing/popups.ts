@@ -1,12 +1,10 @@
 import type { PageComment } from '../backend.ts'
 import type { Panel, Popup, Thread } from '../thread.ts'
 import { closePopup, mute } from './actions.ts'
+import { moveFocus } from './arrows.ts'
 import { reportOf } from './fields.ts'
 import { addStyles, kit } from './kit.ts'
 import css from './popups.css?inline'
-
-/** How far a key moves within a popup; the ends are joined. */
-const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }
 
 /** What is open over a comment: its menu, or the choice of a reaction. */
 export function popupView(thread: Thread, comment: PageComment): unknown {
@@ -50,20 +48,30 @@ function itemsOf(thread: Thread, comment: PageComment): unknown[] {
     return [...(access === 'open' && isFresh && status !== 'rejected' ? [opens('edit')] : []), opens('delete')]
   }
   if (status !== 'approved') return []
+  const mayReply = me && access === 'open' && comment.depth < settings.maxDepth
   const isMuted = state.muted.has(author?.id ?? '')
   const turn = (): Promise<void> => mute(thread, comment, !isMuted)
   const label = isMuted ? words.text('unmute') : words.text('mute', { name: kit.nameOf(thread, comment) })
   const isReported = storage.draft(reportOf(id)).text !== ''
   return [
+    ...(mayReply ? [item(words.text('quote'), () => quote(thread, comment))] : []),
     ...(access === 'reader_banned' || isReported ? [] : [opens('report')]),
     ...(me && author ? [item(label, turn)] : []),
   ]
 }
 
+/** Its code comes with the formatting bar. */
+async function quote(thread: Thread, comment: PageComment): Promise<void> {
+  const file = await import('./format.ts').catch(() => null)
+  if (file) return file.quote(thread, comment)
+  thread.errors.set(comment.id, thread.words.text('unloaded'))
+  closePopup(thread, thread.popup)
+}
+
 const item = (text: string, choose: () => unknown): unknown =>
   kit.html`<button type="button" part="button item" role="menuitem" tabindex="-1" @click=${choose}>${text}</button>`
 
-/** Escape closes it. Arrows move between its buttons, from left to right as they are drawn. */
+/** Escape closes it. Arrows move between its buttons. */
 function move(thread: Thread, event: KeyboardEvent): void {
   const { key, currentTarget } = event
   if (key === 'Escape') {
@@ -72,13 +80,7 @@ function move(thread: Thread, event: KeyboardEvent): void {
     return closePopup(thread, thread.popup)
   }
   const all = [...(currentTarget as Element).querySelectorAll<HTMLElement>('button:enabled')]
-  const isBack = key.startsWith('Arrow') && !/Up|Down/.test(key) && thread.words.dir === 'rtl'
-  const step = (STEPS[key] ?? 0) * (isBack ? -1 : 1)
-  const at = all.findIndex((one) => one.matches(':focus'))
-  const to = key === 'Home' ? 0 : key === 'End' ? -1 : step === 0 ? undefined : (at + step) % all.length
-  if (to === undefined) return
-  event.preventDefault()
-  all.at(to)?.focus()
+  moveFocus(event, thread.words.dir, all)
 }
 
 /** The focus has left it, by the Tab key or a click elsewhere. */

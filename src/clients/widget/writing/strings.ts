@@ -65,6 +65,31 @@ export const strings = {
     one: '{n} reader found. Choose with the arrow keys.',
     other: '{n} readers found. Choose with the arrow keys.',
   } as Text,
+  // The formatting bar.
+  formatting: 'Formatting',
+  bold: 'Bold',
+  italic: 'Italic',
+  link: 'Link',
+  quote: 'Quote',
+  code: 'Code',
+  list: 'List',
+  preview: 'Preview',
+  // Guests.
+  guestNote: 'Say who you are. You get a link by mail. Your address is not shown.',
+  guestName: 'Name',
+  guestEmail: 'E-mail address',
+  guestSend: 'Send the link',
+  guestWait: 'One moment …',
+  guestSent: 'A mail was sent to {name}. Open the link in it within 30 minutes.',
+  guestAgain: 'Use another address',
+  guestConfirm: 'Confirm your e-mail address to write comments.',
+  confirm: 'Confirm',
+  guestIs: 'You write as {name}.',
+  signOut: 'Sign out',
+  invalid_guest_token: 'This link is no longer valid. Ask for another one.',
+  invalid_proof: 'The check did not work. Try again.',
+  invalid_email: 'This is not an e-mail address.',
+  guests_disabled: 'Only signed-in readers can comment here.',
 }
 
 export type WritingStrings = typeof strings

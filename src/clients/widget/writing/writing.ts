@@ -3,8 +3,9 @@ import type { Writing } from '../thread.ts'
 import { open, react } from './actions.ts'
 import { bellView, ring } from './bell.ts'
 import { decisionView, mutedView } from './comment-views.ts'
-import { goOn } from './line.ts'
+import { goOn as sendWaiting } from './line.ts'
 import { isHeld, keep } from './fields.ts'
+import { askGuest, lookForGuest } from './guests.ts'
 import { addStyles, type Kit, kit } from './kit.ts'
 import { hearOfOwn, lookAtPending } from './news.ts'
 import { addOwn } from './own.ts'
@@ -12,6 +13,7 @@ import { newView, panelView } from './panel-view.ts'
 import { hasMenu, popupView } from './popups.ts'
 import { forgetOldDrafts } from './old-drafts.ts'
 import { resume } from './resume.ts'
+import { rememberSelection } from './selection.ts'
 import { strings } from './strings.ts'
 import css from './writing.css?inline'
 
@@ -26,6 +28,8 @@ export function writing(given: Kit): Writing {
     // A reaction of theirs can be seen without a field.
     addStyles(thread, css)
     forgetOldDrafts(kit.PREFIX)
+    for (const name of ['pointerdown', 'keydown']) thread.shadowRoot?.addEventListener(name, rememberSelection, true)
+    lookForGuest(thread)
     addOwn(thread)
     keep(thread, before)
     const { me, signedOut } = thread
@@ -35,5 +39,9 @@ export function writing(given: Kit): Writing {
     void resume(thread, wish).catch(() => null)
   }
   const [look, views] = [lookAtPending, { bellView, decisionView, mutedView, newView, panelView, popupView }]
-  return { ...views, addOwn, goOn, hasMenu, hear, isHeld, loaded, look, openPanel: open, react, resume }
+  const goOn: Writing['goOn'] = (thread) => {
+    if (thread.phase === 'ready') lookForGuest(thread)
+    sendWaiting(thread)
+  }
+  return { ...views, addOwn, askGuest, goOn, hasMenu, hear, isHeld, loaded, look, openPanel: open, react, resume }
 }

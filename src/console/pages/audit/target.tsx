@@ -9,6 +9,7 @@ import { kindWords } from './words.ts'
 const PAGES: Readonly<Record<string, (id: string) => string>> = {
   api_key: () => '/keys',
   classifier_secret: () => '/settings#classifier',
+  mail_secret: () => '/settings#guests',
   discussion: (id) => `/discussions/${id}`,
   identity_secret: () => '/identity',
   reader: (id) => `/readers/${id}`,

@@ -2,6 +2,7 @@
 const KINDS: Readonly<Record<string, string>> = {
   api_key: 'API key',
   classifier_secret: 'Secret of the classifier',
+  mail_secret: 'Secret for mails',
   comment: 'Comment',
   discussion: 'Discussion',
   document: 'GraphQL document',
@@ -61,6 +62,8 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'identity_secret.revoke': 'Ended a secret for identities',
   'classifier_secret.create': 'Created a secret of the classifier',
   'classifier_secret.revoke': 'Ended a secret of the classifier',
+  'mail_secret.create': 'Created a secret for mails',
+  'mail_secret.revoke': 'Ended a secret for mails',
   'document.add': 'Added GraphQL documents',
   'document.delete': 'Deleted a GraphQL document',
   'notice_channel.create': 'Created a notice channel',

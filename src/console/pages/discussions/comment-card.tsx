@@ -1,17 +1,16 @@
-import { Anchor, Badge, Card, Group, Text } from '@mantine/core'
+import { Alert, Anchor, Badge, Card, Group, Text } from '@mantine/core'
 import { IconFlag, IconPinned } from '../../ui/icons.tsx'
-import { useState } from 'react'
 import { Link } from 'react-router'
 
 import type { HoldReason, ThreadCommentFragment } from '../../../generated/console.ts'
 import { AuthorBadges } from '../../ui/author-badges.tsx'
-import { Problem } from '../../ui/states.tsx'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
 import { textOf } from '../../ui/mentions.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { CommentMenu } from './comment-menu.tsx'
+import type { Desk } from './desk.ts'
 
 interface About {
   reason?: HoldReason | null
@@ -20,15 +19,19 @@ interface About {
 
 /** A comment as written, its state, and the actions on it. */
 export function CommentCard({
-  comment,
-  about,
+  comment: given,
+  about: known,
   isFinal,
+  desk,
 }: {
   comment: ThreadCommentFragment
   about: About | undefined
   isFinal: boolean
+  desk: Desk
 }) {
-  const [error, setError] = useState<unknown>(null)
+  const { comment, isChanged, refusal } = desk.see(given)
+  // A judgement answers them.
+  const about = isChanged ? undefined : known
   const { author, body, status, createdAt, editedAt, pinnedAt, reactionCounts } = comment
   const name = author == null ? null : (author.name ?? author.externalId)
   return (
@@ -52,7 +55,7 @@ export function CommentCard({
             </Text>
           )}
           {pinnedAt != null && <Badge leftSection={<IconPinned size={12} aria-hidden />}>pinned</Badge>}
-          {status !== 'approved' && <CommentStatusBadge status={status} />}
+          {(status !== 'approved' || isChanged) && <CommentStatusBadge status={status} />}
           {about?.reason != null && <Badge>{HOLD_REASONS[about.reason]}</Badge>}
           {about !== undefined && about.openReportCount > 0 && (
             <Badge leftSection={<IconFlag size={12} aria-hidden />}>
@@ -60,13 +63,13 @@ export function CommentCard({
             </Badge>
           )}
         </Group>
-        {status !== 'deleted' && (
+        {given.status !== 'deleted' && (
           <CommentMenu
             comment={comment}
             name={name}
             isReported={about !== undefined && status === 'approved'}
-            isFinal={isFinal}
-            onError={setError}
+            isFinal={isFinal || status === 'deleted'}
+            desk={desk}
           />
         )}
       </Group>
@@ -74,7 +77,11 @@ export function CommentCard({
         {textOf(comment) ?? status}
       </Text>
       <Reactions counts={reactionCounts} />
-      {error !== null && <Problem error={error} />}
+      {refusal !== null && (
+        <Alert color="red" mt="xs" p="xs">
+          {refusal}
+        </Alert>
+      )}
     </Card>
   )
 }

@@ -1,5 +1,6 @@
 import { ActionIcon, Menu, Stack } from '@mantine/core'
 import {
+  IconBan,
   IconCheck,
   IconDots,
   IconNote,
@@ -13,25 +14,13 @@ import {
 import { useState } from 'react'
 import { Link } from 'react-router'
 
-import {
-  ApproveCommentDocument,
-  DeleteCommentDocument,
-  DiscussionDocument,
-  MarkedDocument,
-  PinCommentDocument,
-  RejectCommentDocument,
-  ThreadDocument,
-  type ThreadCommentFragment,
-  UnpinCommentDocument,
-  WithheldCommentDocument,
-} from '../../../generated/console.ts'
-import { useWrite } from '../../api/queries.ts'
+import type { ThreadCommentFragment } from '../../../generated/console.ts'
 import { may } from '../../api/session.ts'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { BanDialog } from '../moderation/ban.tsx'
 import { ExplainDialog } from '../moderation/explain.tsx'
 import { AllNotes } from '../notes/notes.tsx'
-
-const OUTDATED = [ThreadDocument, MarkedDocument, DiscussionDocument, WithheldCommentDocument]
+import type { Desk } from './desk.ts'
 
 interface Props {
   comment: ThreadCommentFragment
@@ -40,36 +29,17 @@ interface Props {
   /** Whether it has unanswered reports, or a rule's objection. */
   isReported: boolean
   isFinal: boolean
-  /** Gets the error of a refused action; null at each new try. */
-  onError: (error: unknown) => void
+  desk: Desk
 }
 
 /** A moderator's actions on a comment in its state. */
-export function CommentMenu({
-  comment: { id, revision, author, status, pinnedAt },
-  name,
-  isReported,
-  isFinal,
-  onError,
-}: Props) {
-  const approve = useWrite(ApproveCommentDocument, OUTDATED)
-  const reject = useWrite(RejectCommentDocument, OUTDATED)
-  const pin = useWrite(PinCommentDocument, OUTDATED)
-  const unpin = useWrite(UnpinCommentDocument, OUTDATED)
-  const remove = useWrite(DeleteCommentDocument, OUTDATED)
-  const [isDeleting, setDeleting] = useState(false)
+export function CommentMenu({ comment, name, isReported, isFinal, desk }: Props) {
+  const { id, author, status, pinnedAt } = comment
+  const [toExplain, setToExplain] = useState<'reject' | 'delete' | null>(null)
+  const [isBanning, setBanning] = useState(false)
   const [isNoting, setNoting] = useState(false)
-  const input = { input: { commentId: id } }
-  const run = async (write: () => Promise<unknown>): Promise<void> => {
-    onError(null)
-    try {
-      await write()
-    } catch (refusal) {
-      onError(refusal)
-    }
-  }
+  const reader = author == null ? null : { id: author.id, name: name ?? 'an unknown author' }
   const isPinned = pinnedAt != null
-  const verb = isPinned ? unpin : pin
   return (
     <>
       <Menu position="bottom-end">
@@ -84,34 +54,41 @@ export function CommentMenu({
         </Menu.Target>
         <Menu.Dropdown>
           {!isFinal && (status !== 'approved' || isReported) && (
-            <Menu.Item
-              leftSection={<IconCheck size={16} />}
-              onClick={() => void run(() => approve.mutateAsync({ input: { commentId: id, revision } }))}
-            >
+            <Menu.Item leftSection={<IconCheck size={16} />} onClick={() => desk.judge('approve', comment)}>
               {status === 'approved' ? 'Approve, and answer the reports' : 'Approve'}
             </Menu.Item>
           )}
           {!isFinal && status !== 'rejected' && (
-            <Menu.Item leftSection={<IconX size={16} />} onClick={() => void run(() => reject.mutateAsync(input))}>
-              Reject
-            </Menu.Item>
+            <>
+              <Menu.Item leftSection={<IconX size={16} />} onClick={() => desk.judge('reject', comment)}>
+                Reject
+              </Menu.Item>
+              <Menu.Item leftSection={<IconX size={16} />} onClick={() => setToExplain('reject')}>
+                Reject, and say why
+              </Menu.Item>
+            </>
           )}
           {!isFinal && status === 'approved' && (
             <Menu.Item
               leftSection={isPinned ? <IconPinnedOff size={16} /> : <IconPinned size={16} />}
-              onClick={() => void run(() => verb.mutateAsync(input))}
+              onClick={() => desk.judge(isPinned ? 'unpin' : 'pin', comment)}
             >
               {isPinned ? 'Unpin' : 'Pin'}
             </Menu.Item>
           )}
           {!isFinal && (
-            <Menu.Item leftSection={<IconTrash size={16} />} onClick={() => setDeleting(true)}>
+            <Menu.Item leftSection={<IconTrash size={16} />} onClick={() => setToExplain('delete')}>
               Delete
             </Menu.Item>
           )}
           <Menu.Item leftSection={<IconNote size={16} />} onClick={() => setNoting(true)}>
             Notes
           </Menu.Item>
+          {author != null && (
+            <Menu.Item leftSection={<IconBan size={16} />} onClick={() => setBanning(true)}>
+              Ban
+            </Menu.Item>
+          )}
           {author != null && (
             <Menu.Item leftSection={<IconUser size={16} />} component={Link} to={`/readers/${author.id}`}>
               Its author
@@ -136,15 +113,29 @@ export function CommentMenu({
           </Stack>
         </Dialog>
       )}
-      {isDeleting && (
+      {toExplain !== null && (
         <ExplainDialog
-          verb="delete"
-          about="The text is deleted. This is final. If the comment has replies, a placeholder stays in its place."
-          reader={author == null ? null : { id: author.id, name: name ?? 'an unknown author' }}
-          onDecide={(decision) => void run(() => remove.mutateAsync({ input: { commentId: id, ...decision } }))}
-          onClose={() => setDeleting(false)}
+          verb={toExplain}
+          {...(toExplain === 'delete' && { about: DELETION })}
+          reader={reader}
+          onDecide={(decision, pending) => desk.judge(toExplain, comment, decision, pending)}
+          onClose={() => setToExplain(null)}
+        />
+      )}
+      {isBanning && reader !== null && (
+        <BanDialog
+          reader={reader}
+          onDone={({ words, undo, isRejecting }) => {
+            setBanning(false)
+            desk.remember(words, undo)
+            if (isRejecting) desk.rejectAllOf(reader.id)
+          }}
+          onClose={() => setBanning(false)}
         />
       )}
     </>
   )
 }
+
+const DELETION =
+  'The text is deleted. After 5 seconds this is final. If the comment has replies, a placeholder stays in its place.'

@@ -1,19 +1,19 @@
-import { Button } from '@mantine/core'
+import { Button, Group, Stack, Text } from '@mantine/core'
 import { IconTrash } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
 import { DeleteDiscussionDocument, type DiscussionQuery, DiscussionsDocument } from '../../../generated/console.ts'
 import { useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
+import { formatNumber } from '../../ui/numbers.ts'
+import { Problem } from '../../ui/states.tsx'
+import { downloadDiscussion } from './download.ts'
+
+type Discussion = NonNullable<DiscussionQuery['discussion']>
 
 /** Deletes a discussion for good, after a question. */
-export function DeleteDiscussion({
-  discussion: { id, externalId },
-  onGone,
-}: {
-  discussion: NonNullable<DiscussionQuery['discussion']>
-  onGone: () => void
-}) {
+export function DeleteDiscussion({ discussion, onGone }: { discussion: Discussion; onGone: () => void }) {
+  const { id, externalId } = discussion
   const remove = useWrite(DeleteDiscussionDocument, [DiscussionsDocument])
   const [isAsking, setAsking] = useState(false)
   return (
@@ -33,10 +33,46 @@ export function DeleteDiscussion({
           onClose={() => setAsking(false)}
         >
           Its comments go, with their reactions, reports and notes; its streams end, and deliveries that still wait are
-          cancelled. The next comment on its page begins a new discussion. If you may want it back, export your data
-          first.
+          cancelled. The next comment on its page begins a new discussion.
+          <Download discussion={discussion} />
         </Confirm>
       )}
     </>
+  )
+}
+
+/** Saves the comments before they are gone. */
+function Download({ discussion }: { discussion: Discussion }) {
+  const [read, setRead] = useState<number | null>(null)
+  const [isDone, setDone] = useState(false)
+  const [error, setError] = useState<unknown>(null)
+  const download = async (): Promise<void> => {
+    setError(null)
+    setDone(false)
+    setRead(0)
+    try {
+      await downloadDiscussion(discussion, setRead)
+      setDone(true)
+    } catch (refusal) {
+      setRead(null)
+      setError(refusal)
+    }
+  }
+  return (
+    <Stack gap="xs" mt="sm">
+      <Text size="sm">
+        If you may want them back, download the comments first: an import takes the file. Only an export of all your
+        data, under Settings, has reactions, reports and notes as well.
+      </Text>
+      <Group gap="xs">
+        <Button variant="default" size="compact-sm" loading={read !== null && !isDone} onClick={() => void download()}>
+          Download the comments
+        </Button>
+        <Text size="sm" component="output">
+          {read !== null && `${isDone ? 'Downloaded' : 'So far'}: ${formatNumber(read)}`}
+        </Text>
+      </Group>
+      {error !== null && <Problem error={error} />}
+    </Stack>
   )
 }

@@ -1,4 +1,4 @@
-import { Group, Select, SegmentedControl, Stack, Text } from '@mantine/core'
+import { Group, Paper, Select, SegmentedControl, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useNavigate, useParams } from 'react-router'
 
@@ -6,13 +6,16 @@ import { type CommentSort, DiscussionDocument, type DiscussionQuery } from '../.
 import { useApi } from '../../api/queries.ts'
 import { may } from '../../api/session.ts'
 import { useFilter } from '../../ui/inputs/filters.ts'
+import { useShortcuts, useShortcutsSetting } from '../../ui/inputs/keys.ts'
 import { formatNumber } from '../../ui/numbers.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Answered, Empty, Found } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WebLink } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
+import { SaidLast } from '../moderation/said.tsx'
 import { DeleteDiscussion } from './delete-discussion.tsx'
+import { useDesk } from './desk.ts'
 import { DiscussionActions } from './discussion-actions.tsx'
 import { slowWords } from './discussion-rules.tsx'
 import { useLiveThread } from './live-thread.ts'
@@ -109,6 +112,9 @@ const SORTS: { value: CommentSort; label: string }[] = [
 
 /** The thread, or only its marked comments. */
 function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks: Marks }) {
+  const desk = useDesk()
+  const [hasShortcuts] = useShortcutsSetting()
+  useShortcuts(hasShortcuts, { u: desk.undo })
   const [chosen, choose] = useFilter('show')
   const [chosenSort, setSort] = useFilter('sort')
   const show: Mark | null = MARKS.find((mark) => mark === chosen) ?? null
@@ -136,12 +142,21 @@ function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks:
       </Group>
       {isFinal && <Text size="sm">The discussion is archived. Only an erasure can still change it.</Text>}
       {show === null ? (
-        <Thread discussionId={id} sort={sort} marks={marks} isFinal={isFinal} />
+        <Thread discussionId={id} sort={sort} marks={marks} isFinal={isFinal} desk={desk} />
       ) : marks.lists[show].length === 0 ? (
         <Empty title={`No comment is ${show}`} />
       ) : (
-        <MarkedOnly mark={show} marks={marks} isFinal={isFinal} />
+        <MarkedOnly mark={show} marks={marks} isFinal={isFinal} desk={desk} />
       )}
+      {/* Below the comments, so that none of them moves. It stays there while it is empty, because a
+          screen reader announces changes of what is there already. */}
+      <Paper
+        withBorder={desk.said.n > 0}
+        p={desk.said.n > 0 ? 'xs' : 0}
+        style={{ position: 'sticky', bottom: 8, zIndex: 10 }}
+      >
+        <SaidLast said={desk.said} onUndo={desk.undo} />
+      </Paper>
     </>
   )
 }

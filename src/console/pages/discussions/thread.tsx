@@ -12,6 +12,7 @@ import { List } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
 import { Empty } from '../../ui/states.tsx'
 import { CommentCard } from './comment-card.tsx'
+import type { Desk } from './desk.ts'
 import { type Mark, type Marks, withHidden } from './marks.ts'
 
 interface ThreadProps {
@@ -20,6 +21,7 @@ interface ThreadProps {
   marks: Marks
   /** Archived: no actions are possible any more. */
   isFinal: boolean
+  desk: Desk
 }
 
 // Deeper levels are not indented further: a phone has no room.
@@ -45,7 +47,12 @@ export function Thread({
         <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
           {comments.map((comment) => (
             <li key={comment.id}>
-              <BehindTombstone comment={comment} about={marks.about.get(comment.id)} isFinal={props.isFinal} />
+              <BehindTombstone
+                comment={comment}
+                about={marks.about.get(comment.id)}
+                isFinal={props.isFinal}
+                desk={props.desk}
+              />
               <Replies comment={comment} depth={depth + 1} {...props} />
             </li>
           ))}
@@ -86,12 +93,12 @@ function Replies({ comment, depth, ...props }: ThreadProps & { comment: ThreadCo
 }
 
 /** Only the comments with one mark. */
-export function MarkedOnly({ mark, marks, isFinal }: { mark: Mark; marks: Marks; isFinal: boolean }) {
+export function MarkedOnly({ mark, marks, ...props }: { mark: Mark; marks: Marks; isFinal: boolean; desk: Desk }) {
   return (
     <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
       {marks.lists[mark].map((item) => (
         <li key={item.comment.id}>
-          <CommentCard comment={item.comment} about={item} isFinal={isFinal} />
+          <CommentCard comment={item.comment} about={item} {...props} />
         </li>
       ))}
     </Stack>

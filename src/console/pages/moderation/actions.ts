@@ -1,25 +1,24 @@
 import { notifications } from '@mantine/notifications'
 import { useEffect, useRef } from 'react'
 
-import {
-  type CommentStatus,
-  ModerationQueueDocument,
-  type ModerationQueueStatus,
-  QueueCountsDocument,
-} from '../../../generated/console.ts'
+import { type CommentStatus, type ModerationQueueStatus } from '../../../generated/console.ts'
 import { wordsOf } from '../../api/errors.ts'
 import { sendAll, sendLater, sendNow, takeBack } from '../../api/outbox.ts'
-import { useRefresh } from '../../api/queries.ts'
 import { type Entry, isWaiting } from './view/entries.ts'
 import { type Decision, deliver, type Outcome, type Target } from './deliver.ts'
 import { type CountedOut, countOut } from './view/counts.ts'
 import { DONE, inverseOf, type Step, type Verb } from './undo.ts'
 
+/** A comment in view, as far as actions know of it. */
+export interface Judgeable extends Pick<Entry, 'status' | 'pinnedAt' | 'dealtBy' | 'refusal'> {
+  item: { comment: { id: string; revision: number } }
+}
+
 /** An action on comments that may wait to be sent. */
-interface Judged {
+interface Judged<E> {
   verb: Verb
   /** The comments as they were before. */
-  entries: readonly Entry[]
+  entries: readonly E[]
   /** How many comments it is about, with those that are not in view. */
   count: number
   send: () => Promise<void>
@@ -36,37 +35,39 @@ interface Other {
   undo: () => Promise<string>
 }
 
-interface Queue {
+interface Comments<E> {
+  /** The queue; null for a list of any comments. */
   status: ModerationQueueStatus | null
-  change: (id: string, news: Partial<Entry>) => void
+  change: (id: string, news: Partial<Pick<Entry, 'pinnedAt' | 'refusal'>>) => void
   take: (ids: ReadonlySet<string>, verb: Verb) => void
-  bring: (entries: readonly Entry[]) => void
+  bring: (entries: readonly E[]) => void
   forget: (ids: ReadonlySet<string>) => void
   stay: (ids: ReadonlySet<string>) => void
+  /** The service has taken an action on these. */
+  answered?: (ids: ReadonlySet<string>) => void
+  /** Fetches again what the service has refused, or what was undone. */
+  refresh: () => Promise<void>
 }
 
-const idOf = ({ item }: Entry): string => item.comment.id
+const idOf = ({ item }: Judgeable): string => item.comment.id
 
-const targetOf = ({ item: { comment } }: Entry): Target => ({ id: comment.id, revision: comment.revision })
+const targetOf = ({ item: { comment } }: Judgeable): Target => ({ id: comment.id, revision: comment.revision })
 
 /** How long a judgement can be taken back before it is sent. */
 export const GRACE_MS = 5_000
 
 const isPin = (verb: Verb): boolean => verb === 'pin' || verb === 'unpin'
 
-const OF_QUEUES = [ModerationQueueDocument, QueueCountsDocument]
-
 /**
  * The actions on the comments in view, one or many. Each shows at once, and is sent after
  * `graceMs`. `tell` gets the result of each, and whether there is something to undo.
  */
-export function useActions(
-  { status: queue, change, take, bring, forget, stay }: Queue,
+export function useActions<E extends Judgeable>(
+  { status: queue, change, take, bring, forget, stay, answered, refresh }: Comments<E>,
   graceMs: number,
   tell: (words: string, canUndo: boolean) => void,
 ) {
-  const refresh = useRefresh(OF_QUEUES)
-  const all = useRef<(Judged | Other)[]>([])
+  const all = useRef<(Judged<E> | Other)[]>([])
   const isHere = useRef(true)
   useEffect(() => {
     isHere.current = true
@@ -81,12 +82,14 @@ export function useActions(
   }
 
   /** Tells the service, and brings back what it has not taken. */
-  const send = async (judged: Judged, outcome: Promise<Outcome>): Promise<void> => {
+  const send = async (judged: Judged<E>, outcome: Promise<Outcome>): Promise<void> => {
     const { verb, entries, count, release } = judged
     judged.counted?.send()
     const { done, refused, failure } = await outcome
     judged.counted?.end(done)
-    if (!isPin(verb)) forget(new Set(done.keys()))
+    const taken = new Set(done.keys())
+    if (!isPin(verb)) forget(taken)
+    answered?.(taken)
     if (done.size === count) return
     release()
     bring(
@@ -102,7 +105,7 @@ export function useActions(
   /** `others` are further comments, which are not in view. */
   const judge = (
     verb: Verb,
-    entries: readonly Entry[],
+    entries: readonly E[],
     { decision = null, others = [] }: { decision?: Decision | null; others?: readonly string[] } = {},
   ): void => {
     const ids = new Set(entries.map(idOf))
@@ -116,7 +119,7 @@ export function useActions(
     for (const each of all.current) {
       if ('send' in each && each.entries.some((entry) => ids.has(idOf(entry)))) void sendNow(each.send)
     }
-    const judged: Judged = {
+    const judged: Judged<E> = {
       verb,
       entries,
       count: targets.length,
@@ -143,7 +146,7 @@ export function useActions(
   }
 
   /** Reverses a judgement that the service has taken, as far as that is possible. */
-  const reverse = async ({ verb, entries }: Judged, { done }: Outcome): Promise<string> => {
+  const reverse = async ({ verb, entries }: Judged<E>, { done }: Outcome): Promise<string> => {
     const taken = entries.filter((entry) => done.has(idOf(entry)))
     const comments = taken.map((entry) => ({
       id: idOf(entry),
@@ -209,7 +212,7 @@ export function useActions(
 /** Applies one step of an undo, and notes the new states. Throws if none was taken. */
 async function repeat(
   { verb, comments }: Step,
-  entries: readonly Entry[],
+  entries: readonly Judgeable[],
   states: Map<string, CommentStatus>,
 ): Promise<void> {
   const ids = new Set(comments.map(({ id }) => id))
@@ -223,7 +226,7 @@ async function repeat(
 }
 
 /** One that is approved already is kept. */
-const doneOf = ({ verb, entries, count }: Judged): string =>
+const doneOf = ({ verb, entries, count }: Judged<Judgeable>): string =>
   verb === 'approve' && entries.length === count && entries.every(({ status }) => status === 'approved')
     ? 'Kept'
     : DONE[verb]

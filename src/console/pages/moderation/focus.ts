@@ -4,6 +4,13 @@ export const commentAt = (element: Element | null): string | undefined =>
 
 const commentOf = (dataset: DOMStringMap | undefined): string | undefined => dataset?.comment ?? dataset?.about
 
+interface Where {
+  from?: string
+  without?: ReadonlySet<string>
+  /** Whether nothing is to be scrolled. */
+  isStill?: boolean
+}
+
 /**
  * Moves the focus from the present comment to the next (or previous) one, or to the first. With
  * `isWaiting` it skips comments that are judged, a colleague's or in `without`, and goes back to
@@ -11,7 +18,7 @@ const commentOf = (dataset: DOMStringMap | undefined): string | undefined => dat
  */
 export function focusComment(
   by: 1 | -1,
-  { isWaiting = false, from, without }: { isWaiting?: boolean; from?: string; without?: ReadonlySet<string> } = {},
+  { isWaiting = false, from, without, isStill = false }: Where & { isWaiting?: boolean } = {},
 ): boolean {
   const comments = [...document.querySelectorAll<HTMLElement>('[data-comment]')]
   const here = from ?? commentAt(document.activeElement)
@@ -21,8 +28,8 @@ export function focusComment(
   const after = comments.slice(index + 1).filter(isOpen)
   const before = comments.slice(0, Math.max(index, 0)).filter(isOpen).toReversed()
   const target = by === 1 ? (after[0] ?? (isWaiting ? before[0] : undefined)) : before[0]
-  target?.focus()
-  target?.scrollIntoView({ block: 'nearest' })
+  target?.focus({ preventScroll: isStill })
+  if (!isStill) target?.scrollIntoView({ block: 'nearest' })
   return target !== undefined
 }
 
@@ -33,7 +40,7 @@ let isAtEnd = false
  * Moves the focus to the next waiting comment, now or as soon as there is one. Until then it is on
  * the list: the judged comment leaves.
  */
-export function goOn(where: { from?: string; without?: ReadonlySet<string> }): void {
+export function goOn(where: Where): void {
   isAtEnd = !focusComment(1, { isWaiting: true, ...where })
   if (isAtEnd) document.querySelector<HTMLElement>('[role=feed]')?.focus({ preventScroll: true })
 }

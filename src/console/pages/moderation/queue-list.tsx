@@ -2,6 +2,8 @@ import { Button, Center, Group, Stack } from '@mantine/core'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useNavigate } from 'react-router'
 
+import { ModerationQueueDocument, QueueCountsDocument } from '../../../generated/console.ts'
+import { useRefresh } from '../../api/queries.ts'
 import { useShortcuts } from '../../ui/inputs/keys.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Loading, Problem } from '../../ui/states.tsx'
@@ -14,11 +16,15 @@ import { ExplainDialog, pendingOf } from './explain.tsx'
 import { commentAt, focusComment, focusOn, goOn, resumeAtEnd, thenFocus } from './focus.ts'
 import { Item } from './item.tsx'
 import { nameOf } from './reader.tsx'
+import { bringUnderPointer, dropDouble, type Press, pressOf } from './pointer.ts'
 import { Beside, type Opened } from './pane/beside.tsx'
+import { NOTHING_SAID, saidNext } from './said.tsx'
 import { Toolbar } from './toolbar.tsx'
 import type { Verb } from './undo.ts'
 import { type Part, useAsLeft, useLeave } from './view/as-left.ts'
 import type { Entries, Entry } from './view/entries.ts'
+
+const OF_QUEUES = [ModerationQueueDocument, QueueCountsDocument]
 
 /** More comments than this are judged together only after a question. */
 const MOST_UNASKED = 10
@@ -79,9 +85,10 @@ export function JudgedList({
 }) {
   const { status, list, entries } = queue
   const { claims, queue: claimed } = useClaims(queue, graceMs)
-  const [said, setSaid] = useState({ words: '', canUndo: false, n: 0 })
-  const { judge, undo, remember, say } = useActions(claimed, graceMs, (words, canUndo) =>
-    setSaid(({ n }) => ({ words, canUndo, n: n + 1 })),
+  const refresh = useRefresh(OF_QUEUES)
+  const [said, setSaid] = useState(NOTHING_SAID)
+  const { judge, undo, remember, say } = useActions({ ...claimed, refresh }, graceMs, (words, canUndo) =>
+    setSaid(saidNext(words, canUndo)),
   )
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
   /** The comments, and the colleagues who work on them, that are decided on all the same. */
@@ -91,6 +98,7 @@ export function JudgedList({
   const [asked, setAsked] = useState<Verb | null>(null)
   const [toFocus, setToFocus] = useState<{ id: string } | null>(null)
   const at = useRef<string>(undefined)
+  const pressed = useRef<Press | null>(null)
   const asLeft = useAsLeft(PLACE)
   const [pane, setPane] = useState(asLeft?.pane ?? null)
   useLeave(PLACE, () => ({ at: at.current, scrollY, pane }))
@@ -127,10 +135,12 @@ export function JudgedList({
   const judgeOne = (verb: Verb, entry: Entry): void => {
     if ((verb === 'pin' || verb === 'unpin') && entry.status !== 'approved')
       return say('Only an approved comment can be pinned. Approve it first.')
+    const press = pressed.current
     // The moderator goes on at once; a refusal brings the comment back, and is announced.
     if (verb === 'pin' || verb === 'unpin') focusOn(idOf(entry))
-    else goOn({ from: idOf(entry) })
+    else goOn({ from: idOf(entry), isStill: press !== null })
     judge(verb, [entry])
+    if (press !== null && verb !== 'pin' && verb !== 'unpin') bringUnderPointer(press)
   }
   const judgeTogether = (verb: Verb): void => {
     goOn({ without: new Set(selected.map(idOf)) })
@@ -231,6 +241,12 @@ export function JudgedList({
           aria-busy={list.isFetchingNextPage}
           gap="sm"
           tabIndex={-1}
+          onMouseDownCapture={dropDouble}
+          onClickCapture={(event) => {
+            dropDouble(event)
+            pressed.current = pressOf(event)
+          }}
+          onClick={() => (pressed.current = null)}
           onFocus={({ target }) => {
             at.current = commentAt(target)
             claims.moveTo(at.current)

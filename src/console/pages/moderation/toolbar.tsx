@@ -1,10 +1,8 @@
-import { Button, Checkbox, Group, Paper, Text, VisuallyHidden } from '@mantine/core'
+import { Button, Checkbox, Group, Paper, VisuallyHidden } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 
-import { IconArrowBackUp } from '../../ui/icons.tsx'
-
-import { WRITTEN } from '../../ui/written.ts'
 import { ApproveIcon, RejectIcon } from './icons.tsx'
+import { type Said, SaidLast } from './said.tsx'
 import type { Verb } from './undo.ts'
 
 /** What gets the focus is scrolled below the bar, whose height changes with its content. */
@@ -42,7 +40,7 @@ export function Toolbar({
   onShowFresh,
   onClear,
 }: {
-  said: { words: string; canUndo: boolean; n: number }
+  said: Said
   waiting: number
   selected: number
   dealt: number
@@ -111,25 +109,7 @@ export function Toolbar({
             Clear {dealt} done
           </Button>
         )}
-        <Group gap="xs" ms="auto" wrap="nowrap">
-          {/* The same words said twice are two things done: what is read out must differ. */}
-          <Text size="sm" component="output" {...WRITTEN}>
-            {said.words}
-            {said.n % 2 === 1 && '\u00a0'}
-          </Text>
-          {said.canUndo && (
-            <Button
-              size="compact-sm"
-              variant="default"
-              miw="fit-content"
-              leftSection={<IconArrowBackUp size={14} aria-hidden />}
-              aria-keyshortcuts="u"
-              onClick={onUndo}
-            >
-              Undo
-            </Button>
-          )}
-        </Group>
+        <SaidLast said={said} onUndo={onUndo} />
       </Group>
       <VisuallyHidden component="output">{fresh > 0 && !isBacklog ? `${fresh} new` : ''}</VisuallyHidden>
     </Paper>

@@ -26,6 +26,7 @@ export const SECTION_TITLES = {
   streams: 'Streams and tickets',
   webhooks: 'Webhooks',
   identity: 'Identity',
+  guests: 'Guests',
   classifier: 'Classifier',
 }
 
@@ -88,6 +89,8 @@ const PLACES = {
   'identity.claims.avatarUrl': ['identity', 'Claim with the picture'],
   'identity.claims.profileUrl': ['identity', 'Claim with the page of the reader'],
   'sites.cacheSeconds': ['limits', 'Time that caches keep pages of sites'],
+  'guests.mailUrl': ['guests', 'Address that sends the mails'],
+  'guests.hold': ['guests', 'First comments that wait'],
   'classifier.url': ['classifier', 'Address of the classifier'],
   'classifier.fallback': ['classifier', 'If it does not answer'],
 } as const satisfies Record<SettingPath, readonly [section: SectionId, label: string]>

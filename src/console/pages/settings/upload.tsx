@@ -13,6 +13,7 @@ import { request } from '../../api/request.ts'
 import { formatNumber } from '../../ui/numbers.ts'
 import { Problem } from '../../ui/states.tsx'
 import { ImportItems } from './import-items.tsx'
+import { ImportOptions, inputOf, NO_OPTIONS, type Options } from './import-options.tsx'
 import { sendFile, sourceOf, type UploadedFile } from './send-file.ts'
 
 const POLL_MS = 2_000
@@ -47,6 +48,8 @@ export function Upload() {
 function Choose({ begun }: { begun: UploadedFile | null }) {
   const [file, setFile] = useState<File | null>(null)
   const [source, setSource] = useState<string | null>(null)
+  const [options, setOptions] = useState(NO_OPTIONS)
+  const [hasOptions, setHasOptions] = useState(false)
   const [sent, setSent] = useState<number | null>(null)
   const [error, setError] = useState<unknown>(null)
   const refresh = useRefresh([ImportUploadsDocument])
@@ -58,9 +61,10 @@ function Choose({ begun }: { begun: UploadedFile | null }) {
     setError(null)
     setSent(0)
     try {
-      const upload = begun ?? (await create(chosen, source ?? ''))
+      const upload = begun ?? (await create(chosen, source ?? '', options))
       await sendFile(chosen, upload, (parts) => setSent((100 * parts) / upload.parts))
       setFile(null)
+      setOptions(NO_OPTIONS)
     } catch (refusal) {
       setError(refusal)
     }
@@ -81,6 +85,7 @@ function Choose({ begun }: { begun: UploadedFile | null }) {
       {begun === null && (
         <Select label="System" data={SYSTEMS} value={source} onChange={setSource} placeholder="Choose one" />
       )}
+      {begun === null && hasOptions && <ImportOptions options={options} onChange={setOptions} />}
       {sent !== null && <Progress value={sent} aria-label="Uploaded" />}
       {error !== null && <Problem error={error} />}
       <Group>
@@ -92,13 +97,18 @@ function Choose({ begun }: { begun: UploadedFile | null }) {
         >
           Upload
         </Button>
+        {begun === null && (
+          <Button variant="subtle" aria-expanded={hasOptions} onClick={() => setHasOptions(!hasOptions)}>
+            Options
+          </Button>
+        )}
       </Group>
     </>
   )
 }
 
-async function create({ name, size }: File, source: string): Promise<UploadedFile> {
-  const input = { source, fileName: name, bytes: size }
+async function create({ name, size }: File, source: string, options: Options): Promise<UploadedFile> {
+  const input = { source, fileName: name, bytes: size, ...(await inputOf(options)) }
   const { createImportUpload } = await request(CreateImportUploadDocument, { input })
   if (createImportUpload == null) throw new Error('The upload was not begun.')
   return createImportUpload.importUpload

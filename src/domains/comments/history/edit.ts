@@ -24,7 +24,16 @@ import { findMentioned } from '../mentioned.ts'
 import { mentionsIn } from '../text/mentions.ts'
 import { isInShadow, type LockedComment, peekComment } from '../locked.ts'
 import { authorsComment, isTombstoneInShadow } from '../shadow.ts'
-import { decide, holdPolicy, type Judgement, holdReasonOf, type Ruling, underMode, underTrust } from '../rules.ts'
+import {
+  decide,
+  guestBelowOf,
+  holdPolicy,
+  type Judgement,
+  holdReasonOf,
+  type Ruling,
+  underMode,
+  underTrust,
+} from '../rules.ts'
 import { digestOf, normalizeBody } from '../text/normalize.ts'
 import { type CheckedText, checkText } from '../text/text.ts'
 import { countingText } from './posted-texts.ts'
@@ -80,7 +89,7 @@ async function writeEdit(
     edited = comment
     if (comment.body === body) return { comment, events: [] }
     requireRevision(comment, read)
-    const decision = await decideOnEdit(sql, tenant, comment, judgement, at)
+    const decision = await decideOnEdit(sql, tenant, comment, reader, judgement, at)
     asks = decision.asks
     const { textDigest, reason } = judgement
     const details = decision.holdReason === reason ? judgement.details : null
@@ -131,13 +140,19 @@ async function decideOnEdit(
   sql: Sql,
   { id: tenantId, settings }: Tenant,
   comment: LockedComment,
+  { externalId }: Reader,
   judgement: Judgement,
   now: Date,
 ): Promise<Ruling> {
   const author = { tenantId, authorId: comment.authorId ?? comment.id, commentId: comment.id }
   const inMode = underMode(comment.moderationMode, { ...judgement, ...holdPolicy(settings) })
-  const policy = underTrust(comment.authorTrust, inMode)
-  const reason = holdReasonOf(policy, await selectHistory(sql, author, policy, now))
+  const judged = underTrust(comment.authorTrust, inMode)
+  const guestBelow = comment.authorTrust === 'never_hold' ? 0 : guestBelowOf(externalId, settings)
+  const asked = { ...judged, approvedBelow: Math.max(judged.approvedBelow, guestBelow) }
+  const history = await selectHistory(sql, author, asked, now)
+  const isNewGuest = history.approvedCount < guestBelow
+  const policy = { ...judged, flags: judged.flags && !isNewGuest }
+  const reason = holdReasonOf(policy, history) ?? (isNewGuest ? 'guest' : null)
   if (comment.status === 'pending' && !comment.isAsked) {
     const isPublicToAuthor = comment.inShadow && policy.flags
     const holdReason = isPublicToAuthor ? comment.holdReason : (reason ?? comment.holdReason)

@@ -1,9 +1,12 @@
+import { z } from 'zod'
+
 import { requireCaller } from '../../../core/access.ts'
 import { type Ctx, ofRequest } from '../../../core/context.ts'
 import { invalid } from '../../../core/errors.ts'
 import type { Id } from '../../../core/ids.ts'
 import { charactersIn } from '../../../core/input/texts.ts'
-import { MAX_BODY_LENGTH } from '../fields.ts'
+import { validate } from '../../../core/input/validate.ts'
+import { bodySchema, MAX_BODY_LENGTH } from '../fields.ts'
 import { isBlank, renderMarkdown } from './markdown.ts'
 import { type Judgement, judgeText } from '../rules.ts'
 
@@ -26,9 +29,26 @@ export function checkText(ctx: Ctx, body: string, mentioned: ReadonlySet<Id>): C
   return { body, bodyHtml, judgement: judgeText(body, bodyHtml, requireCaller(ctx).tenant.settings) }
 }
 
+const previewSchema = z.object({ body: bodySchema })
+
+/** A text as a comment would show it. */
+export interface CommentPreview {
+  bodyHtml: string
+}
+
+/**
+ * Renders a text. Nothing is stored or judged, and mentions have no names. Throws
+ * `validation_failed`, with `too_long` also as `checkText` does.
+ */
+export function previewText(ctx: Ctx, input: { body: string }): CommentPreview {
+  const { body } = validate(previewSchema, input)
+  spendCharacters(ctx, charactersIn(body))
+  return { bodyHtml: renderMarkdown(body) }
+}
+
 const texts = ofRequest(() => ({ characters: 0 }))
 
-/** All mutations of a document together have as many characters as one comment may. */
+/** All texts of a document together have as many characters as one comment may. */
 function spendCharacters(ctx: Ctx, characters: number): void {
   const sent = texts(ctx)
   if (sent.characters + characters > MAX_BODY_LENGTH) {

@@ -1,0 +1,181 @@
+import { z } from 'zod'
+
+import { type App, perApp } from '../../core/app.ts'
+import { roomOf } from '../../core/cache.ts'
+import type { Identity, Tenant } from '../../core/caller.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { type Id, newId } from '../../core/ids.ts'
+import { validate } from '../../core/input/validate.ts'
+import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
+import { newGuestToken, sha256, sha256Hex } from '../../core/secrets/crypto.ts'
+import type { TxSql } from '../../core/database/database.ts'
+import { NO_CLAIMS } from '../readers/fields.ts'
+import { newGuestId } from '../readers/guest-ids.ts'
+import { lockReader } from '../readers/records.ts'
+import type { Site } from '../sites/sites.ts'
+import { lockTenant } from '../tenants/tenants.ts'
+import { LINK_MS, requireGuests } from './requests.ts'
+
+const RAW_TOKEN = /^gt_[0-9a-f]{64}$/
+
+/** Whether a Bearer is for this domain. */
+export const isGuestToken = (token: string): boolean => token.startsWith('gt_')
+
+const DAY_MS = 24 * 3_600_000
+/** How long a token is valid after its last use, and at most. */
+const IDLE_MS = 30 * DAY_MS
+const LIFE_MS = 90 * DAY_MS
+
+const endOf = (createdAt: Date, now: number): Date => new Date(Math.min(now + IDLE_MS, createdAt.getTime() + LIFE_MS))
+
+interface Stored {
+  readerId: Id
+  externalId: string
+  /** It never changes. */
+  name: string | null
+  createdAt: Date
+  expiresAt: Date
+}
+
+const whereOf = (tenantId: Id, digest: string) => ({
+  tenantId_digest: { tenantId, digest: Buffer.from(digest, 'hex') },
+})
+
+const tokens = perApp((app) => {
+  const cache = createReadCache<Stored | null>({
+    room: roomOf(app, 'guestTokens'),
+    read: async (key) => {
+      const [tenantId = '', digest = ''] = key.split(' ')
+      const found = await app.prisma.guestToken.findUnique({
+        where: whereOf(tenantId, digest),
+        select: {
+          readerId: true,
+          createdAt: true,
+          expiresAt: true,
+          guest: { select: { reader: { select: { externalId: true, name: true } } } },
+        },
+      })
+      if (found === null) return null
+      const { guest, ...token } = found
+      return { ...token, ...guest.reader }
+    },
+    // As with client tokens.
+    keep: (token) => token !== null,
+    groupOf: (_key, token) => token?.readerId,
+  })
+  followCacheNews(app, { kind: 'guest', forget: ({ readerId }) => cache.forgetGroup(readerId), clear: cache.clear })
+  return cache
+})
+
+const NEVER = new Date(0)
+
+/**
+ * The guest of a raw token at a site, which is renewed. Throws `invalid_identity`, also where the
+ * site takes no guests.
+ */
+export async function findGuest(app: App, site: Site, tenant: Tenant, rawToken: string): Promise<Identity> {
+  if (!RAW_TOKEN.test(rawToken)) throw ended()
+  requireGuestsForToken(site, tenant)
+  const digest = sha256Hex(rawToken)
+  const key = `${tenant.id} ${digest}`
+  const token = await tokens(app).get(key)
+  const now = Date.now()
+  if (token === null || token.expiresAt.getTime() <= now) throw ended()
+  const { readerId, externalId, name, createdAt, expiresAt } = token
+  const end = endOf(createdAt, now)
+  // Once a day is enough.
+  if (end.getTime() - expiresAt.getTime() > DAY_MS) {
+    const where = { tenantId: tenant.id, digest: Buffer.from(digest, 'hex'), expiresAt: { lt: end } }
+    await app.prisma.guestToken.updateMany({ where, data: { expiresAt: end } })
+    tokens(app).forget(key)
+  }
+  return { externalId, issuedAt: NEVER, ...NO_CLAIMS, name, badges: null, readerId }
+}
+
+const ended = (): ServiceError =>
+  new ServiceError('invalid_identity', { detail: 'The token of the guest is unknown, or has ended.' })
+
+function requireGuestsForToken(site: Site, tenant: Tenant): void {
+  try {
+    requireGuests(site, tenant)
+  } catch {
+    throw new ServiceError('invalid_identity', { detail: 'The site takes no guests.' })
+  }
+}
+
+const confirmSchema = z.strictObject({ token: z.string() })
+
+const LINK_TOKEN = /^[0-9a-f]{64}$/
+
+interface Confirmed {
+  /** Shown once. */
+  token: string
+  expiresAt: Date
+  reader: { id: Id; name: string | null }
+}
+
+/**
+ * Spends the token of a mail's link: the address is confirmed, and its guest gets a token of their
+ * own. An address that was confirmed at the tenant before is the same guest, with the name of then.
+ * Throws `guests_disabled`, `validation_failed`, `invalid_guest_token`.
+ */
+export async function confirmGuest(app: App, site: Site, tenant: Tenant, body: unknown): Promise<Confirmed> {
+  requireGuests(site, tenant)
+  const { token: linked } = validate(confirmSchema, body)
+  if (!LINK_TOKEN.test(linked)) throw new ServiceError('invalid_guest_token')
+  const tenantId = tenant.id
+  const token = newGuestToken()
+  return app.db.transaction(async (sql) => {
+    const { guestRequest, guestToken } = sql.prisma
+    // Of two at once, one spends it; and of one address, both are one guest.
+    await lockTenant(sql, tenantId)
+    const now = new Date()
+    const where = { tenantId_tokenDigest: { tenantId, tokenDigest: sha256(linked) } }
+    const request = await guestRequest.findUnique({ where })
+    if (request === null || now.getTime() - request.createdAt.getTime() >= LINK_MS)
+      throw new ServiceError('invalid_guest_token')
+    await guestRequest.update({ where, data: { tokenDigest: null, sealed: null, name: null } })
+    const reader = await guestOf(sql, tenantId, Buffer.from(request.addressDigest), request.name, now)
+    const expiresAt = endOf(now, now.getTime())
+    const row = { tenantId, digest: sha256(token), readerId: reader.id, createdAt: now, expiresAt }
+    await guestToken.create({ data: row })
+    return { token, expiresAt, reader }
+  })
+}
+
+async function guestOf(
+  sql: TxSql,
+  tenantId: Id,
+  addressDigest: Buffer<ArrayBuffer>,
+  name: string | null,
+  now: Date,
+): Promise<Confirmed['reader']> {
+  const { guest, reader } = sql.prisma
+  const known = await guest.findUnique({ where: { tenantId_addressDigest: { tenantId, addressDigest } } })
+  if (known !== null) {
+    const id = known.readerId
+    // A merge and an erasure lock the row, and end the guest.
+    if (!(await lockReader(sql, tenantId, id)))
+      throw new ServiceError('unavailable', { detail: 'The guest is being changed.', retryAfterSeconds: 1 })
+    const where = { tenantId_id: { tenantId, id } }
+    return reader.findUniqueOrThrow({ where, select: { id: true, name: true } })
+  }
+  const data = { tenantId, id: newId(), externalId: newGuestId(), name, profileIssuedAt: now, createdAt: now }
+  const made = await reader.create({ data, select: { id: true, name: true } })
+  await guest.create({ data: { tenantId, readerId: made.id, addressDigest } })
+  return made
+}
+
+/** Ends a guest's own token: they have signed out. One that is unknown has ended before. */
+export async function endGuestToken(app: App, tenantId: Id, rawToken: string, readerId: Id): Promise<void> {
+  await app.prisma.guestToken.deleteMany({ where: { tenantId, digest: sha256(rawToken) } })
+  announceChange(app, { kind: 'guest', readerId })
+}
+
+const OLD_BATCH = 1000
+
+/** Deletes tokens that have expired. Returns whether there may be more. */
+export async function deleteExpiredGuestTokens({ prisma }: App, now = new Date()): Promise<boolean> {
+  const { count } = await prisma.guestToken.deleteMany({ where: { expiresAt: { lte: now } }, limit: OLD_BATCH })
+  return count === OLD_BATCH
+}

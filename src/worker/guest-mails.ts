@@ -1,0 +1,65 @@
+import type { App } from '../core/app.ts'
+import { signedHeaders } from '../core/delivery/request.ts'
+import { newId } from '../core/ids.ts'
+import { openSecrets } from '../core/secrets/signing-secrets.ts'
+import { deferMail, type DueMail, endMail, leaseMails, openMail, retryInMs } from '../domains/guests/mails.ts'
+import { loadTenant } from '../domains/tenants/tenants.ts'
+import type { Outbound } from '../outbound/outbound.ts'
+import { countByTenant, startTask, type Task } from './tasks.ts'
+
+const MAX_IN_FLIGHT = 128
+/** The most mails of one tenant, whose mailer may hang. */
+const MAX_PER_TENANT = 16
+const TIMEOUT_MS = 10_000
+// Longer than an attempt and its record take, so that no second worker begins it.
+const LEASE_MS = 30_000
+
+/**
+ * Hands the mails for guests to the tenants' mailers, which send them. An address is in the body
+ * alone: neither logs nor errors have it.
+ */
+export const startGuestMails = (app: App, outbound: Outbound): Task =>
+  startTask<DueMail>(app, {
+    name: 'guest mails',
+    maxInFlight: MAX_IN_FLIGHT,
+    lease: (limit, inFlight) => {
+      const busy = countByTenant(inFlight)
+      return leaseMails(app.db.query, { busy, perTenant: MAX_PER_TENANT, limit, leaseMs: LEASE_MS })
+    },
+    perform: async (mail, signal) => {
+      const error = await handOut(app, outbound, mail, signal)
+      if (signal.aborted) return
+      if (error === null) return void (await endMail(app, mail))
+      const { tenantId, id, attempts } = mail
+      app.log.warn({ tenantId, guestRequestId: id, attempts, error }, 'the mail for a guest was not handed out')
+      await deferMail(app, mail, retryInMs(attempts))
+    },
+    release: (mail) => deferMail(app, mail, 0),
+    idsOf: ({ id }) => ({ guestRequestId: id }),
+  })
+
+/** Returns why the mailer has not taken the mail; null if it has, or is not to get it any more. */
+async function handOut(app: App, outbound: Outbound, due: DueMail, signal: AbortSignal): Promise<string | null> {
+  const { tenantId, id } = due
+  const { mailUrl: url } = (await loadTenant(app, tenantId)).settings.guests
+  // The tenant takes no guests any more.
+  if (url === null) return null
+  const mail = openMail(app.settings, tenantId, id, due.sealed)
+  const secrets = openSecrets(app.settings, tenantId, due.secrets)
+  if (due.secrets === null) return 'there is no mail secret: create one'
+  if (mail === null || secrets === null) return 'the address or the secret cannot be opened'
+  const event = 'guest_mail'
+  const { email, name, url: link } = mail
+  const body = JSON.stringify({ email, name, url: link })
+  const request = {
+    prefix: app.settings.HEADER_PREFIX,
+    event,
+    deliveryId: newId(),
+    // The same at each attempt: a mailer that knows it has sent the mail.
+    idempotencyKey: `${event}:${id}`,
+  }
+  const headers = signedHeaders(request, secrets, new Date(), body)
+  const { error, statusCode } = await outbound.post({ url, headers, body, timeoutMs: TIMEOUT_MS, signal })
+  if (error !== null) return error
+  return statusCode !== null && statusCode >= 200 && statusCode < 300 ? null : `status ${statusCode}`
+}

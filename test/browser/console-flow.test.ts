@@ -1,0 +1,134 @@
+import type { CDPSession, Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+
+import { describeInBrowser } from '../harness/browser.ts'
+import { WAIT } from '../harness/console.ts'
+import { openQueue, type Posted } from '../harness/moderation-queue.ts'
+
+const COUNT = 200
+/** How many judgements are compared, at the beginning and at the end. */
+const PART = 40
+
+/** Milliseconds of CPU time that the page's main thread has taken so far. */
+async function cpuMsOf(session: CDPSession): Promise<number> {
+  const { metrics } = await session.send('Performance.getMetrics')
+  const seconds = metrics.find(({ name }) => name === 'TaskDuration')?.value
+  if (seconds === undefined) throw new Error('there is no TaskDuration')
+  return seconds * 1000
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
+const medianOf = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0
+
+/**
+ * Notes for each key whether its comment has left by the next frame, and the milliseconds until
+ * then. Runs in the page.
+ */
+function watchKeys(): void {
+  const noted = window as unknown as { late: number; judged: number; took: number[] }
+  noted.late = 0
+  noted.took = []
+  noted.judged = 0
+  addEventListener(
+    'keydown',
+    ({ key, timeStamp }) => {
+      const comment = document.activeElement?.closest('[data-comment]')
+      if (comment == null || (key !== 'a' && key !== 'r')) return
+      requestAnimationFrame(() => {
+        noted.judged++
+        noted.took.push(performance.now() - timeStamp)
+        if (comment.isConnected) noted.late++
+      })
+    },
+    true,
+  )
+}
+
+describeInBrowser('The flow of moderation in the console', () => {
+  const { desk, post, item, expectFocus } = openQueue()
+
+  test('200 comments are judged by keyboard alone: each decision shows in the next frame, and the last ones cost no more', async () => {
+    const all: Posted[] = []
+    for (let n = 0; n < COUNT; n++) all.push(await post(`author-${n % 20}`, `hold this one, which is comment ${n}`))
+    const { page, complaints, close } = await desk.visit('/moderation')
+    await item(page, all[0]!).waitFor()
+    await page.evaluate(watchKeys)
+    const session = await page.context().newCDPSession(page)
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+    await page.keyboard.press('j')
+    const costs: number[] = []
+    let before = await cpuMsOf(session)
+    for (const [n, comment] of all.entries()) {
+      await expectFocus(page, comment)
+      await page.keyboard.press(n % 3 === 0 ? 'r' : 'a')
+      await page.waitForFunction((id) => document.querySelector(`[data-comment="${id}"]`) === null, comment.id)
+      const now = await cpuMsOf(session)
+      costs.push(now - before)
+      before = now
+    }
+    const { took, ...noted } = await page.evaluate<{ took: number[] }>('({ late, judged, took })')
+    expect(noted).toEqual({ late: 0, judged: COUNT })
+    // The machine delays frames while it does other work: the quickest tenth tells what is ours.
+    expect(took.toSorted((a, b) => a - b)[COUNT / 10]).toBeLessThan(100)
+    const statuses = async (): Promise<Set<string>> => {
+      const { data } = await desk.ok('GET', `/moderation/queue?limit=1`)
+      return new Set(data.map(({ comment }: { comment: { status: string } }) => comment.status))
+    }
+    await expect.poll(statuses, WAIT).toEqual(new Set())
+    // The first ten warm the page up.
+    const [first, last] = [costs.slice(10, 10 + PART), costs.slice(-PART)]
+    expect(medianOf(last)).toBeLessThan(1.5 * medianOf(first))
+    expect(sumOf(last)).toBeLessThan(1.5 * sumOf(first))
+    expect(complaints).toEqual([])
+    await session.detach()
+    await close()
+  })
+
+  /** Where the middle of a button is. */
+  const middleOf = async (page: Page, comment: Posted, name: string) => {
+    const box = await item(page, comment).getByRole('button', { name, exact: true }).boundingBox()
+    if (box === null) throw new Error(`there is no button ${name}`)
+    return { x: box.x + box.width / 2, y: box.y + box.height / 2 }
+  }
+  /** The comment and the key of the button that is there. */
+  const buttonAt = (page: Page, { x, y }: { x: number; y: number }) =>
+    page.evaluate(
+      ([left, top]) => {
+        const button = document.elementFromPoint(left, top)?.closest('button')
+        const comment = button?.closest<HTMLElement>('[data-comment]')?.dataset['comment']
+        return `${comment} ${button?.getAttribute('aria-keyshortcuts')}`
+      },
+      [x, y] as const,
+    )
+
+  test('the buttons of the next comment come under the pointer, whatever the lengths; a double click judges one', async () => {
+    const all: Posted[] = []
+    const lengths = [5, 1, 4, 3, 1, 1, 5, 2, 1, 7, 1]
+    for (const [n, lines] of lengths.entries())
+      all.push(await post(`short-${n}`, Array.from({ length: lines }, () => `hold ${n}`).join('\n\n')))
+    const { page, complaints, close } = await desk.visit('/moderation')
+    await item(page, all[0]!).getByText('First seen').waitFor()
+    await item(page, all.at(-1)!).waitFor()
+    for (const [name, key, comments] of [
+      ['Approve', 'a', all.slice(0, 4)],
+      ['Reject', 'r', all.slice(4, 9)],
+    ] as const) {
+      const at = await middleOf(page, comments[0]!, name)
+      await page.mouse.move(at.x, at.y)
+      for (const [n, comment] of comments.entries()) {
+        await expect.poll(() => buttonAt(page, at), WAIT).toBe(`${comment.id} ${key}`)
+        if (n === 0) await page.mouse.dblclick(at.x, at.y)
+        else await page.mouse.click(at.x, at.y)
+        await item(page, comment).waitFor({ state: 'detached' })
+        const next = all[all.indexOf(comment) + 1]
+        if (next !== undefined) await expectFocus(page, next)
+      }
+    }
+    // This one is too long for that: its beginning is in view.
+    const bar = await page.getByRole('toolbar', { name: 'The queue' }).boundingBox()
+    const long = await item(page, all.at(-2)!).boundingBox()
+    expect(long?.y).toBeGreaterThanOrEqual((bar?.y ?? 0) + (bar?.height ?? 0))
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

@@ -1,0 +1,106 @@
+import { type Challenge, solveChallenge } from 'altcha-lib'
+import { deriveKey } from 'altcha-lib/algorithms/pbkdf2'
+import { expect, vi } from 'vitest'
+
+import type { App } from '../../src/core/app.ts'
+import { CHANNELS } from '../../src/core/bus.ts'
+import { DIFFICULTY } from '../../src/domains/guests/proof.ts'
+import { openOutbound } from '../../src/outbound/outbound.ts'
+import { startGuestMails } from '../../src/worker/guest-mails.ts'
+import type { Received, Receiver } from './receiver.ts'
+import type { TestService, TestTenant } from './service.ts'
+import { addSite, keyOf, ORIGIN, type TestSite } from './sites.ts'
+
+/** The work of a test's proofs: what a browser's costs is measured by the bench. */
+export const easeProofs = (): void => void (DIFFICULTY.counter = 4)
+
+export const PAGE = `${ORIGIN}/article`
+
+interface GuestSiteOptions {
+  /** Null: mails go nowhere. */
+  mailUrl: string | null
+  settings?: Record<string, unknown>
+  hold?: number
+}
+
+/** A site that takes guests. Its tenant has an issuer as well. */
+export async function addGuestSite(
+  service: TestService,
+  tenant: TestTenant,
+  { mailUrl, settings = {}, hold }: GuestSiteOptions,
+): Promise<TestSite> {
+  const guests = { mailUrl, ...(hold !== undefined && { hold }) }
+  const site = await addSite(service, tenant, { settings: { ...settings, guests } })
+  const headers = keyOf(tenant)
+  const changed = await service.call('PATCH', `/sites/${site.id}`, { body: { guests: 'email' }, headers })
+  expect(changed.status, changed.text).toBe(200)
+  return site
+}
+
+/**
+ * What hands out mails, alone: a worker would also ask for the keys of the issuer, which is not
+ * there.
+ */
+export async function startHandingOut(app: App): Promise<() => Promise<unknown>> {
+  const outbound = openOutbound(app.settings)
+  const task = startGuestMails(app, outbound)
+  const unsubscribe = await app.bus.subscribe(CHANNELS.work, () => task.wake())
+  return async () => {
+    unsubscribe()
+    await task.stop(0)
+    outbound.close()
+  }
+}
+
+/** A solved challenge, as clients of ALTCHA send it. */
+export async function solve(site: TestSite): Promise<string> {
+  const { status, json, text } = await site.ask('GET', '/challenge')
+  expect(status, text).toBe(200)
+  return proofOf(json as Challenge)
+}
+
+export async function proofOf(challenge: Challenge): Promise<string> {
+  const solution = await solveChallenge({ challenge, deriveKey })
+  return encode({ challenge, solution })
+}
+
+export const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+
+export const decode = (proof: string): { challenge: Challenge; solution: Record<string, unknown> } =>
+  JSON.parse(Buffer.from(proof, 'base64').toString('utf8')) as never
+
+/** Asks for a mail to an address. */
+export async function askFor(site: TestSite, email: string, more: Record<string, unknown> = {}) {
+  const body = { name: 'Gia', email, pageUrl: PAGE, proof: await solve(site), ...more }
+  return site.ask('POST', '/guests', { body })
+}
+
+/** The mails that a mailer was given for an address. */
+export const mailsTo = (mailer: Receiver, email: string): Received[] =>
+  mailer.requests.filter(({ body }) => body['email'] === email)
+
+/** The token in the link of a mail. */
+export const linkTokenOf = ({ body }: Received): string => String(body['url']).split('#engagement-guest=')[1] ?? ''
+
+/** Waits for the newest mail to an address, and confirms it. */
+export async function confirm(site: TestSite, mailer: Receiver, email: string, nth = 1) {
+  await vi.waitFor(() => expect(mailsTo(mailer, email).length).toBeGreaterThanOrEqual(nth))
+  const mail = mailsTo(mailer, email)[nth - 1]
+  if (mail === undefined) throw new Error('no mail came')
+  return site.ask('POST', '/guests/confirm', { body: { token: linkTokenOf(mail) } })
+}
+
+/** A guest with a token of their own. */
+export async function addGuest(site: TestSite, mailer: Receiver, email: string): Promise<GuestOf> {
+  const asked = await askFor(site, email)
+  expect(asked.status, asked.text).toBe(202)
+  const { status, json, text } = await confirm(site, mailer, email)
+  expect(status, text).toBe(200)
+  return json.data as GuestOf
+}
+
+interface GuestOf {
+  token: string
+  expiresAt: string
+  reader: { id: string; name: string }
+}
