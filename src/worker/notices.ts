@@ -47,14 +47,15 @@ export async function tellChannels(app: App, outbound: Outbound, signal: AbortSi
 /** Sends what is new to one channel, a message for each cause, and stores what was told. */
 async function tell(app: App, outbound: Outbound, channel: NoticeChannel, signal: AbortSignal): Promise<void> {
   const { tenantId, id, dueAt } = channel
-  const { prisma } = ofTenant(app, tenantId)
+  const { prisma, db } = ofTenant(app, tenantId)
+  const source = { prisma, sql: db.query }
   const sentAt = sentAtOf(channel)
   let told = await stillTold(prisma, tenantId, toldOf(channel.told))
   let error: string | null = null
   let next = Date.now() + LOOK_MS
   for (const cause of CAUSES.filter((each) => channel.causes.includes(each))) {
     const free = (sentAt[cause] ?? 0) + BETWEEN_MS
-    const news = await LOOKS[cause](prisma, tenantId, told)
+    const news = await LOOKS[cause](source, tenantId, told)
     if (news === null) continue
     if (free > Date.now()) {
       next = Math.min(next, free)

@@ -259,7 +259,7 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'the end of a notice channel': ({ rest, w }) =>
     rest('DELETE /notice-channels/:id', { params: { id: w.id('notice', 4) } }),
   'news for a notice channel': ({ sql, w }) =>
-    Promise.all(CAUSES.map((cause) => LOOKS[cause](sql.prisma, w.id('tenant'), {}))),
+    Promise.all(CAUSES.map((cause) => LOOKS[cause]({ sql, prisma: sql.prisma }, w.id('tenant'), {}))),
 
   'a page of documents': page('GET /documents'),
   'a later page of documents': ({ rest }) =>

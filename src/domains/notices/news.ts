@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
-import type { Prisma } from '../../core/database/database.ts'
+import type { Prisma, Sql, TxSql } from '../../core/database/database.ts'
+import { statement } from '../../core/database/statements.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { counted } from '../../core/input/texts.ts'
 import type { NoticeCause } from './causes.ts'
@@ -55,8 +56,9 @@ const disabled = ({ webhookEndpoint }: Prisma, tenantId: Id): Promise<Endpoint[]
 const idsOf = (endpoints: readonly Endpoint[]): Id[] => endpoints.map(({ id }) => id)
 
 /** What is there now: a new channel is told nothing of it. */
-export async function toldNow(prisma: Prisma, tenantId: Id): Promise<Required<Told>> {
-  const newest = await waiting(prisma, tenantId, FIRST_ID, 1)
+export async function toldNow(sql: TxSql, tenantId: Id): Promise<Required<Told>> {
+  const { prisma } = sql
+  const newest = await waiting(sql, tenantId, FIRST_ID, 1)
   return {
     comment_waiting: { after: newest[0]?.id ?? FIRST_ID },
     endpoint_failing: { ids: idsOf(await failing(prisma, tenantId)) },
@@ -65,35 +67,42 @@ export async function toldNow(prisma: Prisma, tenantId: Id): Promise<Required<To
   }
 }
 
-/** Newest first. */
-const waiting = ({ comment }: Prisma, tenantId: Id, after: Id, take: number): Promise<{ id: Id }[]> =>
-  comment.findMany({
-    where: { tenantId, status: 'pending', id: { gt: after } },
-    select: { id: true },
-    orderBy: { id: 'desc' },
-    take,
-  })
+// Prisma sends the status as a parameter, by which PostgreSQL does not find the index of these.
+const WAITING = statement(
+  'comments_waiting_since',
+  `SELECT id FROM comments WHERE tenant_id = $1 AND status = 'pending' AND id > $2 ORDER BY id DESC LIMIT $3`,
+)
 
-type Look = (prisma: Prisma, tenantId: Id, told: Told) => Promise<News | null>
+/** Newest first. */
+const waiting = (sql: Sql, tenantId: Id, after: Id, limit: number): Promise<{ id: Id }[]> =>
+  sql<{ id: Id }>(WAITING, [tenantId, after, limit])
+
+/** The database, as a worker or a transaction has it. */
+interface Source {
+  sql: Sql
+  prisma: Prisma
+}
+
+type Look = (source: Source, tenantId: Id, told: Told) => Promise<News | null>
 
 /** What a channel can be told of each cause. */
 export const LOOKS: Readonly<Record<NoticeCause, Look>> = {
-  comment_waiting: async (prisma, tenantId, told) => {
-    const found = await waiting(prisma, tenantId, told.comment_waiting?.after ?? FIRST_ID, COUNTED)
+  comment_waiting: async ({ sql }, tenantId, told) => {
+    const found = await waiting(sql, tenantId, told.comment_waiting?.after ?? FIRST_ID, COUNTED)
     const [newest] = found
     if (newest === undefined) return null
     const many = found.length === COUNTED ? `${COUNTED} or more comments wait` : undefined
     const text = `${many ?? `${counted(found.length, 'new comment waits', 'new comments wait')}`} for a moderator.`
     return { cause: 'comment_waiting', text, path: '/moderation', told: { comment_waiting: { after: newest.id } } }
   },
-  endpoint_failing: async (prisma, tenantId, told) => {
+  endpoint_failing: async ({ prisma }, tenantId, told) => {
     const found = await failing(prisma, tenantId)
     const text = textOf(found, told.endpoint_failing?.ids, 'Deliveries fail at')
     return text === null
       ? null
       : { cause: 'endpoint_failing', text, path: '/webhooks', told: { endpoint_failing: { ids: idsOf(found) } } }
   },
-  endpoint_disabled: async (prisma, tenantId, told) => {
+  endpoint_disabled: async ({ prisma }, tenantId, told) => {
     const found = await disabled(prisma, tenantId)
     const text = textOf(found, told.endpoint_disabled?.ids, 'Deliveries have ended at')
     return text === null
@@ -105,7 +114,7 @@ export const LOOKS: Readonly<Record<NoticeCause, Look>> = {
           told: { endpoint_disabled: { ids: idsOf(found) } },
         }
   },
-  export_ready: async ({ tenantExport }, tenantId, told) => {
+  export_ready: async ({ prisma: { tenantExport } }, tenantId, told) => {
     const after = new Date(told.export_ready?.after ?? 0)
     const newest = await tenantExport.findFirst({
       where: { tenantId, completedAt: { gt: after }, error: null },

@@ -78,7 +78,7 @@ export async function createNoticeChannel(ctx: Ctx, input: NoticeInput): Promise
     const count = await sql.prisma.noticeChannel.count({ where: { tenantId: tenant.id } })
     if (count >= MAX_CHANNELS)
       throw invalid('', 'too_many', `: there can be ${counted(MAX_CHANNELS, 'notice channel')}`)
-    const told = await toldNow(sql.prisma, tenant.id)
+    const told = await toldNow(sql, tenant.id)
     const data = { tenantId: tenant.id, id, kind, sealed, host, causes: on, told }
     const channel = await sql.prisma.noticeChannel.create({ data })
     await recordAudit(sql, ctx, {
@@ -138,8 +138,8 @@ export async function updateNoticeChannel(
 }
 
 /** What was told already; of further causes what has happened before. */
-async function toldOfNew({ prisma }: TxSql, { tenantId, causes, told }: NoticeChannel, on: readonly string[]) {
-  const now = await toldNow(prisma, tenantId)
+async function toldOfNew(sql: TxSql, { tenantId, causes, told }: NoticeChannel, on: readonly string[]) {
+  const now = await toldNow(sql, tenantId)
   const further = on.filter((cause) => !causes.includes(cause))
   return {
     ...(told as object),
