@@ -248,7 +248,7 @@ export interface DiscussionChange {
   approved: number
   /** When the latest of the new comments was written. */
   lastAt: Date
-  /** The same for approved ones. */
+  /** When the latest approved one was written. */
   lastApprovedAt: Date | null
 }
 

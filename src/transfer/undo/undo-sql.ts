@@ -167,7 +167,10 @@ export async function removeReaders(
 export const forgetComments = ({ prisma }: TxSql, tenantId: Id, keys: readonly Key[]): Promise<unknown> =>
   prisma.importItem.deleteMany({ where: { tenantId, key: { in: [...keys] } } })
 
-/** The same for readers, under every id by which a source knows them. */
+/**
+ * Forgets readers, under every id by which a source knows them, so that a file can bring them
+ * again.
+ */
 export const forgetReaders = ({ prisma }: TxSql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
   prisma.importItem.deleteMany({ where: { tenantId, kind: 'reader', itemId: { in: [...ids] } } })
 
@@ -180,8 +183,8 @@ const FORGET_NAMES = statement(
 )
 
 /**
- * The same for discussions, for items that existed before, and for those that have waited. That a
- * reader was erased is kept.
+ * Forgets discussions, items that existed before, and those that have waited. That a reader was
+ * erased is kept.
  */
 export const forgetNames = (sql: Sql, tenantId: Id, importId: Id): Promise<unknown> =>
   sql(FORGET_NAMES, [tenantId, importId])
