@@ -189,6 +189,9 @@ async function startListeners(app: App): Promise<Role[]> {
 
 const READY: Hello = { text: 'The worker is ready.', hasCredentials: false }
 
+/** A word for a shell: an operator's own password may have any characters. */
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
+
 /** The information for a person who starts the service, on standard output. */
 function announcement(app: App, where: string, credentials: FirstCredentials | null): Hello {
   const url = baseUrl(app)
@@ -215,6 +218,10 @@ Try it:
 
   curl -sw '\\n' ${url}/api/v1/discussions -H 'X-API-Key: ${apiKey}' \\
     -H 'Content-Type: application/json' -d '{"externalId":"article-1","title":"Hello"}'
+
+For the guides, paste this into a second terminal:
+
+  export BASE=${url} API_KEY=${apiKey} IDENTITY_SECRET=${quoted(identitySecret.secret)} ADMIN_PASSWORD=${quoted(admin.password ?? '…')}
 `,
   }
 }

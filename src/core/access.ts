@@ -16,7 +16,7 @@ export function requireCaller(ctx: Ctx): Caller {
   return ctx.caller
 }
 
-/** The same request without a reader. */
+/** The request without its reader. */
 export const anonymous = (ctx: Ctx): Ctx => ({ ...ctx, caller: { ...requireCaller(ctx), identity: null } })
 
 /** The reader for whom the caller vouches. Throws `missing_credentials`, `identity_required`. */
@@ -37,7 +37,7 @@ export function requireMember(ctx: Ctx): MemberActor {
   return actor
 }
 
-/** The same for an owner or admin. */
+/** The member, who must be an owner or admin. Throws `missing_credentials`, `admin_only`. */
 export function requireAdmin(ctx: Ctx): MemberActor {
   const member = requireMember(ctx)
   requireSecondFactor(member)

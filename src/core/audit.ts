@@ -182,7 +182,7 @@ export interface Doer {
 /** The service itself. */
 export const byService = (tenantId: Id): Doer => ({ tenantId, actor: { kind: 'system', id: null } })
 
-/** The same where there may be no request. */
+/** Records an audited action that may have no request, in the transaction of `sql`. */
 export async function recordAuditOf(sql: Sql, { tenantId, actor, importId }: Doer, record: AuditRecord): Promise<void> {
   const { action, targetType, targetId, before, after } = record
   await sql(INSERT_AUDIT_ENTRY, [
@@ -199,7 +199,7 @@ export async function recordAuditOf(sql: Sql, { tenantId, actor, importId }: Doe
   ])
 }
 
-/** The same of what an import does, which is the doing of the operator. */
+/** Records what an import does, as an action of the operator. */
 export const recordAuditOfImport = (
   sql: Sql,
   { tenantId, importId }: { tenantId: Id; importId: Id },

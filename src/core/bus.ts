@@ -23,9 +23,9 @@ export type Unsubscribe = () => void
 const REPORT_MS = 60_000
 
 /**
- * The same bus, whose listeners may fail: what one throws at a message neither keeps the message
- * from the others nor reaches the client of the bus, which would close its connection. At most one
- * error a minute is reported.
+ * A bus whose listeners may fail: what one throws at a message neither keeps the message from the
+ * others nor reaches the client of the bus, which would close its connection. At most one error a
+ * minute is reported.
  */
 export function tolerant(bus: Bus, report: (error: unknown, channel: string) => void): Bus {
   let reportedAt = -Infinity

@@ -69,6 +69,6 @@ export const storedNumber = (json: string, path: string, { minValue, maxValue }:
   `(jsonb_path_query_first(${json}, 'strict $.${path} ? (@ >= ${minValue} && @ <= ${maxValue} && @ == @.floor())', '{}', true)
     #>> '{}')::numeric::int`
 
-/** The same for true or false. */
+/** SQL for true or false in a `jsonb` value; null where it is missing or something else. */
 export const storedBoolean = (json: string, path: string): string =>
   `(jsonb_path_query_first(${json}, 'strict $.${path} ? (@ == true || @ == false)', '{}', true) #>> '{}')::boolean`

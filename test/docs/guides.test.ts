@@ -22,7 +22,7 @@ const scriptOf = (guide: string): string =>
   (pages.get(`docs/guides/${guide}.md`)?.blocks ?? [])
     .filter(
       ({ language, content }) =>
-        language === 'sh' && !/npm (install|ci|run cli)|server\.mjs|:4002|listen\(8080\)/.test(content),
+        language === 'sh' && !/npm (install|ci|start|run cli)|server\.mjs|:4002|listen\(8080\)/.test(content),
     )
     .map(({ content, line }) => `echo; echo "== ${guide}:${line}"\n${content}`)
     .join('\n')
@@ -50,7 +50,7 @@ describe.skipIf(!hasTools)(
 
     beforeAll(async () => {
       service = await startService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
-      mkdirSync(join(folder, '.data-tour'))
+      mkdirSync(join(folder, '.data'))
       mkdirSync(join(folder, 'node_modules'))
       symlinkSync(ROOT, join(folder, 'node_modules/engagement-service'))
       const port = await freePort()
@@ -89,9 +89,9 @@ describe.skipIf(!hasTools)(
         env: {
           ...process.env,
           BASE: service.url,
-          BOOTSTRAP_API_KEY: service.apiKey,
-          BOOTSTRAP_IDENTITY_SECRET: service.identitySecret.secret,
-          BOOTSTRAP_ADMIN_PASSWORD: service.admin.password,
+          API_KEY: service.apiKey,
+          IDENTITY_SECRET: service.identitySecret.secret,
+          ADMIN_PASSWORD: service.admin.password,
           ANN: await as('reader-1'),
           BEN: await as('reader-2'),
         },

@@ -33,7 +33,10 @@ export function bodyOf(parts: EventParts): string | null {
   return tellNow(encodeEvent({ id: eventId, type: eventType, discussionId, seq, occurredAt, actor, data }), commentNow)
 }
 
-/** The same for retries, redeliveries and all endpoints (docs/reference/choices/webhooks.md). */
+/**
+ * An event has one key, for retries, redeliveries and all endpoints
+ * (docs/reference/choices/webhooks.md).
+ */
 export const idempotencyKeyOf = ({ eventType, eventId }: { eventType: string; eventId: Id }): string =>
   `${eventType}:${eventId}`
 

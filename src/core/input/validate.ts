@@ -12,7 +12,7 @@ export function validate<S extends z.ZodType>(schema: S, input: unknown): z.outp
   throw validationFailed(result.errors)
 }
 
-/** The same, but returns the first errors instead of throwing. */
+/** Checks `input` against `schema`, and returns the data or the first errors. */
 export function check<S extends z.ZodType>(
   schema: S,
   input: unknown,

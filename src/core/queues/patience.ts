@@ -199,7 +199,8 @@ export const isStuck = (app: App, tenantId: Id): boolean => tenantApps(app)(tena
 export const ofTenant = (app: App, tenantId: Id): App => tenantApps(app)(tenantId).app
 
 /**
- * The same for one request: once `isGone`, its writes are not sent, because the client has left.
+ * The tenant's app for one request: once `isGone`, its writes are not sent, because the client has
+ * left.
  */
 export function ofRequester(app: App, tenantId: Id, isGone: () => boolean): App {
   const root = app.root ?? app

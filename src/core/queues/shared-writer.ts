@@ -16,7 +16,9 @@ const MAX_BATCH = 128
 /** How long a statement may take where other tenants may wait for it. */
 const SHORT_MS = 50
 
-/** The same while only one tenant writes: longer statements write more rows a second. */
+/**
+ * How long a statement may take while only one tenant writes: longer ones write more rows a second.
+ */
 const LONG_MS = 200
 
 /** The most rows that wait for one lock: clients of further rows would time out. */

@@ -15,7 +15,7 @@ export const newSigningSecret = (): SigningSecret => ({ kid: randomHex(4), secre
 export const standardKey = ({ secret }: Pick<SigningSecret, 'secret'>): Buffer =>
   Buffer.from(secret.slice('whs_'.length), 'hex')
 
-/** The same secret as libraries of Standard Webhooks take it: `whsec_` and base64. */
+/** The secret as libraries of Standard Webhooks take it: `whsec_` and base64. */
 const standardSecretOf = (signing: SigningSecret): string => `whsec_${standardKey(signing).toString('base64')}`
 
 /** What is shown of a new secret, once. */

@@ -95,7 +95,7 @@ function failureOf(error: unknown): string {
 
 type Call = (...args: unknown[]) => PromiseLike<unknown>
 
-/** The same Prisma client, whose calls become children of `span`. */
+/** A Prisma client whose calls become children of `span`. */
 const tracedPrisma = (prisma: Prisma, span: Span): Prisma =>
   wrapped(prisma, (model, modelName) =>
     typeof model !== 'object' || model === null

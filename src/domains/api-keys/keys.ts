@@ -196,7 +196,8 @@ export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<Ap
 }
 
 /**
- * The same for any actor of the tenant; `record` writes the audit entry in the same transaction.
+ * Revokes a key for any actor of the tenant; `record` writes the audit entry in the same
+ * transaction.
  */
 export async function revokeKeyOf(
   app: App,

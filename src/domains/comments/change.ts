@@ -38,7 +38,7 @@ export const changeComment = (ctx: Ctx, id: Id, change: CommentChanger): Promise
 /** The change itself, called once the comment is locked. */
 type CommentChanger = (sql: TxSql, comment: LockedComment, now: Date) => Promise<CommentChange>
 
-/** The same for the service's own changes, which have no caller. */
+/** Changes a comment for the service itself, without a caller. */
 export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: CommentChanger): Promise<Comment> {
   const { comment, written, isOfQueue } = await app.db.transaction(async (sql) => {
     const now = new Date()

@@ -46,7 +46,7 @@ const COLUMNS = `${COMMENT_COLUMNS}, c.reaction_count AS "reactionCount"`
 /** A statement reads one level: the roots of a discussion, or the replies of a comment. */
 type OneLevel = 'roots' | 'replies'
 
-/** The same for each of several discussions or comments. */
+/** Levels that are read for several discussions or comments at once. */
 type EachLevel = 'rootsOfEach' | 'repliesOfEach'
 
 type ListLevel = OneLevel | EachLevel

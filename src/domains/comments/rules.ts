@@ -132,7 +132,7 @@ export interface Verdict extends Omit<Judgement, 'textDigest' | 'details'> {
   isRefused: boolean
 }
 
-/** The same as `judgeText` in words, without an author: for trying settings. */
+/** What `judgeText` decides, in words and without an author: for trying settings. */
 export function explainText(body: string, bodyHtml: string, settings: RuleSettings): Verdict {
   const text = textOf(body, bodyHtml, normalizeBody(body))
   const asked = NOTHING_ASKED()

@@ -41,7 +41,7 @@ export async function updateDiscussion(ctx: Ctx, { id, ...input }: UpdateDiscuss
   return changeDiscussion(ctx.app, doerOf(ctx), id, validate(discussionChanges, input))
 }
 
-/** The same for an operator at the command line. */
+/** Changes a discussion for an operator at the command line. */
 export async function changeDiscussion(app: App, doer: Doer, id: Id, changes: DiscussionChanges): Promise<Discussion> {
   if (!isId(id)) throw noSuch('discussion')
   try {

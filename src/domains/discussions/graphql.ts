@@ -43,12 +43,12 @@ const DiscussionSortEnum = builder.enumType('DiscussionSort', {
   },
 })
 
-/** The same for a viewer who is banned in shadow, and counts their own. */
+/** The count for a viewer who is banned in shadow: their own comments are added. */
 async function withShadow(ctx: Ctx, id: Id, commentCount: number): Promise<number> {
   return commentCount + ((await shadowIn(ctx, id))?.count ?? 0)
 }
 
-/** The same of a page that only its external id names. */
+/** The count for such a viewer, of a page that only its external id names. */
 async function withShadowByName(ctx: Ctx, { externalId, commentCount }: DiscussionCount): Promise<number> {
   const id = (await viewerInShadow(ctx)) === null ? null : await discussions.findDiscussionId(ctx, externalId)
   return id === null ? commentCount : withShadow(ctx, id, commentCount)

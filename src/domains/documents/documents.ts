@@ -78,7 +78,9 @@ export async function addDocuments(ctx: Ctx, manifest: unknown, check: CheckDocu
   return addDocumentsOf(ctx.app, tenant.id, readManifest(manifest), check, recorderFor(ctx))
 }
 
-/** The same for any actor of the tenant. `record` writes the audit entry in its transaction. */
+/**
+ * Adds documents for any actor of the tenant. `record` writes the audit entry in its transaction.
+ */
 export async function addDocumentsOf(
   app: App,
   tenantId: Id,

@@ -69,7 +69,7 @@ const NEWEST_OF_SITE = statement(
    ORDER BY id DESC LIMIT $4`,
 )
 
-/** The same of the pages of some origins. */
+/** The newest comments of the pages of some origins. */
 async function findNewestOf({ db }: App, tenantId: Id, origins: readonly string[]): Promise<readonly Id[]> {
   const params = [tenantId, SEARCHED_FOR_SITE, beginningsOf(origins), MOST_OF_SITE]
   return (await db.query<{ id: Id }>(NEWEST_OF_SITE, params)).map(({ id }) => id)

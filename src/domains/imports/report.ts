@@ -44,13 +44,13 @@ export interface TableUse {
   firstUnused: string[]
 }
 
-/** The same for the tables of `--map` and `--authors`, if given. */
+/** How the tables of `--map` and `--authors` were used, if given. */
 export interface TableUses {
   map?: TableUse
   authors?: TableUse
 }
 
-/** The same without the unused rows. */
+/** The counts of the tables, without the unused rows. */
 export const sumsOf = (tables: TableUses): Record<string, Pick<TableUse, 'rows' | 'used'>> =>
   Object.fromEntries(Object.entries(tables).map(([name, { rows, used }]: [string, TableUse]) => [name, { rows, used }]))
 

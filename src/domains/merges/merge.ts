@@ -60,7 +60,7 @@ export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderR
 }
 
 /**
- * The same for an operator, who may name readers by the service's ids or the tenant's. The
+ * Merges two readers for an operator, who may name them by the service's ids or the tenant's. The
  * service's ids take precedence.
  */
 export async function mergeReaderOf(root: App, tenantId: Id, from: string, into: string): Promise<ReaderRecord> {

@@ -36,7 +36,7 @@ export interface FoundNode {
   node: object
 }
 
-/** The same without what a client token does not name. */
+/** A finder that leaves out what the client token of the request does not name. */
 function inScope(find: (ctx: Ctx, id: Id) => Promise<{ id: Id; discussionId?: Id } | null>): Kind['find'] {
   return async (ctx, id) => {
     const found = await find(ctx, id)

@@ -25,7 +25,8 @@ export const createIdentitySecret = (ctx: Ctx) =>
   replaceIdentitySecret(ctx.app, requireCaller(ctx).tenant.id, recorderFor(ctx))
 
 /**
- * The same for any actor of the tenant; `record` writes the audit entry in the same transaction.
+ * Makes a new identity secret for any actor of the tenant; `record` writes the audit entry in the
+ * same transaction.
  */
 export async function replaceIdentitySecret(app: App, tenantId: Id, record?: Recorder) {
   const made = await replaceSecret(
@@ -69,7 +70,8 @@ export const revokeIdentitySecret = (ctx: Ctx, { kid }: { kid: string }): Promis
   revokeIdentitySecretOf(ctx.app, requireCaller(ctx).tenant.id, kid, recorderFor(ctx))
 
 /**
- * The same for any actor of the tenant; `record` writes the audit entry in the same transaction.
+ * Revokes an identity secret for any actor of the tenant; `record` writes the audit entry in the
+ * same transaction.
  */
 export async function revokeIdentitySecretOf(
   app: App,

@@ -50,7 +50,7 @@ export async function loadKeyring(app: App, tenant: Tenant): Promise<Keyring> {
   return rings(app).get(tenant.id)
 }
 
-/** The same synchronously, if cached; else undefined. */
+/** The tenant's keyring if it is cached; else undefined. */
 export const recallKeyring = (app: App, tenant: Tenant): Keyring | undefined => rings(app).peek(tenant.id)
 
 /** Makes the next use read the keys again, because a `kid` was unknown. */

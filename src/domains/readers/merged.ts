@@ -19,7 +19,7 @@ export interface FormerReader {
 export const listFormerReaders = async (prisma: Prisma, tenantId: Id, readerId: Id): Promise<FormerReader[]> =>
   (await findFormer(prisma, tenantId, [readerId])).get(readerId) ?? []
 
-/** The same, for lists of readers; null for callers who do not see readers' records. */
+/** The readers who were merged into this one; null for callers who do not see readers' records. */
 export const formerReadersOf = async (ctx: Ctx, readerId: Id): Promise<FormerReader[] | null> =>
   seesRecords(ctx) ? loadFormer(ctx, readerId) : null
 

@@ -89,7 +89,7 @@ export async function getReader(ctx: Ctx, id: Id): Promise<ReaderRecord> {
   return reader
 }
 
-/** The same; null if there is none. */
+/** A reader by their id; null if there is none. */
 export const findReader = rowPerRequest<ReaderRecord>((ctx, where) =>
   ctx.app.prisma.reader.findMany({ where: { ...where, ...FOUND } }),
 )
@@ -103,7 +103,7 @@ export async function findReaderIds(ctx: Ctx, externalIds: readonly string[]): P
 // Excludes readers whose erasure has begun.
 const FOUND = { erasingAt: null }
 
-/** The same within a transaction. Throws `not_found`. */
+/** A reader by their id, read within a transaction. Throws `not_found`. */
 export async function getReaderIn({ prisma }: TxSql, ctx: Ctx, id: Id): Promise<ReaderRecord> {
   const { tenant } = requireCaller(ctx)
   const where = { tenantId_id: { tenantId: tenant.id, id }, ...FOUND }
@@ -112,7 +112,7 @@ export async function getReaderIn({ prisma }: TxSql, ctx: Ctx, id: Id): Promise<
   return reader
 }
 
-/** The same, locked until the transaction ends, so that an erasure waits. Throws `not_found`. */
+/** A reader, locked until the transaction ends, so that an erasure waits. Throws `not_found`. */
 export async function lockReaderIn(sql: TxSql, ctx: Ctx, id: Id): Promise<ReaderRecord> {
   if (isId(id)) await lockReader(sql, requireCaller(ctx).tenant.id, id)
   return getReaderIn(sql, ctx, id)

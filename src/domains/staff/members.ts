@@ -80,6 +80,8 @@ export const listMembers = (ctx: Ctx, { where, ...query }: PageQuery): Promise<M
 /** A member; null if there is none. One statement serves all members of a request. */
 export const findMember = rowPerRequest<Member>((ctx, where) => ctx.app.prisma.member.findMany({ where }))
 
-/** The same for the caller: members see themselves alone, unless they are an owner or admin. */
+/**
+ * A member in view of the caller: members see themselves alone, unless they are an owner or admin.
+ */
 export const findMemberInView = async (ctx: Ctx, id: Id): Promise<Member | null> =>
   isAllowed(ctx, 'admin') || requireMember(ctx).id === id ? findMember(ctx, id) : null

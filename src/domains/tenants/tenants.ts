@@ -36,7 +36,7 @@ export async function admitTenant(app: App, tenantId: Id): Promise<Tenant> {
   return tenant
 }
 
-/** The same synchronously, if it is cached and not suspended; else undefined. */
+/** The tenant if it is cached and not suspended; else undefined. */
 export function recallTenant(app: App, tenantId: Id): Tenant | undefined {
   const tenant = tenants(app).peek(tenantId)
   return tenant?.suspendedAt === null ? tenant : undefined

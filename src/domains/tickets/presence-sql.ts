@@ -77,7 +77,7 @@ const COUNT_ALL = statement(
    WHERE c.tenant_id = $1 AND c.process_id <> $2 AND p.seen_at > now() - $3::int * interval '1 millisecond'`,
 )
 
-/** The same over all discussions of a tenant. */
+/** The number of streams over all discussions of a tenant, by such reports. */
 export const countStreamsOfTenant = async (
   sql: Sql,
   tenantId: Id,

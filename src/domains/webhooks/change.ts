@@ -25,7 +25,7 @@ export const tellWorkers = (app: App): void => app.bus.publish(CHANNELS.work, ''
  */
 export const newHandshake = (now: Date) => ({ challenge: randomHex(32), verificationDueAt: now })
 
-/** The same for an existing endpoint: it becomes unverified, unless it is disabled. */
+/** The handshake of an existing endpoint, which becomes unverified, unless it is disabled. */
 export const challenged = ({ state }: WebhookEndpoint, now: Date) =>
   ({ ...newHandshake(now), state: state === 'disabled' ? state : 'unverified', updatedAt: now }) as const
 

@@ -47,8 +47,8 @@ const eventTypes = z
   })
 
 /**
- * The same for the reference: without what this process's settings allow in addition, and with the
- * bounds of the policy.
+ * The fields of an endpoint for the reference: without what this process's settings allow in
+ * addition, and with the bounds of the policy.
  */
 export const documentedFields = (): z.ZodType => {
   const bounds = Object.entries(webhookPolicySchema.shape).map(([name, value]) => [name, value.unwrap().nullish()])

@@ -78,7 +78,8 @@ export async function revokeWebhookSecret(ctx: Ctx, input: { id: Id; kid: string
 }
 
 /**
- * The same for any actor of the tenant; `record` writes the audit entry in the same transaction.
+ * Revokes a secret of an endpoint for any actor of the tenant; `record` writes the audit entry in
+ * the same transaction.
  */
 export async function revokeWebhookSecretOf(
   app: App,

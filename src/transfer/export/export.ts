@@ -57,8 +57,8 @@ export function exportTenant(
 }
 
 /**
- * The lines of an export, in pieces of whole lines. The caller has begun the transaction, which must
- * be REPEATABLE READ, so that it shows one instant.
+ * A tenant's export as pieces of whole lines. The caller has begun the transaction, which must be
+ * REPEATABLE READ for one instant.
  */
 export async function* exportLines(sql: Sql, tenantId: Id): AsyncGenerator<string> {
   for await (const items of exportItems(sql, tenantId)) yield linesOf(items)

@@ -76,7 +76,7 @@ export async function importFile(
   })
 }
 
-/** Imports a file, like `importFile`, for a caller who holds the tenant's imports. */
+/** Imports a file for a caller who holds the tenant's imports (`holdingImports`). */
 export async function importHeld(app: App, tenantId: Id, file: ImportFile, watching: Watching): Promise<ImportReport> {
   const unfinished = await sql.findUnfinished(app.prisma, tenantId, file.as ?? file.source, nameOf(file.path))
   const run = await beginRun(ofTenant(app, tenantId), tenantId, file, watching, unfinished)

@@ -263,7 +263,7 @@ function earliest(rows: readonly ImportedItem[]): Map<Key, Date> {
   return first
 }
 
-/** Yields the items, and prefetches each while the one before it is used. */
+/** The items, each prefetched while the one before it is used. */
 async function* ahead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
   let next = items.next()
   // A failure is reported when it is awaited.

@@ -81,7 +81,7 @@ function fateOf({ authorKey, discussionKey, parentKey }: ImportedComment, decidi
   return isLast ? 'taken' : 'waits'
 }
 
-/** Orders comments so that each parent comes before its replies. */
+/** The comments, each parent before its replies. */
 export function parentsFirst(rows: readonly ImportedComment[]): Iterable<ImportedComment> {
   const byKey = new Map(rows.map((row) => [row.key, row]))
   const ordered = new Set<ImportedComment>()

@@ -35,7 +35,7 @@ function lacksMost(schema: z.ZodObject, value: unknown): boolean {
   return lacks(required) && lacks(Object.keys(schema.shape))
 }
 
-/** The row of a line of JSON, or why it is refused. */
+/** A line of JSON as a row of `schema`, or why it is refused. */
 export function parseLine<S extends z.ZodObject>(
   schema: S,
   line: string | null,

@@ -248,7 +248,7 @@ export interface DiscussionChange {
   approved: number
   /** When the latest of the new comments was written. */
   lastAt: Date
-  /** When the latest approved one of them was written. */
+  /** When the latest approved one was written. */
   lastApprovedAt: Date | null
 }
 

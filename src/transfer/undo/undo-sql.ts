@@ -167,7 +167,10 @@ export async function removeReaders(
 export const forgetComments = ({ prisma }: TxSql, tenantId: Id, keys: readonly Key[]): Promise<unknown> =>
   prisma.importItem.deleteMany({ where: { tenantId, key: { in: [...keys] } } })
 
-/** Forgets readers, under every id by which a source knows them. */
+/**
+ * Forgets readers, under every id by which a source knows them, so that a file can bring them
+ * again.
+ */
 export const forgetReaders = ({ prisma }: TxSql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
   prisma.importItem.deleteMany({ where: { tenantId, kind: 'reader', itemId: { in: [...ids] } } })
 

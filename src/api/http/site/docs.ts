@@ -77,9 +77,9 @@ async function readPage(name: string): Promise<Page> {
 }
 
 /**
- * `GET /docs/`, `/docs/guides/`, `/docs/reference/errors` and so on: the documentation as `src/docs`
- * has written it. Each page is also served as Markdown, at the path of its file. `GET /llms.txt`
- * lists these.
+ * `GET /docs/`, `/docs/guides/`, `/docs/reference/errors` and so on: the documentation as
+ * `src/docs` has written it. Each page is also served as Markdown, at the path of its file.
+ * `GET /llms.txt` lists these.
  */
 export function registerDocs(server: FastifyInstance): void {
   let names: ReadonlyMap<string, string> | undefined

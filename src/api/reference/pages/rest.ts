@@ -331,7 +331,9 @@ function exampleText(content: Content): string {
     : ''
 }
 
-/** The schemas that routes name, and those within them, but for bodies, which stand at their routes. */
+/**
+ * The schemas that routes name, and those within them, but for bodies, which stand at their routes.
+ */
 function objectsPage(document: Document, routes: readonly Route[], source: string): string {
   const { schemas } = document.components
   const seen = new Set<string>()

@@ -40,7 +40,7 @@ export function renderMentions(md: MarkdownIt): void {
 /** Whether a text may have mentions. Most have none, and cost no more than this. */
 const mayMention = (body: string): boolean => body.includes(BEGIN)
 
-/** The same text with their ids in lower case, as all that reads it expects them. */
+/** The text with the ids of its mentions in lower case, as all that reads it expects them. */
 export const withLowerCaseIds = (body: string): string =>
   mayMention(body)
     ? body.replace(ANY_CASE, (_, begin: string, id: string, end: string) => begin + inLowerCase(id) + end)
@@ -53,7 +53,7 @@ export function writtenMentions(body: string): readonly Id[] {
   return [...new Set(ids)].slice(0, MAX_MENTIONS)
 }
 
-/** The same text with spaces in place of them: their ids are no words, and all places stay. */
+/** The text with spaces in place of its mentions: their ids are no words, and all places stay. */
 export const withoutMentions = (body: string): string =>
   mayMention(body) ? body.replace(WRITTEN, (written) => ' '.repeat(written.length)) : body
 

@@ -79,7 +79,7 @@ function foldCase(text: string, dotless: boolean): string {
   return withBases(folded)
 }
 
-/** The same of a comment's body, without the ids of those whom it names. */
+/** A comment's body in the normal form, without the ids of those whom it names. */
 export const normalizeBody = (body: string): string => normalizeText(withoutMentions(body))
 
 /** The least length for which a repetition counts: many readers write "Thank you!". */

@@ -50,8 +50,8 @@ export async function redeliverDelivery(
 export const redeliverInput = z.object({ deliveryIds: z.array(z.string()).min(1).max(100) })
 
 /**
- * The same for up to 100 deliveries of an endpoint, each once: all of them, or none. Returns the
- * new deliveries in the order of the originals.
+ * Sends up to 100 deliveries of an endpoint again, each once: all of them, or none. Returns the new
+ * deliveries in the order of the originals.
  */
 export async function redeliverDeliveries(
   ctx: Ctx,
