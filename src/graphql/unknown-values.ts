@@ -18,6 +18,8 @@ const NEAREST: Readonly<Record<string, string>> = {
   DocumentPolicy: 'known',
   EventActorKind: 'system',
   HoldReason: 'pre_moderation',
+  NoticeCause: 'comment_waiting',
+  NoticeKind: 'webhook',
   NotificationKind: 'reply',
   ReaderTrust: 'normal',
   ReportReason: 'other',

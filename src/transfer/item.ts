@@ -262,6 +262,15 @@ export const siteItem = z.object({
   createdAt: time,
 })
 
+/** A reader who has muted another one. */
+export const muteItem = z.object({
+  kind: z.literal('mute'),
+  id,
+  readerId: id.describe('`id` of the item of the reader who muted, which comes before'),
+  mutedId: id.describe('`id` of the item of the muted reader, which comes before'),
+  createdAt: time,
+})
+
 /** An entry of the audit log. */
 export const auditItem = z.object({
   kind: z.literal('audit'),
@@ -286,6 +295,7 @@ const ITEMS = [
   reportItem,
   endpointItem,
   siteItem,
+  muteItem,
   auditItem,
 ] as const
 
@@ -336,6 +346,7 @@ export type HeaderItem = z.input<typeof headerItem>
 export type SettingsItem = z.input<typeof settingsItem>
 export type EndpointItem = z.input<typeof endpointItem>
 export type SiteItem = z.input<typeof siteItem>
+export type MuteItem = z.input<typeof muteItem>
 export type AuditItem = z.input<typeof auditItem>
 export type ReaderItem = z.input<typeof readerItem>
 export type DiscussionItem = z.input<typeof discussionItem>

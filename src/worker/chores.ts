@@ -43,6 +43,7 @@ import {
 import { type Loop, startLoop } from './loop.ts'
 import { observeBackfills } from './metrics.ts'
 import type { Outbound } from '../outbound/outbound.ts'
+import { tellChannels } from './notices.ts'
 
 const AUTO_CLOSE_BATCH = 200
 
@@ -156,6 +157,7 @@ const chores = (): readonly Chore[] => [
       return hasMore
     },
   },
+  { name: 'notices to staff', pollMs: 1000, work: tellChannels },
   { name: 'exports', pollMs: 1000, work: (app, _outbound, signal) => makeNextExport(app, signal) },
   {
     name: 'expired exports',

@@ -98,6 +98,7 @@ describeInBrowser('writing in the widget', () => {
       await area.fill('')
       await area.dispatchEvent('keydown', { key: 'и', code: 'KeyB', ctrlKey: true })
       await value('****')
+      expect(await area.evaluate((each: HTMLTextAreaElement) => each.selectionStart)).toBe(2)
     })
 
     test.each(['en', 'ar'])('is a toolbar: one stop of Tab, arrows within it (%s)', async (lang) => {

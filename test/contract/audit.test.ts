@@ -64,6 +64,7 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   ids: async () => prepared((await newComment()).id, '/comments/:/reject'),
   'keys/:id': async () => (await ok('POST', '/keys', { label: 'to revoke', capabilities: [] })).id,
   'sites/:id': async () => (await ok('POST', '/sites', { name: 'Blog', origins: ['https://a.example'] })).id,
+  'notice-channels/:id': async () => (await ok('POST', '/notice-channels', CHANNEL)).id,
   'exports/:id': async () => (await ok('POST', '/exports', undefined, admin)).id,
   'import-uploads/:id': () => addUpload(service, service.tenant.id, 'uploading'),
   'webhooks/:id': () => newEndpoint(),
@@ -71,6 +72,7 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   'secrets/:kid': async () => (await ok('POST', `/webhooks/${endpointId}/rotate-secret`)).kid,
   'identity-secrets/:kid': async () => (await ok('POST', '/identity-secrets')).kid,
   'classifier-secrets/:kid': async () => (await ok('POST', '/classifier-secrets')).kid,
+  'mail-secrets/:kid': async () => (await ok('POST', '/mail-secrets')).kid,
   'documents/:documentId': async () => (await ok('POST', '/documents', newManifest())).data[0].documentId,
   'notes/:noteId': async () => (await ok('POST', `/comments/${(await newComment()).id}/notes`, { text: 'a note' })).id,
   'deliveries/:deliveryId': async () => (await addDelivery(service.app, service.tenant.id, endpointId)).deliveryId,
@@ -80,6 +82,8 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   deliveryIds: async () => (await addDelivery(service.app, service.tenant.id, endpointId)).deliveryId,
   discussionIds: () => newDiscussion(),
 }
+
+const CHANNEL = { kind: 'slack', url: 'https://hooks.example.com/x', on: ['comment_waiting'] }
 
 const newManifest = () => ({ manifest: { [newId()]: `{ __typename } # ${newId()}` } })
 
@@ -101,6 +105,8 @@ const MAKERS_OF_ROUTES: Readonly<Record<string, () => Promise<string>>> = {
 const BODIES: Readonly<Record<string, () => object>> = {
   'POST /discussions': () => ({ externalId: newId(), title: 'A title' }),
   'PATCH /discussions/:id': () => ({ externalId: newId() }),
+  'POST /notice-channels': () => CHANNEL,
+  'PATCH /notice-channels/:id': () => ({ on: ['export_ready'] }),
   'PATCH /settings': () => ({ editWindowSeconds: 7 }),
   'PUT /readers/:readerId/badges': () => ({ badges: ['staff'] }),
   'PUT /readers/:readerId/trust': () => ({ trust: 'hold' }),

@@ -157,7 +157,7 @@ describe('the challenge', () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, n) => askFor(site, `racer-${n}@example.com`, { proof })),
     )
-    expect(answers.map(({ status }) => status).sort()).toEqual([202, ...Array<number>(7).fill(403)])
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([202, ...Array<number>(7).fill(403)])
   })
 
   test('is checked before the fields, and not spent where they are wrong', async () => {
@@ -308,7 +308,7 @@ describe('the link', () => {
     await askFor(site, 'once@example.com')
     await vi.waitFor(() => expect(mailsTo(mailer, 'once@example.com')).toHaveLength(1))
     const answers = await Promise.all(Array.from({ length: 5 }, () => confirm(site, mailer, 'once@example.com')))
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403, 403, 403])
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 403, 403, 403, 403])
     expect(answers.find(({ status }) => status === 403)?.json.code).toBe('invalid_guest_token')
   })
 
@@ -475,11 +475,11 @@ describe('comments of a guest', () => {
       expect((await service.call('POST', `/comments/${first.json.id}/approve`, { headers })).status).toBe(200)
       const third = await post(token, address, 'Third', own)
       expect(third.json.status).toBe('approved')
-      const reply = await own.ask('POST', `/comments${page(address)}`, {
+      const answer = await own.ask('POST', `/comments${page(address)}`, {
         body: { body: 'Reply', parentId: first.json.id },
         token,
       })
-      expect(reply.json.status, reply.text).toBe('approved')
+      expect(answer.json.status, answer.text).toBe('approved')
     }
   })
 

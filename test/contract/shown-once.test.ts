@@ -111,6 +111,9 @@ const ALL_AT_ONCE = /* GraphQL */ `
     createClassifierSecret {
       s: secret
     }
+    createMailSecret {
+      s: secret
+    }
     createClientToken(input: {}) {
       t: token
     }
@@ -155,6 +158,7 @@ test('GraphQL: secrets are null in a replay, whatever the aliases and fragments'
       rotateWebhookSecret: { kid: null, id: null },
       createIdentitySecret: { ...data.createIdentitySecret, s: null },
       createClassifierSecret: { s: null },
+      createMailSecret: { s: null },
       createClientToken: { t: null },
     },
   })
@@ -167,6 +171,7 @@ test('GraphQL: secrets are null in a replay, whatever the aliases and fragments'
     data.rotateWebhookSecret.id,
     data.createIdentitySecret.s,
     data.createClassifierSecret.s,
+    data.createMailSecret.s,
     data.createClientToken.t,
   ])
 })
@@ -205,6 +210,7 @@ test("every mutation's field with a secret's name is marked, nullable, and optio
     'CreateClassifierSecretPayload.secret',
     'CreateClientTokenPayload.token',
     'CreateIdentitySecretPayload.secret',
+    'CreateMailSecretPayload.secret',
     'CreateWebhookEndpointPayload.secret',
     'CreateWebhookEndpointPayload.standardSecret',
     'Invitation.url',

@@ -27,6 +27,7 @@ test('POST /sites answers 201 with the site and its public key', async () => {
     origins: [ORIGIN, 'http://localhost:8000'],
     publicKey: expect.stringMatching(/^pk_[0-9a-f]{64}$/) as string,
     posting: true,
+    guests: 'off',
     createdAt: expect.stringMatching(/Z$/) as string,
   })
   expect((await service.call('GET', `/sites/${json.id}`)).json).toEqual(json)
@@ -70,7 +71,8 @@ describe('wrong values are refused with 422', () => {
     ['a default port', { origins: ['https://www.example.com:443'] }, '/origins/0'],
     ['null as an origin', { origins: ['null'] }, '/origins/0'],
     ['posting that is no boolean', { posting: 'yes' }, '/posting'],
-    ['an unknown field', { guests: 'email' }, '/guests'],
+    ['guests of another kind', { guests: 'phone' }, '/guests'],
+    ['an unknown field', { visitors: 'email' }, '/visitors'],
   ])('%s', async (_what, body, pointer) => {
     const { status, json } = await create(body)
     expect(status).toBe(422)
@@ -130,7 +132,7 @@ test('each change is in the audit log, with the form before and after', async ()
   await service.call('PATCH', `/sites/${site.id}`, { body: { posting: false }, headers })
   await service.call('DELETE', `/sites/${site.id}`, { headers })
   const { json } = await service.call('GET', '/audit-log', { headers })
-  const first = { name: 'Blog', origins: [ORIGIN], publicKey: site.publicKey, posting: true }
+  const first = { name: 'Blog', origins: [ORIGIN], publicKey: site.publicKey, posting: true, guests: 'off' }
   const entry = { targetType: 'site', targetId: site.id }
   expect(json.data).toEqual([
     expect.objectContaining({ ...entry, action: 'site.delete', before: { ...first, posting: false }, after: null }),
@@ -143,7 +145,7 @@ test('GraphQL has the same sites, by node as well', async () => {
   const { json: site } = await create()
   const { json } = await service.graphql(
     `query Sites($id: ID!) {
-      site(id: $id) { id name origins publicKey posting createdAt }
+      site(id: $id) { id name origins publicKey posting guests createdAt }
       sites(first: 1) { edges { node { id } } }
       node(id: $id) { __typename ... on Site { publicKey } }
     }`,

@@ -56,6 +56,7 @@ test('GET /widget.js and /lists.js, and all that they load, need no credentials 
     '/widget.inbox.*.js',
     '/widget.js',
     '/widget.names.*.js',
+    '/widget.own-list.*.js',
     '/widget.reveal.*.js',
     '/widget.scroll.*.js',
     '/widget.stream.*.js',

@@ -38,13 +38,13 @@ export class FakeSource extends Target {
     return new URL(this.url).searchParams.get('lastEventId')
   }
 
-  connected(data: { lastEventId?: string; complete?: boolean } = {}): void {
+  connected(data: object = {}): void {
     this.readyState = 1
     this.emit('connected', { lastEventId: this.lastEventId, replayed: 0, complete: true, ...data })
   }
 
-  event(seq: number, type = 'comment_created'): void {
-    this.emit(type, { type, seq })
+  event(seq: number, type = 'comment_created', discussionId?: string): void {
+    this.emit(type, { type, seq, discussionId })
   }
 
   /** The connection is gone; the browser comes back by itself. */

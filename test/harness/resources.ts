@@ -28,8 +28,10 @@ const RESOURCES = [
   'signingSecret',
   'identitySecret',
   'classifierSecret',
+  'mailSecret',
   'document',
   'site',
+  'noticeChannel',
   'note',
   'export',
   'import',
@@ -57,8 +59,10 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
   'secrets/:kid': 'signingSecret',
   'identity-secrets/:kid': 'identitySecret',
   'classifier-secrets/:kid': 'classifierSecret',
+  'mail-secrets/:kid': 'mailSecret',
   'documents/:documentId': 'document',
   'sites/:id': 'site',
+  'notice-channels/:id': 'noticeChannel',
   'notes/:noteId': 'note',
   'exports/:id': 'export',
   'imports/:id': 'import',
@@ -183,6 +187,8 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   const identitySecret = await post('/identity-secrets', {})
   await post('/classifier-secrets', {})
   const classifierSecret = await post('/classifier-secrets', {})
+  await post('/mail-secrets', {})
+  const mailSecret = await post('/mail-secrets', {})
   await post('/documents', { manifest: { [`a-${mark}`]: `query A { __typename } # ${mark}` } })
   const {
     data: [document],
@@ -190,6 +196,9 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   const postSite = () => post('/sites', { name: mark, origins: ['https://www.example.com'] })
   await postSite()
   const site = await postSite()
+  const channel = { kind: 'slack', url: 'https://hooks.example.com/x', on: ['comment_waiting'] }
+  await post('/notice-channels', channel)
+  const noticeChannel = await post('/notice-channels', { ...channel, url: `https://${mark.toLowerCase()}.example` })
   for (const on of [`readers/${comment.author.id}`, `comments/${comment.id}`]) {
     for (const text of [mark, mark]) await post(`/${on}/notes`, { text })
   }
@@ -240,8 +249,10 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     signingSecret: otherEndpoint.kid,
     identitySecret: identitySecret.kid,
     classifierSecret: classifierSecret.kid,
+    mailSecret: mailSecret.kid,
     document: document.documentId,
     site: site.id,
+    noticeChannel: noticeChannel.id,
     note: note.id,
     export: exportId,
     import: importId,

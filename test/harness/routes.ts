@@ -154,6 +154,8 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   text: 'A text',
   capabilities: [],
   url: 'https://127.0.0.1:9/hook',
+  on: ['comment_waiting'],
+  kind: 'slack',
   email: 'somebody@example.com',
   password: 'not the password',
   role: 'analyst',

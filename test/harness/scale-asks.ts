@@ -230,7 +230,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all('import_readers_by_name', called),
   ...all('release_leases', leases),
   ...all(
-    `clear_deleted_endpoints delete_expired_aliases delete_expired_classifier_secrets delete_expired_identity_secrets
+    `clear_deleted_endpoints delete_expired_aliases delete_expired_classifier_secrets delete_expired_identity_secrets delete_expired_mail_secrets
      delete_expired_webhook_secrets delete_old_analytics delete_old_audit_entries delete_old_client_tokens
      delete_old_deliveries delete_old_posted_texts hold_deliveries
      release_held`,
@@ -385,6 +385,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   imported_texts: () => [FIRST_ID, FIRST_ID, BATCH, 1_000_000],
   latest_texts: (w) => [tenant(w), PAGE],
   lease_classifier_requests: () => [[], [], 50, 50, 30_000],
+  lease_guest_mails: (w) => [[], [], 16, 128, 30_000, w.days(-1)],
   lease_deliveries: () => [[], [], 8, 200, 30_000, []],
   lease_handshakes: () => [[], [], 10, 10, 30_000],
   lease_key_sets: (w) => [w.now, w.days(-1), 10],
@@ -423,7 +424,12 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   take_classifier_request: (w) => [tenant(w), comment(w), 1],
   release_held_of_endpoint: (w) => [tenant(w), w.id('endpoint', 1), BATCH],
   remove_import: (w) => [tenant(w), w.id('import', 5)],
-  ...all('replace_sealed_classifier_secrets replace_sealed_identity_secrets', (w) => [tenant(w), tenant(w), KID]),
+  ...all('replace_sealed_classifier_secrets replace_sealed_identity_secrets replace_sealed_mail_secrets', (w) => [
+    tenant(w),
+    tenant(w),
+    KID,
+  ]),
+  replace_sealed_notice_channels: (w) => [tenant(w), w.id('notice', 0), 'slack'],
   replace_sealed_oidc_secrets: (w) => [tenant(w), tenant(w), 'engagement'],
   replace_sealed_second_factors: (w) => [w.id('admin', 0), w.id('admin', 0), 'totp'],
   replace_sealed_webhook_headers: (w) => [tenant(w), w.id('endpoint', 0), 'x-kid'],
@@ -437,7 +443,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all('search_readers search_readers_near', (w) => [tenant(w), LAST_ID, null, 'needle', PAGE, null]),
   timeline_of_reader: (w) => [tenant(w), heavy(w), Date.now(), 6, LAST_ID, LAST_ID, LAST_ID, PAGE, null],
   ...all(
-    'select_sealed_classifier_secrets select_sealed_identity_secrets select_sealed_oidc_secrets select_sealed_second_factors select_sealed_webhook_headers select_sealed_webhook_secrets',
+    'select_sealed_classifier_secrets select_sealed_identity_secrets select_sealed_mail_secrets select_sealed_notice_channels select_sealed_oidc_secrets select_sealed_second_factors select_sealed_webhook_headers select_sealed_webhook_secrets',
     () => [FIRST_ID, FIRST_ID, '', ['00000000'], 100],
   ),
   select_waiting_export: () => [FIRST_ID],
@@ -455,6 +461,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     'tenant_export_audit tenant_export_comments tenant_export_discussions tenant_export_endpoints tenant_export_readers',
     (w) => [tenant(w), FIRST_ID, 100],
   ),
+  tenant_export_mutes: (w) => [tenant(w), FIRST_ID, FIRST_ID, 100],
   ...all('tenant_export_reactions tenant_export_shadow_reactions tenant_export_reports', (w) => [
     tenant(w),
     FIRST_ID,

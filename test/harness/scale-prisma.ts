@@ -42,6 +42,9 @@ import { notifyOfDecision, notifyOfReply } from '../../src/domains/notifications
 import { listPending, markHandedOut } from '../../src/domains/notifications/pending.ts'
 import { trimNextInbox } from '../../src/domains/notifications/trim.ts'
 import { preferencesOf, updatePreferences } from '../../src/domains/notifications/preferences.ts'
+import { CAUSES } from '../../src/domains/notices/causes.ts'
+import { LOOKS } from '../../src/domains/notices/news.ts'
+import { findNoticeChannel } from '../../src/domains/notices/notices.ts'
 import { findNote, moveNotes } from '../../src/domains/notes/notes.ts'
 import {
   exportAuditEntries,
@@ -62,6 +65,9 @@ import { documentIdOf, findDocument } from '../../src/domains/documents/document
 import { followKeySet } from '../../src/domains/readers/key-sets.ts'
 import { findApiKey } from '../../src/domains/api-keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/readers/merged.ts'
+import { deferMail, endMail } from '../../src/domains/guests/mails.ts'
+import { forgetOldRequests, storeRequest } from '../../src/domains/guests/requests.ts'
+import { confirmGuest, deleteExpiredGuestTokens, endGuestToken, findGuest } from '../../src/domains/guests/tokens.ts'
 import { deleteOldSignIns } from '../../src/domains/staff/sign-ins.ts'
 import {
   exportMutes,
@@ -149,6 +155,17 @@ const NO_PROFILE = { name: null, avatarUrl: null, profileUrl: null, badges: null
 
 const PUBLIC_KEY = `pk_${'7'.padStart(64, '0')}`
 
+const GUEST = { name: 'Gia', email: 'gia@example.com', pageUrl: 'https://www.example.com/a' }
+
+/** A site that takes guests, and its tenant. */
+async function guestSite({ ctx, app, w }: Asking) {
+  const site = await findSiteOf(app, { tenantId: w.id('tenant'), id: w.id('site', 3) })
+  const { tenant } = requireCaller(ctx)
+  if (site === null) throw new Error('the site is gone')
+  const settings = { ...tenant.settings, guests: { mailUrl: 'https://mailer.example.com', hold: 1 } }
+  return { site: { ...site, guests: 'email' as const }, tenant: { ...tenant, settings } }
+}
+
 const endpoint = (w: World): string => w.id('endpoint', 0)
 const after = (list: string, ...key: (string | number)[]): Record<string, string> => ({
   cursor: encodeCursor(list, ...key),
@@ -225,9 +242,24 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
         origins: ['https://a.example'],
         publicKey: `pk_${'f'.repeat(64)}`,
         posting: true,
+        guests: 'off',
         createdAt: w.now,
       },
     ),
+
+  'a page of notice channels': page('GET /notice-channels'),
+  'notice channels by their ids': ({ ctx, w }) =>
+    Promise.all(w.ids('notice', 9, 9).map((id) => findNoticeChannel(ctx, id))),
+  'a new notice channel': ({ rest }) =>
+    rest('POST /notice-channels', {
+      body: { kind: 'slack', url: 'https://hooks.example.com/x', on: ['comment_waiting'] },
+    }),
+  'a changed notice channel': ({ rest, w }) =>
+    rest('PATCH /notice-channels/:id', { params: { id: w.id('notice', 3) }, body: { on: ['export_ready'] } }),
+  'the end of a notice channel': ({ rest, w }) =>
+    rest('DELETE /notice-channels/:id', { params: { id: w.id('notice', 4) } }),
+  'news for a notice channel': ({ sql, w }) =>
+    Promise.all(CAUSES.map((cause) => LOOKS[cause](sql.prisma, w.id('tenant'), {}))),
 
   'a page of documents': page('GET /documents'),
   'a later page of documents': ({ rest }) =>
@@ -325,6 +357,25 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     Promise.all(w.ids('reader', 100).map((id) => formerReadersOf(ctx, id))),
   'a ban': ({ rest, w }) => rest('POST /readers/:readerId/ban', { params: { readerId: w.id('reader', 0) }, body: {} }),
   'old sign-ins': ({ app }) => deleteOldSignIns(app),
+  'old requests of guests': ({ app }) => forgetOldRequests(app),
+  'expired tokens of guests': ({ app }) => deleteExpiredGuestTokens(app),
+  'a mail for a guest': ({ app, w }) => storeRequest(app, w.id('tenant'), GUEST, w.now),
+  'a confirmed address, of a guest and of a new one': async (asking) => {
+    const { site, tenant } = await guestSite(asking)
+    for (const n of ['6', '7']) await confirmGuest(asking.app, site, tenant, { token: n.padStart(64, '0') })
+  },
+  'a mail that is handed out, and one that is not': async ({ app, w }) => {
+    const mail = { tenantId: w.id('tenant'), id: w.id('guestRequest', 3) }
+    await deferMail(app, mail, 0)
+    await endMail(app, mail)
+  },
+  'the token of a guest, and its end': async (asking) => {
+    const { site, tenant } = await guestSite(asking)
+    const token = `gt_${'8'.padStart(64, '0')}`
+    const { root: _root, ...app } = asking.app
+    const { readerId = '' } = await findGuest(app, site, tenant, token)
+    await endGuestToken(app, tenant.id, token, readerId)
+  },
   'expired exports': ({ app }) => deleteExpiredExports(app),
   'the deletion of a discussion': ({ ctx, w }) => deleteDiscussion(ctx, w.id('discussion', 0)),
   'events of a deleted discussion': ({ sql, w }) =>
@@ -543,7 +594,7 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'a key set': plain('GET /identity-key-set'),
   'the end of a key set': ({ sql, w }) => followKeySet(sql, w.id('tenant'), null),
   ...Object.fromEntries(
-    ['identity', 'classifier'].flatMap((kind) => [
+    ['identity', 'classifier', 'mail'].flatMap((kind) => [
       [`a page of ${kind} secrets`, page(`GET /${kind}-secrets`)],
       [
         `a later page of ${kind} secrets`,
@@ -660,6 +711,8 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
       ...['discussion', 'reader', 'member', 'apiKey', 'webhookEndpoint'].map((name) => `${name}.count`),
     ].map((call) => [`domains/tenants/list.ts ${call}`, 'counts what tenants have, for an operator']),
   ),
+  'worker/notices.ts noticeChannel.findMany': 'reads those that wait longest, by an index, 20 at a time',
+  'worker/notices.ts noticeChannel.updateMany': 'leases a channel, and notes what it was told, by its key',
   'domains/sites/ended-keys.ts endedSiteKey.deleteMany': 'forgets the oldest of 1 000 of a tenant, by an index',
   'cli/cli.ts apiKey.findMany': 'lists all keys of a tenant, for an operator',
   ...Object.fromEntries(

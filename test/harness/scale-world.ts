@@ -43,6 +43,8 @@ const KINDS = {
   note: 19,
   notification: 20,
   site: 21,
+  guestRequest: 22,
+  notice: 23,
 } as const
 
 type Kind = keyof typeof KINDS
@@ -145,13 +147,15 @@ const fills = (w: World): string[] => {
      SELECT ${t}, ${i('signIn', 'n')}, ${i('admin', 'n % 3')}, '2100-01-01' FROM ${rows(30)}`,
     `INSERT INTO api_keys (tenant_id, id, label, prefix, digest, capabilities)
      SELECT ${t}, ${i('key', 'n')}, 'key', 'ek_00000000', sha256(n::text::bytea), '{}' FROM ${rows(20)}`,
-    ...['identity_secrets', 'classifier_secrets'].map(
+    ...['identity_secrets', 'classifier_secrets', 'mail_secrets'].map(
       (table) =>
         `INSERT INTO ${table} (tenant_id, kid, sealed) SELECT ${t}, '0000000' || n, '\\x00000000' FROM ${rows(2)}`,
     ),
     `INSERT INTO identity_key_sets (tenant_id, url, due_at) VALUES (${t}, 'https://example.com/jwks', now())`,
     `INSERT INTO sites (tenant_id, id, name, origins, public_key)
      SELECT ${t}, ${i('site', 'n')}, 'site', '{https://www.example.com}', 'pk_' || lpad(n::text, 64, '0') FROM ${rows(30)}`,
+    `INSERT INTO notice_channels (tenant_id, id, kind, sealed, host, causes)
+     SELECT ${t}, ${i('notice', 'n')}, 'slack', '\\x00000000', 'hooks.example.com', '{comment_waiting}' FROM ${rows(9)}`,
     `INSERT INTO documents (tenant_id, id, body) SELECT ${t}, 'sha256:' || encode(sha256(body::bytea), 'hex'), body
      FROM (SELECT '${bodyOf('')}' || n AS body FROM ${rows(N / 200)}) d`,
     `INSERT INTO document_aliases (tenant_id, alias, document_id)
@@ -159,6 +163,15 @@ const fills = (w: World): string[] => {
     `INSERT INTO readers (tenant_id, id, external_id, name, profile_issued_at, created_at)
      SELECT ${t}, ${i('reader', 'n', R)}, 'reader-' || n,
        CASE WHEN ${some('n', R, 3)} THEN 'Needle ' ELSE 'Person ' END || n, now(), pg_temp.w(n, ${R}) FROM ${rows(R)}`,
+    `INSERT INTO guests (tenant_id, reader_id, address_digest)
+     SELECT ${t}, ${i('reader', 'n', R)}, sha256(n::text::bytea) FROM ${rows(R)} WHERE n % 2 = 0`,
+    `INSERT INTO guest_tokens (tenant_id, digest, reader_id, created_at, expires_at)
+     SELECT ${t}, sha256(('gt_' || lpad(n::text, 64, '0'))::bytea), ${i('reader', 'n', R)}, now(), '2100-01-01'
+     FROM ${rows(R)} WHERE n % 2 = 0`,
+    // Those of an hour.
+    `INSERT INTO guest_requests (tenant_id, id, address_digest, name, sealed, token_digest)
+     SELECT ${t}, ${i('guestRequest', 'n')}, sha256(n::text::bytea), 'n', CASE WHEN n < 50 THEN '\\x00000000'::bytea END,
+       sha256(lpad(n::text, 64, '0')::bytea) FROM ${rows(N / 50)}`,
     `INSERT INTO readers (tenant_id, id, external_id, profile_issued_at, erasing_at)
      SELECT ${t}, ${i('alias', 'n', R)}, 'former-' || n, now(), 'infinity' FROM ${rows(R)} WHERE ${some('n', R, 4)}`,
     `INSERT INTO reader_merges (tenant_id, reader_id, into_id, alias_id, merging_at)

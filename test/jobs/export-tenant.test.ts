@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isEndedKeyOfOther, keepEndedKey, removeSites } from '../../src/domains/sites/ended-keys.ts'
 import { exportLines, exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
+import { rehearseImport } from '../../src/transfer/rehearsal/rehearse.ts'
 import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { dumpImported, findWrongCounts } from '../harness/transfer.ts'
@@ -74,6 +75,7 @@ const WHAT = [
   'shadow',
   'erase',
   'merge',
+  'mute',
   'settings',
   'endpoint',
   'title',
@@ -126,8 +128,9 @@ async function live(acme: TestTenant, steps: readonly Step[]): Promise<void> {
     if (what === 'ban' || what === 'shadow')
       await call('POST', `${await readerPath()}/ban`, { reason: text || null, shadow: what === 'shadow' })
     if (what === 'erase') await call('DELETE', await readerPath())
+    const idOf = async (n: number): Promise<string> => (await call('GET', '/readers/me', undefined, n)).json.id
+    if (what === 'mute') await call('PUT', `/readers/${await idOf(1 + ((by + on) % 4))}/mute`, {}, by)
     if (what === 'merge') {
-      const idOf = async (n: number): Promise<string> => (await call('GET', '/readers/me', undefined, n)).json.id
       await call('POST', `/readers/${await idOf(by)}/merge`, { into: await idOf(1 + (by % 4)) })
     }
   }
@@ -163,8 +166,10 @@ test('an export imported into an empty tenant exports the same bytes, except its
       const [acme, empty] = [await addTenant(), await addTenant()]
       await live(acme, steps)
       const before = await exported(acme)
+      const rehearsed = await rehearseImport(service.app, empty.tenant.id, { source: 'jsonl', path: fileOf(before) })
       const report = await importInto(empty, fileOf(before))
       expect(report.refused.first).toEqual([])
+      expect(rehearsed.counts).toMatchObject(report.counts.mutes === undefined ? {} : { mutes: report.counts.mutes })
       expect(report.changed.first).toEqual([])
       const after = await exported(empty)
       expect(after.lines).toEqual(before.lines)
@@ -188,6 +193,7 @@ test('an export imported into an empty tenant exports the same bytes, except its
     'discussion',
     'endpoint',
     'formerly',
+    'mute',
     'own reaction',
     'reaction',
     'reader',
@@ -327,6 +333,45 @@ describe('the audit log of an export', () => {
     expect([counts, refused.total]).toEqual([{}, 4])
     expect(await read(empty)).toEqual([])
   })
+})
+
+test('a mute is refused without its readers or after an erasure, and counts once', async () => {
+  const [acme, other] = [await addTenant(), await addTenant()]
+  await live(acme, [
+    { by: 1, on: 0, what: 'post', text: 'A text' },
+    { by: 2, on: 0, what: 'post', text: 'A text' },
+    { by: 1, on: 1, what: 'mute', text: '' },
+    { by: 3, on: 0, what: 'post', text: 'A text' },
+    { by: 3, on: 1, what: 'mute', text: '' },
+  ])
+  const { header, lines } = await exported(acme)
+  const isMute = (line: string): boolean => line.includes('"kind":"mute"')
+  const mutes = lines.filter(isMute)
+  expect(mutes).toHaveLength(2)
+  const lost = JSON.stringify({ ...(JSON.parse(mutes[0] ?? '') as object), mutedId: 'nobody' })
+  const unnamed = JSON.stringify({ ...(JSON.parse(mutes[0] ?? '') as object), id: '0 is no id' })
+  const path = fileOf({ header, lines: [...lines, ...mutes, lost, unnamed] })
+  const file = { source: 'jsonl', path } as const
+  const rehearsed = await rehearseImport(service.app, other.tenant.id, file)
+  const imported = await importFile(service.app, other.tenant.id, file)
+  expect(imported.counts).toMatchObject({ mutes: 2 })
+  const reasons = ({ refused }: typeof rehearsed | typeof imported) => refused.first.map(({ reason }) => reason).sort()
+  expect(reasons(imported)).toEqual(['id: is not a UUID', 'is of a reader who was not taken'])
+  expect(reasons(rehearsed)).toEqual(reasons(imported))
+  expect([rehearsed.counts.mutes, rehearsed.already]).toEqual([imported.counts.mutes, imported.already])
+  // The readers of the other tenant have muted as they did.
+  const headers = { 'x-api-key': other.apiKey, ...(await other.as('reader-3')) }
+  const list = await service.call('GET', '/readers/me/mutes', { headers })
+  expect(list.json.data).toMatchObject([{ reader: { externalId: 'reader-1' } }])
+  // Who was erased since comes back with none.
+  const [erased] = (
+    await service.call('GET', '/readers?externalId=reader-3', { headers: { 'x-api-key': other.apiKey } })
+  ).json.data
+  await service.call('DELETE', `/readers/${erased.id}`, { headers: { 'x-api-key': other.apiKey } })
+  const again = await importFile(service.app, other.tenant.id, file)
+  expect(reasons(again)).toContain('is of a reader who was erased')
+  expect(reasons(await rehearseImport(service.app, other.tenant.id, file))).toEqual(reasons(again))
+  expect(again.counts.mutes).toBeUndefined()
 })
 
 describe('the sites of an export', () => {

@@ -12,6 +12,7 @@ import {
   discussionItem,
   endpointItem,
   item,
+  muteItem,
   reactionItem,
   readerItem,
   reportItem,
@@ -87,6 +88,7 @@ const TABLES: Readonly<Record<string, Table>> = {
     named: { updatedAt: 'createdAt' },
   },
   reports: { columns: Prisma.ReportScalarFieldEnum, item: reportItem },
+  reader_mutes: { columns: Prisma.ReaderMuteScalarFieldEnum, item: muteItem },
   webhook_endpoints: {
     columns: Prisma.WebhookEndpointScalarFieldEnum,
     item: endpointItem,

@@ -25,6 +25,7 @@ const TAGS: Readonly<Record<keyof typeof ROUTES_BY_TAG | 'service', string>> = {
   analytics: 'Numbers by hour and day, and the busiest discussions and readers.',
   keys: 'API keys of the tenant, each with its capabilities.',
   settings: 'The settings of a tenant, and their defaults.',
+  notices: 'Channels of Slack, Discord, Microsoft Teams or your own, where staff are told what waits for them.',
   sites: 'Pages that show comments without a backend: they ask the service by the public key of a site.',
   audit: 'Every write by a key or an admin.',
   exports: "A copy of all that is the tenant's but secrets, as a file.",

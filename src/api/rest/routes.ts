@@ -25,6 +25,7 @@ import { routes as badges } from '../../domains/readers/badges/rest.ts'
 import { routes as trust } from '../../domains/readers/trust/rest.ts'
 import { fragments as ofReaders, routes as readers } from '../../domains/readers/rest.ts'
 import { routes as settings } from '../../domains/settings/rest.ts'
+import { routes as notices } from '../../domains/notices/rest.ts'
 import { routes as sites } from '../../domains/sites/rest.ts'
 import { routes as staff } from '../../domains/staff/rest.ts'
 import { routes as imports } from '../../domains/imports/rest.ts'
@@ -61,6 +62,7 @@ export const ROUTES_BY_TAG = {
   analytics: withDocuments(analytics),
   keys: withDocuments(keys),
   settings: withDocuments(settings),
+  notices: withDocuments(notices),
   sites: withDocuments(sites),
   audit: withDocuments(audit),
   exports: withDocuments(exports),

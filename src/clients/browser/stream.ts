@@ -24,29 +24,23 @@ export type StreamState = 'connecting' | 'open' | 'closed'
 
 type Awaitable<T> = T | Promise<T>
 
-export interface StreamOptions {
+/** The same of a ticket for several discussions. */
+export interface StreamTicketForSeveral extends StreamTicket {
+  /** In the order of the positions in `lastEventId`. */
+  discussions: readonly { discussionId: string; externalId: string; lastEventId: string }[]
+}
+
+interface Following<Ticket> {
   /**
    * Requests a ticket from the page's own backend. Called for each connection that the browser
    * cannot resume by itself.
    */
-  ticket: () => Awaitable<StreamTicket>
+  ticket: () => Awaitable<Ticket>
   /**
-   * The position that the page shows, `lastEventId` of its discussion; by default that of the first
-   * ticket.
-   */
-  lastEventId?: string | undefined
-  /**
-   * Called with each event once, in order. An event whose callback throws or rejects is not
-   * repeated.
+   * Called with each event once, those of a discussion in order. An event whose callback throws or
+   * rejects is not repeated.
    */
   onEvent: (event: StreamEvent) => unknown
-  /**
-   * The position is older than the replay window: the page must load its data again, and return the
-   * `lastEventId` that they show, from which the stream continues. No event comes before this
-   * settles. Without a returned value the stream continues from the present `lastEventId`; the
-   * loaded data may then contain some events already. Called again if it fails.
-   */
-  onReload: (lastEventId: string) => Awaitable<string | void>
   /** Called at each change of state. */
   onState?: ((state: StreamState) => unknown) | undefined
   /**
@@ -56,12 +50,53 @@ export interface StreamOptions {
   onError?: ((error: unknown) => unknown) | undefined
 }
 
-export interface DiscussionStream {
-  /** The position that the page has reached; undefined before the first ticket. */
-  readonly lastEventId: string | undefined
+export interface StreamOptions extends Following<StreamTicket> {
+  /**
+   * The position that the page shows, `lastEventId` of its discussion; by default that of the first
+   * ticket.
+   */
+  lastEventId?: string | undefined
+  /**
+   * The position is older than the replay window: the page must load its data again, and return the
+   * `lastEventId` that they show, from which the stream continues. No event comes before this
+   * settles. Without a returned value the stream continues from the present `lastEventId`; the
+   * loaded data may then contain some events already. Called again if it fails.
+   */
+  onReload: (lastEventId: string) => Awaitable<string | void>
+}
+
+/** Positions by the ids of their discussions. */
+export type Positions = Readonly<Record<string, string>>
+
+export interface SeveralStreamOptions extends Following<StreamTicketForSeveral> {
+  /**
+   * The positions that the page shows, `lastEventId` of its discussions; of others those of the
+   * first ticket that names them.
+   */
+  lastEventIds?: Positions | undefined
+  /**
+   * The positions of these discussions are older than the replay window: as `onReload` of one
+   * discussion, for several. The page returns the positions that it then shows.
+   */
+  onReload: (lastEventIds: Positions) => Awaitable<Positions | void>
+  /** A discussion was deleted. Called again at each connection whose ticket names it. */
+  onGone?: ((discussionId: string) => unknown) | undefined
+}
+
+interface OpenStream {
   readonly state: StreamState
   /** Ends it for good. No callback is called after that, and nothing is left behind. */
   close: () => void
+}
+
+export interface DiscussionStream extends OpenStream {
+  /** The position that the page has reached; undefined before the first ticket. */
+  readonly lastEventId: string | undefined
+}
+
+export interface SeveralStream extends OpenStream {
+  /** The positions that the page has reached, of all discussions that it knows. */
+  readonly lastEventIds: Positions
 }
 
 /**
@@ -129,8 +164,93 @@ const CLOSED = 2
  * (docs/reference/choices/streams.md).
  */
 export function openDiscussionStream(options: StreamOptions): DiscussionStream {
-  const { ticket, onEvent, onReload, onState, onError = console.warn } = options
   let position = options.lastEventId === undefined ? undefined : Number(options.lastEventId)
+  const stream = follow(options, {
+    adopt: ({ lastEventId }) => String((position ??= Number(lastEventId))),
+    take: ({ seq }) => {
+      if (seq <= Number(position)) return false
+      position = seq
+      return true
+    },
+    reload: ({ lastEventId, complete }) =>
+      complete
+        ? undefined
+        : async () => {
+            const shown = await options.onReload(lastEventId)
+            return () => (position = Number(shown ?? lastEventId))
+          },
+    pass: (lastEventId) => (position = Math.max(Number(position), Number(lastEventId))),
+  })
+  return Object.defineProperties(stream as DiscussionStream, {
+    lastEventId: { get: () => (position === undefined ? undefined : String(position)) },
+  })
+}
+
+/** The length of what comes before the positions in a cursor. */
+const PREFIX = 9
+
+/** The same for up to 50 discussions, by one connection. */
+export function openSeveralStream(options: SeveralStreamOptions): SeveralStream {
+  const positions = new Map(Object.entries(options.lastEventIds ?? {}).map(([id, at]) => [id, Number(at)]))
+  let ids: readonly string[] = []
+  const decode = (cursor: string): Map<string, number> => {
+    const all = cursor.slice(PREFIX).split('.')
+    return new Map(ids.map((id, n) => [id, Number(all[n])]))
+  }
+  const listed = (some: Iterable<readonly [string, number]>): Positions =>
+    Object.fromEntries([...some].map(([id, at]) => [id, String(at)]))
+  const stream = follow(options, {
+    // Another ticket may be for other discussions.
+    adopt: ({ lastEventId, discussions }) => {
+      ids = discussions.map(({ discussionId }) => discussionId)
+      const now = discussions.map(({ discussionId, lastEventId: last }) => {
+        if (!positions.has(discussionId)) positions.set(discussionId, Number(last))
+        return positions.get(discussionId)
+      })
+      return lastEventId.slice(0, PREFIX) + now.join('.')
+    },
+    take: ({ discussionId, seq }) => {
+      if (seq <= (positions.get(discussionId) ?? 0)) return false
+      positions.set(discussionId, seq)
+      return true
+    },
+    reload: ({ lastEventId, incomplete = [] }) => {
+      if (incomplete.length === 0) return undefined
+      return async () => {
+        const now = listed([...decode(lastEventId)].filter(([id]) => incomplete.includes(id)))
+        const shown = { ...now, ...(await options.onReload(now)) } as Positions
+        return () => incomplete.forEach((id) => positions.set(id, Number(shown[id])))
+      }
+    },
+    pass: (cursor) => decode(cursor).forEach((at, id) => positions.set(id, Math.max(at, positions.get(id) ?? 0))),
+    gone: options.onGone,
+  })
+  return Object.defineProperties(stream as SeveralStream, { lastEventIds: { get: () => listed(positions) } })
+}
+
+/** The first frame of a stream. */
+interface Connected {
+  lastEventId: string
+  complete: boolean
+  incomplete?: readonly string[]
+  gone?: readonly string[]
+}
+
+/** The position of a page, in one discussion or in several. */
+interface Course<Ticket> {
+  /** Where a connection by this ticket resumes. */
+  adopt: (ticket: Ticket) => string
+  /** Moves on to an event. Returns false for one that the page has. */
+  take: (event: StreamEvent) => boolean
+  /** How the page loads its data again, if it must; the result moves on to what it then shows. */
+  reload: (connected: Connected) => (() => Promise<() => unknown>) | undefined
+  /** Moves on past what was not for this page. */
+  pass: (lastEventId: string) => unknown
+  gone?: ((discussionId: string) => unknown) | undefined
+}
+
+function follow<Ticket extends StreamTicket>(options: Following<Ticket>, course: Course<Ticket>): OpenStream {
+  const { ticket, onEvent, onState, onError = console.warn } = options
   let state: StreamState | undefined
   let source: Source | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -199,25 +319,14 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
     }
   }
   function connect(): void {
-    void ask('the ticket', ticket, ({ streamUrl, lastEventId }) => {
+    void ask('the ticket', ticket, (given) => {
       // A backend may pass on a refusal as if it were a ticket.
-      if (typeof streamUrl !== 'string') throw new TypeError('the ticket has no streamUrl')
-      position ??= Number(lastEventId)
-      const url = new URL(streamUrl, document.baseURI)
-      url.searchParams.set('lastEventId', String(position))
+      if (typeof given.streamUrl !== 'string') throw new TypeError('the ticket has no streamUrl')
+      const url = new URL(given.streamUrl, document.baseURI)
+      url.searchParams.set('lastEventId', course.adopt(given))
       listen(url.href)
     })
   }
-  const reload = (lastEventId: string): void =>
-    void ask(
-      'the reload',
-      () => onReload(lastEventId),
-      (shown) => {
-        position = Number(shown ?? lastEventId)
-        // Not at once: a page that loads stale data would reload endlessly.
-        retry()
-      },
-    )
 
   /** Checks whether an open stream can still be trusted. */
   const check = (): void => {
@@ -243,10 +352,22 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
         if (mine === current) hear(data)
       })
 
+    const tellGone = (discussionId: string): void => {
+      // Also the callback for an earlier one may have closed the stream.
+      if (mine === current) void call(() => course.gone?.(discussionId))
+    }
+
     expect('the stream', ANSWER_MS)
     on('connected', (data) => {
-      const { lastEventId, complete } = JSON.parse(data) as { lastEventId: string; complete: boolean }
-      if (!complete) return reload(lastEventId)
+      const connected = JSON.parse(data) as Connected
+      const reload = course.reload(connected)
+      if (reload !== undefined) {
+        return void ask('the reload', reload, (moveOn) => {
+          moveOn()
+          // Not at once: a page that loads stale data would reload endlessly.
+          retry()
+        })
+      }
       isAnswered = true
       failures = 0
       heardAt = checkedAt = Date.now()
@@ -254,23 +375,23 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
       patienceMs = SILENCE_MS * (0.8 + 0.4 * Math.random())
       due(CHECK_MS, check)
       enter('open')
+      connected.gone?.forEach(tellGone)
     })
     for (const type of EVENT_TYPES) {
       on(type, (data) => {
         const event = JSON.parse(data) as StreamEvent
         heardAt = Date.now()
-        if (event.seq <= Number(position)) return
-        position = event.seq
-        void call(() => onEvent(event))
+        if (course.take(event)) void call(() => onEvent(event))
       })
     }
     on('connection-timeout', (data) => {
       const { lastEventId } = JSON.parse(data) as { lastEventId: string }
       // Takes the position even if it skips numbers, which were not for this page. Without an
       // earlier `connected`, the stream is over a cap.
-      if (isAnswered) position = Math.max(Number(position), Number(lastEventId))
+      if (isAnswered) course.pass(lastEventId)
       isAnswered = true
     })
+    on('discussion-gone', (data) => tellGone((JSON.parse(data) as { discussionId: string }).discussionId))
     on('error', () => {
       if (opened.readyState === CLOSED || !isAnswered) return fail(new Error('the stream was lost'))
       // The browser reconnects when the server has told it to, with the same ticket and the id of
@@ -294,9 +415,6 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
   connect()
 
   return {
-    get lastEventId() {
-      return position === undefined ? undefined : String(position)
-    },
     get state() {
       return state ?? 'connecting'
     },

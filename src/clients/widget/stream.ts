@@ -56,6 +56,24 @@ async function hasComments({ backend, discussion }: Thread): Promise<boolean> {
 /** Many readers hear of a comment at the same time. */
 const SPREAD_MS = 5000
 
+/** How often a busy discussion is drawn. The first event of a pause is drawn at once. */
+const DRAW_MS = 100
+const drawn = new WeakMap<Thread, { at: number; isDue: boolean }>()
+
+function tellSoon(thread: Thread): void {
+  const last = drawn.get(thread) ?? { at: 0, isDue: false }
+  drawn.set(thread, last)
+  if (last.isDue) return
+  const tell = (): void => {
+    Object.assign(last, { at: performance.now(), isDue: false })
+    thread.tell()
+  }
+  const waitMs = last.at + DRAW_MS - performance.now()
+  if (waitMs <= 0) return tell()
+  last.isDue = true
+  setTimeout(tell, waitMs)
+}
+
 export function hear(thread: Thread, event: StreamEvent): void {
   const { state, me } = thread
   const before = state.list(null).waiting.length
@@ -68,7 +86,7 @@ export function hear(thread: Thread, event: StreamEvent): void {
   if ('comment' in event.data) askNames(thread, event.data.comment.id)
   // The message may say that the reader's own comment waits.
   if (event.type === 'comment_approved') thread.status = ''
-  thread.tell()
+  tellSoon(thread)
 }
 
 /** Asks for the names of mentions that are not known here; not by all pages at once. */

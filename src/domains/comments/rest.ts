@@ -30,6 +30,17 @@ function authorsOf(name: string, by: 'id: ID!' | 'externalId: String!'): string 
   }`
 }
 
+/** The asserted reader's comments, with more of each. */
+const ownComments = (name: string, more: string): string =>
+  `query ${name}($first: Int, $after: String, $discussionId: ID, $status: CommentStatus) {
+    viewer {
+      comments(first: $first, after: $after, discussionId: $discussionId, status: $status) {
+        nodes { ...CommentFields ${more} }
+        pageInfo { ...PageInfoFields }
+      }
+    }
+  }`
+
 const hasNoReplies = ({ replies }: { replies?: number | null | undefined }): boolean => replies == null || replies === 0
 
 export const routes: readonly RouteDefinition[] = [
@@ -131,14 +142,12 @@ export const routes: readonly RouteDefinition[] = [
     path: '/readers/me/comments',
     summary: "List the asserted reader's comments",
     description:
-      "Returns the asserted reader's comments in any state, newest first. A deleted one is a tombstone. A page of one discussion or state may be short, or empty, while hasMore is true.",
-    operation: `query ViewerComments($first: Int, $after: String, $discussionId: ID, $status: CommentStatus) {
-      viewer {
-        comments(first: $first, after: $after, discussionId: $discussionId, status: $status) {
-          ...CommentConnectionFields
-        }
-      }
-    }`,
+      "Returns the asserted reader's comments in any state, newest first, each with its discussion unless one is asked for. A deleted one is a tombstone. A page of one discussion or state may be short, or empty, while hasMore is true.",
+    operation: ownComments('ViewerComments', 'discussion { id externalId title url }'),
+    lighter: {
+      document: ownComments('ViewerCommentsOfDiscussion', ''),
+      serves: ({ discussionId }: { discussionId?: string | null | undefined }) => discussionId != null,
+    },
     status: 200,
     answer: ({ viewer }: { viewer: { comments: RelayConnection } }) => listOf(viewer.comments),
   },

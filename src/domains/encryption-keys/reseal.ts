@@ -4,6 +4,7 @@ import { ownHeaderContext } from '../../core/delivery/own-headers.ts'
 import { signingSecretContext } from '../../core/secrets/signing-secrets.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { counted } from '../../core/input/texts.ts'
+import { noticeContext } from '../notices/notices.ts'
 import { identitySecretContext } from '../readers/keyring.ts'
 import { secondFactorContext } from '../staff/second-factor.ts'
 import { oidcSecretContext } from '../staff/sign-on/provider.ts'
@@ -19,6 +20,7 @@ const CONTEXTS: Readonly<Record<rows.SecretTable, (row: rows.SecretKey) => strin
   classifier_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
   mail_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
   oidc_secrets: ({ ownerId, kid }) => oidcSecretContext(ownerId, kid),
+  notice_channels: ({ ownerId, kid }) => noticeContext(ownerId, kid),
   second_factors: ({ ownerId, kid }) => secondFactorContext(ownerId, kid),
 }
 
@@ -64,6 +66,7 @@ export async function resealSecrets({ db, settings }: Pick<App, 'db' | 'settings
     classifier_secrets: 0,
     mail_secrets: 0,
     oidc_secrets: 0,
+    notice_channels: 0,
     second_factors: 0,
   }
   let damaged = 0

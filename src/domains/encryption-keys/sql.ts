@@ -11,6 +11,7 @@ const COLUMNS = {
   classifier_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kid' },
   mail_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kid' },
   oidc_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'client_id' },
+  notice_channels: { tenant: 'tenant_id', owner: 'id', name: 'kind' },
   // An account is of no tenant.
   second_factors: { tenant: 'account_id', owner: 'account_id', name: 'kind' },
 } as const
@@ -43,6 +44,7 @@ const forEachTable = <T>(make: (table: SecretTable) => T): Record<SecretTable, T
   classifier_secrets: make('classifier_secrets'),
   mail_secrets: make('mail_secrets'),
   oidc_secrets: make('oidc_secrets'),
+  notice_channels: make('notice_channels'),
   second_factors: make('second_factors'),
 })
 

@@ -3,8 +3,7 @@ import type { Sql } from '../../core/database/database.ts'
 import { HAND_OUT_MS } from './requests.ts'
 import * as rows from './sql.ts'
 
-export type { DueMail } from './sql.ts'
-export { openMail } from './requests.ts'
+export type DueMail = rows.DueMail
 
 type Lease = Omit<Parameters<typeof rows.leaseMails>[1], 'since'>
 
@@ -23,5 +22,9 @@ export const endMail = ({ prisma }: App, { tenantId, id }: Pick<rows.DueMail, 't
   prisma.guestRequest.updateMany({ where: { tenantId, id }, data: { sealed: null } })
 
 /** Has a mail handed out again, `inMs` from now. */
-export const deferMail = ({ prisma }: App, { tenantId, id }: rows.DueMail, inMs: number): Promise<unknown> =>
+export const deferMail = (
+  { prisma }: App,
+  { tenantId, id }: Pick<rows.DueMail, 'tenantId' | 'id'>,
+  inMs: number,
+): Promise<unknown> =>
   prisma.guestRequest.updateMany({ where: { tenantId, id }, data: { dueAt: new Date(Date.now() + inMs) } })

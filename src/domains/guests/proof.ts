@@ -32,7 +32,7 @@ const secretsOf = ({ key }: DerivedKey): { hmacSignatureSecret: string; hmacKeyS
   return { hmacSignatureSecret: secret, hmacKeySignatureSecret: `${secret} key` }
 }
 
-/** A challenge for a page of the site, in the form of ALTCHA. It is harder the more are asked for. */
+/** A challenge for a page of the site, as ALTCHA has it: the harder, the more are asked for. */
 export async function makeChallenge(app: App, { id }: Site): Promise<Challenge> {
   const [key] = keysOf(app)
   const { remaining } = app.limits.take('guestChallenge', id, CALM)

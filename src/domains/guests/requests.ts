@@ -75,7 +75,7 @@ export async function requestMail(app: App, { site, tenant, address }: GuestRequ
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
   await spendProof(app, proof)
   const now = new Date()
-  await store(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, now)
+  await storeRequest(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, now)
   app.bus.publish(CHANNELS.work, '')
   return new Date(now.getTime() + LINK_MS)
 }
@@ -86,7 +86,8 @@ interface Given {
   pageUrl: string
 }
 
-function store(app: App, tenantId: Id, { name, email, pageUrl }: Given, now: Date): Promise<void> {
+/** Stores a request, unless the address has had its mails of the hour. */
+export function storeRequest(app: App, tenantId: Id, { name, email, pageUrl }: Given, now: Date): Promise<void> {
   const [addressDigest, ...older] = digestsOf(app, tenantId, email)
   const token = randomHex(32)
   const [page = ''] = pageUrl.split('#', 1)

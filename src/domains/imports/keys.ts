@@ -4,7 +4,7 @@ import type { Id } from '../../core/ids.ts'
 /** A digest that identifies an item of a source, in the form of a UUID. */
 export type Key = string
 
-type Kind = 'reader' | 'discussion' | 'comment' | 'reaction' | 'shadow_reaction' | 'report' | 'name'
+type Kind = 'reader' | 'discussion' | 'comment' | 'reaction' | 'shadow_reaction' | 'report' | 'mute' | 'name'
 
 /** Comments refer to the same pages, parents and readers again and again. */
 const MAX_RECENT = 20_000

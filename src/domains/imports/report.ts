@@ -9,6 +9,7 @@ export const COUNTED = [
   'settings',
   'endpoints',
   'sites',
+  'mutes',
   'auditEntries',
 ] as const
 

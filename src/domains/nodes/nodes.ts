@@ -16,6 +16,7 @@ import { findReaderInView } from '../readers/in-view.ts'
 import { findMemberInView } from '../staff/members.ts'
 import { findImport } from '../imports/imports.ts'
 import { findNote } from '../notes/notes.ts'
+import { findNoticeChannel } from '../notices/notices.ts'
 import { findNotification } from '../notifications/notifications.ts'
 import { findSite } from '../sites/sites.ts'
 import { findDelivery } from '../webhooks/deliveries.ts'
@@ -54,6 +55,7 @@ const KINDS: Readonly<Record<StoredType, Kind>> = {
   Notification: { access: 'reader', find: findNotification },
   ApiKey: { access: 'manage_api_keys', find: findApiKey },
   Site: { access: 'manage_settings', find: findSite },
+  NoticeChannel: { access: 'manage_settings', find: findNoticeChannel },
   WebhookEndpoint: { access: 'manage_webhooks', find: findWebhookEndpoint },
   Import: { access: 'admin', find: findImport },
   ImportUpload: { access: 'admin', find: findImportUpload },

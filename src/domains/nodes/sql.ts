@@ -13,6 +13,7 @@ const TABLES = {
   Notification: 'notifications',
   ApiKey: 'api_keys',
   Site: 'sites',
+  NoticeChannel: 'notice_channels',
   WebhookEndpoint: 'webhook_endpoints',
   Import: 'imports',
   ImportUpload: 'import_uploads',

@@ -15,7 +15,8 @@ import { findReader } from './records.ts'
 /**
  * A reader by id. Moderators find all readers, and readers themselves. Others find a reader with an
  * approved comment or with a reaction on a comment in view; for a client token, in a discussion
- * that it names, and for a site on one of its pages. Null otherwise: nothing tells whether the reader exists.
+ * that it names, and for a site on one of its pages. Null otherwise: nothing tells whether the
+ * reader exists.
  */
 export async function findReaderInView(ctx: Ctx, id: Id): Promise<Reader | null> {
   const { actor, identity } = requireCaller(ctx)

@@ -147,8 +147,8 @@ async function ensureKnown(app: App, tenant: Tenant, identity: Identity): Promis
 }
 
 /**
- * The reader of a client token, or a guest. It is not looked up by its external id, which after an erasure or a
- * merge may be another person's.
+ * The reader of a client token, or a guest. It is not looked up by its external id, which after an
+ * erasure or a merge may be another person's.
  */
 async function boundReader(app: App, tenant: Tenant, readerId: Id, isGuest: boolean): Promise<Known> {
   const { known, drops } = readers(app)

@@ -116,6 +116,7 @@ const AFTER: readonly Table[] = [
   (prisma, some) => prisma.identitySecret.deleteMany(some),
   (prisma, some) => prisma.identityKeySet.deleteMany(some),
   (prisma, some) => prisma.oidcSecret.deleteMany(some),
+  (prisma, some) => prisma.noticeChannel.deleteMany(some),
   (prisma, some) => prisma.classifierSecret.deleteMany(some),
   (prisma, some) => prisma.mailSecret.deleteMany(some),
   (prisma, some) => prisma.postedText.deleteMany(some),

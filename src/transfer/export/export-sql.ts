@@ -93,6 +93,30 @@ const READERS = statement(
 export const selectReaders = (sql: Sql, page: KeysetPage): Promise<TenantExportReader[]> =>
   sql<TenantExportReader>(READERS, paramsOf(page))
 
+export interface TenantExportMute {
+  id: Id
+  readerId: Id
+  mutedId: Id
+  createdAt: Date
+}
+
+const isThere = (id: string): string =>
+  `EXISTS (SELECT FROM readers r WHERE r.tenant_id = $1 AND r.id = m.${id} AND ${isHere('r')})`
+
+const MUTES = statement(
+  'tenant_export_mutes',
+  `SELECT id, reader_id AS "readerId", muted_id AS "mutedId", created_at AS "createdAt" FROM reader_mutes m
+   WHERE tenant_id = $1 AND (reader_id, id) > ($2, $3) AND ${anyId('tenant_id', 'reader_id')}
+     AND ${isThere('reader_id')} AND ${isThere('muted_id')}
+   ORDER BY reader_id, id LIMIT $4`,
+)
+
+/** Mutes among the readers of `selectReaders`. */
+export const selectMutes = (
+  sql: Sql,
+  { tenantId, after, limit }: { tenantId: Id; after: readonly [Id, Id]; limit: number },
+): Promise<TenantExportMute[]> => sql<TenantExportMute>(MUTES, [tenantId, ...after, limit])
+
 export interface TenantExportFormerReader {
   readerId: Id
   id: Id

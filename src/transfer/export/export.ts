@@ -83,6 +83,7 @@ async function* readItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
   yield sites.map(siteItem)
   for await (const page of pagesOf(sql, tenantId, rows.selectEndpoints)) yield page.map(endpointItem)
   for await (const page of pagesOf(sql, tenantId, rows.selectReaders)) yield await withFormer(sql, tenantId, page)
+  for await (const page of mutesOf(sql, tenantId)) yield page.map(muteItem)
   for await (const page of pagesOf(sql, tenantId, rows.selectDiscussions)) yield page.map(discussionItemOf)
   for await (const page of pagesOf(sql, tenantId, rows.selectComments)) {
     yield await withRevisions(sql, tenantId, page)
@@ -99,6 +100,7 @@ const COUNTS: Readonly<Partial<Record<Item['kind'], keyof TransferCounts>>> = {
   settings: 'settings',
   endpoint: 'endpoints',
   site: 'sites',
+  mute: 'mutes',
   reader: 'readers',
   discussion: 'discussions',
   comment: 'comments',
@@ -128,6 +130,16 @@ async function* pagesOf<Row extends { id: Id }>(
     yield page
     if (page.length < PAGE) return
     after = page.at(-1)?.id ?? null
+  }
+}
+
+async function* mutesOf(sql: Sql, tenantId: Id): AsyncGenerator<rows.TenantExportMute[]> {
+  for (let after: [Id, Id] = [FIRST_ID, FIRST_ID]; ;) {
+    const page = await rows.selectMutes(sql, { tenantId, after, limit: PAGE })
+    yield page
+    const last = page.at(-1)
+    if (last === undefined || page.length < PAGE) return
+    after = [last.readerId, last.id]
   }
 }
 
@@ -310,6 +322,12 @@ const reportItem = ({
   createdAt: createdAt.toISOString(),
   ...(!counted && { counted: false }),
   ...(answered && { answered: true }),
+})
+
+const muteItem = ({ createdAt, ...row }: rows.TenantExportMute): Item => ({
+  kind: 'mute',
+  ...row,
+  createdAt: createdAt.toISOString(),
 })
 
 const auditItem = ({ actorId, targetId, before, after, at, ...row }: rows.TenantExportAuditEntry): Item => ({

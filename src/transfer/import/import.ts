@@ -18,6 +18,7 @@ import {
   type TableUses,
   type TransferCounts,
 } from '../../domains/imports/report.ts'
+import { comesLast } from './imported.ts'
 import { ImportStopped, note, type Run, storeOwnItems, storeRows, type Watching } from './run.ts'
 import { readSource } from '../sources.ts'
 import { nameOf } from '../sources/files.ts'
@@ -235,14 +236,13 @@ async function addImport(run: Reading): Promise<void> {
 async function store(run: Reading, { rows, own, changes, refused, already, items, bytes }: ReadBatch): Promise<void> {
   note(run, 'refused', refused)
   run.already += already
-  const isAudit = ({ row }: (typeof own)[number]): boolean => row.kind === 'audit'
-  // Last, because settings bound the depth of threads, and audit entries refer to the other items.
+  // First and last, because settings bound the depth of threads, and some refer to the other items.
   await storeOwnItems(
     run,
-    own.filter((each) => !isAudit(each)),
+    own.filter((each) => !comesLast(each)),
   )
   await storeRows(run, { rows, changes, hasWaited: false, isLast: false })
-  await storeOwnItems(run, own.filter(isAudit))
+  await storeOwnItems(run, own.filter(comesLast))
   run.items += items
   run.watching.onProgress?.({ bytes, items: run.items, counts: run.counts, refused: run.refused.total })
 }

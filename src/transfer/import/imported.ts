@@ -4,7 +4,7 @@ import type * as discussions from '../../domains/discussions/fields.ts'
 import type * as readers from '../../domains/readers/fields.ts'
 import type { HoldReason } from '../../domains/comments/rules.ts'
 import type { ReportReason } from '../../domains/moderation/reports.ts'
-import type { AuditItem, EndpointItem, Item, SettingsItem, SiteItem } from '../item.ts'
+import type { AuditItem, EndpointItem, Item, MuteItem, SettingsItem, SiteItem } from '../item.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 
 // Checked items of a file, as they are stored. Keys stand for the items that they refer to.
@@ -111,8 +111,11 @@ export interface ImportedReport extends OnComment {
   answered: boolean
 }
 
-/** Items that only our own form has. They refer to no others. */
-export type OwnItem = SettingsItem | EndpointItem | SiteItem | AuditItem
+/** Items that only our own form has. */
+export type OwnItem = SettingsItem | EndpointItem | SiteItem | MuteItem | AuditItem
+
+/** Whether an item refers to others, which come before it. */
+export const comesLast = ({ row }: PlacedOwn): boolean => row.kind === 'audit' || row.kind === 'mute'
 
 /** The place in the file, and how the source has changed the item, if so. */
 export interface PlacedOwn<Row = OwnItem> {

@@ -7,8 +7,9 @@ import { adoptSettings } from '../../domains/settings/settings.ts'
 import { adoptSite } from '../../domains/sites/adopt.ts'
 import { adoptEndpoint } from '../../domains/webhooks/adopt.ts'
 import type { PlacedOwn } from './imported.ts'
-import type { AuditItem, EndpointItem, SettingsItem, SiteItem } from '../item.ts'
-import { keyOf } from '../../domains/imports/keys.ts'
+import type { AuditItem, EndpointItem, MuteItem, SettingsItem, SiteItem } from '../item.ts'
+import { type Key, keyOf } from '../../domains/imports/keys.ts'
+import { OF_ERASED_READER, OF_MISSING_READER } from './sort-out.ts'
 import { findAuditEntries, insertImportedAuditEntries, takesAuditEntries } from './own-sql.ts'
 import { addCounts, type ImportFinding, type TransferCounts } from '../../domains/imports/report.ts'
 import { advance, type Stored, type Work } from '../store/store.ts'
@@ -18,17 +19,22 @@ const changesOf = (placed: readonly PlacedOwn[]): ImportFinding[] =>
   placed.flatMap(({ place, changed }) => (changed === undefined ? [] : [{ place, reason: changed }]))
 
 /**
- * Stores items that only an export of this service has: settings, endpoints, sites, audit entries.
+ * Stores items that only an export of this service has: settings, endpoints, sites, mutes, audit entries.
  */
 export async function storeOwn(work: Work, rows: readonly PlacedOwn[]): Promise<Stored> {
   const stored: Stored = { already: 0, refused: [] }
   for (const placed of rows) {
     const { place, row } = placed
-    if (row.kind === 'audit') continue
+    if (row.kind === 'audit' || row.kind === 'mute') continue
     const outcome = await storeOne(work, { ...placed, row })
     if (outcome === 'same') stored.already++
     else if (outcome !== 'taken') stored.refused.push({ place, reason: outcome })
   }
+  await storeMutes(
+    work,
+    rows.flatMap(({ row, ...rest }) => (row.kind === 'mute' ? [{ ...rest, row }] : [])),
+    stored,
+  )
   await storeAudit(
     work,
     rows.flatMap(({ row, ...rest }) => (row.kind === 'audit' ? [{ ...rest, row }] : [])),
@@ -92,6 +98,43 @@ async function takeSite(
   const site = { id, name, origins, publicKey, posting, guests: guests ?? 'off', createdAt: new Date(createdAt) }
   const outcome = await adoptSite(tx, work, site)
   return [SITE_REASONS[outcome], { sites: 1 }]
+}
+
+/** The keys of both readers of a mute. */
+export const readersOf = (source: string, { readerId, mutedId }: MuteItem): { reader: Key; muted: Key } => ({
+  reader: keyOf(source, 'reader', readerId),
+  muted: keyOf(source, 'reader', mutedId),
+})
+
+async function storeMutes(work: Work, mutes: readonly PlacedOwn<MuteItem>[], stored: Stored): Promise<void> {
+  const sound = mutes.filter(({ place, row }) => {
+    if (!isId(row.id)) stored.refused.push({ place, reason: 'id: is not a UUID' })
+    return isId(row.id)
+  })
+  if (sound.length === 0) return
+  const { tenantId, source } = work
+  const keys = new Set(sound.flatMap(({ row }) => Object.values(readersOf(source, row))))
+  let outcome: Stored = { already: 0, refused: [] }
+  await advance(work, async (tx) => {
+    outcome = { already: 0, refused: [] }
+    // An erasure that has begun is waited for; others wait for this lock.
+    const here = new Map((await lockReadersOfItems(tx, tenantId, [...keys])).map(({ key, itemId }) => [key, itemId]))
+    const known = new Map((await findItems(tx, tenantId, [...keys])).map(({ key, itemId }) => [key, itemId]))
+    const data = sound.flatMap(({ place, row: { id, createdAt, ...row } }) => {
+      const { reader, muted } = readersOf(source, { id, createdAt, ...row })
+      const [readerId, mutedId] = [here.get(reader), here.get(muted)]
+      if (readerId !== undefined && mutedId !== undefined)
+        return [{ tenantId, id, readerId, mutedId, createdAt: new Date(createdAt) }]
+      const isErased = [reader, muted].some((key) => known.has(key) && !here.has(key))
+      outcome.refused.push({ place, reason: isErased ? OF_ERASED_READER : OF_MISSING_READER })
+      return []
+    })
+    const { count } = await tx.prisma.readerMute.createMany({ data, skipDuplicates: true })
+    outcome.already = data.length - count
+    return { counts: addCounts({}, { mutes: count }), changes: changesOf(sound) }
+  })
+  stored.already += outcome.already
+  stored.refused.push(...outcome.refused)
 }
 
 /**

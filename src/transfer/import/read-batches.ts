@@ -5,7 +5,13 @@ import type { Pace } from '../../core/queues/pace.ts'
 import { checkItem } from './check.ts'
 import type { Rules } from './checking.ts'
 import { WITHOUT_FORMER } from '../export/former.ts'
-import type { ImportedDiscussion, ImportedItem, ImportedReader, PlacedOwn } from './imported.ts'
+import {
+  comesLast,
+  type ImportedDiscussion,
+  type ImportedItem,
+  type ImportedReader,
+  type PlacedOwn,
+} from './imported.ts'
 import type { Found } from '../item.ts'
 import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from '../../domains/imports/keys.ts'
@@ -180,7 +186,7 @@ class Window {
 
   /**
    * The window's items in batches: settings and endpoints, then readers and pages, then the
-   * comments of one page after the other, and last audit entries, which refer to the others.
+   * comments of one page after the other, and last mutes and audit entries, which refer to others.
    * Readers and pages without a time get that of their first comment in the window.
    */
   *batches(pace: Pick<Pace, 'sized'>): Generator<ReadBatch> {
@@ -189,8 +195,7 @@ class Window {
     for (const row of rows) {
       if (row.kind === 'reader' || row.kind === 'discussion') row.createdAt ??= firstAt.get(row.key) ?? null
     }
-    const isAudit = ({ row }: PlacedOwn): boolean => row.kind === 'audit'
-    const left = [...own.filter((each) => !isAudit(each)), ...pageByPage(rows), ...own.filter(isAudit)]
+    const left = [...own.filter((each) => !comesLast(each)), ...pageByPage(rows), ...own.filter(comesLast)]
     // Frees what is stored.
     own.length = 0
     rows.length = 0

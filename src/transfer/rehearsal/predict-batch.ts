@@ -1,5 +1,6 @@
 import { grouped } from '../../core/grouped.ts'
-import type { Key } from '../../domains/imports/keys.ts'
+import { isId } from '../../core/ids.ts'
+import { type Key, keyOf } from '../../domains/imports/keys.ts'
 import { addCounts } from '../../domains/imports/report.ts'
 import {
   type ImportedComment,
@@ -9,6 +10,7 @@ import {
   type PairKind,
   pairKindOf,
 } from '../import/imported.ts'
+import { readersOf } from '../import/own.ts'
 import type { ReadBatch } from '../import/read-batches.ts'
 import { note } from '../import/run.ts'
 import {
@@ -25,7 +27,10 @@ import { findPairs } from './rehearse-sql.ts'
 import { isItem, type Rehearsing } from './survey-batch.ts'
 
 /** The second pass: finds out what happens to each item. */
-export async function predictBatch(run: Rehearsing, { rows, changes, refused, already }: ReadBatch): Promise<void> {
+export async function predictBatch(
+  run: Rehearsing,
+  { rows, own, changes, refused, already }: ReadBatch,
+): Promise<void> {
   const { app, tenantId, survey } = run
   run.already += already
   note(run, 'refused', refused)
@@ -59,7 +64,37 @@ export async function predictBatch(run: Rehearsing, { rows, changes, refused, al
     }
     for (const change of changesOf.get(key) ?? []) note(run, 'changed', [{ place, reason: change.reason }])
   }
-  run.counts = addCounts(run.counts, counts)
+  run.counts = addCounts(run.counts, { ...counts, mutes: await tellMutes(run, own) })
+}
+
+/** Returns how many mutes will be taken. */
+async function tellMutes(run: Rehearsing, own: ReadBatch['own']): Promise<number> {
+  const { app, tenantId, source, survey } = run
+  const mutes = own.flatMap(({ place, row }) =>
+    row.kind === 'mute' ? [{ place, id: row.id, ...readersOf(source, row) }] : [],
+  )
+  if (mutes.length === 0) return 0
+  const keys = new Set(mutes.flatMap(({ reader, muted }) => [reader, muted]))
+  const known = new Map((await findItems(app.db.query, tenantId, [...keys])).map(({ key, itemId }) => [key, itemId]))
+  const ids = new Set([...known.values()].filter((id) => id !== null))
+  const found = await app.prisma.readerMute.findMany({
+    where: { tenantId, readerId: { in: [...ids] }, mutedId: { in: [...ids] } },
+    select: { readerId: true, mutedId: true },
+  })
+  const there = new Set(found.map(({ readerId, mutedId }) => `${readerId} ${mutedId}`))
+  let count = 0
+  for (const { place, id, reader, muted } of mutes) {
+    const fates = [reader, muted].map((key) =>
+      known.has(key) ? (known.get(key) === null ? FATES.erased : FATES.there) : survey.fateOf(key),
+    )
+    if (!isId(id)) note(run, 'refused', [{ place, reason: 'id: is not a UUID' }])
+    else if (fates.includes(FATES.erased)) note(run, 'refused', [{ place, reason: OF_ERASED_READER }])
+    else if (fates.some((fate) => fate !== FATES.there)) note(run, 'refused', [{ place, reason: OF_MISSING_READER }])
+    else if (there.has(`${known.get(reader)} ${known.get(muted)}`)) run.already++
+    else if (!survey.isFirst(keyOf(source, 'mute', reader, muted))) run.already++
+    else count++
+  }
+  return count
 }
 
 const hangingOn = (row: ImportedItem): Key[] =>

@@ -30,7 +30,9 @@ export const isItem = (kind: ImportedItem['kind']): boolean => kind !== 'reactio
 
 /** The first pass: learns what the file contains. */
 export async function surveyBatch(run: Rehearsing, { rows, own }: ReadBatch): Promise<void> {
-  if (own.length > 0) await storeOwnItems(run, own)
+  // Those of mutes are not stored: the second pass finds out about these.
+  const others = own.filter(({ row }) => row.kind !== 'mute')
+  if (others.length > 0) await storeOwnItems(run, others)
   const known = await findKnown(run, rows)
   const fresh = rows.filter(({ key }) => !known.has(key))
   run.already += rows.filter(({ key, kind }) => known.get(key) != null && isItem(kind)).length

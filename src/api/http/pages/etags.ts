@@ -35,7 +35,10 @@ export function tagsOf({ headers }: PageRequest): string[] {
   return given === '*' ? [given] : given.split(',').map((tag) => tag.trim().replace(/^(?!W\/)/, 'W/'))
 }
 
-/** The headers of a page that its client may keep, and must ask for again; shared caches of a site. */
+/**
+ * The headers of a page that its client may keep, and must ask for again. Those of a site that all
+ * may get are for shared caches.
+ */
 export function pageHeaders({ ctx }: PageRequest, etag: string) {
   const { actor, tenant } = ctx.caller ?? {}
   if (actor?.kind === 'site' && actor.graphql?.isShared === true)

@@ -24,10 +24,10 @@ function keyInQuery({ method, query }: FastifyRequest): string | undefined {
 }
 
 /**
- * The caller of a request by the key of a site, whose reader is in `Authorization`. A GET that names
- * the site in its address is answered as to nobody, unless it has `signedIn=1`: so caches may keep
- * the answer. Throws `ambiguous_credentials`, `not_found`, `origin_not_allowed`, `rate_limited`,
- * `tenant_suspended`, `invalid_identity`.
+ * The caller of a request by the key of a site, whose reader is in `Authorization`. A GET that
+ * names the site in its address is answered as to nobody, unless it has `signedIn=1`: so caches may
+ * keep the answer. Throws `ambiguous_credentials`, `not_found`, `origin_not_allowed`,
+ * `rate_limited`, `tenant_suspended`, `invalid_identity`.
  */
 export async function siteCallerOf(
   app: App,

@@ -163,7 +163,7 @@ function sectionOf(document: Document, route: Route, everywhere: ReadonlySet<str
     `## ${summary}`,
     `\`\`\`http\n${method} ${path}\n\`\`\``,
     description,
-    ...(named.length === 0 ? [] : ['**Parameters**', named.map((each) => parameterLine(document, each)).join('\n')]),
+    ...(named.length === 0 ? [] : ['**Parameters**', named.map((each) => parameterLine(each)).join('\n')]),
     ...(body === undefined ? [] : ['**Body**', bodyText(document, type, body.schema)]),
     `\`\`\`sh\n${curlOf(route)}\n\`\`\``,
     ...Object.entries(responses).flatMap(([status, { $ref, description: text = '', content = {} }]) =>
@@ -175,10 +175,10 @@ function sectionOf(document: Document, route: Route, everywhere: ReadonlySet<str
 
 const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, ' ').trim()
 
-function parameterLine(document: Document, { name, in: place, required, description = '', schema }: Parameter): string {
+function parameterLine({ name, in: place, required, description = '', schema }: Parameter): string {
   const facts = [
     place,
-    typeOf(document, schema),
+    typeOf(schema),
     ...bounds(schema),
     ...(required === true && place !== 'path' ? ['required'] : []),
   ]
@@ -188,29 +188,20 @@ function parameterLine(document: Document, { name, in: place, required, descript
 function bodyText(document: Document, type: string, schema: Schema): string {
   const target = schema.$ref === undefined ? schema : (document.components.schemas[nameIn(schema.$ref)] ?? {})
   if (target.properties === undefined) return `The bytes, as ${code(type)}.`
-  return fieldLines(document, target)
+  return fieldLines(target)
 }
 
 /** The fields of an object. Those of an object without a name stand below their field. */
-function fieldLines(
-  document: Document,
-  { properties = {}, required = [] }: Schema,
-  isAnswer = false,
-  indent = '',
-): string {
+function fieldLines({ properties = {}, required = [] }: Schema, isAnswer = false, indent = ''): string {
   return Object.entries(properties)
     .map(([name, schema]) => {
-      const facts = [
-        typeOf(document, schema),
-        ...bounds(schema),
-        ...(!isAnswer && required.includes(name) ? ['required'] : []),
-      ]
+      const facts = [typeOf(schema), ...bounds(schema), ...(!isAnswer && required.includes(name) ? ['required'] : [])]
       const inner = innerObject(schema)
       const line = `${indent}- ${code(name)} (${facts.join(', ')}): ${oneLine(schema.description ?? '')}`.replace(
         /: $/,
         '',
       )
-      return inner === undefined ? line : `${line}\n${fieldLines(document, inner, isAnswer, `${indent}  `)}`
+      return inner === undefined ? line : `${line}\n${fieldLines(inner, isAnswer, `${indent}  `)}`
     })
     .join('\n')
 }
@@ -235,17 +226,17 @@ const KINDS: Readonly<Record<string, string>> = {
 }
 
 /** A schema in words. Objects and choices are links. */
-function typeOf(document: Document, schema: Schema): string {
+function typeOf(schema: Schema): string {
   const { $ref, type, format = '', anyOf, items, additionalProperties } = schema
   if ($ref !== undefined) return `[${code(nameIn($ref))}](objects.md#${anchor(nameIn($ref))})`
   if (schema.enum !== undefined) return `one of ${schema.enum.map(code).join(', ')}`
-  if (anyOf !== undefined) return [...new Set(anyOf.map((each) => typeOf(document, each)))].join(' or ')
+  if (anyOf !== undefined) return [...new Set(anyOf.map((each) => typeOf(each)))].join(' or ')
   const types = typeof type === 'string' ? [type] : (type ?? [])
   return types
     .map((each) => {
-      if (each === 'array') return `list of ${items === undefined ? 'anything' : typeOf(document, items)}`
+      if (each === 'array') return `list of ${items === undefined ? 'anything' : typeOf(items)}`
       if (each === 'object' && typeof additionalProperties === 'object' && schema.properties === undefined)
-        return `object of ${typeOf(document, additionalProperties)}`
+        return `object of ${typeOf(additionalProperties)}`
       return (each === 'string' ? KINDS[format] : undefined) ?? KINDS[each] ?? each
     })
     .join(' or ')
@@ -302,17 +293,33 @@ function answerText(document: Document, status: string, text: string, content: C
   const plain = oneLine(text).replace(/^Success\.$/, '')
   if (answer === undefined) return `**${status}** ${plain}`.trim()
   const what = type === 'application/json' ? answerType(document, answer.schema) : code(type)
-  return `**${status}** ${what}${plain === '' ? '' : `. ${plain}`}`
+  const own = ownObjects(document, answer.schema).map((each) => fieldLines(each, true))
+  return [`**${status}** ${what}${plain === '' ? '' : `. ${plain}`}`, ...own].join('\n\n')
 }
+
+/** Schemas of one route alone, which stand there: its answer, and a page of named objects. */
+const IS_OWN = /(Answer|List)\d*$/
 
 /** A list as `data` of its entries, anything else by its name. */
 function answerType(document: Document, schema: Schema): string {
   if (schema.anyOf !== undefined) return schema.anyOf.map((each) => answerType(document, each)).join(', or ')
-  const target = schema.$ref === undefined ? schema : document.components.schemas[nameIn(schema.$ref)]
-  const { data, hasMore } = target?.properties ?? {}
-  const isNamed = data?.items?.properties === undefined
-  if (data?.items !== undefined && hasMore !== undefined && isNamed) return `a page of ${typeOf(document, data.items)}`
-  return typeOf(document, schema)
+  const name = nameIn(schema.$ref ?? '')
+  const entry = entryOf(document.components.schemas[name])
+  if (entry !== undefined) return `a page of ${typeOf(entry)}`
+  return IS_OWN.test(name) ? 'an object' : typeOf(schema)
+}
+
+/** What a page of a list has; undefined for what is no page, and for entries without a name. */
+function entryOf(schema: Schema | undefined): Schema | undefined {
+  const { data, hasMore } = schema?.properties ?? {}
+  return hasMore === undefined || data?.items?.properties !== undefined ? undefined : data?.items
+}
+
+function ownObjects(document: Document, { $ref = '', anyOf = [] }: Schema): Schema[] {
+  const name = nameIn($ref)
+  const schema = document.components.schemas[name]
+  const isShown = schema !== undefined && IS_OWN.test(name) && entryOf(schema) === undefined
+  return [...(isShown ? [schema] : []), ...anyOf.flatMap((each) => ownObjects(document, each))]
 }
 
 function exampleText(content: Content): string {
@@ -343,7 +350,9 @@ function objectsPage(document: Document, routes: readonly Route[], source: strin
     visit([operation.parameters, operation.requestBody, operation.responses])
     for (const { schema } of Object.values(operation.requestBody?.content ?? {})) bodies.add(nameIn(schema.$ref ?? ''))
   }
-  const shown = [...seen].filter((name) => !bodies.has(name)).toSorted()
+  const within = JSON.stringify([Object.values(schemas), routes.map(({ operation }) => operation.parameters)])
+  const isOwn = (name: string): boolean => IS_OWN.test(name) && !within.includes(`"#/components/schemas/${name}"`)
+  const shown = [...seen].filter((name) => !bodies.has(name) && !isOwn(name)).toSorted()
   return page('Objects', source, [
     'What the answers of [REST](README.md) are made of. A field that is not `null` by its type is always there.',
     ...shown.flatMap((name) => {
@@ -352,11 +361,7 @@ function objectsPage(document: Document, routes: readonly Route[], source: strin
       return [
         `## ${code(name)}`,
         text,
-        schema.properties === undefined
-          ? text.includes('\n')
-            ? ''
-            : typeOf(document, schema)
-          : fieldLines(document, schema, true),
+        schema.properties === undefined ? (text.includes('\n') ? '' : typeOf(schema)) : fieldLines(schema, true),
       ].filter((part) => part !== '')
     }),
   ])

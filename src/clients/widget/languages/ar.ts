@@ -168,4 +168,6 @@ export const strings: Strings = {
   invalid_proof: 'تعذّر التحقق. حاول مرة أخرى.',
   invalid_email: 'هذا ليس عنوان بريد إلكتروني.',
   guests_disabled: 'يمكن للقراء المسجّلين فقط التعليق هنا.',
+  ownComments: 'تعليقاتي',
+  noOwn: 'لم تكتب أي تعليق بعد.',
 }

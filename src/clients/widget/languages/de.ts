@@ -127,4 +127,6 @@ export const strings: Strings = {
   invalid_proof: 'Die Prüfung hat nicht geklappt. Versuchen Sie es noch einmal.',
   invalid_email: 'Das ist keine E-Mail-Adresse.',
   guests_disabled: 'Hier können nur angemeldete Personen kommentieren.',
+  ownComments: 'Meine Kommentare',
+  noOwn: 'Sie haben noch keine Kommentare geschrieben.',
 }

@@ -135,4 +135,6 @@ export const strings: Strings = {
   invalid_proof: 'La comprobación no funcionó. Inténtelo de nuevo.',
   invalid_email: 'Esto no es un correo electrónico.',
   guests_disabled: 'Aquí solo pueden comentar lectores con sesión iniciada.',
+  ownComments: 'Mis comentarios',
+  noOwn: 'Aún no ha escrito comentarios.',
 }

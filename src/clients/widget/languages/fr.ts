@@ -136,4 +136,6 @@ export const strings: Strings = {
   invalid_proof: 'La vérification a échoué. Réessayez.',
   invalid_email: 'Ce n’est pas une adresse e-mail.',
   guests_disabled: 'Seuls les lecteurs connectés peuvent commenter ici.',
+  ownComments: 'Mes commentaires',
+  noOwn: 'Vous n’avez écrit aucun commentaire.',
 }

@@ -131,4 +131,6 @@ export const strings: Strings = {
   invalid_proof: 'La verifica non è riuscita. Riprova.',
   invalid_email: 'Questo non è un indirizzo e-mail.',
   guests_disabled: 'Qui possono commentare solo i lettori registrati.',
+  ownComments: 'I miei commenti',
+  noOwn: 'Non hai scritto commenti.',
 }

@@ -123,4 +123,6 @@ export const strings: Strings = {
   invalid_proof: '確認できませんでした。もう一度お試しください。',
   invalid_email: 'メールアドレスではありません。',
   guests_disabled: 'ここではログインした方のみコメントできます。',
+  ownComments: '自分のコメント',
+  noOwn: 'まだコメントを書いていません。',
 }

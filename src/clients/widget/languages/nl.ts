@@ -126,4 +126,6 @@ export const strings: Strings = {
   invalid_proof: 'De controle is niet gelukt. Probeer het opnieuw.',
   invalid_email: 'Dit is geen e-mailadres.',
   guests_disabled: 'Hier kunnen alleen aangemelde lezers reageren.',
+  ownComments: 'Mijn reacties',
+  noOwn: 'U hebt nog geen reacties geschreven.',
 }

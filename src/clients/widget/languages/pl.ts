@@ -153,4 +153,6 @@ export const strings: Strings = {
   invalid_proof: 'Sprawdzenie się nie powiodło. Spróbuj ponownie.',
   invalid_email: 'To nie jest adres e-mail.',
   guests_disabled: 'Komentować mogą tu tylko zalogowani czytelnicy.',
+  ownComments: 'Moje komentarze',
+  noOwn: 'Nie masz jeszcze komentarzy.',
 }

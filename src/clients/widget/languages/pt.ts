@@ -136,4 +136,6 @@ export const strings: Strings = {
   invalid_proof: 'A verificação não funcionou. Tente novamente.',
   invalid_email: 'Isto não é um endereço de e-mail.',
   guests_disabled: 'Aqui só leitores conectados podem comentar.',
+  ownComments: 'Meus comentários',
+  noOwn: 'Você ainda não escreveu comentários.',
 }

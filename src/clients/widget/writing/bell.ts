@@ -15,18 +15,23 @@ export function bellView(thread: Thread): unknown {
   const { html, nothing, button } = kit
   const bell = bellOf(thread)
   if (!bell?.unread) return nothing
-  const { unread, isOpen, inbox } = bell
+  const { unread, isOpen, inbox, isOwnOpen, own } = bell
   const { words } = thread
   const n = unread.count === 0 ? '' : ` ${words.number(unread.count)}${unread.hasMore ? '+' : ''}`
   const label = unread.count === 0 ? words.text('inbox') : words.text('unread', { n: unread.count })
   const leave = ({ key }: KeyboardEvent): void => {
     if (key === 'Escape' && isOpen) void toggle(thread, bell)
+    if (key === 'Escape' && isOwnOpen) void toggleOwn(thread, bell)
   }
+  const ownLabel = words.text('ownComments')
   return html`<div part="bell" class="bell" @keydown=${leave}>
+      ${button(html`<span aria-hidden="true">🗒</span>`, () => toggleOwn(thread, bell), { label: ownLabel, isOpen: isOwnOpen, opens: 'own' })}
       ${button(html`<span aria-hidden="true">🔔</span>${n}`, () => toggle(thread, bell), { label, isOpen, opens: 'inbox' })}
     </div>
-    ${isOpen ? inbox?.view() : nothing}`
+    ${isOpen ? inbox?.view() : nothing} ${isOwnOpen ? own?.view() : nothing}`
 }
+
+const CLOSED = { inbox: null, isOpen: false, own: null, isOwnOpen: false }
 
 function bellOf(thread: Thread): Bell | null {
   const { me } = thread
@@ -34,7 +39,7 @@ function bellOf(thread: Thread): Bell | null {
   if (known?.readerId === me?.id) return known ?? null
   bells.delete(thread)
   if (!me) return null
-  const bell: Bell = { readerId: me.id, unread: { count: 0, hasMore: false }, inbox: null, isOpen: false, waits: false }
+  const bell: Bell = { readerId: me.id, unread: { count: 0, hasMore: false }, ...CLOSED, waits: false }
   bells.set(thread, bell)
   addStyles(thread, css)
   // The comments come first.
@@ -79,6 +84,7 @@ export function recountOf(thread: Thread): void {
 
 async function toggle(thread: Thread, bell: Bell): Promise<void> {
   bell.isOpen = !bell.isOpen
+  bell.isOwnOpen = false
   if (bell.isOpen) {
     try {
       const file = import('./inbox.ts')
@@ -89,6 +95,22 @@ async function toggle(thread: Thread, bell: Bell): Promise<void> {
     } catch (error) {
       bell.isOpen = bell.inbox !== null
       thread.emit('error', { error, action: 'inbox' })
+    }
+  }
+  void thread.update()
+}
+
+async function toggleOwn(thread: Thread, bell: Bell): Promise<void> {
+  bell.isOwnOpen = !bell.isOwnOpen
+  bell.isOpen = false
+  if (bell.isOwnOpen) {
+    try {
+      bell.own ??= (await import('./own-list.ts')).openOwn(thread, bell)
+      await bell.own.refresh()
+    } catch (error) {
+      bell.isOwnOpen = bell.own !== null
+      thread.errors.set(kit.NEW, thread.words.text('unloaded'))
+      thread.emit('error', { error, action: 'own' })
     }
   }
   void thread.update()

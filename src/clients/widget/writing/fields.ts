@@ -128,7 +128,6 @@ export function typeOver(area: HTMLTextAreaElement, start: number, end: number, 
   area.focus()
   area.setSelectionRange(start, end)
   // No other way keeps the history of a text box.
-  // oxlint-disable-next-line typescript/no-deprecated
   if (document.execCommand(text === '' ? 'delete' : 'insertText', false, text)) return
   area.setRangeText(text, start, end, 'end')
   area.dispatchEvent(new Event('input', { bubbles: true }))

@@ -19,6 +19,9 @@ export interface Bell {
   /** What it opens, once it was opened; its code is a file of its own. */
   inbox: Inbox | null
   isOpen: boolean
+  /** The reader's own comments, once they were opened; also a file of its own. */
+  own: Inbox | null
+  isOwnOpen: boolean
   waits: boolean
 }
 

@@ -90,6 +90,9 @@ export const strings = {
   invalid_proof: 'The check did not work. Try again.',
   invalid_email: 'This is not an e-mail address.',
   guests_disabled: 'Only signed-in readers can comment here.',
+  // The reader's own comments.
+  ownComments: 'My comments',
+  noOwn: 'You have not written any comments.',
 }
 
 export type WritingStrings = typeof strings

@@ -17,6 +17,7 @@ const KINDS: Readonly<Record<string, string>> = {
   reader: 'Reader',
   settings: 'Settings',
   site: 'Site',
+  notice_channel: 'Notice channel',
   tenant: 'Tenant',
   webhook: 'Webhook endpoint',
   webhook_endpoint: 'Webhook endpoint',

@@ -1,13 +1,16 @@
 import type { MouseEvent } from 'react'
 
 /** A button of a comment that was pressed by the pointer: its key, and where it was. */
-export interface Press {
+interface Press {
   key: string
   top: number
 }
 
 /** Whether a press of the present series, such as a double click, has judged a comment. */
 let hasJudged = false
+
+/** The button whose click is under way. */
+let press: Press | null = null
 
 /**
  * The further presses of a double click do nothing: another comment is under the pointer by then.
@@ -20,12 +23,21 @@ export function dropDouble(event: MouseEvent): void {
   event.stopPropagation()
 }
 
-/** The button that was pressed by the pointer; null for another element, and for a keyboard. */
-export function pressOf({ target, detail }: MouseEvent): Press | null {
+/** Notes the button of a click that is under way, unless a key has pressed it. */
+export function beginPress(event: MouseEvent): void {
+  const { target, detail } = event
+  dropDouble(event)
   const button = target instanceof Element ? target.closest('button[aria-keyshortcuts]') : null
-  if (button === null || detail === 0) return null
-  return { key: button.getAttribute('aria-keyshortcuts') ?? '', top: button.getBoundingClientRect().top }
+  const key = button?.getAttribute('aria-keyshortcuts')
+  press = button == null || key == null || detail === 0 ? null : { key, top: button.getBoundingClientRect().top }
 }
+
+export function endPress(): void {
+  press = null
+}
+
+/** The button that the pointer has just pressed; null for a key. */
+export const currentPress = (): Press | null => press
 
 const pixels = (written: string): number => parseFloat(written) || 0
 

@@ -16,7 +16,7 @@ import { ExplainDialog, pendingOf } from './explain.tsx'
 import { commentAt, focusComment, focusOn, goOn, resumeAtEnd, thenFocus } from './focus.ts'
 import { Item } from './item.tsx'
 import { nameOf } from './reader.tsx'
-import { bringUnderPointer, dropDouble, type Press, pressOf } from './pointer.ts'
+import { beginPress, bringUnderPointer, currentPress, dropDouble, endPress } from './pointer.ts'
 import { Beside, type Opened } from './pane/beside.tsx'
 import { NOTHING_SAID, saidNext } from './said.tsx'
 import { Toolbar } from './toolbar.tsx'
@@ -98,7 +98,6 @@ export function JudgedList({
   const [asked, setAsked] = useState<Verb | null>(null)
   const [toFocus, setToFocus] = useState<{ id: string } | null>(null)
   const at = useRef<string>(undefined)
-  const pressed = useRef<Press | null>(null)
   const asLeft = useAsLeft(PLACE)
   const [pane, setPane] = useState(asLeft?.pane ?? null)
   useLeave(PLACE, () => ({ at: at.current, scrollY, pane }))
@@ -135,7 +134,7 @@ export function JudgedList({
   const judgeOne = (verb: Verb, entry: Entry): void => {
     if ((verb === 'pin' || verb === 'unpin') && entry.status !== 'approved')
       return say('Only an approved comment can be pinned. Approve it first.')
-    const press = pressed.current
+    const press = currentPress()
     // The moderator goes on at once; a refusal brings the comment back, and is announced.
     if (verb === 'pin' || verb === 'unpin') focusOn(idOf(entry))
     else goOn({ from: idOf(entry), isStill: press !== null })
@@ -242,11 +241,8 @@ export function JudgedList({
           gap="sm"
           tabIndex={-1}
           onMouseDownCapture={dropDouble}
-          onClickCapture={(event) => {
-            dropDouble(event)
-            pressed.current = pressOf(event)
-          }}
-          onClick={() => (pressed.current = null)}
+          onClickCapture={beginPress}
+          onClick={endPress}
           onFocus={({ target }) => {
             at.current = commentAt(target)
             claims.moveTo(at.current)

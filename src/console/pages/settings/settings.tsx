@@ -10,6 +10,8 @@ import { Answered, Problem } from '../../ui/states.tsx'
 import { ClassifierSecret } from './classifier-secret.tsx'
 import { type Values, valuesOf } from './draft.ts'
 import { Exports } from './exports.tsx'
+import { MailSecret } from './mail-secret.tsx'
+import { Notices } from './notices.tsx'
 import { SettingField } from './field.tsx'
 import { useSettingsForm } from './form.ts'
 import { Imports } from './imports.tsx'
@@ -39,6 +41,7 @@ export function Page() {
           )
         }
       </Answered>
+      <Notices />
       {may('admin') && (
         <>
           <Exports />
@@ -50,6 +53,8 @@ export function Page() {
 }
 
 const OF_OWNERS = [{ id: 'single-sign-on', title: 'Single sign-on' }]
+
+const NOTICES = { id: 'notices', title: 'Notices to staff' }
 
 const MOVING = [
   { id: 'export', title: 'Export' },
@@ -75,7 +80,7 @@ function Form({ settings, reload }: { settings: Settings; reload: () => Promise<
     >
       <Stack>
         <Group gap="md" component="nav" aria-label="Sections">
-          {[...shownSections(), ...(may('owner') ? OF_OWNERS : []), ...(may('admin') ? MOVING : [])].map(
+          {[...shownSections(), ...(may('owner') ? OF_OWNERS : []), NOTICES, ...(may('admin') ? MOVING : [])].map(
             ({ id, title }) => (
               <Anchor key={id} component={Link} to={{ hash: id }} size="sm">
                 {title}
@@ -142,6 +147,7 @@ function Section({
           ))}
         {id === 'moderation' && <TryText valueOf={form.valueOf} />}
         {id === 'classifier' && <ClassifierSecret />}
+        {id === 'guests' && <MailSecret />}
       </Stack>
     </Paper>
   )

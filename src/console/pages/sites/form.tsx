@@ -4,9 +4,9 @@ import { useForm } from '@mantine/form'
 import type { Site } from './service.ts'
 import { Form } from '../../ui/inputs/form.tsx'
 
-type SiteValues = Pick<Site, 'name' | 'origins' | 'posting'>
+type SiteValues = Pick<Site, 'name' | 'origins' | 'posting' | 'guests'>
 
-const LABELS = { name: 'Name', origins: 'Origins', posting: 'Posting' }
+const LABELS = { name: 'Name', origins: 'Origins', posting: 'Posting', guests: 'Guests' }
 
 /**
  * The form of a new site, or of `site`. Errors of `onSubmit` are shown at the fields that they
@@ -29,6 +29,7 @@ export function SiteForm({
       name: site?.name ?? '',
       origins: (site?.origins ?? []).join('\n'),
       posting: site?.posting ?? true,
+      guests: site?.guests === 'email',
     },
     validate: {
       name: (name) => (name.trim() === '' ? 'Enter what the site is called.' : null),
@@ -39,7 +40,9 @@ export function SiteForm({
     <Form
       form={form}
       labels={LABELS}
-      send={({ origins, ...values }) => onSubmit({ ...values, origins: originsIn(origins) })}
+      send={({ origins, guests, ...values }) =>
+        onSubmit({ ...values, guests: guests ? 'email' : 'off', origins: originsIn(origins) })
+      }
     >
       <TextInput
         label={LABELS.name}
@@ -60,6 +63,11 @@ export function SiteForm({
         label="Readers can write"
         description="Off: its pages show comments, and nobody posts or reacts there."
         {...form.getInputProps('posting', { type: 'checkbox' })}
+      />
+      <Switch
+        label="Guests can write"
+        description="With a name and an e-mail address that they confirm. It needs the address that sends the mails, in the settings."
+        {...form.getInputProps('guests', { type: 'checkbox' })}
       />
       <Group justify="flex-end">
         <Button variant="default" onClick={onCancel}>

@@ -1,0 +1,306 @@
+// One stream for all tabs of a browser that show the same. The tab that holds the lock has the
+// stream, and tells the others each event with the position before it. A tab that finds a hole has
+// a stream of its own until it has filled it, so each gets what it would get alone.
+import {
+  type DiscussionStream,
+  openDiscussionStream,
+  openSeveralStream,
+  type Positions,
+  type SeveralStream,
+  type SeveralStreamOptions,
+  type StreamEvent,
+  type StreamOptions,
+  type StreamState,
+} from './stream.ts'
+
+/** A tab that has asked waits so long for an answer before it follows by itself. */
+const ASK_MS = 2000
+/** The leader tells its positions so often. Timers of a hidden page run once a minute. */
+const TELL_MS = 15_000
+const SILENCE_MS = 150_000
+
+type At = Record<string, number>
+
+/** What the leader tells. */
+interface Told {
+  /** Its positions. */
+  at?: At
+  state?: StreamState
+  /** An event, and the leader's position in its discussion before it. */
+  event?: StreamEvent
+  before?: number
+  gone?: string
+}
+
+/** A stream of one tab. */
+interface Own {
+  readonly lastEventIds: Positions
+  close: () => void
+}
+
+interface Page {
+  onEvent: (event: StreamEvent) => unknown
+  onState?: ((state: StreamState) => unknown) | undefined
+  onError?: ((error: unknown) => unknown) | undefined
+  onGone?: ((discussionId: string) => unknown) | undefined
+}
+
+/** The options of a tab's own stream, but for those of the page. */
+interface Hooks extends Required<Omit<Page, 'onError'>> {
+  lastEventIds: Positions
+  /** The page has loaded its data again, and shows these positions. */
+  reloaded: (shown: Positions) => void
+}
+
+// The few parts of a page that are used here: the service's compiler settings know only Node.
+declare const document: { addEventListener: Listen; removeEventListener: Listen }
+declare const window: typeof document
+type Listen = (name: string, listener: () => void) => void
+interface Locks {
+  request: (name: string, options: { signal: AbortSignal }, run: () => Promise<void>) => Promise<void>
+}
+
+/**
+ * `openDiscussionStream` for a page that may be open in several tabs: all tabs of the origin whose
+ * `name` is the same share one stream. The name must tell the discussion and the reader who is
+ * signed in. Where the browser has no Web Locks, each tab has its own stream.
+ */
+export function shareDiscussionStream({ name, ...options }: StreamOptions & { name: string }): DiscussionStream {
+  const { lastEventId } = options
+  const shared = share(
+    name,
+    () => ONE,
+    lastEventId === undefined ? {} : { [ONE]: lastEventId },
+    options,
+    (hooks) => {
+      const { lastEventIds, reloaded, ...ofPage } = hooks
+      const own = openDiscussionStream({
+        ...options,
+        ...ofPage,
+        lastEventId: lastEventIds[ONE],
+        onReload: async (now) => {
+          const shown = (await options.onReload(now)) ?? now
+          reloaded({ [ONE]: shown })
+          return shown
+        },
+      })
+      const listed = (): Positions => (own.lastEventId === undefined ? {} : { [ONE]: own.lastEventId })
+      return Object.defineProperties({ close: own.close } as Own, { lastEventIds: { get: listed } })
+    },
+  )
+  return Object.defineProperties(shared as SeveralStream & DiscussionStream, {
+    lastEventId: { get: () => shared.lastEventIds[ONE] },
+  })
+}
+
+/** The same for a stream of several discussions. */
+export function shareSeveralStream({ name, ...options }: SeveralStreamOptions & { name: string }): SeveralStream {
+  const { lastEventIds = {} } = options
+  return share(
+    name,
+    ({ discussionId }) => discussionId,
+    lastEventIds,
+    options,
+    ({ reloaded, ...hooks }) =>
+      openSeveralStream({
+        ...options,
+        ...hooks,
+        onReload: async (now) => {
+          const shown = { ...now, ...(await options.onReload(now)) } as Positions
+          reloaded(shown)
+          return shown
+        },
+      }),
+  )
+}
+
+/** Stands for the discussion of a stream of one. */
+const ONE = ''
+
+function share(
+  name: string,
+  keyOf: (event: StreamEvent) => string,
+  begin: Positions,
+  page: Page,
+  open: (hooks: Hooks) => Own,
+): SeveralStream {
+  const at = new Map(Object.entries(begin).map(([id, position]) => [id, Number(position)]))
+  /** The leader's positions, as far as this tab knows. */
+  const leaderAt = new Map<string, number>()
+  let own: Own | undefined
+  let state: StreamState = 'connecting'
+  let isLeader = false
+  /** Whether the leader was heard lately. Until then this tab goes on by itself. */
+  let isLed = false
+  let isClosed = false
+  let channel: BroadcastChannel | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  /** Ends the wait for the lock, or gives it back. */
+  let control: AbortController | undefined
+
+  const listed = (): Positions => Object.fromEntries([...at].map(([id, position]) => [id, String(position)]))
+  const call = async (callback: () => unknown): Promise<void> => {
+    try {
+      await callback()
+    } catch (error) {
+      try {
+        await (page.onError ?? console.warn)(error)
+      } catch {
+        // There is no one left to report to.
+      }
+    }
+  }
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
+  const tell = (told: Told | null): void => channel?.postMessage(told)
+  const tellAll = (): void => {
+    learn()
+    tell({ at: Object.fromEntries(at), state })
+    later(TELL_MS, tellAll)
+  }
+  const later = (ms: number, action: () => void): void => {
+    clearTimeout(timer)
+    timer = setTimeout(action, ms)
+  }
+  const report = (now: StreamState): void => {
+    if (isClosed || now === state) return
+    state = now
+    if (isLeader) tell({ state })
+    void call(() => page.onState?.(now))
+  }
+  /** Takes the positions of the first ticket, where the page gave none. */
+  const learn = (): void => {
+    for (const [id, position] of Object.entries(own?.lastEventIds ?? {})) if (!at.has(id)) at.set(id, Number(position))
+  }
+  const take = (event: StreamEvent): void => {
+    const key = keyOf(event)
+    const before = at.get(key) ?? 0
+    if (isClosed || event.seq <= before) return
+    at.set(key, event.seq)
+    if (isLeader) tell({ event, before })
+    void call(() => page.onEvent(event))
+    stopIfCaughtUp()
+  }
+  const followAlone = (): void => {
+    own ??= open({
+      lastEventIds: listed(),
+      onEvent: (event) => {
+        learn()
+        take(event)
+      },
+      onState: (now) => {
+        if (now === 'open') learn()
+        if (now !== 'closed') report(now)
+      },
+      onGone: (discussionId) => {
+        if (isLeader) tell({ gone: discussionId })
+        return page.onGone?.(discussionId)
+      },
+      reloaded: (shown) => {
+        for (const [id, position] of Object.entries(shown)) at.set(id, Number(position))
+        if (isLeader) tellAll()
+        stopIfCaughtUp()
+      },
+    })
+    // The callback for the state may have closed the stream.
+    if (isClosed) stopOwn()
+  }
+  const stopOwn = (): void => {
+    own?.close()
+    own = undefined
+  }
+  const isBehind = (): boolean => [...leaderAt].some(([id, position]) => (at.get(id) ?? 0) < position)
+  const stopIfCaughtUp = (): void => {
+    if (!isLeader && isLed && !isBehind()) stopOwn()
+  }
+  const followUnled = (): void => {
+    isLed = false
+    followAlone()
+  }
+  const hear = ({ data: told }: { data: Told | null }): void => {
+    if (isClosed) return
+    if (isLeader) {
+      // A tab has asked.
+      if (told === null) tellAll()
+      return
+    }
+    if (told === null) return
+    isLed = true
+    later(SILENCE_MS, followUnled)
+    const { event, before = 0 } = told
+    for (const [id, position] of Object.entries(told.at ?? {})) {
+      leaderAt.set(id, position)
+      // A page that gave no position begins where the leader is.
+      if (!at.has(id)) at.set(id, position)
+    }
+    if (event !== undefined) {
+      const key = keyOf(event)
+      leaderAt.set(key, event.seq)
+      if (!at.has(key)) at.set(key, before)
+      if ((at.get(key) ?? 0) >= before) take(event)
+    }
+    if (told.gone !== undefined) void call(() => page.onGone?.(told.gone as string))
+    if (isBehind()) followAlone()
+    else stopIfCaughtUp()
+    if (own === undefined && told.state !== undefined) report(told.state)
+  }
+  const leave = (): void => {
+    control?.abort()
+    control = undefined
+    isLeader = isLed = false
+    clearTimeout(timer)
+    stopOwn()
+    channel?.close()
+    channel = undefined
+  }
+  const enter = (): void => {
+    const { locks } = (globalThis as { navigator?: { locks?: Locks } }).navigator ?? {}
+    // A browser with locks has channels.
+    if (locks === undefined) return followUnled()
+    const { signal } = (control = new AbortController())
+    channel = new BroadcastChannel(`engagement ${name}`)
+    channel.addEventListener('message', hear)
+    tell(null)
+    later(ASK_MS, followUnled)
+    locks
+      .request(`engagement ${name}`, { signal }, async () => {
+        if (signal.aborted) return
+        isLeader = true
+        followAlone()
+        tellAll()
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      })
+      .catch(() => signal.aborted || followUnled())
+  }
+  // A frozen or cached page holds no stream, and is no leader: another tab takes over.
+  const away = (): void => {
+    leave()
+    report('connecting')
+  }
+  const back = (): void => {
+    if (control === undefined && own === undefined && !isClosed) enter()
+  }
+  const listeners = [
+    [window, 'pagehide', away],
+    [window, 'pageshow', back],
+    [document, 'freeze', away],
+    [document, 'resume', back],
+  ] as const
+  for (const [target, event, listener] of listeners) target.addEventListener(event, listener)
+  enter()
+  return {
+    get lastEventIds() {
+      learn()
+      return listed()
+    },
+    get state() {
+      return state
+    },
+    close: () => {
+      if (isClosed) return
+      for (const [target, event, listener] of listeners) target.removeEventListener(event, listener)
+      leave()
+      report('closed')
+      isClosed = true
+    },
+  }
+}

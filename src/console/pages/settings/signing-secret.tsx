@@ -1,0 +1,74 @@
+import { Button, Code, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
+
+import { Confirm } from '../../ui/inputs/confirm.tsx'
+import { Countdown } from '../../ui/countdown.tsx'
+import { EndSecret } from '../../ui/end-secret.tsx'
+import { SecretOnce } from '../../ui/secret.tsx'
+import { isPast } from '../../ui/time.tsx'
+
+/** A secret that signs requests to a service of the tenant: created here, shown once. */
+export function SigningSecret({
+  nodes,
+  about,
+  service,
+  withoutIt,
+  onCreate,
+  onEnd,
+}: {
+  /** The tenant's, newest first; undefined while they load. */
+  nodes: readonly { kid: string; expiresAt: string | null }[] | undefined
+  /** What is signed. */
+  about: string
+  /** What gets the requests, such as `classifier`. */
+  service: string
+  /** What happens once the last one has ended. */
+  withoutIt: string
+  /** Returns the new secret. */
+  onCreate: () => Promise<string | null>
+  onEnd: (kid: string) => Promise<unknown>
+}) {
+  const valid = (nodes ?? []).filter(({ expiresAt }) => expiresAt === null || !isPast(expiresAt))
+  const [isAsking, setAsking] = useState(false)
+  const [made, setMade] = useState<string | null>(null)
+  return (
+    <Stack gap={4} align="flex-start">
+      <Text size="sm">{about}</Text>
+      {valid.map(({ kid, expiresAt }) => (
+        <Text key={kid} size="sm" component="div">
+          <Code>{kid}</Code>
+          {expiresAt !== null && (
+            <>
+              , expires <Countdown until={expiresAt} />
+            </>
+          )}
+          <EndSecret kid={kid} onEnd={() => onEnd(kid)}>
+            It signs no further request, at once. This is final.
+            {valid.length === 1 && ` It is the only one: ${withoutIt} until there is another.`}
+          </EndSecret>
+        </Text>
+      ))}
+      <Button variant="default" onClick={() => setAsking(true)}>
+        Create a secret
+      </Button>
+      {isAsking && (
+        <Confirm
+          title={`Create a secret for the ${service}?`}
+          action="Create"
+          onConfirm={async () => setMade(await onCreate())}
+          onClose={() => setAsking(false)}
+        >
+          The previous secret also signs for 24 hours, and then expires.
+        </Confirm>
+      )}
+      {made !== null && !isAsking && (
+        <SecretOnce
+          title={`The ${service}'s new secret`}
+          secret={made}
+          warning={`This is the only time that the secret is shown. Put it where your ${service} reads its secrets, now.`}
+          onClose={() => setMade(null)}
+        />
+      )}
+    </Stack>
+  )
+}

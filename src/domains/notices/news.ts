@@ -1,0 +1,150 @@
+import { z } from 'zod'
+
+import type { Prisma } from '../../core/database/database.ts'
+import { FIRST_ID, type Id } from '../../core/ids.ts'
+import { counted } from '../../core/input/texts.ts'
+import type { NoticeCause } from './causes.ts'
+
+// News are what is there and was not told yet. Nothing is stored for each cause, so that a burst is
+// one message, and what happens while a channel does not answer is in its next one.
+
+/** The most comments that are counted. */
+const COUNTED = 100
+const MAX_ENDPOINTS = 1000
+
+/** What a channel was told of each cause; of none, where it never looked. */
+const toldSchema = z.object({
+  comment_waiting: z.object({ after: z.string() }).optional(),
+  endpoint_failing: z.object({ ids: z.array(z.string()) }).optional(),
+  endpoint_disabled: z.object({ ids: z.array(z.string()) }).optional(),
+  export_ready: z.object({ after: z.string() }).optional(),
+})
+
+export type Told = z.infer<typeof toldSchema>
+
+export const toldOf = (stored: unknown): Told => toldSchema.catch({}).parse(stored)
+
+/** News of one cause, and what is told with them. */
+export interface News {
+  cause: NoticeCause
+  text: string
+  /** Where in the console staff go on. */
+  path: string
+  told: Told
+}
+
+interface Endpoint {
+  id: Id
+  url: string
+}
+
+const failing = ({ webhookEndpoint }: Prisma, tenantId: Id): Promise<Endpoint[]> =>
+  webhookEndpoint.findMany({
+    where: { tenantId, state: 'verified', circuitOpenUntil: { not: null } },
+    select: { id: true, url: true },
+    take: MAX_ENDPOINTS,
+  })
+
+const disabled = ({ webhookEndpoint }: Prisma, tenantId: Id): Promise<Endpoint[]> =>
+  webhookEndpoint.findMany({
+    where: { tenantId, state: 'disabled', disabledReason: { not: null } },
+    select: { id: true, url: true },
+    take: MAX_ENDPOINTS,
+  })
+
+const idsOf = (endpoints: readonly Endpoint[]): Id[] => endpoints.map(({ id }) => id)
+
+/** What is there now: a new channel is told nothing of it. */
+export async function toldNow(prisma: Prisma, tenantId: Id): Promise<Required<Told>> {
+  const newest = await waiting(prisma, tenantId, FIRST_ID, 1)
+  return {
+    comment_waiting: { after: newest[0]?.id ?? FIRST_ID },
+    endpoint_failing: { ids: idsOf(await failing(prisma, tenantId)) },
+    endpoint_disabled: { ids: idsOf(await disabled(prisma, tenantId)) },
+    export_ready: { after: new Date().toISOString() },
+  }
+}
+
+/** Newest first. */
+const waiting = ({ comment }: Prisma, tenantId: Id, after: Id, take: number): Promise<{ id: Id }[]> =>
+  comment.findMany({
+    where: { tenantId, status: 'pending', id: { gt: after } },
+    select: { id: true },
+    orderBy: { id: 'desc' },
+    take,
+  })
+
+type Look = (prisma: Prisma, tenantId: Id, told: Told) => Promise<News | null>
+
+/** What a channel can be told of each cause. */
+export const LOOKS: Readonly<Record<NoticeCause, Look>> = {
+  comment_waiting: async (prisma, tenantId, told) => {
+    const found = await waiting(prisma, tenantId, told.comment_waiting?.after ?? FIRST_ID, COUNTED)
+    const [newest] = found
+    if (newest === undefined) return null
+    const many = found.length === COUNTED ? `${COUNTED} or more comments wait` : undefined
+    const text = `${many ?? `${counted(found.length, 'new comment waits', 'new comments wait')}`} for a moderator.`
+    return { cause: 'comment_waiting', text, path: '/moderation', told: { comment_waiting: { after: newest.id } } }
+  },
+  endpoint_failing: async (prisma, tenantId, told) => {
+    const found = await failing(prisma, tenantId)
+    const text = textOf(found, told.endpoint_failing?.ids, 'Deliveries fail at')
+    return text === null
+      ? null
+      : { cause: 'endpoint_failing', text, path: '/webhooks', told: { endpoint_failing: { ids: idsOf(found) } } }
+  },
+  endpoint_disabled: async (prisma, tenantId, told) => {
+    const found = await disabled(prisma, tenantId)
+    const text = textOf(found, told.endpoint_disabled?.ids, 'Deliveries have ended at')
+    return text === null
+      ? null
+      : {
+          cause: 'endpoint_disabled',
+          text,
+          path: '/webhooks',
+          told: { endpoint_disabled: { ids: idsOf(found) } },
+        }
+  },
+  export_ready: async ({ tenantExport }, tenantId, told) => {
+    const after = new Date(told.export_ready?.after ?? 0)
+    const newest = await tenantExport.findFirst({
+      where: { tenantId, completedAt: { gt: after }, error: null },
+      select: { completedAt: true },
+      orderBy: { completedAt: 'desc' },
+    })
+    if (newest?.completedAt == null) return null
+    const at = newest.completedAt.toISOString()
+    const text = 'An export of the tenant is ready.'
+    return { cause: 'export_ready', text, path: '/settings#export', told: { export_ready: { after: at } } }
+  },
+}
+
+const SHOWN = 5
+
+/**
+ * The hosts of endpoints that were not told of: the rest of an address may hold secrets. Null for
+ * none. Endpoints that have recovered are told of again at their next failure.
+ */
+function textOf(found: readonly Endpoint[], known: readonly Id[] = [], what: string): string | null {
+  const fresh = found.filter(({ id }) => !known.includes(id))
+  if (fresh.length === 0) return null
+  const hosts = [...new Set(fresh.map(({ url }) => new URL(url).host))]
+  const more = hosts.length > SHOWN ? ` and ${hosts.length - SHOWN} more` : ''
+  return `${what} ${hosts.slice(0, SHOWN).join(', ')}${more}.`
+}
+
+/** What is to be told no more, where there are no news: endpoints that have recovered. */
+export async function stillTold(prisma: Prisma, tenantId: Id, told: Told): Promise<Told> {
+  const keep = async (ids: readonly Id[], found: Promise<Endpoint[]>) => {
+    const there = idsOf(await found)
+    return { ids: ids.filter((id) => there.includes(id)) }
+  }
+  const { endpoint_failing: one, endpoint_disabled: other } = told
+  return {
+    ...told,
+    ...(one !== undefined &&
+      one.ids.length > 0 && { endpoint_failing: await keep(one.ids, failing(prisma, tenantId)) }),
+    ...(other !== undefined &&
+      other.ids.length > 0 && { endpoint_disabled: await keep(other.ids, disabled(prisma, tenantId)) }),
+  }
+}

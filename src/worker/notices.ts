@@ -1,0 +1,110 @@
+import { baseUrl } from '../core/address.ts'
+import type { App } from '../core/app.ts'
+import { ofTenant } from '../core/queues/patience.ts'
+import type { NoticeChannel } from '../generated/prisma/client.ts'
+import { CAUSES, type NoticeCause, type NoticeKind } from '../domains/notices/causes.ts'
+import { bodyFor } from '../domains/notices/messages.ts'
+import { LOOKS, type News, stillTold, toldOf } from '../domains/notices/news.ts'
+import { addressOf } from '../domains/notices/notices.ts'
+import { loadTenant } from '../domains/tenants/tenants.ts'
+import type { Outbound } from '../outbound/outbound.ts'
+
+/** How many channels a worker tells at once. */
+const BATCH = 20
+/** How often a channel is looked at that has been told everything. */
+const LOOK_MS = 10_000
+/** The least time between two messages of one cause. */
+const BETWEEN_MS = 60_000
+const TIMEOUT_MS = 5000
+/** Longer than the messages of all causes may take: no second worker sends them meanwhile. */
+const LEASE_MS = 60_000
+const LAST_WAIT_MS = 3_600_000
+
+/**
+ * Tells the channels that are due what has happened since their last message. A worker that dies
+ * after a message is taken, and before that is stored, has another one send it again: each is sent
+ * at least once. Returns whether there may be more.
+ */
+export async function tellChannels(app: App, outbound: Outbound, signal: AbortSignal): Promise<boolean> {
+  const { noticeChannel } = app.prisma
+  const due = await noticeChannel.findMany({
+    where: { dueAt: { lte: new Date() }, tenant: { suspendedAt: null, removalDueAt: null } },
+    orderBy: { dueAt: 'asc' },
+    take: BATCH,
+  })
+  await Promise.all(
+    due.map(async (channel) => {
+      const { tenantId, id, dueAt } = channel
+      const until = new Date(Date.now() + LEASE_MS)
+      // Of several workers that have found it, one takes it.
+      const { count } = await noticeChannel.updateMany({ where: { tenantId, id, dueAt }, data: { dueAt: until } })
+      if (count > 0) await tell(app, outbound, { ...channel, dueAt: until }, signal)
+    }),
+  )
+  return due.length === BATCH
+}
+
+/** Sends what is new to one channel, a message for each cause, and stores what was told. */
+async function tell(app: App, outbound: Outbound, channel: NoticeChannel, signal: AbortSignal): Promise<void> {
+  const { tenantId, id, dueAt } = channel
+  const { prisma } = ofTenant(app, tenantId)
+  const sentAt = sentAtOf(channel)
+  let told = await stillTold(prisma, tenantId, toldOf(channel.told))
+  let error: string | null = null
+  let next = Date.now() + LOOK_MS
+  for (const cause of CAUSES.filter((each) => channel.causes.includes(each))) {
+    const free = (sentAt[cause] ?? 0) + BETWEEN_MS
+    const news = await LOOKS[cause](prisma, tenantId, told)
+    if (news === null) continue
+    if (free > Date.now()) {
+      next = Math.min(next, free)
+      continue
+    }
+    error = await send(app, outbound, channel, news, signal)
+    if (error !== null) break
+    told = { ...told, ...news.told }
+    sentAt[cause] = Date.now()
+  }
+  if (signal.aborted) return
+  const failures = error === null ? 0 : channel.failures + 1
+  if (failures > 0) next = Date.now() + Math.min(LAST_WAIT_MS, BETWEEN_MS * 2 ** Math.min(failures - 1, 10))
+  const hasSent = Object.values(sentAt).some((at) => at > (channel.lastSentAt?.getTime() ?? 0))
+  const data = {
+    told: { ...told, sentAt },
+    failures,
+    dueAt: new Date(next),
+    ...(hasSent && { lastSentAt: new Date(), lastError: null }),
+    ...(error !== null && { lastError: error }),
+  }
+  // One that was changed meanwhile is looked at again, by its new fields.
+  await prisma.noticeChannel.updateMany({ where: { tenantId, id, dueAt }, data })
+}
+
+/** When a message of each cause was last taken (ms since 1970). */
+function sentAtOf({ told }: NoticeChannel): Partial<Record<NoticeCause, number>> {
+  const { sentAt } = told as { sentAt?: Partial<Record<NoticeCause, number>> }
+  return { ...sentAt }
+}
+
+/** Returns why the channel did not take it; null if it did. The address is in no text. */
+async function send(
+  app: App,
+  outbound: Outbound,
+  channel: NoticeChannel,
+  { cause, text, path }: News,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { slug } = await loadTenant(app, channel.tenantId)
+  const notice = { cause, tenant: slug, text, url: `${baseUrl(app)}/console${path}`, at: new Date() }
+  const body = bodyFor(channel.kind as NoticeKind, notice)
+  let url: string
+  try {
+    url = addressOf(app.settings, channel)
+  } catch {
+    return 'the address cannot be opened: its key is missing'
+  }
+  const headers = { 'content-type': 'application/json' }
+  const { statusCode, error } = await outbound.post({ url, headers, body, timeoutMs: TIMEOUT_MS, signal })
+  if (error !== null) return error
+  return statusCode !== null && statusCode >= 200 && statusCode < 300 ? null : `status ${statusCode}`
+}

@@ -1,0 +1,333 @@
+import { createServer, type IncomingMessage } from 'node:http'
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+
+import { unseal } from '../../src/core/secrets/seals.ts'
+import { newId } from '../../src/core/ids.ts'
+import { MAX_CHANNELS, noticeContext } from '../../src/domains/notices/notices.ts'
+import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
+import { tellChannels } from '../../src/worker/notices.ts'
+import { open, shut } from '../harness/backends.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { keyOf } from '../harness/sites.ts'
+
+const ALL = ['comment_waiting', 'endpoint_failing', 'endpoint_disabled', 'export_ready']
+
+let service: TestService
+let tenant: TestTenant
+let outbound: Outbound
+let url: string
+/** What the channel got, and what it answers. */
+// oxlint-disable-next-line typescript/no-explicit-any
+const got: { path: string; type: string | undefined; body: any }[] = []
+let status = 200
+
+const receiver = createServer((request, response) => {
+  void textOf(request).then((text) => {
+    got.push({ path: request.url ?? '', type: request.headers['content-type'], body: JSON.parse(text) })
+    response.writeHead(status).end('ok')
+  })
+})
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const part of request) text += String(part)
+  return text
+}
+
+beforeAll(async () => {
+  service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
+  outbound = openOutbound(service.app.settings)
+  url = await open(receiver)
+})
+afterAll(async () => {
+  outbound.close()
+  await shut(receiver)
+  await service.close()
+})
+beforeEach(async () => {
+  // Channels of earlier tests are told nothing more.
+  await service.app.prisma.noticeChannel.deleteMany()
+  tenant = await service.addTenant(`t-${newId()}`)
+  got.length = 0
+  status = 200
+})
+
+const call = (method: string, path: string, body?: object) =>
+  service.call(method, path, { headers: keyOf(tenant), ...(body && { body }) })
+
+async function create(body: object = {}) {
+  const given = { kind: 'webhook', url: `${url}/secret-path`, on: ALL, ...body }
+  const answer = await call('POST', '/notice-channels', given)
+  expect(answer.status, answer.text).toBe(201)
+  return answer.json
+}
+
+const channel = (id: string) =>
+  service.app.prisma.noticeChannel.findUniqueOrThrow({ where: { tenantId_id: { tenantId: tenant.tenant.id, id } } })
+
+/** Lets the workers look at all channels, as if so much time had passed. */
+async function look({ minutesLater = 0 } = {}): Promise<void> {
+  const { prisma } = service.app
+  for (const { tenantId, id, told } of await prisma.noticeChannel.findMany()) {
+    const { sentAt = {}, ...rest } = told as { sentAt?: Record<string, number> }
+    const earlier = Object.entries(sentAt).map(([cause, at]) => [cause, at - minutesLater * 60_000])
+    const data = { dueAt: new Date(0), told: { ...rest, sentAt: Object.fromEntries(earlier) } }
+    await prisma.noticeChannel.update({ where: { tenantId_id: { tenantId, id } }, data })
+  }
+  await tellChannels(service.app, outbound, new AbortController().signal)
+}
+
+async function hold(count = 1): Promise<void> {
+  await call('PATCH', '/settings', { moderationMode: 'pre' })
+  for (let n = 0; n < count; n++) {
+    const headers = { ...keyOf(tenant), ...(await tenant.as(`r-${n}`)) }
+    const answer = await service.call('POST', `/discussions/by-external/a/comments`, {
+      body: { body: newId() },
+      headers,
+    })
+    expect(answer.status, answer.text).toBe(201)
+  }
+}
+
+describe('channels', () => {
+  test('are made, read, changed and deleted, and never show their address', async () => {
+    const made = await create({ on: ['comment_waiting'] })
+    expect(made).toEqual({
+      id: expect.any(String) as string,
+      kind: 'webhook',
+      host: new URL(url).host,
+      on: ['comment_waiting'],
+      lastSentAt: null,
+      lastError: null,
+      createdAt: expect.any(String) as string,
+    })
+    const listed = await call('GET', '/notice-channels')
+    const one = await call('GET', `/notice-channels/${made.id}`)
+    const changed = await call('PATCH', `/notice-channels/${made.id}`, { on: ALL, url: `${url}/other-secret` })
+    expect(changed.json.on).toEqual(ALL)
+    const log = await call('GET', '/audit-log')
+    for (const { text } of [listed, one, changed, log]) expect(text).not.toMatch(/secret-path|other-secret/)
+    const row = await channel(made.id)
+    expect(Buffer.from(row.sealed).toString('latin1')).not.toContain('secret')
+    expect(unseal(service.app.settings, row.sealed, noticeContext(row.id, row.kind))).toBe(`${url}/other-secret`)
+    expect((await call('DELETE', `/notice-channels/${made.id}`)).status).toBe(204)
+    for (const method of ['GET', 'PATCH', 'DELETE'])
+      expect((await call(method, `/notice-channels/${made.id}`, method === 'PATCH' ? {} : undefined)).status).toBe(404)
+    const actions = log.json.data.map(({ action }: { action: string }) => action)
+    expect(actions).toEqual(expect.arrayContaining(['notice_channel.create', 'notice_channel.update']))
+  })
+
+  test.each([
+    ['an address inside', { url: 'http://10.0.0.1/x' }, '/url'],
+    ['an address that is none', { url: 'hooks' }, '/url'],
+    ['another kind', { kind: 'mail' }, '/kind'],
+    ['no cause', { on: [] }, '/on'],
+    ['an unknown cause', { on: ['comment_created'] }, '/on/0'],
+    ['a repeated cause', { on: ['comment_waiting', 'comment_waiting'] }, '/on'],
+  ])('%s is 422', async (_what, body, pointer) => {
+    const given = { kind: 'slack', url: 'https://hooks.example.com/x', on: ALL, ...body }
+    const { status: answered, json } = await call('POST', '/notice-channels', given)
+    expect([answered, json.errors?.[0]?.pointer]).toEqual([422, pointer])
+  })
+
+  test(`there are at most ${MAX_CHANNELS}, also of those that are made at once`, async () => {
+    const body = { kind: 'slack', url: 'https://hooks.example.com/x', on: ALL }
+    const answers = await Promise.all(
+      Array.from({ length: MAX_CHANNELS + 2 }, () => call('POST', '/notice-channels', body)),
+    )
+    expect(answers.filter((each) => each.status === 201)).toHaveLength(MAX_CHANNELS)
+    expect(answers.filter((each) => each.status === 422)).toHaveLength(2)
+  })
+
+  test('are of their tenant alone, and need manage_settings', async () => {
+    const { id } = await create()
+    expect((await service.call('GET', `/notice-channels/${id}`)).status).toBe(404)
+    expect((await service.call('DELETE', `/notice-channels/${id}`)).status).toBe(404)
+    const { json: key } = await call('POST', '/keys', { label: 'none', capabilities: [] })
+    const refused = await service.call('GET', '/notice-channels', { headers: { 'x-api-key': key.key } })
+    expect(refused.json.code).toBe('missing_capability')
+  })
+})
+
+describe('what a channel is told', () => {
+  test('comments that wait: one message for many, and none of what waited before', async () => {
+    await hold()
+    await create()
+    await look()
+    expect(got).toEqual([])
+    await hold(3)
+    await look()
+    expect(got).toMatchObject([
+      {
+        path: '/secret-path',
+        type: 'application/json',
+        body: { cause: 'comment_waiting', tenant: tenant.tenant.slug, text: '3 new comments wait for a moderator.' },
+      },
+    ])
+    expect(got[0]?.body.url).toMatch(/\/console\/moderation$/)
+    await look({ minutesLater: 2 })
+    expect(got).toHaveLength(1)
+  })
+
+  test('at most one message of a cause in a minute: the next one has what came meanwhile', async () => {
+    await create()
+    await hold()
+    await look()
+    await hold(2)
+    await look()
+    expect(got).toHaveLength(1)
+    await look({ minutesLater: 2 })
+    expect(got.map(({ body }) => body.text)).toEqual([
+      '1 new comment waits for a moderator.',
+      '2 new comments wait for a moderator.',
+    ])
+  })
+
+  test('an endpoint that fails, and again once it has recovered, by its host alone', async () => {
+    await create()
+    const { json: endpoint } = await call('POST', '/webhooks', {
+      url: 'https://hooks.example.com/token-x',
+      eventTypes: ['*'],
+    })
+    const set = (data: object) =>
+      service.app.prisma.webhookEndpoint.update({
+        where: { tenantId_id: { tenantId: tenant.tenant.id, id: endpoint.id } },
+        data,
+      })
+    await set({ state: 'verified', circuitOpenUntil: new Date(Date.now() + 60_000) })
+    await look()
+    await look({ minutesLater: 2 })
+    expect(got.map(({ body }) => [body.cause, body.text])).toEqual([
+      ['endpoint_failing', 'Deliveries fail at hooks.example.com.'],
+    ])
+    await set({ circuitOpenUntil: null })
+    await look({ minutesLater: 2 })
+    await set({ circuitOpenUntil: new Date(0) })
+    await look({ minutesLater: 2 })
+    expect(got).toHaveLength(2)
+    await set({ state: 'disabled', disabledReason: 'gone', circuitOpenUntil: null })
+    await look({ minutesLater: 2 })
+    expect(got[2]?.body).toMatchObject({
+      cause: 'endpoint_disabled',
+      text: 'Deliveries have ended at hooks.example.com.',
+    })
+    expect(JSON.stringify(got)).not.toContain('token-x')
+  })
+
+  test('an export that is ready', async () => {
+    await create({ on: ['export_ready'] })
+    const tenantId = tenant.tenant.id
+    const ended = { completedAt: new Date(Date.now() + 1000), expiresAt: new Date(Date.now() + 86_400_000) }
+    await service.app.prisma.tenantExport.create({ data: { tenantId, id: newId(), bytes: 1n, ...ended } })
+    await service.app.prisma.tenantExport.create({ data: { tenantId, id: newId(), error: 'failed', ...ended } })
+    await hold()
+    await look()
+    await look({ minutesLater: 2 })
+    expect(got.map(({ body }) => body.cause)).toEqual(['export_ready'])
+  })
+
+  test('nothing of a suspended tenant', async () => {
+    await create()
+    await hold()
+    await service.app.prisma.tenant.update({ where: { id: tenant.tenant.id }, data: { suspendedAt: new Date() } })
+    await look()
+    expect(got).toEqual([])
+  })
+})
+
+describe('the form of a message', () => {
+  const bodyOf = async (kind: string) => {
+    await create({ kind, on: ['comment_waiting'] })
+    await hold()
+    await look()
+    return got[0]?.body
+  }
+  const TEXT = () => `[${tenant.tenant.slug}] 1 new comment waits for a moderator.`
+
+  test('of Slack is a text with a link', async () => {
+    const body = await bodyOf('slack')
+    expect(Object.keys(body as object)).toEqual(['text'])
+    expect(body.text).toMatch(
+      /^\[t-[\w-]+\] 1 new comment waits for a moderator\. <http[^|<>]+\/console\/moderation\|Open the console>$/,
+    )
+  })
+
+  test('of Discord is a content that calls nobody', async () => {
+    const body = await bodyOf('discord')
+    expect(body).toEqual({
+      content: expect.stringContaining(TEXT()) as string,
+      allowed_mentions: { parse: [] },
+    })
+  })
+
+  test('of Teams is a message with an adaptive card', async () => {
+    const body = await bodyOf('teams')
+    expect(body).toMatchObject({
+      type: 'message',
+      attachments: [
+        {
+          contentType: 'application/vnd.microsoft.card.adaptive',
+          content: { type: 'AdaptiveCard', body: [{ type: 'TextBlock', text: TEXT(), wrap: true }] },
+        },
+      ],
+    })
+  })
+})
+
+describe('a channel that does not take a message', () => {
+  test('is tried ever less often, shows why, and gets all of it once it answers', async () => {
+    const { id } = await create({ on: ['comment_waiting'] })
+    await hold()
+    status = 500
+    await look()
+    const after = await channel(id)
+    expect([after.failures, after.lastError, after.lastSentAt]).toEqual([1, 'status 500', null])
+    expect(after.dueAt.getTime()).toBeGreaterThan(Date.now() + 30_000)
+    await look()
+    expect((await channel(id)).dueAt.getTime()).toBeGreaterThan(Date.now() + 90_000)
+    await hold()
+    status = 204
+    await look()
+    expect(got.at(-1)?.body.text).toBe('2 new comments wait for a moderator.')
+    expect(await channel(id)).toMatchObject({ failures: 0, lastError: null, lastSentAt: expect.any(Date) as Date })
+  })
+
+  test('by a redirect is not followed', async () => {
+    const { id } = await create()
+    await hold()
+    status = 302
+    await look()
+    expect((await channel(id)).lastError).toBe('status 302')
+    expect(got).toHaveLength(1)
+  })
+
+  test('is told by one of several workers', async () => {
+    await create({ on: ['comment_waiting'] })
+    await hold()
+    await service.app.prisma.noticeChannel.updateMany({ data: { dueAt: new Date(0) } })
+    const { signal } = new AbortController()
+    await Promise.all([1, 2, 3].map(() => tellChannels(service.app, outbound, signal)))
+    expect(got).toHaveLength(1)
+  })
+
+  test('is told again by another worker where one has died before it was stored', async () => {
+    const { id } = await create({ on: ['comment_waiting'] })
+    await hold()
+    const before = await channel(id)
+    await look()
+    // As the dead worker has left it: leased, and its message not noted.
+    await service.app.prisma.noticeChannel.updateMany({ data: { told: before.told as object, dueAt: new Date(0) } })
+    await tellChannels(service.app, outbound, new AbortController().signal)
+    expect(got.map(({ body }) => body.text)).toEqual(Array(2).fill('1 new comment waits for a moderator.'))
+  })
+
+  test('stays as it was changed while its message was under way', async () => {
+    const { id } = await create({ on: ['comment_waiting'] })
+    await hold()
+    const changing = call('PATCH', `/notice-channels/${id}`, { url: `${url}/another` })
+    await Promise.all([changing, look()])
+    const row = await channel(id)
+    expect(unseal(service.app.settings, row.sealed, noticeContext(row.id, row.kind))).toBe(`${url}/another`)
+  })
+})
