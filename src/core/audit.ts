@@ -81,11 +81,6 @@ export const AUDIT_ACTIONS = {
     delete: 'Deleted a site',
     update: 'Changed a site',
   },
-  notice_channel: {
-    create: 'Created a notice channel',
-    delete: 'Deleted a notice channel',
-    update: 'Changed a notice channel',
-  },
   note: {
     create: 'Wrote a note',
     delete: 'Deleted a note',
