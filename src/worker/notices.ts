@@ -1,11 +1,10 @@
 import { baseUrl } from '../core/address.ts'
 import type { App } from '../core/app.ts'
 import { ofTenant } from '../core/queues/patience.ts'
-import type { NoticeChannel } from '../generated/prisma/client.ts'
 import { CAUSES, type NoticeCause, type NoticeKind } from '../domains/notices/causes.ts'
 import { bodyFor } from '../domains/notices/messages.ts'
 import { LOOKS, type News, stillTold, toldOf } from '../domains/notices/news.ts'
-import { addressOf } from '../domains/notices/notices.ts'
+import { addressOf, type NoticeChannel } from '../domains/notices/notices.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
 import type { Outbound } from '../outbound/outbound.ts'
 

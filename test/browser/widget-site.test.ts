@@ -219,9 +219,9 @@ describeInBrowser('the widget on a page without a backend', () => {
     const window = await visit('/empty', await ann())
     const before = window.asked.length
     await window.page.evaluate(
-      ([site = '', discussion = '']) => {
+      ([publicKey = '', discussion = '']) => {
         const thread = Object.assign(document.createElement('engagement-thread'), { id: 'made' })
-        thread.setAttribute('site', site)
+        thread.setAttribute('site', publicKey)
         thread.setAttribute('discussion', discussion)
         const made = thread as unknown as { setIdentity(identity: unknown): void }
         made.setIdentity((globalThis as unknown as { identity: unknown }).identity)

@@ -146,8 +146,8 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     return response
   }
 
-  const settingsIn = async (answer: Response): Promise<Response> =>
-    server.settings === undefined ? answer : Response.json(server.settings((await answer.json()) as object))
+  const settingsIn = async (given: Response): Promise<Response> =>
+    server.settings === undefined ? given : Response.json(server.settings((await given.json()) as object))
 
   function thread(externalId: string, page: Page, asked: Asked): Promise<Response> {
     const { url, signal } = asked.request
@@ -250,7 +250,10 @@ function uncut(match: Match): { wanted: number; longest: Match } {
   if (cut === undefined || !/^[1-9]\d?$/.test(limit) || Number(limit) > cut.max)
     return { wanted: Infinity, longest: match }
   parameters.set('limit', String(cut.max))
-  return { wanted: Number(limit), longest: { ...match, service: { ...match.service, path: `${path}?${parameters}` } } }
+  return {
+    wanted: Number(limit),
+    longest: { ...match, service: { ...match.service, path: `${path}?${parameters.toString()}` } },
+  }
 }
 
 /** The headers of a page's request that the service reads. */

@@ -26,8 +26,8 @@ END $$;`
 type Run = (script: string) => Promise<unknown>
 
 /**
- * A copy of an adapter, on which each script is one transaction: a migration is applied and marked, or
- * neither. Prisma's adapter for pg splits a script at each semicolon, even in a comment or a
+ * A copy of an adapter, on which each script is one transaction: a migration is applied and marked,
+ * or neither. Prisma's adapter for pg splits a script at each semicolon, even in a comment or a
  * function; the one for PGlite does not wait for its end. A script whose first line is `--
  * concurrently` is one statement that runs outside of transactions. `run` sends a text of several
  * statements unchanged.

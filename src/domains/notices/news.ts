@@ -92,7 +92,7 @@ export const LOOKS: Readonly<Record<NoticeCause, Look>> = {
     const [newest] = found
     if (newest === undefined) return null
     const many = found.length === COUNTED ? `${COUNTED} or more comments wait` : undefined
-    const text = `${many ?? `${counted(found.length, 'new comment waits', 'new comments wait')}`} for a moderator.`
+    const text = `${many ?? counted(found.length, 'new comment waits', 'new comments wait')} for a moderator.`
     return { cause: 'comment_waiting', text, path: '/moderation', told: { comment_waiting: { after: newest.id } } }
   },
   endpoint_failing: async ({ prisma }, tenantId, told) => {

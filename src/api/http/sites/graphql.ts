@@ -11,9 +11,9 @@ import { opensToBrowsers } from '../credentials.ts'
 import { addressAt, asksPersonally, enter, readerOf, takeAt } from './sites.ts'
 
 /**
- * The public key with which a page asks GraphQL; undefined for another caller. The one in the address
- * counts, as caches keep the answer for that address: a header with another one is
- * `ambiguous_credentials`.
+ * The public key with which a page asks GraphQL; undefined for another caller. The one in the
+ * address counts, as caches keep the answer for that address. Throws `ambiguous_credentials` where
+ * the header has another one.
  */
 export function siteKeyOf(app: App, request: FastifyRequest): string | undefined {
   if (!opensToBrowsers(request)) return undefined
