@@ -713,6 +713,12 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
   ),
   'worker/notices.ts noticeChannel.findMany': 'reads those that wait longest, by an index, 20 at a time',
   'worker/notices.ts noticeChannel.updateMany': 'leases a channel, and notes what it was told, by its key',
+  'domains/client-access/ended.ts guest.deleteMany': 'forgets a guest, by a unique key',
+  'domains/client-access/ended.ts guestRequest.deleteMany': 'forgets what an address has asked within an hour',
+  'domains/guests/requests.ts guest.updateMany': 'writes a guest under the digest of another key, by a unique key',
+  'domains/guests/tokens.ts guestToken.updateMany': 'renews a token once a day, by its key',
+  'transfer/import/own.ts readerMute.createMany': 'writes a batch of an import, by keys',
+  'transfer/rehearsal/predict-batch.ts readerMute.findMany': 'reads whom some readers have muted, by keys, for a batch',
   'domains/sites/ended-keys.ts endedSiteKey.deleteMany': 'forgets the oldest of 1 000 of a tenant, by an index',
   'cli/cli.ts apiKey.findMany': 'lists all keys of a tenant, for an operator',
   ...Object.fromEntries(
