@@ -84,12 +84,14 @@ export async function findGuest(app: App, site: Site, tenant: Tenant, rawToken: 
   const { readerId, externalId, name, createdAt, expiresAt } = token
   const end = endOf(createdAt, now)
   // Once a day is enough.
-  if (end.getTime() - expiresAt.getTime() > DAY_MS) {
+  const isRenewed = end.getTime() - expiresAt.getTime() > DAY_MS
+  if (isRenewed) {
     const where = { tenantId: tenant.id, digest: Buffer.from(digest, 'hex'), expiresAt: { lt: end } }
     await app.prisma.guestToken.updateMany({ where, data: { expiresAt: end } })
     tokens(app).forget(key)
   }
-  return { externalId, issuedAt: NEVER, ...NO_CLAIMS, name, badges: null, readerId }
+  const until = (isRenewed ? end : expiresAt).getTime()
+  return { externalId, issuedAt: NEVER, ...NO_CLAIMS, name, badges: null, readerId, expiresAt: until }
 }
 
 const ended = (): ServiceError =>
