@@ -139,6 +139,11 @@ describe('the challenge', () => {
     ['deep JSON', () => Buffer.from('{"challenge":'.repeat(100) + '1' + '}'.repeat(100)).toString('base64')],
     ['a wrong counter', (proof) => encode({ ...decode(proof), solution: { ...decode(proof).solution, counter: -1 } })],
     ['a wrong key', (proof) => encode({ ...decode(proof), solution: { counter: 1, derivedKey: '0'.repeat(64) } })],
+    [
+      'a wrong key with options of the check',
+      (proof) => withOptions(proof, { hmacAlgorithm: 'x', counterMode: 'string' }),
+    ],
+    ['a wrong key with an option of another type', (proof) => withOptions(proof, { hmacAlgorithm: {}, deriveKey: 1 })],
     ['a changed challenge', (proof) => changed(proof, { expiresAt: now() + 100_000 })],
     ['an easier challenge', (proof) => changed(proof, { keyPrefix: '00' })],
     ['a challenge without a key signature', (proof) => changed(proof, { keySignature: undefined })],
@@ -171,6 +176,9 @@ describe('the challenge', () => {
     expect((await askFor(site, 'spent-late@example.com', { proof })).status).toBe(202)
   })
 })
+
+const withOptions = (proof: string, options: Record<string, unknown>): string =>
+  encode({ ...decode(proof), solution: { counter: 1, derivedKey: '0'.repeat(64) }, ...options })
 
 /** A proof whose challenge was tampered with. */
 function changed(proof: string, parameters: Record<string, unknown>): string {

@@ -63,7 +63,9 @@ export async function checkProof(app: App, { id }: Site, proof: unknown): Promis
   const key = keysOf(app).find((each) => each.id === data?.['key'])
   if (key === undefined || data?.['site'] !== id) throw wrong()
   if (expiresAt * 1000 < Date.now()) throw new ServiceError('invalid_proof', { detail: 'The challenge has expired.' })
-  const { verified } = await verifySolution({ ...payload, deriveKey, ...secretsOf(key) })
+  // Not the payload itself: its other members would be options of the check.
+  const { challenge, solution } = payload
+  const { verified } = await verifySolution({ challenge, solution, deriveKey, ...secretsOf(key) })
   if (!verified) throw wrong()
   return signature
 }
