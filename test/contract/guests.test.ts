@@ -491,6 +491,22 @@ describe('comments of a guest', () => {
     }
   })
 
+  test('wait again where the only approved one is edited, and not where others were approved', async () => {
+    const { site: own, headers } = await another({ settings: { moderationMode: 'post' } })
+    const { token } = await addGuest(own, mailer, 'edits@example.com')
+    const address = newPage()
+    const approve = (id: string) => service.call('POST', `/comments/${id}/approve`, { headers })
+    const edit = async (id: string, body: string) =>
+      (await own.ask('PATCH', `/comments/${id}`, { body: { body }, token })).json.status as string
+    const { json: first } = await post(token, address, 'Harmless', own)
+    await approve(first.id)
+    expect(await edit(first.id, 'Not what was approved')).toBe('pending')
+    expect(await shownOn(address, own)).toEqual([])
+    await approve(first.id)
+    expect((await post(token, address, 'Second', own)).json.status).toBe('approved')
+    expect(await edit(first.id, 'With another one approved')).toBe('approved')
+  })
+
   test('wait in replies, in batches and in discussions with a mode of their own', async () => {
     const { site: own, headers } = await another({ hold: 2 })
     const { token } = await addGuest(own, mailer, 'replies@example.com')
