@@ -20,8 +20,8 @@ export interface RateLimitResult {
 /**
  * The owner of a bucket: an API key or admin, an address without valid credentials, the address or
  * e-mail of a login, a stream ticket, a client token, an address or a reader at a site, or what a
- * reader begins there; the challenges for guests of a site, a proof of work, which is taken once,
- * or an address that asks for their mails.
+ * reader begins there; the challenges for guests of a site, a proof of work, which is taken once, or
+ * an address that asks for their mails or confirms links.
  */
 export type BucketKind =
   | 'caller'
@@ -35,6 +35,7 @@ export type BucketKind =
   | 'guestChallenge'
   | 'guestProof'
   | 'guest'
+  | 'guestLink'
 
 /**
  * Token buckets shared by all processes. Nothing here throws, rejects or waits longer than half a

@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 // All tests come from one address of the internet.
 beforeEach(() => {
-  for (const kind of ['guest'] as const)
+  for (const kind of ['guest', 'guestLink'] as const)
     service.app.limits.giveBack(kind, `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
 })
 afterAll(async () => {

@@ -36,7 +36,10 @@ beforeAll(async () => {
   stopHandingOut = await startHandingOut(service.app)
 })
 // All tests come from one address of the internet.
-beforeEach(() => service.app.limits.giveBack('guest', `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10))
+beforeEach(() => {
+  for (const kind of ['guest', 'guestLink'] as const)
+    service.app.limits.giveBack(kind, `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
+})
 afterEach(() => mailer.on('/mails', null))
 afterAll(async () => {
   await stopHandingOut()
@@ -330,6 +333,19 @@ describe('the link', () => {
     for (const token of ['', 'x', '0'.repeat(64), 'gt_0'])
       expect((await own.ask('POST', '/guests/confirm', { body: { token } })).json.code).toBe('invalid_guest_token')
     expect((await own.ask('POST', '/guests/confirm', { body: { token: 7 } })).status).toBe(422)
+  })
+
+  test('is tried ten times a minute by one address of the internet, and a wrong one locks nothing', async () => {
+    const { tenant, site: own } = await another()
+    const lock = 'SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE'
+    const answers = await service.app.db.transaction(async (sql) => {
+      await sql(unnamed(lock), [tenant.tenant.id])
+      const some = []
+      for (let n = 0; n < 11; n++)
+        some.push(await own.ask('POST', '/guests/confirm', { body: { token: String(n).padStart(64, '0') } }))
+      return some
+    })
+    expect(answers.map(({ status }) => status)).toEqual([...Array<number>(10).fill(403), 429])
   })
 
   test('of one address is the same guest, also of two at once; of another tenant another', async () => {
