@@ -20,7 +20,7 @@ export interface RateLimitResult {
 /**
  * The owner of a bucket: an API key or admin, an address without valid credentials, the address or
  * e-mail of a login, a stream ticket, a client token, an address or a reader at a site, or what a
- * reader begins there; the challenges for guests of a site, a proof of work, which is taken once, or
+ * reader begins there; the proofs of guests at a site, a proof of work, which is taken once, or
  * an address that asks for their mails or confirms links.
  */
 export type BucketKind =

@@ -122,12 +122,19 @@ describe('the challenge', () => {
     expect(JSON.stringify(json)).not.toContain('counter')
   })
 
-  test('asks for more work the more are asked for, of this site alone', async () => {
+  test('asks for more work the more are solved, of this site alone', async () => {
     const { site: busy } = await another()
     const { site: calm } = await another()
     const counterOf = async (of: TestSite) => Number(decode(await solve(of)).solution['counter'])
+    // What costs the asker nothing makes nothing harder.
     for (let n = 0; n < 70; n++) await busy.ask('GET', '/challenge')
-    expect(await counterOf(busy)).toBeGreaterThan(8)
+    for (let n = 0; n < 5; n++) await askFor(busy, 'x@example.com', { proof: encode(decode(await solve(calm))) })
+    expect(await counterOf(busy)).toBeLessThanOrEqual(4)
+    for (let n = 0; n < 35; n++) {
+      service.app.limits.giveBack('guest', `${busy.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
+      expect((await askFor(busy, `solver-${n}@example.com`)).status).toBe(202)
+    }
+    expect(await counterOf(busy)).toBeGreaterThanOrEqual(8)
     expect(await counterOf(calm)).toBeLessThanOrEqual(4)
   })
 

@@ -73,7 +73,7 @@ export async function requestMail(app: App, { site, tenant, address }: GuestRequ
   if (!isPageOf(site, pageUrl)) throw invalid('/pageUrl', 'not_allowed', 'must be the address of a page of the site')
   const { isAllowed, retryAfterSeconds } = app.limits.take('guest', `${site.id}/${addressBucket(address)}`, REQUESTS)
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
-  await spendProof(app, proof)
+  await spendProof(app, site, proof)
   const now = new Date()
   await storeRequest(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, now)
   app.bus.publish(CHANNELS.work, '')
