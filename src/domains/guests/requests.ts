@@ -90,7 +90,8 @@ interface Given {
 export function storeRequest(app: App, tenantId: Id, { name, email, pageUrl }: Given, now: Date): Promise<void> {
   const [addressDigest, ...older] = digestsOf(app, tenantId, email)
   const token = randomHex(32)
-  const [page = ''] = pageUrl.split('#', 1)
+  // A page that sends its visitors on to an address in its query would send the token there.
+  const [page = ''] = pageUrl.split(/[?#]/, 1)
   return app.db.transaction(async (sql) => {
     const { guest, guestRequest } = sql.prisma
     // Of two at once, the second sees the first.
