@@ -14,7 +14,7 @@ import { MAX_NAME_LENGTH } from '../readers/fields.ts'
 import { isPageOf } from '../sites/pages.ts'
 import type { Site } from '../sites/sites.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { digestsOf } from './address.ts'
+import { digestsOf, mailboxOf } from './address.ts'
 import { checkProof, spendProof } from './proof.ts'
 
 /** How long a link can be confirmed. */
@@ -23,6 +23,10 @@ export const LINK_MS = 30 * 60_000
 /** The mails of an address in `RECENT_MS`; further ones are not sent, which nobody is told. */
 const MAX_RECENT = 3
 const RECENT_MS = 3_600_000
+
+/** Of all spellings of a mailbox; two of the three for one address of the internet. */
+const MAILS = { perSecond: 1 / 3600, burst: MAX_RECENT }
+const MAILS_OF_ONE = { ...MAILS, burst: MAX_RECENT - 1 }
 
 /** Ten at once, and then one in two minutes, of one address of the internet at a site. */
 const REQUESTS = { perSecond: 1 / 120, burst: 10 }
@@ -75,9 +79,20 @@ export async function requestMail(app: App, { site, tenant, address }: GuestRequ
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
   await spendProof(app, site, proof)
   const now = new Date()
-  await storeRequest(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, now)
+  if (await takeMail(app, tenant.id, email, address))
+    await storeRequest(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, now)
   app.bus.publish(CHANNELS.work, '')
   return new Date(now.getTime() + LINK_MS)
+}
+
+/**
+ * Whether a mailbox may get another mail. Nobody can use up all of its mails from one address of
+ * the internet, and so keep its owner out.
+ */
+async function takeMail({ limits, settings }: App, tenantId: Id, email: string, address: string): Promise<boolean> {
+  const mailbox = digestsOf({ settings }, tenantId, mailboxOf(email))[0].toString('hex')
+  const ofOne = await limits.takeExactly('guestMail', `${mailbox} ${addressBucket(address)}`, MAILS_OF_ONE)
+  return ofOne.isAllowed && (await limits.takeExactly('guestMail', mailbox, MAILS)).isAllowed
 }
 
 interface Given {
