@@ -192,6 +192,25 @@ describe('the challenge', () => {
 const withOptions = (proof: string, options: Record<string, unknown>): string =>
   encode({ ...decode(proof), solution: { counter: 1, derivedKey: '0'.repeat(64) }, ...options })
 
+test('a name that mail programs would make a link of is refused', async () => {
+  const proof = await solve(site)
+  for (const name of [
+    'https://evil.example',
+    'Win at evil.example now',
+    'www.evil',
+    'evil。example',
+    'ev\u200Bil.example',
+  ]) {
+    const { status, json } = await askFor(site, 'linked@example.com', { name, proof })
+    expect([status, json.errors], name).toEqual([
+      422,
+      [expect.objectContaining({ pointer: '/name', code: 'not_allowed' })],
+    ])
+  }
+  const { status, text } = await askFor(site, 'initials@example.com', { name: 'Dr. J.R.R. Tolkien', proof })
+  expect(status, text).toBe(202)
+})
+
 /** A proof whose challenge was tampered with. */
 function changed(proof: string, parameters: Record<string, unknown>): string {
   const { challenge, solution } = decode(proof)

@@ -42,11 +42,20 @@ export function requireGuests(site: Site, tenant: Tenant): void {
 
 const isAddress = z.email()
 
+/** What mail programs make a link of: a stranger's words would lead the owner of an address there. */
+const LOOKS_LIKE_LINK = /:\/\/|www[.。．｡]|[\p{L}\p{N}][.。．｡]\p{L}{2}/iu
+
 const requestSchema = z.strictObject({
-  name: noNul(atMost(MAX_NAME_LENGTH, z.string())).refine((name) => nameOrNull(name) !== null, {
-    message: 'must show something',
-    params: { code: 'required' },
-  }),
+  name: noNul(atMost(MAX_NAME_LENGTH, z.string()))
+    .refine((name) => nameOrNull(name) !== null, {
+      message: 'must show something',
+      params: { code: 'required' },
+      abort: true,
+    })
+    .refine((name) => !LOOKS_LIKE_LINK.test(nameOrNull(name) ?? ''), {
+      message: 'must not look like the address of a web page',
+      params: { code: 'not_allowed' },
+    }),
   email: atMost(254, z.string())
     .trim()
     // Bounded before the expression runs.
