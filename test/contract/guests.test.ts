@@ -561,6 +561,37 @@ describe('comments of a guest', () => {
     expect(await edit(first.id, 'With another one approved')).toBe('approved')
   })
 
+  test('come before reactions and before reports that count', async () => {
+    const { site: own, headers } = await another({ settings: { moderationMode: 'post', reportThreshold: 2 } })
+    const address = newPage()
+    const { json: comment } = await post(await own.token(), address, 'Of a reader', own)
+    const { token, reader } = await addGuest(own, mailer, 'reacts@example.com')
+    const other = await addGuest(own, mailer, 'reports@example.com')
+    const path = `/comments/${comment.id as string}`
+    const react = (method: string, body?: object) => own.ask(method, `${path}/reaction`, { token, body })
+    const refused = await react('PUT', { type: 'like' })
+    expect([refused.status, refused.json.code], refused.text).toEqual([403, 'guest_on_hold'])
+    expect((await react('DELETE')).status).toBeLessThan(300)
+    // Nor does anything else tell their name.
+    const node = { query: '{ reader: node(id: "' + reader.id + '") { id } }' }
+    const found = await fetch(`${service.url}/graphql`, {
+      method: 'POST',
+      headers: { origin: ORIGIN, 'content-type': 'application/json', 'x-service-site': own.publicKey },
+      body: JSON.stringify(node),
+    })
+    expect(await found.json()).toMatchObject({ data: { reader: null } })
+    for (const guest of [token, other.token]) {
+      const reported = await own.ask('POST', `${path}/report`, { body: { reason: 'spam' }, token: guest })
+      expect(reported.status, reported.text).toBe(201)
+    }
+    expect(await shownOn(address, own)).toEqual(['Of a reader'])
+    const reports = await service.call('GET', `${path}/reports`, { headers })
+    expect(reports.json.data.map((each: { counted: boolean }) => each.counted)).toEqual([false, false])
+    const { json: first } = await post(token, address, 'Harmless', own)
+    await service.call('POST', `/comments/${first.id as string}/approve`, { headers })
+    expect((await react('PUT', { type: 'like' })).status).toBe(200)
+  })
+
   test('wait in replies, in batches and in discussions with a mode of their own', async () => {
     const { site: own, headers } = await another({ hold: 2 })
     const { token } = await addGuest(own, mailer, 'replies@example.com')

@@ -66,6 +66,7 @@ import { followKeySet } from '../../src/domains/readers/key-sets.ts'
 import { findApiKey } from '../../src/domains/api-keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/readers/merged.ts'
 import { deferMail, endMail } from '../../src/domains/guests/mails.ts'
+import { isNewGuest } from '../../src/domains/comments/history/new-guest.ts'
 import { forgetOldRequests, storeRequest } from '../../src/domains/guests/requests.ts'
 import { confirmGuest, deleteExpiredGuestTokens, endGuestToken, findGuest } from '../../src/domains/guests/tokens.ts'
 import { deleteOldSignIns } from '../../src/domains/staff/sign-ins.ts'
@@ -376,6 +377,13 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     const { root: _root, ...app } = asking.app
     const { readerId = '' } = await findGuest(app, site, tenant, token)
     await endGuestToken(app, tenant.id, token, readerId)
+  },
+  'whether a guest is on hold': async (asking) => {
+    const { tenant } = await guestSite(asking)
+    await isNewGuest(asking.app, tenant, {
+      id: asking.w.id('reader', 0),
+      externalId: `guest:${asking.w.id('reader', 0)}`,
+    })
   },
   'expired exports': ({ app }) => deleteExpiredExports(app),
   'the deletion of a discussion': ({ ctx, w }) => deleteDiscussion(ctx, w.id('discussion', 0)),
