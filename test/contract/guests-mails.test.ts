@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
+import type { App } from '../../src/core/app.ts'
+import { newId } from '../../src/core/ids.ts'
+import { digestsOf } from '../../src/domains/guests/address.ts'
 import { leaseMails } from '../../src/domains/guests/mails.ts'
 import { storeRequest } from '../../src/domains/guests/requests.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -30,4 +33,36 @@ test('the mails that are due longest are handed out first, whose tenant it is', 
   expect(await lease(1)).toEqual([third])
   // Of one tenant at most its share.
   expect((await lease(10)).toSorted()).toEqual([first, first, second])
+})
+
+test('of guests of one address by several keys, one is found by the current key', async () => {
+  const tenantId = (await service.addTenant('rotated')).tenant.id
+  const key = (byte: number) => Buffer.alloc(32, byte)
+  const settings = { ...service.app.settings, ENCRYPTION_KEY: key(1), ENCRYPTION_KEYS: [key(2), key(3)] }
+  const app: App = { ...service.app, settings }
+  const add = async (addressDigest: Buffer<ArrayBuffer>) => {
+    const id = newId()
+    const reader = { tenantId, id, externalId: `guest:${newId()}`, profileIssuedAt: new Date() }
+    await app.prisma.reader.create({ data: reader })
+    await app.prisma.guest.create({ data: { tenantId, readerId: id, addressDigest } })
+    return id
+  }
+  const found = async (email: string) => {
+    await storeRequest(app, tenantId, given(email), new Date())
+    const [addressDigest] = digestsOf(app, tenantId, email)
+    const where = { tenantId_addressDigest: { tenantId, addressDigest } }
+    return (await app.prisma.guest.findUnique({ where }))?.readerId
+  }
+  const [, former] = digestsOf(app, tenantId, 'moved@example.com')
+  if (former === undefined) throw new Error('no former key')
+  const moved = await add(former)
+  expect(await found('moved@example.com')).toBe(moved)
+  const [current, ...others] = digestsOf(app, tenantId, 'twice@example.com')
+  for (const each of others) await add(each)
+  const latest = await add(current)
+  expect(await found('twice@example.com')).toBe(latest)
+  const [, ...two] = digestsOf(app, tenantId, 'former@example.com')
+  const both = []
+  for (const each of two) both.push(await add(each))
+  expect(both).toContain(await found('former@example.com'))
 })

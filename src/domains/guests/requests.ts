@@ -120,9 +120,15 @@ export function storeRequest(app: App, tenantId: Id, { name, email, pageUrl }: G
     const { guest, guestRequest } = sql.prisma
     // Of two at once, the second sees the first.
     await lockTenant(sql, tenantId)
-    // By then the address is not known any more: the guest is found by the current key.
-    if (older.length > 0)
-      await guest.updateMany({ where: { tenantId, addressDigest: { in: older } }, data: { addressDigest } })
+    // By then the address is not known any more: the guest is found by the current key. A process
+    // that did not have it yet may have made another guest meanwhile.
+    if (older.length > 0) {
+      const known = await guest.findMany({ where: { tenantId, addressDigest: { in: [addressDigest, ...older] } } })
+      const isFound = known.some((each) => addressDigest.equals(each.addressDigest))
+      const [first] = known
+      if (first !== undefined && !isFound)
+        await guest.updateMany({ where: { tenantId, readerId: first.readerId }, data: { addressDigest } })
+    }
     const since = new Date(now.getTime() - RECENT_MS)
     const where = { tenantId, addressDigest: { in: [addressDigest, ...older] }, createdAt: { gt: since } }
     if ((await guestRequest.count({ where })) >= MAX_RECENT) return
