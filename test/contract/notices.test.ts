@@ -322,6 +322,27 @@ describe('a channel that does not take a message', () => {
     expect(got.map(({ body }) => body.text)).toEqual(Array(2).fill('1 new comment waits for a moderator.'))
   })
 
+  test.each<[string, object]>([
+    ['address', { url: 'another' }],
+    ['causes', { on: ['export_ready'] }],
+  ])('keeps other %s that it got while its message was under way', async (_name, change) => {
+    const { id } = await create({ on: ['comment_waiting'] })
+    await hold()
+    let changed: { dueAt: Date; told: unknown } | undefined
+    const post: Outbound['post'] = async (...request) => {
+      const body = 'url' in change ? { url: `${url}/another` } : change
+      const answer = await call('PATCH', `/notice-channels/${id}`, body)
+      expect(answer.status, answer.text).toBe(200)
+      changed = await channel(id)
+      return outbound.post(...request)
+    }
+    await service.app.prisma.noticeChannel.updateMany({ data: { dueAt: new Date(0) } })
+    await tellChannels(service.app, { ...outbound, post }, new AbortController().signal)
+    expect(got).toHaveLength(1)
+    const { dueAt, told } = await channel(id)
+    expect({ dueAt, told }).toEqual({ dueAt: changed?.dueAt, told: changed?.told })
+  })
+
   test('stays as it was changed while its message was under way', async () => {
     const { id } = await create({ on: ['comment_waiting'] })
     await hold()
