@@ -170,6 +170,21 @@ describe('what a channel is told', () => {
     expect(got).toHaveLength(1)
   })
 
+  test('a comment that was committed after one with a greater id', async () => {
+    await create()
+    await hold(2)
+    const { prisma } = service.app
+    const of = { tenantId: tenant.tenant.id }
+    const first = await prisma.comment.findFirstOrThrow({ where: of, orderBy: { id: 'asc' } })
+    // As it is to others until its commit.
+    const where = { tenantId_id: { ...of, id: first.id } }
+    await prisma.comment.update({ where, data: { status: 'approved' } })
+    await look()
+    await prisma.comment.update({ where, data: { status: 'pending' } })
+    for (let n = 0; n < 3; n++) await look({ minutesLater: 2 })
+    expect(got.map(({ body }) => body.text)).toEqual(Array(2).fill('1 new comment waits for a moderator.'))
+  })
+
   test('at most one message of a cause in a minute: the next one has what came meanwhile', async () => {
     await create()
     await hold()
