@@ -572,7 +572,7 @@ describe('comments of a guest', () => {
     const refused = await react('PUT', { type: 'like' })
     expect([refused.status, refused.json.code], refused.text).toEqual([403, 'guest_on_hold'])
     expect((await react('DELETE')).status).toBeLessThan(300)
-    // Nor does anything else tell their name.
+    // Their name is told by nothing else.
     const node = { query: '{ reader: node(id: "' + reader.id + '") { id } }' }
     const found = await fetch(`${service.url}/graphql`, {
       method: 'POST',

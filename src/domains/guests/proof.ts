@@ -33,7 +33,9 @@ const secretsOf = ({ key }: DerivedKey): { hmacSignatureSecret: string; hmacKeyS
   return { hmacSignatureSecret: secret, hmacKeySignatureSecret: `${secret} key` }
 }
 
-/** A challenge for a page of the site, as ALTCHA has it: the harder, the more proofs were accepted. */
+/**
+ * A challenge for a page of the site, as ALTCHA has it: the harder, the more proofs were accepted.
+ */
 export async function makeChallenge(app: App, { id }: Site): Promise<Challenge> {
   const [key] = keysOf(app)
   const { remaining } = app.limits.take('guestChallenge', id, CALM, 0)

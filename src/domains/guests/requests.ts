@@ -42,7 +42,7 @@ export function requireGuests(site: Site, tenant: Tenant): void {
 
 const isAddress = z.email()
 
-/** What mail programs make a link of: a stranger's words would lead the owner of an address there. */
+/** What mail programs make a link of, which a stranger would have the owner of an address open. */
 const LOOKS_LIKE_LINK = /:\/\/|www[.。．｡]|[\p{L}\p{N}][.。．｡]\p{L}{2}/iu
 
 const requestSchema = z.strictObject({
