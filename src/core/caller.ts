@@ -112,6 +112,8 @@ export interface Identity {
    * Absent in an assertion.
    */
   readonly readerId?: Id
+  /** When the token that a page of a site sends is over (ms since 1970). Absent in an assertion. */
+  readonly expiresAt?: number
 }
 
 /** The caller of one request, once its credentials are verified. */

@@ -143,6 +143,11 @@ export const ERRORS = {
     title: 'The site takes no guests',
     help: 'The site has `guests` off or `posting` off, or the tenant has no `guests.mailUrl`: see [guests](../guides/guests.md).',
   },
+  guest_on_hold: {
+    status: 403,
+    title: 'A comment of the guest must be approved first',
+    help: 'Fewer comments of the guest were approved than the setting `guests.hold` asks for. Until then nothing of theirs reaches the public: see [guests](../guides/guests.md).',
+  },
   invalid_proof: {
     status: 403,
     title: 'The proof of work is not valid',

@@ -58,5 +58,8 @@ export function inLowerCase(text: string): string {
   return isId(lower) ? lower : text
 }
 
+/** When an id was made (ms since 1970). */
+export const timeOfId = (id: Id): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+
 /** A lower bound for ids made from `at` on; ids made before are less. */
 export const firstIdAt = (at: Date): Id => `${timeOf(Math.max(0, at.getTime()))}-7000-8000-000000000000`

@@ -4,7 +4,7 @@ import type { Ctx } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { addressBucket } from '../core/limits.ts'
 import { admitStream, type BrowserUse } from './caps.ts'
-import { credentialOf } from './credentials.ts'
+import { credentialOf, expiryOf } from './credentials.ts'
 import type { Session } from './sessions.ts'
 
 /** The browser that asks; null for other callers. */
@@ -23,12 +23,13 @@ export function browserOf({ caller, address: given }: Pick<Ctx, 'caller' | 'addr
  * result when the connection is over. Throws `too_many_streams`, `unavailable`.
  */
 export async function admitConnection(ctx: Ctx, stream: Pick<Session, 'end' | 'tick'>): Promise<() => void> {
-  const { tenant, actor } = requireCaller(ctx)
+  const caller = requireCaller(ctx)
+  const { tenant } = caller
   let isEnded = false
   const session: Session = {
     tenantId: tenant.id,
-    credential: credentialOf(actor, tenant.id),
-    endsAt: actor.expiresAt?.getTime() ?? Infinity,
+    credential: credentialOf(caller),
+    endsAt: expiryOf(caller) ?? Infinity,
     end: () => {
       isEnded = true
       stream.end()

@@ -1,4 +1,4 @@
-import type { Actor } from '../core/caller.ts'
+import type { Actor, Caller } from '../core/caller.ts'
 import type { Id } from '../core/ids.ts'
 import type { Sql } from '../core/database/database.ts'
 import { statement } from '../core/database/statements.ts'
@@ -13,15 +13,31 @@ export interface Credential {
   id: Id
   /** The credential that minted a client token, with which it ends too. */
   minterId?: Id
+  /** The guest whose token a page of a site has sent: it ends with their last token too. */
+  guestId?: Id
 }
 
-/** With what a stream of this actor ends. */
-export const credentialOf = <A extends Actor>(actor: A, tenantId: Id): Credential & { kind: A['kind'] } => ({
+type Opener<A extends Actor> = Pick<Caller, 'tenant'> & { actor: A; identity?: Caller['identity'] }
+
+/** With what a stream of this caller ends. */
+export const credentialOf = <A extends Actor>({
+  tenant,
+  actor,
+  identity,
+}: Opener<A>): Credential & { kind: A['kind'] } => ({
   kind: actor.kind,
-  tenantId,
+  tenantId: tenant.id,
   id: actor.kind === 'admin' ? actor.signInId : actor.id,
   ...(actor.kind === 'client' && { minterId: actor.minterId }),
+  ...(actor.kind === 'site' && identity?.readerId !== undefined && { guestId: identity.readerId }),
 })
+
+/** When a stream of this caller ends by itself (ms since 1970); null if it does not. */
+export const expiryOf = ({ actor, identity }: Pick<Caller, 'actor' | 'identity'>): number | null =>
+  (actor.kind === 'site' ? identity?.expiresAt : actor.expiresAt?.getTime()) ?? null
+
+/** Tells credentials apart: guests at one site have its key in common. */
+export const nameOf = ({ id, guestId = '' }: Credential): string => `${id} ${guestId}`
 
 /** SQL: whether an API key or a sign-in is neither revoked, expired nor gone. */
 const isLiveKey = (tenantId: string, id: string, now: string): string =>
@@ -45,7 +61,9 @@ const READ_LIVE_CREDENTIALS = statement(
    WHERE ${isLiveKey('wanted.tenant_id', 'wanted.id', '$3')}
      OR EXISTS (SELECT 1 FROM client_tokens t WHERE t.tenant_id = wanted.tenant_id AND t.id = wanted.id
        AND t.expires_at > $3 AND ${isLiveToken('$3')})
-     OR EXISTS (SELECT 1 FROM sites WHERE sites.tenant_id = wanted.tenant_id AND sites.id = wanted.id)`,
+     OR EXISTS (SELECT 1 FROM sites WHERE sites.tenant_id = wanted.tenant_id AND sites.id = wanted.id)
+    OR EXISTS (SELECT 1 FROM guest_tokens g WHERE g.tenant_id = wanted.tenant_id AND g.reader_id = wanted.id
+       AND g.expires_at > $3)`,
 )
 
 /** Of a credential that is neither revoked, expired nor gone: whether its tenant is suspended. */
@@ -53,6 +71,10 @@ export interface LiveCredential {
   id: Id
   isSuspended: boolean
 }
+
+/** What has to be live: the credential, and the tokens of its guest. */
+export const partsOf = ({ guestId, ...credential }: Credential): Credential[] =>
+  guestId === undefined ? [credential] : [credential, { ...credential, id: guestId }]
 
 /** Those that are neither revoked, expired nor gone. */
 export const readLiveCredentials = (sql: Sql, some: readonly Credential[], now: Date): Promise<LiveCredential[]> =>

@@ -14,7 +14,13 @@ import { type Pause, WritePause } from './streams/pause.ts'
 import type { RingBudget } from './ring.ts'
 import type { Seat, Stream } from './seat.ts'
 import { Sessions } from './sessions.ts'
-import { type Credential, type LiveCredential, readLiveCredentials } from './credentials.ts'
+import {
+  type Credential,
+  nameOf as nameOfCredential,
+  type LiveCredential,
+  partsOf,
+  readLiveCredentials,
+} from './credentials.ts'
 import { Topic } from './topic.ts'
 
 /** How far back a stream may replay (docs/reference/choices/streams.md; a tenant setting). */
@@ -193,22 +199,24 @@ export class Hub {
   }
 
   /** The same credential as one object for all streams: each ticket has a copy of its text. */
-  shared({ kind, tenantId, id }: Credential): Credential {
-    const known = this.#minters.get(id)
+  shared({ kind, tenantId, id, guestId }: Credential): Credential {
+    const credential = { kind, tenantId, id, ...(guestId !== undefined && { guestId }) }
+    const name = nameOfCredential(credential)
+    const known = this.#minters.get(name)
     if (known !== undefined) return known
-    const credential = { kind, tenantId, id }
-    this.#minters.set(id, credential)
+    this.#minters.set(name, credential)
     return credential
   }
 
   /**
    * Checks the credentials of a stream that is already counted: a revocation is either seen here,
    * or its message ends the session. Throws `revoked_api_key`, `invalid_admin_token`,
-   * `invalid_client_token`, `tenant_suspended`.
+   * `invalid_client_token`, `invalid_identity`, `tenant_suspended`.
    */
   async requireLive(credential: Credential): Promise<void> {
-    const found = await this.#look(credential)
+    const [found, guest] = await Promise.all(partsOf(credential).map((part) => this.#look(part)))
     if (found === undefined) throw new ServiceError(ENDED[credential.kind])
+    if (credential.guestId !== undefined && guest === undefined) throw new ServiceError('invalid_identity')
     if (found.isSuspended) throw new ServiceError('tenant_suspended')
   }
 
@@ -288,9 +296,10 @@ export class Hub {
   }
 
   async #recheckCredentials(): Promise<void> {
-    const some = this.sessions.credentials()
-    this.#minters = new Map(some.map((credential) => [credential.id, credential]))
-    if (some.length === 0) return
+    const open = this.sessions.credentials()
+    this.#minters = new Map(open.map((credential) => [nameOfCredential(credential), credential]))
+    if (open.length === 0) return
+    const some = [...new Map(open.flatMap(partsOf).map((each) => [each.id, each])).values()]
     const live = new Set((await this.#options.live(some)).flatMap(({ id, isSuspended }) => (isSuspended ? [] : id)))
     this.sessions.endCredentials(new Set(some.map(({ id }) => id).filter((id) => !live.has(id))))
   }
@@ -343,6 +352,11 @@ export const hubOf = perApp((app) => {
   followCacheNews(app, {
     kind: 'client_token',
     forget: ({ tokenId }) => hub.sessions.endCredentials(new Set([tokenId])),
+    clear: () => void hub.repair(),
+  })
+  followCacheNews(app, {
+    kind: 'guest',
+    forget: ({ readerId }) => hub.sessions.endCredentials(new Set([readerId])),
     clear: () => void hub.repair(),
   })
   followCacheNews(app, {

@@ -4,7 +4,7 @@ import { ServiceError } from '../core/errors.ts'
 import type { Id } from '../core/ids.ts'
 import { Wheel } from '../core/process/wheel.ts'
 import type { CutReason } from './metrics.ts'
-import type { Credential } from './credentials.ts'
+import { type Credential, nameOf } from './credentials.ts'
 
 /** An open stream, seen by its caps, its credentials and its lifetime. */
 export interface Session {
@@ -62,17 +62,16 @@ export class Sessions {
 
   /** The credentials of open streams, each once. */
   credentials(): Credential[] {
-    const some = new Map<Id, Credential>()
-    for (const { credential } of this.#open) if (credential !== null) some.set(credential.id, credential)
+    const some = new Map<string, Credential>()
+    for (const { credential } of this.#open) if (credential !== null) some.set(nameOf(credential), credential)
     return [...some.values()]
   }
 
-  /** Ends every stream of these credentials, and of client tokens that they minted. */
+  /** Ends every stream of these credentials or guests, and of client tokens that they minted. */
   endCredentials(ids: ReadonlySet<Id>): void {
     for (const session of this.#open) {
-      const { id, minterId } = session.credential ?? {}
-      const isEnded = (id !== undefined && ids.has(id)) || (minterId !== undefined && ids.has(minterId))
-      if (isEnded) this.#cut(session, 'revoked')
+      const { id, minterId, guestId } = session.credential ?? {}
+      if ([id, minterId, guestId].some((each) => each !== undefined && ids.has(each))) this.#cut(session, 'revoked')
     }
   }
 

@@ -54,7 +54,7 @@ export async function openSourceStream<P extends Payload>(
   begin: (source: SourceStream<P>) => Promise<void>,
 ): Promise<SourceStream<P>> {
   const { app } = ctx
-  const { tenant, actor } = requireCaller(ctx)
+  const caller = requireCaller(ctx)
   const hub = hubOf(app)
   const source = new SourceStream<P>({
     idleMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
@@ -62,7 +62,7 @@ export async function openSourceStream<P extends Payload>(
   })
   source.onLeave(await admitConnection(ctx, source))
   try {
-    await hub.requireLive(credentialOf(actor, tenant.id))
+    await hub.requireLive(credentialOf(caller))
     await begin(source)
     if (source.isOver) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
     return source

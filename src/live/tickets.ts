@@ -60,6 +60,7 @@ export async function signTicket(
     ...(readerId === null ? {} : { r: readerId }),
     ...(minter === null ? {} : { [MINTED_BY[minter.kind]]: minter.id }),
     ...(minter?.expiresAt == null ? {} : { x: minter.expiresAt }),
+    ...(minter?.guestId === undefined ? {} : { g: 1 }),
     iat: mintedAt / 1000,
   }
   const [{ id, key }] = keysOf(app)
@@ -89,7 +90,7 @@ export async function readTicket(app: App, text: string): Promise<Ticket> {
     const [first] = discussionIds
     if (isIdText(tenantId) && first !== undefined && (readerId === null || isIdText(readerId)) && iat !== undefined) {
       const discussionId = isIdText(d) ? d : null
-      const minter = minterOf(tenantId, payload)
+      const minter = minterOf(tenantId, readerId, payload)
       const id = jti ?? `${first} ${iat}`
       return { id, tenantId, discussionId, discussionIds, readerId, minter, mintedAt: iat * 1000 }
     }
@@ -108,12 +109,15 @@ interface Payload {
   a?: unknown
   s?: unknown
   x?: unknown
+  /** 1 where the reader is a guest, with whose tokens it ends. */
+  g?: unknown
 }
 
-function minterOf(tenantId: Id, { k, a, s, x }: Payload): Minter | null {
+function minterOf(tenantId: Id, readerId: Id | null, { k, a, s, x, g }: Payload): Minter | null {
   const expiresAt = typeof x === 'number' ? x : null
   if (isIdText(k)) return { kind: 'key', tenantId, id: k, expiresAt }
-  if (isIdText(s)) return { kind: 'site', tenantId, id: s, expiresAt }
+  const guest = g === 1 && readerId !== null ? { guestId: readerId } : null
+  if (isIdText(s)) return { kind: 'site', tenantId, id: s, expiresAt, ...guest }
   return isIdText(a) ? { kind: 'admin', tenantId, id: a, expiresAt } : null
 }
 
@@ -151,5 +155,7 @@ export function checkTicketAge(
 ): void {
   const { connectSeconds, reconnectSeconds } = tenant.settings.ticket
   const seconds = isReconnect ? Math.max(connectSeconds, reconnectSeconds) : connectSeconds
-  if (now > ticket.mintedAt + seconds * 1000) throw new ServiceError('expired_ticket')
+  // What a page of a site has sent is stored nowhere: nothing but its time tells that it is over.
+  const isOver = ticket.minter?.kind === 'site' && now >= (ticket.minter.expiresAt ?? Infinity)
+  if (isOver || now > ticket.mintedAt + seconds * 1000) throw new ServiceError('expired_ticket')
 }

@@ -53,7 +53,8 @@ describeInBrowser('guests in the widget', () => {
   })
   afterEach(async () => {
     // All tests come from one address of the internet.
-    service.app.limits.giveBack('guest', `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
+    for (const kind of ['guest', 'guestLink'] as const)
+      service.app.limits.giveBack(kind, `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
     const violations = await Promise.all(
       context.pages().map((page) => page.evaluate<string[] | undefined>('window.violations')),
     )

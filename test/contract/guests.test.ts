@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { forgetOldRequests } from '../../src/domains/guests/requests.ts'
+import { forgetOldRequests, requestMail } from '../../src/domains/guests/requests.ts'
 import { deleteExpiredGuestTokens } from '../../src/domains/guests/tokens.ts'
+import { findSiteByKey } from '../../src/domains/sites/sites.ts'
+import { admitTenant } from '../../src/domains/tenants/tenants.ts'
 import {
   addGuest,
   addGuestSite,
@@ -36,7 +38,10 @@ beforeAll(async () => {
   stopHandingOut = await startHandingOut(service.app)
 })
 // All tests come from one address of the internet.
-beforeEach(() => service.app.limits.giveBack('guest', `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10))
+beforeEach(() => {
+  for (const kind of ['guest', 'guestLink'] as const)
+    service.app.limits.giveBack(kind, `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
+})
 afterEach(() => mailer.on('/mails', null))
 afterAll(async () => {
   await stopHandingOut()
@@ -119,12 +124,19 @@ describe('the challenge', () => {
     expect(JSON.stringify(json)).not.toContain('counter')
   })
 
-  test('asks for more work the more are asked for, of this site alone', async () => {
+  test('asks for more work the more are solved, of this site alone', async () => {
     const { site: busy } = await another()
     const { site: calm } = await another()
     const counterOf = async (of: TestSite) => Number(decode(await solve(of)).solution['counter'])
+    // What costs the asker nothing makes nothing harder.
     for (let n = 0; n < 70; n++) await busy.ask('GET', '/challenge')
-    expect(await counterOf(busy)).toBeGreaterThan(8)
+    for (let n = 0; n < 5; n++) await askFor(busy, 'x@example.com', { proof: encode(decode(await solve(calm))) })
+    expect(await counterOf(busy)).toBeLessThanOrEqual(4)
+    for (let n = 0; n < 35; n++) {
+      service.app.limits.giveBack('guest', `${busy.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
+      expect((await askFor(busy, `solver-${n}@example.com`)).status).toBe(202)
+    }
+    expect(await counterOf(busy)).toBeGreaterThanOrEqual(8)
     expect(await counterOf(calm)).toBeLessThanOrEqual(4)
   })
 
@@ -139,6 +151,11 @@ describe('the challenge', () => {
     ['deep JSON', () => Buffer.from('{"challenge":'.repeat(100) + '1' + '}'.repeat(100)).toString('base64')],
     ['a wrong counter', (proof) => encode({ ...decode(proof), solution: { ...decode(proof).solution, counter: -1 } })],
     ['a wrong key', (proof) => encode({ ...decode(proof), solution: { counter: 1, derivedKey: '0'.repeat(64) } })],
+    [
+      'a wrong key with options of the check',
+      (proof) => withOptions(proof, { hmacAlgorithm: 'x', counterMode: 'string' }),
+    ],
+    ['a wrong key with an option of another type', (proof) => withOptions(proof, { hmacAlgorithm: {}, deriveKey: 1 })],
     ['a changed challenge', (proof) => changed(proof, { expiresAt: now() + 100_000 })],
     ['an easier challenge', (proof) => changed(proof, { keyPrefix: '00' })],
     ['a challenge without a key signature', (proof) => changed(proof, { keySignature: undefined })],
@@ -172,6 +189,28 @@ describe('the challenge', () => {
   })
 })
 
+const withOptions = (proof: string, options: Record<string, unknown>): string =>
+  encode({ ...decode(proof), solution: { counter: 1, derivedKey: '0'.repeat(64) }, ...options })
+
+test('a name that mail programs would make a link of is refused', async () => {
+  const proof = await solve(site)
+  for (const name of [
+    'https://evil.example',
+    'Win at evil.example now',
+    'www.evil',
+    'evil。example',
+    'ev\u200Bil.example',
+  ]) {
+    const { status, json } = await askFor(site, 'linked@example.com', { name, proof })
+    expect([status, json.errors], name).toEqual([
+      422,
+      [expect.objectContaining({ pointer: '/name', code: 'not_allowed' })],
+    ])
+  }
+  const { status, text } = await askFor(site, 'initials@example.com', { name: 'Dr. J.R.R. Tolkien', proof })
+  expect(status, text).toBe(202)
+})
+
 /** A proof whose challenge was tampered with. */
 function changed(proof: string, parameters: Record<string, unknown>): string {
   const { challenge, solution } = decode(proof)
@@ -180,7 +219,10 @@ function changed(proof: string, parameters: Record<string, unknown>): string {
 
 describe('the mail', () => {
   test('is handed out signed, with a link to the page', async () => {
-    const asked = await askFor(site, 'Gia@Example.com', { name: ' Gia\u202E ', pageUrl: `${PAGE}?a=1#old` })
+    const asked = await askFor(site, 'Gia@Example.com', {
+      name: ' Gia\u202E ',
+      pageUrl: `${PAGE}?to=https://evil.example/#old`,
+    })
     expect([asked.status, Object.keys(asked.json.data)]).toEqual([202, ['expiresAt']])
     const inMs = Date.parse(asked.json.data.expiresAt) - Date.now()
     expect(inMs).toBeGreaterThan(29 * 60_000)
@@ -190,7 +232,7 @@ describe('the mail', () => {
     expect(mail.body).toEqual({
       email: 'Gia@Example.com',
       name: 'Gia',
-      url: expect.stringMatching(/^https:\/\/www\.example\.com\/article\?a=1#engagement-guest=[0-9a-f]{64}$/),
+      url: expect.stringMatching(/^https:\/\/www\.example\.com\/article#engagement-guest=[0-9a-f]{64}$/),
     })
     expect(isGenuine(mail, secrets)).toBe(true)
     expect(mail.headers).toMatchObject({ 'webhook-id': expect.stringMatching(/^guest_mail:/) })
@@ -220,18 +262,27 @@ describe('the mail', () => {
     expect(log).not.toContain('fails@example.com')
   })
 
-  test('goes to an address three times an hour, also of many at once, which nobody is told', async () => {
+  test('goes to a mailbox three times an hour, in any spelling, the third for another asker', async () => {
+    const spellings = ['often@example.com', 'Often@example.com', 'often+1@EXAMPLE.com']
     const answers = await Promise.all(
-      Array.from({ length: 6 }, (_, n) => askFor(site, n % 2 === 0 ? 'often@example.com' : 'Often@example.com')),
+      Array.from({ length: 6 }, (_, n) => askFor(site, spellings[n % spellings.length] ?? '')),
     )
     expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(202))
+    const tenant = await admitTenant(service.app, service.tenant.id)
+    const visited = await findSiteByKey(service.app, site.publicKey, () => undefined)
+    if (visited === null) throw new Error('no site')
+    // The asker of the six had two of the mails.
+    for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) {
+      const body = { name: 'Gia', email: 'often@example.com', pageUrl: PAGE, proof: await solve(site) }
+      await requestMail(service.app, { site: visited, tenant, address }, body)
+    }
     const count = async () =>
       (await query(`SELECT 1 FROM guest_requests WHERE name = 'Gia' AND created_at > now() - interval '1 minute'`))
         .length
     await vi.waitFor(async () =>
       expect(await query('SELECT 1 FROM guest_requests WHERE sealed IS NOT NULL')).toEqual([]),
     )
-    const sent = () => mailer.requests.filter(({ body }) => /^often@/i.test(String(body['email']))).length
+    const sent = () => mailer.requests.filter(({ body }) => /^often/i.test(String(body['email']))).length
     expect(sent()).toBe(3)
     expect(await count()).toBeGreaterThanOrEqual(3)
   })
@@ -322,6 +373,17 @@ describe('the link', () => {
     for (const token of ['', 'x', '0'.repeat(64), 'gt_0'])
       expect((await own.ask('POST', '/guests/confirm', { body: { token } })).json.code).toBe('invalid_guest_token')
     expect((await own.ask('POST', '/guests/confirm', { body: { token: 7 } })).status).toBe(422)
+  })
+
+  test('is tried ten times a minute by one address of the internet, and a wrong one locks nothing', async () => {
+    const { site: own } = await another()
+    const transactions = vi.spyOn(service.app.db, 'transaction')
+    const answers = []
+    for (let n = 0; n < 11; n++)
+      answers.push(await own.ask('POST', '/guests/confirm', { body: { token: String(n).padStart(64, '0') } }))
+    expect(transactions).not.toHaveBeenCalled()
+    transactions.mockRestore()
+    expect(answers.map(({ status }) => status)).toEqual([...Array<number>(10).fill(403), 429])
   })
 
   test('of one address is the same guest, also of two at once; of another tenant another', async () => {
@@ -481,6 +543,53 @@ describe('comments of a guest', () => {
       })
       expect(answer.json.status, answer.text).toBe('approved')
     }
+  })
+
+  test('wait again where the only approved one is edited, and not where others were approved', async () => {
+    const { site: own, headers } = await another({ settings: { moderationMode: 'post' } })
+    const { token } = await addGuest(own, mailer, 'edits@example.com')
+    const address = newPage()
+    const approve = (id: string) => service.call('POST', `/comments/${id}/approve`, { headers })
+    const edit = async (id: string, body: string) =>
+      (await own.ask('PATCH', `/comments/${id}`, { body: { body }, token })).json.status as string
+    const { json: first } = await post(token, address, 'Harmless', own)
+    await approve(first.id)
+    expect(await edit(first.id, 'Not what was approved')).toBe('pending')
+    expect(await shownOn(address, own)).toEqual([])
+    await approve(first.id)
+    expect((await post(token, address, 'Second', own)).json.status).toBe('approved')
+    expect(await edit(first.id, 'With another one approved')).toBe('approved')
+  })
+
+  test('come before reactions and before reports that count', async () => {
+    const { site: own, headers } = await another({ settings: { moderationMode: 'post', reportThreshold: 2 } })
+    const address = newPage()
+    const { json: comment } = await post(await own.token(), address, 'Of a reader', own)
+    const { token, reader } = await addGuest(own, mailer, 'reacts@example.com')
+    const other = await addGuest(own, mailer, 'reports@example.com')
+    const path = `/comments/${comment.id as string}`
+    const react = (method: string, body?: object) => own.ask(method, `${path}/reaction`, { token, body })
+    const refused = await react('PUT', { type: 'like' })
+    expect([refused.status, refused.json.code], refused.text).toEqual([403, 'guest_on_hold'])
+    expect((await react('DELETE')).status).toBeLessThan(300)
+    // Their name is told by nothing else.
+    const node = { query: '{ reader: node(id: "' + reader.id + '") { id } }' }
+    const found = await fetch(`${service.url}/graphql`, {
+      method: 'POST',
+      headers: { origin: ORIGIN, 'content-type': 'application/json', 'x-service-site': own.publicKey },
+      body: JSON.stringify(node),
+    })
+    expect(await found.json()).toMatchObject({ data: { reader: null } })
+    for (const guest of [token, other.token]) {
+      const reported = await own.ask('POST', `${path}/report`, { body: { reason: 'spam' }, token: guest })
+      expect(reported.status, reported.text).toBe(201)
+    }
+    expect(await shownOn(address, own)).toEqual(['Of a reader'])
+    const reports = await service.call('GET', `${path}/reports`, { headers })
+    expect(reports.json.data.map((each: { counted: boolean }) => each.counted)).toEqual([false, false])
+    const { json: first } = await post(token, address, 'Harmless', own)
+    await service.call('POST', `/comments/${first.id as string}/approve`, { headers })
+    expect((await react('PUT', { type: 'like' })).status).toBe(200)
   })
 
   test('wait in replies, in batches and in discussions with a mode of their own', async () => {

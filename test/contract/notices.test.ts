@@ -170,6 +170,21 @@ describe('what a channel is told', () => {
     expect(got).toHaveLength(1)
   })
 
+  test('a comment that was committed after one with a greater id', async () => {
+    await create()
+    await hold(2)
+    const { prisma } = service.app
+    const of = { tenantId: tenant.tenant.id }
+    const first = await prisma.comment.findFirstOrThrow({ where: of, orderBy: { id: 'asc' } })
+    // As it is to others until its commit.
+    const where = { tenantId_id: { ...of, id: first.id } }
+    await prisma.comment.update({ where, data: { status: 'approved' } })
+    await look()
+    await prisma.comment.update({ where, data: { status: 'pending' } })
+    for (let n = 0; n < 3; n++) await look({ minutesLater: 2 })
+    expect(got.map(({ body }) => body.text)).toEqual(Array(2).fill('1 new comment waits for a moderator.'))
+  })
+
   test('at most one message of a cause in a minute: the next one has what came meanwhile', async () => {
     await create()
     await hold()
@@ -320,6 +335,27 @@ describe('a channel that does not take a message', () => {
     await service.app.prisma.noticeChannel.updateMany({ data: { told: before.told as object, dueAt: new Date(0) } })
     await tellChannels(service.app, outbound, new AbortController().signal)
     expect(got.map(({ body }) => body.text)).toEqual(Array(2).fill('1 new comment waits for a moderator.'))
+  })
+
+  test.each<[string, object]>([
+    ['address', { url: 'another' }],
+    ['causes', { on: ['export_ready'] }],
+  ])('keeps other %s that it got while its message was under way', async (_name, change) => {
+    const { id } = await create({ on: ['comment_waiting'] })
+    await hold()
+    let changed: { dueAt: Date; told: unknown } | undefined
+    const post: Outbound['post'] = async (...request) => {
+      const body = 'url' in change ? { url: `${url}/another` } : change
+      const answer = await call('PATCH', `/notice-channels/${id}`, body)
+      expect(answer.status, answer.text).toBe(200)
+      changed = await channel(id)
+      return outbound.post(...request)
+    }
+    await service.app.prisma.noticeChannel.updateMany({ data: { dueAt: new Date(0) } })
+    await tellChannels(service.app, { ...outbound, post }, new AbortController().signal)
+    expect(got).toHaveLength(1)
+    const { dueAt, told } = await channel(id)
+    expect({ dueAt, told }).toEqual({ dueAt: changed?.dueAt, told: changed?.told })
   })
 
   test('stays as it was changed while its message was under way', async () => {

@@ -310,7 +310,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     true,
     ['https://site.example/'],
   ],
-  comments_waiting_since: (w) => [tenant(w), FIRST_ID, PAGE],
+  comments_waiting_since: (w) => [tenant(w), FIRST_ID, [], PAGE],
   comments_shown_in_shadow: (w) => [tenant(w), heavy(w), discussions(w)],
   shadow_reactions: (w) => [tenant(w), comments(w), heavy(w)],
   write_shadow_reaction: (w) => [tenant(w), comment(w), heavy(w), 'toggle', 'like', w.now],

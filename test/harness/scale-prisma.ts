@@ -66,6 +66,7 @@ import { followKeySet } from '../../src/domains/readers/key-sets.ts'
 import { findApiKey } from '../../src/domains/api-keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/readers/merged.ts'
 import { deferMail, endMail } from '../../src/domains/guests/mails.ts'
+import { isNewGuest } from '../../src/domains/comments/history/new-guest.ts'
 import { forgetOldRequests, storeRequest } from '../../src/domains/guests/requests.ts'
 import { confirmGuest, deleteExpiredGuestTokens, endGuestToken, findGuest } from '../../src/domains/guests/tokens.ts'
 import { deleteOldSignIns } from '../../src/domains/staff/sign-ins.ts'
@@ -362,7 +363,8 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'a mail for a guest': ({ app, w }) => storeRequest(app, w.id('tenant'), GUEST, w.now),
   'a confirmed address, of a guest and of a new one': async (asking) => {
     const { site, tenant } = await guestSite(asking)
-    for (const n of ['6', '7']) await confirmGuest(asking.app, site, tenant, { token: n.padStart(64, '0') })
+    const from = { site, tenant, address: '192.0.2.1' }
+    for (const n of ['6', '7']) await confirmGuest(asking.app, from, { token: n.padStart(64, '0') })
   },
   'a mail that is handed out, and one that is not': async ({ app, w }) => {
     const mail = { tenantId: w.id('tenant'), id: w.id('guestRequest', 3) }
@@ -375,6 +377,13 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     const { root: _root, ...app } = asking.app
     const { readerId = '' } = await findGuest(app, site, tenant, token)
     await endGuestToken(app, tenant.id, token, readerId)
+  },
+  'whether a guest is on hold': async (asking) => {
+    const { tenant } = await guestSite(asking)
+    await isNewGuest(asking.app, tenant, {
+      id: asking.w.id('reader', 0),
+      externalId: `guest:${asking.w.id('reader', 0)}`,
+    })
   },
   'expired exports': ({ app }) => deleteExpiredExports(app),
   'the deletion of a discussion': ({ ctx, w }) => deleteDiscussion(ctx, w.id('discussion', 0)),

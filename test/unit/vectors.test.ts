@@ -141,7 +141,7 @@ describe('an assertion', () => {
     const verify = async (): Promise<AssertionVector['expected']> => {
       try {
         const identity = await verifyIdentity(appWithKeys(), known, vector.assertion, Buffer.from(vector.body))
-        const { issuedAt: _, badges: __, ...reader } = identity
+        const { issuedAt: _, badges: __, expiresAt: ___, ...reader } = identity
         return { reader }
       } catch (error) {
         if (error instanceof ServiceError) return { code: error.code as 'invalid_identity' }

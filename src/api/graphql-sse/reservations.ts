@@ -61,5 +61,5 @@ export function claimStream(ctx: Ctx, token: string): Promise<(() => void) | nul
  */
 function ownerOf(ctx: Ctx): Id {
   const { tenant, actor } = requireCaller(ctx)
-  return (isBrowser(actor) ? readerOfBrowser(actor) : null) ?? credentialOf(actor, tenant.id).id
+  return (isBrowser(actor) ? readerOfBrowser(actor) : null) ?? credentialOf({ tenant, actor }).id
 }

@@ -215,7 +215,7 @@ function ownerOf(hub: Hub, { tenant, actor, use }: Opener): Owner {
   const ofTicket = minter === null ? null : hub.shared(minter)
   return {
     tenantId: tenant.id,
-    credential: actor === null ? ofTicket : credentialOf(actor, tenant.id),
+    credential: actor === null ? ofTicket : credentialOf({ tenant, actor }),
     endsAt: Math.min(Date.now() + lifetime, actor?.expiresAt?.getTime() ?? minter?.expiresAt ?? Infinity),
   }
 }

@@ -19,6 +19,8 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   guestChallenge: 5000,
   guestProof: 50_000,
   guest: 50_000,
+  guestLink: 50_000,
+  guestMail: 50_000,
 }
 
 /**
@@ -39,6 +41,8 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
     guestChallenge: room('guestChallenge'),
     guestProof: room('guestProof'),
     guest: room('guest'),
+    guestLink: room('guestLink'),
+    guestMail: room('guestMail'),
   }
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)

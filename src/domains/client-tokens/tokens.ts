@@ -152,7 +152,7 @@ export async function createClientToken(ctx: Ctx, input: CreateClientTokenInput)
     tenantId: tenant.id,
     id: newId(),
     digest: sha256(token),
-    minterId: credentialOf(actor, tenant.id).id,
+    minterId: credentialOf({ tenant, actor }).id,
     readerId,
     discussionIds: discussionIds ?? [],
     externalIds: externalIds ?? [],

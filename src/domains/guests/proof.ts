@@ -16,10 +16,11 @@ export const DIFFICULTY = { algorithm: 'PBKDF2/SHA-256', cost: 1000, counter: 30
 const TTL_SECONDS = 600
 
 /**
- * Challenges of a site that change nothing: each 16 beyond one a second double the work, to 16
- * times of it.
+ * Accepted proofs of a site that change nothing: each 16 beyond one in ten seconds double the work,
+ * to 16 times of it. Challenges and wrong proofs do not count: they cost nothing, and would make it
+ * hard for everybody.
  */
-const CALM = { perSecond: 1, burst: 64 }
+const CALM = { perSecond: 0.1, burst: 64 }
 const STEP = 16
 
 /** A proof is forgotten after its challenge has expired. */
@@ -32,11 +33,13 @@ const secretsOf = ({ key }: DerivedKey): { hmacSignatureSecret: string; hmacKeyS
   return { hmacSignatureSecret: secret, hmacKeySignatureSecret: `${secret} key` }
 }
 
-/** A challenge for a page of the site, as ALTCHA has it: the harder, the more are asked for. */
+/**
+ * A challenge for a page of the site, as ALTCHA has it: the harder, the more proofs were accepted.
+ */
 export async function makeChallenge(app: App, { id }: Site): Promise<Challenge> {
   const [key] = keysOf(app)
-  const { remaining } = app.limits.take('guestChallenge', id, CALM)
-  const most = DIFFICULTY.counter * 2 ** Math.floor((CALM.burst - remaining) / STEP)
+  const { remaining } = app.limits.take('guestChallenge', id, CALM, 0)
+  const most = DIFFICULTY.counter * 2 ** Math.floor((CALM.burst - Math.max(0, remaining)) / STEP)
   return createChallenge({
     algorithm: DIFFICULTY.algorithm,
     cost: DIFFICULTY.cost,
@@ -63,7 +66,9 @@ export async function checkProof(app: App, { id }: Site, proof: unknown): Promis
   const key = keysOf(app).find((each) => each.id === data?.['key'])
   if (key === undefined || data?.['site'] !== id) throw wrong()
   if (expiresAt * 1000 < Date.now()) throw new ServiceError('invalid_proof', { detail: 'The challenge has expired.' })
-  const { verified } = await verifySolution({ ...payload, deriveKey, ...secretsOf(key) })
+  // Not the payload itself: its other members would be options of the check.
+  const { challenge, solution } = payload
+  const { verified } = await verifySolution({ challenge, solution, deriveKey, ...secretsOf(key) })
   if (!verified) throw wrong()
   return signature
 }
@@ -105,7 +110,8 @@ function isPayload(value: unknown): value is Payload {
  * Spends a proof: over all processes with Redis, else in each process. Throws `invalid_proof` for a
  * spent one.
  */
-export async function spendProof({ limits }: App, signature: string): Promise<void> {
+export async function spendProof({ limits }: App, { id }: Site, signature: string): Promise<void> {
   const { isAllowed } = await limits.takeExactly('guestProof', signature, ONCE)
   if (!isAllowed) throw new ServiceError('invalid_proof', { detail: 'The proof was used before.' })
+  limits.charge('guestChallenge', id, CALM, 1)
 }

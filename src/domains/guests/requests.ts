@@ -14,7 +14,7 @@ import { MAX_NAME_LENGTH } from '../readers/fields.ts'
 import { isPageOf } from '../sites/pages.ts'
 import type { Site } from '../sites/sites.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { digestsOf } from './address.ts'
+import { digestsOf, mailboxOf } from './address.ts'
 import { checkProof, spendProof } from './proof.ts'
 
 /** How long a link can be confirmed. */
@@ -23,6 +23,10 @@ export const LINK_MS = 30 * 60_000
 /** The mails of an address in `RECENT_MS`; further ones are not sent, which nobody is told. */
 const MAX_RECENT = 3
 const RECENT_MS = 3_600_000
+
+/** Of all spellings of a mailbox; two of the three for one address of the internet. */
+const MAILS = { perSecond: 1 / 3600, burst: MAX_RECENT }
+const MAILS_OF_ONE = { ...MAILS, burst: MAX_RECENT - 1 }
 
 /** Ten at once, and then one in two minutes, of one address of the internet at a site. */
 const REQUESTS = { perSecond: 1 / 120, burst: 10 }
@@ -38,11 +42,20 @@ export function requireGuests(site: Site, tenant: Tenant): void {
 
 const isAddress = z.email()
 
+/** What mail programs make a link of, which a stranger would have the owner of an address open. */
+const LOOKS_LIKE_LINK = /:\/\/|www[.。．｡]|[\p{L}\p{N}][.。．｡]\p{L}{2}/iu
+
 const requestSchema = z.strictObject({
-  name: noNul(atMost(MAX_NAME_LENGTH, z.string())).refine((name) => nameOrNull(name) !== null, {
-    message: 'must show something',
-    params: { code: 'required' },
-  }),
+  name: noNul(atMost(MAX_NAME_LENGTH, z.string()))
+    .refine((name) => nameOrNull(name) !== null, {
+      message: 'must show something',
+      params: { code: 'required' },
+      abort: true,
+    })
+    .refine((name) => !LOOKS_LIKE_LINK.test(nameOrNull(name) ?? ''), {
+      message: 'must not look like the address of a web page',
+      params: { code: 'not_allowed' },
+    }),
   email: atMost(254, z.string())
     .trim()
     // Bounded before the expression runs.
@@ -73,11 +86,22 @@ export async function requestMail(app: App, { site, tenant, address }: GuestRequ
   if (!isPageOf(site, pageUrl)) throw invalid('/pageUrl', 'not_allowed', 'must be the address of a page of the site')
   const { isAllowed, retryAfterSeconds } = app.limits.take('guest', `${site.id}/${addressBucket(address)}`, REQUESTS)
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
-  await spendProof(app, proof)
+  await spendProof(app, site, proof)
   const now = new Date()
-  await storeRequest(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, now)
+  if (await takeMail(app, tenant.id, email, address))
+    await storeRequest(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, now)
   app.bus.publish(CHANNELS.work, '')
   return new Date(now.getTime() + LINK_MS)
+}
+
+/**
+ * Whether a mailbox may get another mail. Nobody can use up all of its mails from one address of
+ * the internet, and so keep its owner out.
+ */
+async function takeMail({ limits, settings }: App, tenantId: Id, email: string, address: string): Promise<boolean> {
+  const mailbox = digestsOf({ settings }, tenantId, mailboxOf(email))[0].toString('hex')
+  const ofOne = await limits.takeExactly('guestMail', `${mailbox} ${addressBucket(address)}`, MAILS_OF_ONE)
+  return ofOne.isAllowed && (await limits.takeExactly('guestMail', mailbox, MAILS)).isAllowed
 }
 
 interface Given {
@@ -90,14 +114,21 @@ interface Given {
 export function storeRequest(app: App, tenantId: Id, { name, email, pageUrl }: Given, now: Date): Promise<void> {
   const [addressDigest, ...older] = digestsOf(app, tenantId, email)
   const token = randomHex(32)
-  const [page = ''] = pageUrl.split('#', 1)
+  // A page that sends its visitors on to an address in its query would send the token there.
+  const [page = ''] = pageUrl.split(/[?#]/, 1)
   return app.db.transaction(async (sql) => {
     const { guest, guestRequest } = sql.prisma
     // Of two at once, the second sees the first.
     await lockTenant(sql, tenantId)
-    // By then the address is not known any more: the guest is found by the current key.
-    if (older.length > 0)
-      await guest.updateMany({ where: { tenantId, addressDigest: { in: older } }, data: { addressDigest } })
+    // By then the address is not known any more: the guest is found by the current key. A process
+    // that did not have it yet may have made another guest meanwhile.
+    if (older.length > 0) {
+      const known = await guest.findMany({ where: { tenantId, addressDigest: { in: [addressDigest, ...older] } } })
+      const isFound = known.some((each) => addressDigest.equals(each.addressDigest))
+      const [first] = known
+      if (first !== undefined && !isFound)
+        await guest.updateMany({ where: { tenantId, readerId: first.readerId }, data: { addressDigest } })
+    }
     const since = new Date(now.getTime() - RECENT_MS)
     const where = { tenantId, addressDigest: { in: [addressDigest, ...older] }, createdAt: { gt: since } }
     if ((await guestRequest.count({ where })) >= MAX_RECENT) return

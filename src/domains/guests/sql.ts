@@ -15,7 +15,8 @@ export interface DueMail {
   secrets: SealedSecret[] | null
 }
 
-// Limited for each tenant: one whose mailer hangs uses at most its share of a worker.
+// Limited for each tenant: one whose mailer hangs uses at most its share of a worker. The longest
+// due come first, so that no tenant waits for those before it.
 const LEASE = statement(
   'lease_guest_mails',
   `WITH RECURSIVE t AS (
@@ -30,12 +31,12 @@ const LEASE = statement(
      JOIN tenants ON tenants.id = t.tenant_id AND tenants.suspended_at IS NULL
      LEFT JOIN unnest($1::uuid[], $2::int[]) AS busy (tenant_id, n) ON busy.tenant_id = t.tenant_id
      CROSS JOIN LATERAL (
-       SELECT r.tenant_id, r.id FROM guest_requests r
+       SELECT r.tenant_id, r.id, r.due_at FROM guest_requests r
        WHERE r.tenant_id = t.tenant_id AND r.sealed IS NOT NULL AND r.due_at <= now() AND r.created_at > $6
        ORDER BY r.due_at LIMIT greatest(0, $3::int - coalesce(busy.n, 0))
        FOR NO KEY UPDATE SKIP LOCKED
      ) q
-     LIMIT $4
+     ORDER BY q.due_at LIMIT $4
    ), leased AS (
      UPDATE guest_requests r SET due_at = now() + $5::int * interval '1 millisecond', attempts = attempts + 1
      FROM due WHERE r.tenant_id = due.tenant_id AND r.id = due.id

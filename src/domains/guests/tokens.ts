@@ -7,6 +7,7 @@ import { ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { validate } from '../../core/input/validate.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
+import { addressBucket } from '../../core/limits.ts'
 import { newGuestToken, sha256, sha256Hex } from '../../core/secrets/crypto.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import { NO_CLAIMS } from '../readers/fields.ts'
@@ -14,7 +15,7 @@ import { newGuestId } from '../readers/guest-ids.ts'
 import { lockReader } from '../readers/records.ts'
 import type { Site } from '../sites/sites.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { LINK_MS, requireGuests } from './requests.ts'
+import { type GuestRequest, LINK_MS, requireGuests } from './requests.ts'
 
 const RAW_TOKEN = /^gt_[0-9a-f]{64}$/
 
@@ -84,12 +85,14 @@ export async function findGuest(app: App, site: Site, tenant: Tenant, rawToken: 
   const { readerId, externalId, name, createdAt, expiresAt } = token
   const end = endOf(createdAt, now)
   // Once a day is enough.
-  if (end.getTime() - expiresAt.getTime() > DAY_MS) {
+  const isRenewed = end.getTime() - expiresAt.getTime() > DAY_MS
+  if (isRenewed) {
     const where = { tenantId: tenant.id, digest: Buffer.from(digest, 'hex'), expiresAt: { lt: end } }
     await app.prisma.guestToken.updateMany({ where, data: { expiresAt: end } })
     tokens(app).forget(key)
   }
-  return { externalId, issuedAt: NEVER, ...NO_CLAIMS, name, badges: null, readerId }
+  const until = (isRenewed ? end : expiresAt).getTime()
+  return { externalId, issuedAt: NEVER, ...NO_CLAIMS, name, badges: null, readerId, expiresAt: until }
 }
 
 const ended = (): ServiceError =>
@@ -114,23 +117,35 @@ interface Confirmed {
   reader: { id: Id; name: string | null }
 }
 
+/** Ten at once, and then ten a minute, of one address of the internet at a site. */
+const CONFIRMATIONS = { perSecond: 1 / 6, burst: 10 }
+
 /**
  * Spends the token of a mail's link: the address is confirmed, and its guest gets a token of their
  * own. An address that was confirmed at the tenant before is the same guest, with the name of then.
- * Throws `guests_disabled`, `validation_failed`, `invalid_guest_token`.
+ * Throws `guests_disabled`, `validation_failed`, `rate_limited`, `invalid_guest_token`.
  */
-export async function confirmGuest(app: App, site: Site, tenant: Tenant, body: unknown): Promise<Confirmed> {
+export async function confirmGuest(
+  app: App,
+  { site, tenant, address }: GuestRequest,
+  body: unknown,
+): Promise<Confirmed> {
   requireGuests(site, tenant)
   const { token: linked } = validate(confirmSchema, body)
   if (!LINK_TOKEN.test(linked)) throw new ServiceError('invalid_guest_token')
+  const name = `${site.id}/${addressBucket(address)}`
+  const { isAllowed, retryAfterSeconds } = app.limits.take('guestLink', name, CONFIRMATIONS)
+  if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
   const tenantId = tenant.id
   const token = newGuestToken()
+  const where = { tenantId_tokenDigest: { tenantId, tokenDigest: sha256(linked) } }
+  // A wrong token locks nothing.
+  if ((await app.prisma.guestRequest.findUnique({ where })) === null) throw new ServiceError('invalid_guest_token')
   return app.db.transaction(async (sql) => {
     const { guestRequest, guestToken } = sql.prisma
     // Of two at once, one spends it; and of one address, both are one guest.
     await lockTenant(sql, tenantId)
     const now = new Date()
-    const where = { tenantId_tokenDigest: { tenantId, tokenDigest: sha256(linked) } }
     const request = await guestRequest.findUnique({ where })
     if (request === null || now.getTime() - request.createdAt.getTime() >= LINK_MS)
       throw new ServiceError('invalid_guest_token')

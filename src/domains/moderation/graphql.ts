@@ -42,7 +42,8 @@ export const ReceivedReportRef = builder.objectRef<ReceivedReport>('ReceivedRepo
     note: t.exposeString('note', { nullable: true, description: "The reader's note." }),
     reader: t.expose('reader', { type: ReaderRef, description: 'Who reported it.' }),
     counted: t.exposeBoolean('counted', {
-      description: 'Whether the report counts. A report by a reader with a shadow ban does not.',
+      description:
+        'Whether the report counts. A report by a reader with a shadow ban does not, nor one by a guest whose comments still wait for a first approval.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was reported.' }),
   }),

@@ -16,7 +16,8 @@ export interface ReceivedReport {
   note: string | null
   reader: Reader
   /**
-   * Whether it counts in the comment's number of reports; those of readers banned in shadow do not.
+   * Whether it counts in the comment's number of reports. Those of readers banned in shadow do
+   * not, nor those of guests whose comments all wait.
    */
   counted: boolean
   createdAt: string

@@ -7,6 +7,7 @@ import type { Id } from '../../core/ids.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import { changeComment, withholdComment } from '../comments/change.ts'
+import { isNewGuest } from '../comments/history/new-guest.ts'
 import { findBan } from '../readers/bans.ts'
 import type { Reader } from '../readers/fields.ts'
 import { asReader } from '../readers/readers.ts'
@@ -35,7 +36,8 @@ export const reportInput = z.object({ note: noNul(atMost(1000, z.string().trim()
 /**
  * Reports a comment in view for the asserted reader, once. If the number of reports since the last
  * moderator's judgement reaches the tenant's `reportThreshold`, the comment is held: it leaves the
- * view with a `comment_edited` of the system. A report of a reader banned in shadow does not count.
+ * view with a `comment_edited` of the system. A report of a reader banned in shadow does not count,
+ * nor one of a guest whose comments all wait.
  * Throws `not_found`, `invalid_transition` for the reader's own comment, `already_reported`,
  * `reader_banned`, `discussion_archived`.
  */
@@ -50,6 +52,7 @@ async function reportAs(
   reader: Reader,
 ): Promise<Report> {
   const { tenant } = requireCaller(ctx)
+  const isOnHold = await isNewGuest(ctx.app, tenant, reader)
   let createdAt = new Date()
   await changeComment(ctx, commentId, async (sql, comment, now) => {
     createdAt = now
@@ -58,7 +61,7 @@ async function reportAs(
     if (comment.authorId === reader.id && comment.status !== 'deleted') {
       throw new ServiceError('invalid_transition', { detail: 'An author cannot report their own comment.' })
     }
-    const counts = ban === null
+    const counts = ban === null && !isOnHold
     const report = { tenantId: tenant.id, commentId: comment.id, readerId: reader.id, reason, note, now, counts }
     // First, because the caller may know of their own report even if it has taken the comment out
     // of view.

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 import type { Prisma, Sql, TxSql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
-import { FIRST_ID, type Id } from '../../core/ids.ts'
+import { FIRST_ID, firstIdAt, type Id, timeOfId } from '../../core/ids.ts'
 import { counted } from '../../core/input/texts.ts'
 import type { NoticeCause } from './causes.ts'
 
@@ -12,10 +12,21 @@ import type { NoticeCause } from './causes.ts'
 /** The most comments that are counted. */
 const COUNTED = 100
 const MAX_ENDPOINTS = 1000
+/** How much later than one with a greater id a comment may be committed. */
+const OVERTAKEN_MS = 60_000
+
+/** The newest comment that was told, and the others: all up to `from`, and `ids` after that. */
+const waitingSchema = z
+  .object({ after: z.string(), from: z.string().optional(), ids: z.array(z.string()).optional() })
+  .transform(({ after, from = after, ids = [] }) => ({ after, from, ids }))
+
+type ToldWaiting = z.infer<typeof waitingSchema>
+
+const NONE: ToldWaiting = { after: FIRST_ID, from: FIRST_ID, ids: [] }
 
 /** What a channel was told of each cause; of none, where it never looked. */
 const toldSchema = z.object({
-  comment_waiting: z.object({ after: z.string() }).optional(),
+  comment_waiting: waitingSchema.optional(),
   endpoint_failing: z.object({ ids: z.array(z.string()) }).optional(),
   endpoint_disabled: z.object({ ids: z.array(z.string()) }).optional(),
   export_ready: z.object({ after: z.string() }).optional(),
@@ -58,24 +69,41 @@ const idsOf = (endpoints: readonly Endpoint[]): Id[] => endpoints.map(({ id }) =
 /** What is there now: a new channel is told nothing of it. */
 export async function toldNow(sql: TxSql, tenantId: Id): Promise<Required<Told>> {
   const { prisma } = sql
-  const newest = await waiting(sql, tenantId, FIRST_ID, 1)
   return {
-    comment_waiting: { after: newest[0]?.id ?? FIRST_ID },
+    comment_waiting: withThese(NONE, await waiting(sql, tenantId, NONE)),
     endpoint_failing: { ids: idsOf(await failing(prisma, tenantId)) },
     endpoint_disabled: { ids: idsOf(await disabled(prisma, tenantId)) },
     export_ready: { after: new Date().toISOString() },
   }
 }
 
+/** Comments up to this id are told, or too old to come. */
+function floorOf({ after, from }: ToldWaiting): Id {
+  const old = firstIdAt(new Date(timeOfId(after) - OVERTAKEN_MS))
+  return old > from ? old : from
+}
+
 // Prisma sends the status as a parameter, by which PostgreSQL does not find the index of these.
 const WAITING = statement(
   'comments_waiting_since',
-  `SELECT id FROM comments WHERE tenant_id = $1 AND status = 'pending' AND id > $2 ORDER BY id DESC LIMIT $3`,
+  `SELECT id FROM comments WHERE tenant_id = $1 AND status = 'pending' AND id > $2 AND id <> ALL($3::uuid[])
+   ORDER BY id DESC LIMIT $4`,
 )
 
-/** Newest first. */
-const waiting = (sql: Sql, tenantId: Id, after: Id, limit: number): Promise<{ id: Id }[]> =>
-  sql<{ id: Id }>(WAITING, [tenantId, after, limit])
+/** Comments that wait and were not told, newest first; also one that a greater id has overtaken. */
+const waiting = (sql: Sql, tenantId: Id, told: ToldWaiting): Promise<{ id: Id }[]> =>
+  sql<{ id: Id }>(WAITING, [tenantId, floorOf(told), told.ids, COUNTED])
+
+/** What is told with these, newest first; where there may be more, with all before them too. */
+function withThese(before: ToldWaiting, found: readonly { id: Id }[]): ToldWaiting {
+  const ids = [...found.map(({ id }) => id), ...before.ids]
+  const [newest = FIRST_ID] = ids
+  const after = newest > before.after ? newest : before.after
+  const last = found.length === COUNTED ? (found.at(-1)?.id ?? FIRST_ID) : FIRST_ID
+  const told = { after, from: last > before.from ? last : before.from }
+  const floor = floorOf({ ...told, ids })
+  return { ...told, ids: ids.filter((id) => id > floor) }
+}
 
 /** The database, as a worker or a transaction has it. */
 interface Source {
@@ -88,12 +116,12 @@ type Look = (source: Source, tenantId: Id, told: Told) => Promise<News | null>
 /** What a channel can be told of each cause. */
 export const LOOKS: Readonly<Record<NoticeCause, Look>> = {
   comment_waiting: async ({ sql }, tenantId, told) => {
-    const found = await waiting(sql, tenantId, told.comment_waiting?.after ?? FIRST_ID, COUNTED)
-    const [newest] = found
-    if (newest === undefined) return null
+    const before = told.comment_waiting ?? NONE
+    const found = await waiting(sql, tenantId, before)
+    if (found.length === 0) return null
     const many = found.length === COUNTED ? `${COUNTED} or more comments wait` : undefined
     const text = `${many ?? counted(found.length, 'new comment waits', 'new comments wait')} for a moderator.`
-    return { cause: 'comment_waiting', text, path: '/moderation', told: { comment_waiting: { after: newest.id } } }
+    return { cause: 'comment_waiting', text, path: '/moderation', told: { comment_waiting: withThese(before, found) } }
   },
   endpoint_failing: async ({ prisma }, tenantId, told) => {
     const found = await failing(prisma, tenantId)

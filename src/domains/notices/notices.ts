@@ -123,8 +123,9 @@ export async function updateNoticeChannel(
       host: host ?? '',
     }
     const now = on === undefined ? {} : { causes: on, told: await toldOfNew(sql, before, on) }
-    // Another address is tried at once.
-    const data = { ...(moved && { ...moved, failures: 0, lastError: null, dueAt: new Date() }), ...now }
+    // Another address is tried at once. Without its lease, no worker writes over the change what it
+    // has told by the former fields.
+    const data = { ...(moved && { ...moved, failures: 0, lastError: null }), ...now, dueAt: new Date() }
     const after = await sql.prisma.noticeChannel.update({ where: where(tenant.id, id), data })
     await recordAudit(sql, ctx, {
       action: 'notice_channel.update',

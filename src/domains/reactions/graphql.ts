@@ -87,7 +87,7 @@ builder.relayMutationField(
   {
     access: 'reader',
     client: ofComment,
-    throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
+    throws: ['reader_banned', 'guest_on_hold', 'discussion_locked', 'discussion_archived'],
     description:
       'Adds a reaction. The same type again removes it, even if the tenant no longer has the type. Another type replaces it.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.toggleReaction(ctx, input) }),
@@ -106,7 +106,7 @@ builder.relayMutationField(
   {
     access: 'reader',
     client: ofComment,
-    throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
+    throws: ['reader_banned', 'guest_on_hold', 'discussion_locked', 'discussion_archived'],
     description: "Sets the asserted reader's reaction. Safe to repeat.",
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.setReaction(ctx, input) }),
   },

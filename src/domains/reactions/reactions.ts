@@ -6,6 +6,7 @@ import { ReaderGone } from '../readers/gone.ts'
 import type { Reader } from '../readers/fields.ts'
 import { asReader } from '../readers/readers.ts'
 import { findComment } from '../comments/comments.ts'
+import { isNewGuest } from '../comments/history/new-guest.ts'
 import { reactionOfViewer } from './read.ts'
 import { reactInShadow } from './shadow.ts'
 import type { Reaction } from './reaction.ts'
@@ -32,14 +33,15 @@ export const removeReaction = (ctx: Ctx, input: { commentId: Id }): Promise<Reac
 /**
  * Throws `validation_failed` for a type that the tenant does not have, unless it toggles such a
  * reaction of the reader off, `not_found`, `discussion_locked`, `discussion_archived`,
- * `reader_banned`.
+ * `reader_banned`, `guest_on_hold`.
  */
 async function write(
   ctx: Ctx,
   mode: ReactionMode,
   { commentId, type }: Partial<React> & { commentId: Id },
 ): Promise<Reaction> {
-  const { reactionTypes } = requireCaller(ctx).tenant.settings
+  const { tenant } = requireCaller(ctx)
+  const { reactionTypes } = tenant.settings
   const isOffered = type === undefined || reactionTypes.includes(type)
   // The tenant may have had the type when the reader chose it.
   if (!isOffered && (mode !== 'toggle' || !(await isHeld(ctx, commentId, type)))) {
@@ -48,7 +50,10 @@ async function write(
   if (!isId(commentId)) throw noSuch('comment')
   // Another device may have chosen another type meanwhile, which stays.
   const asked = isOffered ? mode : 'remove'
-  return asReader(ctx, (reader) => writeAs(ctx, asked, { commentId, type: type ?? null }, reader))
+  return asReader(ctx, async (reader) => {
+    if (asked !== 'remove' && (await isNewGuest(ctx.app, tenant, reader))) throw new ServiceError('guest_on_hold')
+    return writeAs(ctx, asked, { commentId, type: type ?? null }, reader)
+  })
 }
 
 /** Whether the reader's reaction to a comment in view is of this type. */

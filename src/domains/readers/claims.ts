@@ -88,9 +88,12 @@ export function readTokenClaims(payload: Uint8Array, tenant: Tenant, issuer: str
   return { identity, expiresAt, bodySha256: null }
 }
 
+/** When a token is refused: after the allowed skew. In seconds. */
+export const tokenEndsAt = (expiresAt: number): number => expiresAt + CLOCK_SKEW_SECONDS
+
 /** Throws `invalid_identity` once a token is over, plus the allowed skew. All in seconds. */
 export function checkTokenExpiry(expiresAt: number, now: number): void {
-  if (now >= expiresAt + CLOCK_SKEW_SECONDS)
+  if (now >= tokenEndsAt(expiresAt))
     throw invalidIdentity('The token has expired, or its iat is longer ago than identity.maxAgeSeconds allows.')
 }
 

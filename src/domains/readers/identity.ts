@@ -12,6 +12,7 @@ import {
   invalidIdentity,
   readClaims,
   readTokenClaims,
+  tokenEndsAt,
 } from './claims.ts'
 import { hastenKeys } from './key-sets.ts'
 import {
@@ -90,8 +91,10 @@ export async function verifyIdentity(app: App, tenant: Tenant, token: string, ra
  * The reader in a token of the tenant's issuer, which a site's page sends
  * (docs/reference/choices/identity.md). Throws `invalid_identity`.
  */
-export const verifyIssuersToken = async (app: App, tenant: Tenant, token: string): Promise<Identity> =>
-  (await verify(app, tenant, TOKEN, token)).identity
+export async function verifyIssuersToken(app: App, tenant: Tenant, token: string): Promise<Identity> {
+  const { identity, expiresAt } = await verify(app, tenant, TOKEN, token)
+  return { ...identity, expiresAt: tokenEndsAt(expiresAt) * 1000 }
+}
 
 async function verify(app: App, tenant: Tenant, kind: Kind, token: string): Promise<Verified> {
   if (token.length > MAX_TOKEN_LENGTH)

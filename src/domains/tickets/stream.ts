@@ -11,7 +11,7 @@ import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { namedInput } from '../client-tokens/tokens.ts'
 import { ensureDiscussion, findDiscussion, findDiscussionIds } from '../discussions/discussions.ts'
 import { ensureReader } from '../readers/readers.ts'
-import { credentialOf } from '../../live/credentials.ts'
+import { credentialOf, expiryOf } from '../../live/credentials.ts'
 import { Cursors, inCursorOrder } from '../../live/streams/cursor.ts'
 import { firstConnectionBy, signTicket } from '../../live/tickets.ts'
 
@@ -73,7 +73,7 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
   const ids = names == null ? (discussionIds ?? [discussionId ?? '']) : [...named.keys()]
   const discussions = await readDiscussions(ctx, ids, named)
   const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
-  const minter = { ...credentialOf(actor, tenant.id), expiresAt: actor.expiresAt?.getTime() ?? null }
+  const minter = { ...credentialOf({ tenant, actor, identity }), expiresAt: expiryOf({ actor, identity }) }
   const [first] = discussions
   if (first === undefined) throw noSuch('discussion')
   const bound = {

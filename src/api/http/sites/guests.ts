@@ -45,7 +45,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
   'POST guests/confirm': {
     isForNobody: true,
     answer: async ({ app, site, tenant, request, reply }) =>
-      reply.send({ data: await confirmGuest(app, site, tenant, request.body) }),
+      reply.send({ data: await confirmGuest(app, { site, tenant, address: request.ip }, request.body) }),
   },
   'DELETE guests/me': {
     isForNobody: false,

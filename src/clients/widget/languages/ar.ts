@@ -166,6 +166,7 @@ export const strings: Strings = {
   signOut: 'تسجيل الخروج',
   invalid_guest_token: 'لم يعد هذا الرابط صالحًا. اطلب رابطًا آخر.',
   invalid_proof: 'تعذّر التحقق. حاول مرة أخرى.',
+  guest_on_hold: 'يمكنك التفاعل بعد الموافقة على أحد تعليقاتك.',
   invalid_email: 'هذا ليس عنوان بريد إلكتروني.',
   guests_disabled: 'يمكن للقراء المسجّلين فقط التعليق هنا.',
   ownComments: 'تعليقاتي',

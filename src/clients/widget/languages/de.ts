@@ -125,6 +125,7 @@ export const strings: Strings = {
   signOut: 'Abmelden',
   invalid_guest_token: 'Dieser Link ist nicht mehr gültig. Fordern Sie einen neuen an.',
   invalid_proof: 'Die Prüfung hat nicht geklappt. Versuchen Sie es noch einmal.',
+  guest_on_hold: 'Sie können reagieren, sobald ein Kommentar von Ihnen freigegeben wurde.',
   invalid_email: 'Das ist keine E-Mail-Adresse.',
   guests_disabled: 'Hier können nur angemeldete Personen kommentieren.',
   ownComments: 'Meine Kommentare',

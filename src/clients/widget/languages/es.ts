@@ -133,6 +133,7 @@ export const strings: Strings = {
   signOut: 'Cerrar sesión',
   invalid_guest_token: 'Este enlace ya no es válido. Pida otro.',
   invalid_proof: 'La comprobación no funcionó. Inténtelo de nuevo.',
+  guest_on_hold: 'Podrás reaccionar cuando se haya aprobado un comentario tuyo.',
   invalid_email: 'Esto no es un correo electrónico.',
   guests_disabled: 'Aquí solo pueden comentar lectores con sesión iniciada.',
   ownComments: 'Mis comentarios',

@@ -134,6 +134,7 @@ export const strings: Strings = {
   signOut: 'Se déconnecter',
   invalid_guest_token: 'Ce lien n’est plus valide. Demandez-en un autre.',
   invalid_proof: 'La vérification a échoué. Réessayez.',
+  guest_on_hold: 'Vous pourrez réagir dès qu’un de vos commentaires aura été approuvé.',
   invalid_email: 'Ce n’est pas une adresse e-mail.',
   guests_disabled: 'Seuls les lecteurs connectés peuvent commenter ici.',
   ownComments: 'Mes commentaires',

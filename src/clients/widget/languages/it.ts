@@ -129,6 +129,7 @@ export const strings: Strings = {
   signOut: 'Esci',
   invalid_guest_token: 'Questo link non è più valido. Richiedine un altro.',
   invalid_proof: 'La verifica non è riuscita. Riprova.',
+  guest_on_hold: 'Potrai reagire quando un tuo commento sarà stato approvato.',
   invalid_email: 'Questo non è un indirizzo e-mail.',
   guests_disabled: 'Qui possono commentare solo i lettori registrati.',
   ownComments: 'I miei commenti',

@@ -121,6 +121,7 @@ export const strings: Strings = {
   signOut: 'ログアウト',
   invalid_guest_token: 'このリンクは無効になりました。もう一度送信してください。',
   invalid_proof: '確認できませんでした。もう一度お試しください。',
+  guest_on_hold: 'コメントが承認されると、リアクションできるようになります。',
   invalid_email: 'メールアドレスではありません。',
   guests_disabled: 'ここではログインした方のみコメントできます。',
   ownComments: '自分のコメント',

@@ -124,6 +124,7 @@ export const strings: Strings = {
   signOut: 'Afmelden',
   invalid_guest_token: 'Deze link is niet meer geldig. Vraag een nieuwe aan.',
   invalid_proof: 'De controle is niet gelukt. Probeer het opnieuw.',
+  guest_on_hold: 'Je kunt reageren met een emoji zodra een reactie van jou is goedgekeurd.',
   invalid_email: 'Dit is geen e-mailadres.',
   guests_disabled: 'Hier kunnen alleen aangemelde lezers reageren.',
   ownComments: 'Mijn reacties',

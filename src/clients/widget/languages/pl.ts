@@ -151,6 +151,7 @@ export const strings: Strings = {
   signOut: 'Wyloguj się',
   invalid_guest_token: 'Ten link jest już nieważny. Poproś o nowy.',
   invalid_proof: 'Sprawdzenie się nie powiodło. Spróbuj ponownie.',
+  guest_on_hold: 'Możesz reagować, gdy jeden z Twoich komentarzy zostanie zatwierdzony.',
   invalid_email: 'To nie jest adres e-mail.',
   guests_disabled: 'Komentować mogą tu tylko zalogowani czytelnicy.',
   ownComments: 'Moje komentarze',

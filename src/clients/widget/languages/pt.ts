@@ -134,6 +134,7 @@ export const strings: Strings = {
   signOut: 'Sair',
   invalid_guest_token: 'Este link não é mais válido. Peça outro.',
   invalid_proof: 'A verificação não funcionou. Tente novamente.',
+  guest_on_hold: 'Você poderá reagir quando um comentário seu for aprovado.',
   invalid_email: 'Isto não é um endereço de e-mail.',
   guests_disabled: 'Aqui só leitores conectados podem comentar.',
   ownComments: 'Meus comentários',

@@ -88,6 +88,7 @@ export const strings = {
   signOut: 'Sign out',
   invalid_guest_token: 'This link is no longer valid. Ask for another one.',
   invalid_proof: 'The check did not work. Try again.',
+  guest_on_hold: 'You can react once a comment of yours was approved.',
   invalid_email: 'This is not an e-mail address.',
   guests_disabled: 'Only signed-in readers can comment here.',
   // The reader's own comments.

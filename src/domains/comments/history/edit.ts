@@ -148,9 +148,11 @@ async function decideOnEdit(
   const inMode = underMode(comment.moderationMode, { ...judgement, ...holdPolicy(settings) })
   const judged = underTrust(comment.authorTrust, inMode)
   const guestBelow = comment.authorTrust === 'never_hold' ? 0 : guestBelowOf(externalId, settings)
-  const asked = { ...judged, approvedBelow: Math.max(judged.approvedBelow, guestBelow) }
+  // The approval was of another text: it does not count for the new one.
+  const own = guestBelow > 0 && comment.status === 'approved' ? 1 : 0
+  const asked = { ...judged, approvedBelow: Math.max(judged.approvedBelow, guestBelow + own) }
   const history = await selectHistory(sql, author, asked, now)
-  const isNewGuest = history.approvedCount < guestBelow
+  const isNewGuest = history.approvedCount - own < guestBelow
   const policy = { ...judged, flags: judged.flags && !isNewGuest }
   const reason = holdReasonOf(policy, history) ?? (isNewGuest ? 'guest' : null)
   if (comment.status === 'pending' && !comment.isAsked) {

@@ -68,7 +68,12 @@ const HISTORY = statement(
 export async function selectHistory(
   sql: Sql,
   { tenantId, authorId, commentId }: { tenantId: Id; authorId: Id; commentId: Id },
-  { repeats, rejections, approvedBelow, textDigest }: Judgement,
+  {
+    repeats,
+    rejections,
+    approvedBelow,
+    textDigest,
+  }: Pick<Judgement, 'repeats' | 'rejections' | 'approvedBelow' | 'textDigest'>,
   now: Date,
 ): Promise<AuthorHistory> {
   const isAsked = repeats && textDigest !== null
