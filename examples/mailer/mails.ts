@@ -40,13 +40,17 @@ export async function send({ to, messageId, subject, lines }: Mail): Promise<voi
   })
 }
 
+/** It cannot be sent, however often it is tried. */
+export class UnmailableError extends Error {}
+
 const NOT_IN_ADDRESSES = /[\p{C}\s<>()[\]\\,;:"]/u
 
 /** Throws for a text that is more than one plain address. */
 function addressIn(text: string): string {
   const [local, domain, ...more] = text.split('@')
   const isOne = local !== '' && domain !== undefined && domain !== '' && more.length === 0
-  if (!isOne || text.length > 254 || NOT_IN_ADDRESSES.test(text)) throw new Error('this is no address for a mail')
+  if (!isOne || text.length > 254 || NOT_IN_ADDRESSES.test(text))
+    throw new UnmailableError('this is no address for a mail')
   return text
 }
 
@@ -61,7 +65,7 @@ export const plainName = (name: string): string =>
 /** Throws for an address that is not of the web, such as `javascript:`. */
 export function webLink(url: string): Line {
   const { protocol, href } = new URL(url)
-  if (protocol !== 'https:' && protocol !== 'http:') throw new Error('this is no address of the web')
+  if (protocol !== 'https:' && protocol !== 'http:') throw new UnmailableError('this is no address of the web')
   return { link: href }
 }
 

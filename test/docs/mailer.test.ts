@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
@@ -33,6 +33,8 @@ interface SmtpServer {
   close(done: () => void): void
 }
 
+const refused = new Set<string>()
+
 /** An SMTP server that notes what it accepts. */
 async function openSink(port: number, sent: Sent[]): Promise<() => Promise<void>> {
   const { SMTPServer } = (await import(SMTP ?? '')) as { SMTPServer: new (options: object) => SmtpServer }
@@ -47,7 +49,9 @@ async function openSink(port: number, sent: Sent[]): Promise<() => Promise<void>
       done(null)
     }, done)
   }
-  const server = new SMTPServer({ authOptional: true, disabledCommands: ['STARTTLS', 'AUTH'], onData })
+  const onRcptTo = ({ address }: { address: string }, _session: unknown, done: (error?: Error) => void) =>
+    refused.has(address) ? done(Object.assign(new Error('no such mailbox'), { responseCode: 550 })) : done()
+  const server = new SMTPServer({ onRcptTo, authOptional: true, disabledCommands: ['STARTTLS', 'AUTH'], onData })
   await new Promise<void>((resolve, reject) => {
     server.on('error', reject)
     server.listen(port, '127.0.0.1', resolve)
@@ -81,6 +85,10 @@ describe.skipIf(SMTP === undefined)(
           MAILER_FOLDER: folder,
           MAIL_SECRET: `${secret},${own.secret}`,
           SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
+          ENGAGEMENT_URL: service.url,
+          ENGAGEMENT_API_KEY: service.apiKey,
+          INBOX_OLDER_THAN_SECONDS: '0',
+          INBOX_INTERVAL_SECONDS: '0.3',
           MAIL_FROM: 'Comments <comments@example.com>',
         },
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -200,6 +208,53 @@ describe.skipIf(SMTP === undefined)(
         expect(sent).toEqual([])
       },
     )
+
+    async function write(reader: string, name: string, parentId?: string): Promise<string> {
+      const headers = await service.as(reader, { name })
+      const path = '/discussions/by-external/article-1/comments'
+      const { status, json, text } = await service.call('POST', path, { body: { body: 'Hello', parentId }, headers })
+      expect(status, text).toBe(201)
+      return json.id
+    }
+    const pending = async (): Promise<unknown[]> => (await service.call('GET', '/notifications/pending')).json.data
+    const batches = (): string[] => readdirSync(join(folder, 'inbox'))
+
+    test('mails what a reader has not read, once', async () => {
+      const id = await write('ann', 'Ann')
+      await write('bob', '<b>Bob</b>', id)
+      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['ann@example.com']), WAIT)
+      expect(sent[0]?.text).toContain('<p>&lt;b&gt;Bob&lt; b&gt; has replied to you')
+      await vi.waitFor(() => expect(batches()).toEqual([]), WAIT)
+      expect(await pending()).toEqual([])
+      // No mails go to a reader without an address, and what they are told stays pending.
+      await write('ann', 'Ann', await write('cleo', 'Cleo'))
+      await write('ann', 'Ann', await write('bob', 'Bob'))
+      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['ann@example.com', 'bob@example.com']), WAIT)
+      expect(await pending()).toMatchObject([{ reader: { externalId: 'cleo' } }])
+    })
+
+    test('a kill between the hand-out and the mail loses nothing and doubles nothing', async () => {
+      await closeSink()
+      await write('bob', 'Bob', await write('ann', 'Ann'))
+      await vi.waitFor(() => expect(errors).toContain('a mail to a reader was not accepted'), WAIT)
+      // It is handed out, and not mailed.
+      expect(await pending()).toMatchObject([{ reader: { externalId: 'cleo' } }])
+      await killMailer()
+      expect(batches()).toHaveLength(1)
+      closeSink = await openSink(smtpPort, sent)
+      await startMailer()
+      await vi.waitFor(() => expect(batches()).toEqual([]), WAIT)
+      expect(sent.map(({ to }) => to)).toEqual(['ann@example.com'])
+    })
+
+    test('an address that the SMTP server refuses holds up no other mail', async () => {
+      refused.add('ann@example.com')
+      await write('bob', 'Bob', await write('ann', 'Ann'))
+      await write('ann', 'Ann', await write('bob', 'Bob'))
+      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['bob@example.com']), WAIT)
+      await vi.waitFor(() => expect(batches()).toEqual([]), WAIT)
+      refused.clear()
+    })
 
     const count = async (sql: string): Promise<number> => {
       const [row] = await service.app.db.query<{ n: number }>(unnamed(sql), [])
