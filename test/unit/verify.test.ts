@@ -7,6 +7,7 @@ import { signedHeaders } from '../../src/core/delivery/request.ts'
 import { newSigningSecret, shownOf } from '../../src/core/secrets/signing-secrets.ts'
 import {
   type Reason,
+  verifyGuestMail,
   verifyWebhook,
   type WebhookEvent,
   WebhookVerificationError,
@@ -144,5 +145,23 @@ describe('verifyWebhook refuses', () => {
 
   test('to work without a secret', () => {
     for (const secrets of ['', [], ['']]) expect(() => verifyWebhook(signed(), body, secrets)).toThrow(TypeError)
+  })
+})
+
+describe('verifyGuestMail', () => {
+  const mail = { email: 'gia@example.com', name: 'Gia', url: 'https://example.com/#engagement-guest=1' }
+  const text = JSON.stringify(mail)
+
+  test('returns the mail of a genuine request alone', () => {
+    expect(verifyGuestMail(signed([current], at, text), text, [stranger.secret, current.secret])).toEqual(mail)
+    expect(reasonOf(() => verifyGuestMail(signed([stranger], at, text), text, current.secret))).toBe('wrong_signature')
+    const now = new Date(at.getTime() + 301_000)
+    const old = () => verifyGuestMail(signed([current], at, text), text, current.secret, { now })
+    expect(reasonOf(old)).toBe('outside_tolerance')
+    expect(() => verifyGuestMail(signed([current], at, text), text, '')).toThrow(/^verifyGuestMail: secrets/)
+  })
+
+  test.each([body, '[]', 'null', '{', JSON.stringify({ ...mail, name: 1 })])('refuses another body: %j', (other) => {
+    expect(reasonOf(() => verifyGuestMail(signed([current], at, other), other, current.secret))).toBe('malformed_body')
   })
 })

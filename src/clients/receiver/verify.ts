@@ -61,7 +61,44 @@ export function verifyWebhook(
   secrets: string | readonly string[],
   options: VerifyOptions = {},
 ): WebhookEvent {
-  requireArguments(headers, rawBody, secrets, options)
+  const event = genuineBody('verifyWebhook', headers, rawBody, secrets, options)
+  if (!('type' in event)) throw new WebhookVerificationError('malformed_body', 'the body is not an event')
+  return event as WebhookEvent
+}
+
+/** A mail to send to somebody who wants to write as a guest. */
+export interface GuestMail {
+  email: string
+  /** A stranger's text. */
+  name: string
+  /** The link that confirms the address. */
+  url: string
+}
+
+/**
+ * The mail in a genuine request for a mailer (the setting `guests.mailUrl`). `secrets` are those of
+ * `/mail-secrets`. It is as `verifyWebhook` otherwise.
+ */
+export function verifyGuestMail(
+  headers: WebhookHeaders,
+  rawBody: WebhookBody,
+  secrets: string | readonly string[],
+  options: VerifyOptions = {},
+): GuestMail {
+  const { email, name, url } = genuineBody('verifyGuestMail', headers, rawBody, secrets, options) as Partial<GuestMail>
+  if (typeof email === 'string' && typeof name === 'string' && typeof url === 'string') return { email, name, url }
+  throw new WebhookVerificationError('malformed_body', 'the body is not a mail for a guest')
+}
+
+/** What a genuine request has in its body. */
+function genuineBody(
+  caller: string,
+  headers: WebhookHeaders,
+  rawBody: WebhookBody,
+  secrets: string | readonly string[],
+  options: VerifyOptions,
+): object {
+  requireArguments(caller, headers, rawBody, secrets, options)
   const { toleranceSeconds = 300, prefix = 'X-Service-', now = new Date() } = options
   const known = [secrets].flat().map(keyIn)
   const bytes = bytesOf(rawBody)
@@ -77,7 +114,7 @@ export function verifyWebhook(
   // Every pair is compared, so that the time does not reveal which one matches.
   const matches = signatures.flatMap((signature) => expected.map((each) => timingSafeEqual(signature, each)))
   if (!matches.includes(true)) throw new WebhookVerificationError('wrong_signature', WRONG)
-  return eventIn(bytes)
+  return objectIn(bytes)
 }
 
 const WRONG = 'it is signed with another secret, or the body is not the bytes as they came'
@@ -92,9 +129,15 @@ function keyIn(secret: string): string {
 }
 
 /** Says what each argument takes: Node's own errors name parts that the caller never wrote. */
-function requireArguments(headers: unknown, rawBody: unknown, secrets: unknown, options: unknown): void {
+function requireArguments(
+  caller: string,
+  headers: unknown,
+  rawBody: unknown,
+  secrets: unknown,
+  options: unknown,
+): void {
   const require = (holds: boolean, rule: string, given: unknown): void => {
-    if (!holds) throw new TypeError(`verifyWebhook: ${rule}, not ${kindOf(given)}`)
+    if (!holds) throw new TypeError(`${caller}: ${rule}, not ${kindOf(given)}`)
   }
   const isText = (value: unknown): value is string => typeof value === 'string'
   const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
@@ -177,11 +220,11 @@ function signatureIn(text: string, seconds: number): Buffer {
   return Buffer.from(v1, 'hex')
 }
 
-function eventIn(rawBody: string | Uint8Array): WebhookEvent {
+function objectIn(rawBody: string | Uint8Array): object {
   try {
-    const event: unknown = JSON.parse(typeof rawBody === 'string' ? rawBody : Buffer.from(rawBody).toString('utf8'))
+    const body: unknown = JSON.parse(typeof rawBody === 'string' ? rawBody : Buffer.from(rawBody).toString('utf8'))
     // The signature proves the content.
-    if (typeof event === 'object' && event !== null && 'type' in event) return event as WebhookEvent
+    if (typeof body === 'object' && body !== null) return body
   } catch {
     // Reported below.
   }
