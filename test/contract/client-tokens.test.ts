@@ -293,6 +293,7 @@ const EMPTY_FOR_CLIENTS = [
   'Reader.commentCounts',
   'Reader.createdAt',
   'Reader.formerReaders',
+  'Reader.kind',
   'Reader.trust',
 ]
 

@@ -185,7 +185,7 @@ describe('a page of comments', () => {
     const { etag = '' } = plain.headers
     expect(etag).toMatch(/^W\//)
     expect(zipped.headers.etag).toBe(etag)
-    const vary = 'X-API-Key, Authorization, X-Service-Identity, Accept-Encoding'
+    const vary = 'X-API-Key, Authorization, X-Service-Identity, X-Service-Site, Accept-Encoding'
     for (const asked of [{}, GZIP]) {
       for (const known of [etag, '*']) {
         const again = await ask(pathOf(id), { ...asked, 'if-none-match': known })
@@ -220,7 +220,7 @@ describe('a page of comments', () => {
     const { headers } = await ask(pathOf(small), GZIP)
     expect([headers['content-encoding'], headers.vary]).toEqual([
       undefined,
-      'X-API-Key, Authorization, X-Service-Identity',
+      'X-API-Key, Authorization, X-Service-Identity, X-Service-Site',
     ])
   })
 

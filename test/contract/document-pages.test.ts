@@ -126,7 +126,7 @@ test('a kept page is compressed for clients that take gzip, and has the tag of i
   const gzipped = await get('page', { headers: { ...plain, 'accept-encoding': 'gzip' } })
   expect(gzipped.headers.get('content-encoding')).toBe('gzip')
   expect(gzipped.headers.get('vary')).toBe(
-    'X-API-Key, Authorization, X-Service-Identity, Origin, Accept, Accept-Encoding',
+    'X-API-Key, Authorization, X-Service-Identity, X-Service-Site, Origin, Accept, Accept-Encoding',
   )
   const etag = gzipped.headers.get('etag') ?? ''
   const reads = await readsOf(async () => {

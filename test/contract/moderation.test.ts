@@ -537,7 +537,8 @@ describe('GET /readers, /readers/{id}; POST /readers/{id}/ban, /unban', () => {
     const { author } = await post('readers', {}, await service.as('newest', { avatarUrl: 'https://example.com/a.png' }))
     const { json } = await call('GET', '/readers?limit=1')
     expect(json).toMatchObject({ hasMore: true, nextCursor: expect.any(String) })
-    const record = { ban: null, trust: 'normal', assignedBadges: [], claimedBadges: [], createdAt: expect.any(String) }
+    const given = { kind: 'reader', trust: 'normal', assignedBadges: [], claimedBadges: [] }
+    const record = { ...given, ban: null, createdAt: expect.any(String) }
     expect(json.data).toEqual([{ ...author, ...record }])
     expect((await call('GET', `/readers/${author.id}`)).json).toEqual(json.data[0])
     expect((await call('GET', '/readers/nonsense')).json.code).toBe('not_found')

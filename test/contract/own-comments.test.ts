@@ -214,7 +214,7 @@ test.each(['generic', 'custom'] as const)(
     const asked = (await loadStatements()).find(({ name }) => name === 'comments_by_reader') as Statement
     await explaining(service.app.db, asked, mode, async ({ explain, sql }) => {
       await sql(MANY, [id, 2 * SEARCHED_COMMENTS, SEARCHED_COMMENTS])
-      const { plan } = await explain([service.tenant.id, [author.id], LAST_ID, 21, null, null, false])
+      const { plan } = await explain([service.tenant.id, [author.id], LAST_ID, 21, null, null, false, null])
       expect(plan).toMatch(/Index Scan .*comments_tenant_id_author_id_id_idx.* \(actual .* rows=2[12](\.00)? /)
     })
   },

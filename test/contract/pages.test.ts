@@ -69,12 +69,12 @@ describe('ETag and 304', () => {
       const etag = etagOf(answer)
       expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
       expect(answer.headers.get('cache-control')).toBe('private, no-cache')
-      expect(answer.headers.get('vary')).toBe('X-API-Key, Authorization, X-Service-Identity')
+      expect(answer.headers.get('vary')).toBe('X-API-Key, Authorization, X-Service-Identity, X-Service-Site')
       for (const known of [etag, etag.slice(2), `"other", ${etag}`, '*']) {
         const again = await service.call('GET', path, { headers: { ...plain, 'if-none-match': known } })
         expect([again.status, again.text, etagOf(again)]).toEqual([304, '', etag])
         expect(again.headers.get('cache-control')).toBe('private, no-cache')
-        expect(again.headers.get('vary')).toBe('X-API-Key, Authorization, X-Service-Identity')
+        expect(again.headers.get('vary')).toBe('X-API-Key, Authorization, X-Service-Identity, X-Service-Site')
         expect(again.headers.get('content-type')).toBeNull()
       }
       for (const other of ['W/"other"', etag.replaceAll('"', ''), '']) {

@@ -240,6 +240,7 @@ interface Item {
   type?: string
   $ref?: string
   maxLength?: number
+  enum?: readonly string[]
 }
 interface Bounds {
   items?: Item
@@ -252,6 +253,7 @@ interface Bounds {
 
 /** Entries of lists differ. The only objects in lists are headers and badges of the settings. */
 function entryOf(item: Item | undefined, list: string, n: number): unknown {
+  if (item?.enum !== undefined) return item.enum[n % item.enum.length]
   if (item?.type === 'integer') return n + 1
   if (item?.type !== 'object' && item?.$ref === undefined) return `entry-${n}`
   return list === 'badges' ? { id: `b${n}`, label: 'A badge' } : { name: `X-${n}`, value: 'v' }
