@@ -52,7 +52,7 @@ export function requireSecondFactor(actor: Actor): void {
 }
 
 const NAMES_NO_READER = 'The client token names no reader: mint one with an identity assertion.'
-const SIGNS_NOBODY_IN = "This needs a token of the tenant's issuer in Authorization (Bearer)."
+const SIGNS_NOBODY_IN = "This needs a token of the tenant's issuer, or of a guest, in Authorization (Bearer)."
 const NEEDS_TOKEN = 'This needs an admin token in Authorization (Bearer).'
 
 /** The header that carries an assertion, as it is written. */

@@ -232,15 +232,16 @@ const components = createComponents()
 
 function schemaOf({ type, shape }: Input): Schema {
   const told = withoutNull(inputSchema(type, components, shape)).shape
-  const { $ref } = told
-  return typeof $ref === 'string' ? (components.schemas[$ref.split('/').at(-1) ?? ''] ?? {}) : told
+  return resolved(told)
 }
+
+const resolved = (given: Schema): Schema =>
+  typeof given.$ref === 'string' ? (components.schemas[given.$ref.split('/').at(-1) ?? ''] ?? {}) : given
 
 interface Item {
   type?: string
   $ref?: string
   maxLength?: number
-  enum?: readonly string[]
 }
 interface Bounds {
   items?: Item
@@ -253,7 +254,8 @@ interface Bounds {
 
 /** Entries of lists differ. The only objects in lists are headers and badges of the settings. */
 function entryOf(item: Item | undefined, list: string, n: number): unknown {
-  if (item?.enum !== undefined) return item.enum[n % item.enum.length]
+  const { enum: values } = resolved((item ?? {}) as Schema) as { enum?: readonly string[] }
+  if (values !== undefined) return values[n % values.length]
   if (item?.type === 'integer') return n + 1
   if (item?.type !== 'object' && item?.$ref === undefined) return `entry-${n}`
   return list === 'badges' ? { id: `b${n}`, label: 'A badge' } : { name: `X-${n}`, value: 'v' }

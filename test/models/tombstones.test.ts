@@ -150,15 +150,11 @@ class Thread {
       expect(sorted(await reachableBy(read))).toEqual(sorted(everything))
     }
     const { json } = await service.call('GET', '/readers/me/comments?limit=100', { headers })
-    const own = new Map(
-      (json.data as (Comment & { discussion?: unknown })[]).map(({ discussion: _, ...comment }) => [
-        comment.id,
-        comment,
-      ]),
-    )
+    const own = new Map((json.data as Comment[]).map((comment) => [comment.id, comment]))
     for (const [id, listed] of everything) {
       expect((await service.call('GET', `/comments/${id}`, { headers })).json).toEqual(listed)
-      if (own.has(id)) expect(own.get(id)).toEqual(listed)
+      // A list over several pages also says which.
+      if (own.has(id)) expect(own.get(id)).toMatchObject(listed)
     }
   }
 

@@ -19,7 +19,7 @@ export async function checkPage(site: Site, address: string, token: string): Pro
   const given = address.trim()
   if (!/^https?:/i.test(given) || !URL.canParse(given))
     return [bad('This is no address of a page: it begins with https:// or http://.')]
-  const findings = [...(await checkComments(site, new URL(given))), await checkIssuer()]
+  const findings = [...(await checkComments(site, new URL(given))), await checkIssuer(site)]
   if (!site.posting) findings.push(bad('Nobody can write: posting is off. Edit the site to turn it on.'))
   if (token !== '') findings.push(await checkToken(site, token))
   return findings
@@ -38,10 +38,15 @@ async function checkComments({ publicKey, origins }: Site, { origin, pathname }:
 }
 
 /** Whether tokens of the tenant's issuer can be checked. */
-async function checkIssuer(): Promise<Finding> {
+async function checkIssuer({ publicKey }: Site): Promise<Finding> {
   const { settings, identityKeySet: keys } = await request(IdentityProviderDocument, {})
   const { issuer, jwksUrl } = settings.identity
-  if (jwksUrl === null || issuer === null) return bad('Readers can only read: no issuer is set (Settings, identity).')
+  if (jwksUrl === null || issuer === null) {
+    const { body } = await askSite(publicKey, '/settings', {})
+    return body.guests === true
+      ? good('Guests can write. No issuer is set for other readers.')
+      : bad('Readers can only read: no issuer is set (Settings, identity).')
+  }
   if (keys == null || keys.fetchedAt === null)
     return bad(
       `The keys of ${issuer} have not been fetched from ${jwksUrl}: ${keys?.error ?? 'no attempt was made yet'}.`,
