@@ -245,7 +245,9 @@ describeInBrowser('guests in the widget', () => {
         if (request.url().includes('/thread?')) tokens.push(request.headers()['authorization'])
       })
     })
-    await vi.waitFor(() => expect(tokens[0]).toBe('Bearer an-issuers-token'), WAIT)
+    // An element in the page's HTML may ask once before the page has named its reader.
+    await vi.waitFor(() => expect(tokens).toContain('Bearer an-issuers-token'), WAIT)
+    expect(tokens.slice(tokens.indexOf('Bearer an-issuers-token')).join(' ')).not.toContain('gt_')
   })
 
   test.each(['en', 'ar'])(
