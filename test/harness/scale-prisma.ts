@@ -65,6 +65,7 @@ import { documentIdOf, findDocument } from '../../src/domains/documents/document
 import { followKeySet } from '../../src/domains/readers/key-sets.ts'
 import { findApiKey } from '../../src/domains/api-keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/readers/merged.ts'
+import { getMailer, noteFailure, noteSuccess } from '../../src/domains/guests/mailer.ts'
 import { deferMail, endMail } from '../../src/domains/guests/mails.ts'
 import { isNewGuest } from '../../src/domains/comments/history/new-guest.ts'
 import { forgetOldRequests, storeRequest } from '../../src/domains/guests/requests.ts'
@@ -366,10 +367,13 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     const from = { site, tenant, address: '192.0.2.1' }
     for (const n of ['6', '7']) await confirmGuest(asking.app, from, { token: n.padStart(64, '0') })
   },
+  'the state of the mailer': ({ ctx }) => getMailer(ctx),
   'a mail that is handed out, and one that is not': async ({ app, w }) => {
     const mail = { tenantId: w.id('tenant'), id: w.id('guestRequest', 3) }
     await deferMail(app, mail, 0)
     await endMail(app, mail)
+    await noteSuccess(app, w.id('tenant'))
+    await noteFailure(app, { tenantId: w.id('tenant'), url: 'https://mailer.example.com/', error: 'status 500' })
   },
   'the token of a guest, and its end': async (asking) => {
     const { site, tenant } = await guestSite(asking)

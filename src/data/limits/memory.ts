@@ -21,6 +21,7 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   guest: 50_000,
   guestLink: 50_000,
   guestMail: 50_000,
+  backendCheck: 5000,
 }
 
 /**
@@ -43,6 +44,7 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
     guest: room('guest'),
     guestLink: room('guestLink'),
     guestMail: room('guestMail'),
+    backendCheck: room('backendCheck'),
   }
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)

@@ -35,6 +35,10 @@ builder.relayMutationField(
         ...shownOnce('secret'),
         description: `The secret. The UTF-8 bytes of the whole text sign each request. ${SHOWN_ONCE}`,
       }),
+      standardSecret: t.string({
+        ...shownOnce('standardSecret'),
+        description: `The same secret for libraries of Standard Webhooks. ${SHOWN_ONCE}`,
+      }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     }),
   },

@@ -2,14 +2,14 @@ import { recorderFor } from '../../core/audit.ts'
 import { requireCaller } from '../../core/access.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { PublicSecret } from '../../core/secrets/secrets.ts'
-import { newSigningSecret, sealSecret, type SigningSecret } from '../../core/secrets/signing-secrets.ts'
+import { newSigningSecret, sealSecret, type ShownSecret, shownOf } from '../../core/secrets/signing-secrets.ts'
 import { endSecretOf, replaceSecret } from '../tenants/secrets.ts'
 
 /**
  * Makes the secret that signs requests to the tenant's `guests.mailUrl`; the previous one signs
  * beside it for 24 h. The secret is shown only here.
  */
-export async function createMailSecret(ctx: Ctx): Promise<SigningSecret & { createdAt: Date }> {
+export async function createMailSecret(ctx: Ctx): Promise<ShownSecret & { createdAt: Date }> {
   const { tenant } = requireCaller(ctx)
   const { app } = ctx
   const made = newSigningSecret()
@@ -20,7 +20,7 @@ export async function createMailSecret(ctx: Ctx): Promise<SigningSecret & { crea
     'mail_secret',
     async (sql, createdAt) => {
       await sql.prisma.mailSecret.create({ data: { tenantId: tenant.id, kid: made.kid, sealed, createdAt } })
-      return made
+      return shownOf(made)
     },
     recorderFor(ctx),
   )
