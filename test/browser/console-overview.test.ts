@@ -167,7 +167,7 @@ describeInBrowser('the overview of the console', () => {
     expect(await done()).toEqual([true, false, false, false])
     expect(await steps.getByRole('link', { name: 'Notebook' }).getAttribute('href')).toContain(`/sites/${id}`)
     await expectAccessible(page, 'overview-static')
-    // The first key of a tenant has all capabilities: what it writes comes from no backend of pages.
+    // The first key of a tenant has all capabilities: it counts as no backend of pages.
     const externalId = encodeURIComponent(`${origin}/a`)
     await desk.ok(
       'POST',
