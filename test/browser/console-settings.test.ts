@@ -280,9 +280,12 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test("creates the classifier's secret, and shows it once", async () => {
-    const { page, complaints, close } = await desk.visit('/settings#classifier')
-    await enter(page.getByRole('button', { name: 'Create a secret' }))
+  test.each([
+    ['classifier', 'Classifier'],
+    ['guests', 'Guests'],
+  ])('creates the secret of the section %s, and shows it once', async (id, name) => {
+    const { page, complaints, close } = await desk.visit(`/settings#${id}`)
+    await enter(page.getByRole('region', { name }).getByRole('button', { name: 'Create a secret' }))
     await enter(page.getByRole('button', { name: 'Create', exact: true }))
     const secret = (await page.getByLabel('The secret').textContent()) ?? ''
     expect(secret).toMatch(/^whs_[0-9a-f]{64}$/)

@@ -44,6 +44,7 @@ import { trimNextInbox } from '../../src/domains/notifications/trim.ts'
 import { preferencesOf, updatePreferences } from '../../src/domains/notifications/preferences.ts'
 import { CAUSES } from '../../src/domains/notices/causes.ts'
 import { LOOKS } from '../../src/domains/notices/news.ts'
+import { adoptNoticeChannel } from '../../src/domains/notices/adopt.ts'
 import { findNoticeChannel } from '../../src/domains/notices/notices.ts'
 import { findNote, moveNotes } from '../../src/domains/notes/notes.ts'
 import {
@@ -234,6 +235,12 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'a changed site': ({ rest, w }) =>
     rest('PATCH /sites/:id', { params: { id: w.id('site', 3) }, body: { posting: false } }),
   'the end of a site': ({ rest, w }) => rest('DELETE /sites/:id', { params: { id: w.id('site', 4) } }),
+  'a notice channel of an import': ({ sql, w }) =>
+    adoptNoticeChannel(
+      sql,
+      { tenantId: w.id('tenant', 1), importId: w.id('import', 0) },
+      { id: newId(), kind: 'slack', host: 'hooks.example.com', on: ['export_ready'], createdAt: w.now },
+    ),
   'a site of an import': ({ sql, w }) =>
     adoptSite(
       sql,
@@ -258,6 +265,8 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     }),
   'a changed notice channel': ({ rest, w }) =>
     rest('PATCH /notice-channels/:id', { params: { id: w.id('notice', 3) }, body: { on: ['export_ready'] } }),
+  'the test of a notice channel': ({ rest, w }) =>
+    rest('POST /notice-channels/:id/test', { params: { id: w.id('notice', 3) } }),
   'the end of a notice channel': ({ rest, w }) =>
     rest('DELETE /notice-channels/:id', { params: { id: w.id('notice', 4) } }),
   'news for a notice channel': ({ sql, w }) =>
