@@ -1,5 +1,5 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
-import { findFirst, searched, searchedNear } from '../../core/input/search.ts'
+import { findFirst, searched, searchedNear } from '../../core/database/search.ts'
 import type { Sql, TxSql } from '../../core/database/database.ts'
 import { toSnakeCase } from '../../core/database/lists.ts'
 import { statement } from '../../core/database/statements.ts'

@@ -8,8 +8,8 @@ import { decisionBy, type Explanation, givenIn, keptFor } from '../comments/deci
 import type { LockedComment } from '../comments/locked.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { mentionsIn } from '../comments/text/mentions.ts'
-import { notifyOfMentions } from '../notifications/mentions.ts'
-import { notifyOfDecision, notifyOfReply } from '../notifications/notify.ts'
+import { notifyOfMentions } from '../comments/notify-mentioned.ts'
+import { notifyOfDecision, notifyOfReply } from '../comments/notify.ts'
 import { type CommentVerb, nextComment } from './transitions.ts'
 
 const EVENTS = {

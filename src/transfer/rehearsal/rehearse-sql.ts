@@ -2,7 +2,7 @@ import type { App } from '../../core/app.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
-import type { PairKind } from '../import/imported.ts'
+import type { PairKind } from '../store/imported.ts'
 import { findDiscussions, type FoundByName } from '../store/named-sql.ts'
 
 /** The readers or discussions with one of these external ids or ids. Locks nothing. */

@@ -6,7 +6,7 @@ import * as discussions from '../../domains/discussions/fields.ts'
 import * as readers from '../../domains/readers/fields.ts'
 import { aliasesOf, aliasOf } from '../../domains/discussions/aliases.ts'
 import { IS_HERE } from '../../domains/discussions/row.ts'
-import { arraysOf, cellsOf, namesOf, rowsOf } from '../export/columns-sql.ts'
+import { arraysOf, cellsOf, namesOf, rowsOf } from './columns-sql.ts'
 
 // Readers and discussions. Those with the same external id are the same.
 

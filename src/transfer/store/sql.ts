@@ -1,9 +1,9 @@
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
-import { arraysOf, namesOf, rowsOf } from '../export/columns-sql.ts'
+import { arraysOf, namesOf, rowsOf } from './columns-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'
-import type { ImportedNote } from '../import/imported.ts'
+import type { ImportedNote } from './imported.ts'
 
 export interface KnownItem {
   key: Key

@@ -5,8 +5,8 @@ import { statement, type Value } from '../../core/database/statements.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { type Column, COLUMNS, FIELDS, type Stored } from '../../domains/comments/fields.ts'
 import { IS_HERE } from '../../domains/discussions/row.ts'
-import { arraysOf, type Columns, namesOf, rowsOf } from '../export/columns-sql.ts'
-import { type ImportedComment, isOfPlace, type PlaceColumn } from '../import/imported.ts'
+import { arraysOf, type Columns, namesOf, rowsOf } from './columns-sql.ts'
+import { type ImportedComment, isOfPlace, type PlaceColumn } from './imported.ts'
 
 /** The facts about a comment that its replies need. */
 export interface CommentFacts {
