@@ -722,6 +722,8 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
   ),
   'worker/notices.ts noticeChannel.findMany': 'reads those that wait longest, by an index, 20 at a time',
   'worker/notices.ts noticeChannel.updateMany': 'leases a channel, and notes what it was told, by its key',
+  'domains/moderation/judge.ts comment.findFirst': 'reads the comment above a reply, by its key',
+  'domains/readers/key-sets.ts identityKeySet.updateMany': 'makes the key set of a tenant due, by its key',
   'domains/readers/ended-tokens.ts guest.deleteMany': 'forgets a guest, by a unique key',
   'domains/readers/ended-tokens.ts guestRequest.deleteMany': 'forgets what an address has asked within an hour',
   'domains/guests/requests.ts guest.updateMany': 'writes a guest under the digest of another key, by a unique key',
