@@ -187,7 +187,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all(
     `blank_comment comment_by_id comment_bodies comment_to_change count_replies delete_comment discussion_of_comment
      lock_comment moderate_comment
-     forget_classifier_request parent_author ask_classifier revise_comment`,
+     forget_classifier_request ask_classifier revise_comment`,
     ofComment,
   ),
   ...all(
@@ -210,7 +210,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all(
     `analytics_lock analytics_try_lock find_key_set find_tenant
      import_try_lock lock_tenant tenant_export_count
-     tenant_export_settings hasten_key_set live_identity_secrets`,
+     tenant_export_settings live_identity_secrets`,
     ofTenant,
   ),
   ...all('lock_endpoint record_handshake release_handshake', ofEndpoint),

@@ -1,7 +1,7 @@
 import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose'
 
 import { bytesOfValue, roomOf } from '../../core/cache.ts'
-import { isCompactJws } from '../../core/secrets/base64url.ts'
+import { isCompactJws } from '../../core/input/base64url.ts'
 import { type App, perApp } from '../../core/app.ts'
 import type { Identity, Tenant } from '../../core/caller.ts'
 import {
