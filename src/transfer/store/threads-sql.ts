@@ -68,6 +68,7 @@ export interface NewRevision {
   revision: number
   body: string
   createdAt: Date
+  wasPublic: boolean
 }
 
 const REVISION = {
@@ -75,6 +76,7 @@ const REVISION = {
   revision: 'int',
   body: 'text',
   createdAt: 'timestamptz',
+  wasPublic: 'bool',
 } as const satisfies Columns<NewRevision>
 
 const INSERT_REVISIONS = statement(
