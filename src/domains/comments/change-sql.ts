@@ -29,8 +29,8 @@ interface Revision extends Omit<Ruling, 'asks'>, CommentText {
 }
 
 /**
- * Replaces a comment's text, and keeps the old body as a revision: a public one if the comment was
- * approved. A text that a report, a rule or a moderator has taken out of view is never public again.
+ * Replaces a comment's text, and keeps the old body as a revision: as a public one if the comment
+ * was approved. A text that was taken out of view before is not public again.
  */
 export const reviseComment = async (sql: Sql, tenantId: Id, id: Id, to: Revision): Promise<void> => {
   const { status, now, holdReason, flagged, textDigest, details } = to
