@@ -4,7 +4,7 @@ export interface Piece {
   text: string
 }
 
-/** The most pairs of words that are compared: 8 MB. A text that is changed more is shown as replaced. */
+/** The most pairs of words to compare: 8 MB. A text that is changed more is shown as replaced. */
 const MAX_PAIRS = 4_000_000
 
 /** Words as the language divides texts. Browsers without this divide them by spaces. */
