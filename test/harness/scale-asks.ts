@@ -185,7 +185,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   create_comments: create,
   ...all('write_reactions write_unlocked_reactions', react),
   ...all(
-    `blank_comment comment_by_id comment_bodies comment_to_change count_replies delete_comment discussion_of_comment
+    `blank_comment comment_by_id comment_to_change count_replies delete_comment discussion_of_comment
      lock_comment moderate_comment
      forget_classifier_request ask_classifier revise_comment`,
     ofComment,
@@ -382,6 +382,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   import_shadow_reactions: (w) => [tenant(w), comments(w), readers(w)],
   import_reports: (w) => [tenant(w), comments(w), readers(w), many('spam')],
   ...all('rehearse_reactions rehearse_shadow_reactions rehearse_reports', (w) => [tenant(w), comments(w), readers(w)]),
+  comment_bodies: (w) => [tenant(w), comments(w), 1000, 21, false, heavy(w)],
   import_revisions: (w) => [tenant(w), comments(w), many(9)],
   imported_texts: () => [FIRST_ID, FIRST_ID, BATCH, 1_000_000],
   latest_texts: (w) => [tenant(w), PAGE],

@@ -156,6 +156,9 @@ export abstract class Thread extends WidgetElement {
   /** With `more="scroll"`: loads the next page each time that the end comes near. */
   protected abstract watchEnd(isWanted: () => boolean): void
 
+  /** Shows the versions of a comment. */
+  abstract showHistory(comment: PageComment): Promise<void>
+
   protected abstract loadWriting(): Promise<Writing>
 
   protected abstract loadLive(onError: (error: unknown) => void): Promise<Live>
