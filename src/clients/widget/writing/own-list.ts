@@ -1,7 +1,7 @@
 // The reader's own comments on all pages, with their states: it comes when they are opened.
 import type { PageComment } from '../backend.ts'
 import type { Thread } from '../thread.ts'
-import { decisionView } from './comment-views.ts'
+import { decisionView } from './decision-view.ts'
 import css from './inbox.css?inline'
 import type { Bell, Inbox } from './inbox.ts'
 import { addStyles, kit } from './kit.ts'
