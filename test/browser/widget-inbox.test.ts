@@ -1,24 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper, type ReadOptions, type Window } from '../harness/widget.ts'
-
-const WAIT = { timeout: 20_000, interval: 20 }
+import { newArticle, type ReadOptions, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
 describeInBrowser('notifications and mentions in the widget', () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-  })
-  afterEach(() => paper.leave())
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
+  const paper = useNewspaper()
 
   const bell = ({ thread }: Window) => thread.getByRole('button', { name: /^Notifications/ })
   const inbox = ({ thread }: Window) => thread.getByRole('region', { name: 'Notifications' })
@@ -270,12 +257,12 @@ describeInBrowser('notifications and mentions in the widget', () => {
     const article = newArticle()
     const name = 'وقار'
     const path = `/discussions/by-external/${article}/comments`
-    const waqar = await service.as('waqar', { name })
-    const { json } = await service.call('POST', path, { body: { body: 'Good morning' }, headers: waqar })
+    const waqar = await paper.service.as('waqar', { name })
+    const { json } = await paper.service.call('POST', path, { body: { body: 'Good morning' }, headers: waqar })
     const root = await paper.post(article, 'ann', 'Who knows it?')
     await allRead('ann')
     const answer = `- [@](reader:${json.author.id}) knows it.\n- So do I.`
-    await service.call('POST', path, { body: { body: answer, parentId: root }, headers: waqar })
+    await paper.service.call('POST', path, { body: { body: answer, parentId: root }, headers: waqar })
     const ann = await annReads(article)
     await ann.sees('So do I.')
     const list = ann.comment('So do I.').locator('[part=body] ul').last()

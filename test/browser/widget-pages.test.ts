@@ -1,25 +1,20 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
 import { visitConsole } from '../harness/console.ts'
 import { CORPUS } from '../harness/hostile.ts'
-import { startService, type TestService } from '../harness/service.ts'
 import { runningMs } from '../harness/standstill.ts'
-import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
+import { newArticle, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
-const WAIT = { timeout: 20_000, interval: 20 }
 const LONG = 60_000
 
 describeInBrowser('the widget on its page', () => {
-  let service: TestService
-  let paper: Newspaper
+  const paper = useNewspaper()
   /** With everything that a thread can show. */
   const article = newArticle()
   beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
     const first = await paper.post(
       article,
       'bob',
@@ -36,11 +31,6 @@ describeInBrowser('the widget on its page', () => {
     await paper.call('PATCH', `/comments/${edited}`, { body: 'Right' }, 'ann')
     await paper.post(article, 'bob', Array.from({ length: 40 }, (_, n) => `Line ${n}`).join('\n\n'))
   })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
 
   test.each([
     ['light', 1280, ['Reply', 'More actions']],
@@ -214,8 +204,8 @@ describeInBrowser('the widget on its page', () => {
   test('a long name of the other direction begins beside its picture', async () => {
     const page = newArticle()
     const name = 'Evangelina Papadopoulou-Montgomery of the Northern Shores'
-    const headers = await service.as('evangelina', { name })
-    await service.call('POST', `/discussions/by-external/${page}/comments`, { body: { body: 'نعم' }, headers })
+    const headers = await paper.service.as('evangelina', { name })
+    await paper.service.call('POST', `/discussions/by-external/${page}/comments`, { body: { body: 'نعم' }, headers })
     const window = await paper.read(page, { width: 320, query: 'lang=ar' })
     await window.sees('نعم')
     const bdi = window.thread.locator('.author bdi')
@@ -314,7 +304,7 @@ describeInBrowser('the widget on its page', () => {
       const { id } = await paper.call('GET', `/discussions/by-external/${held}`)
       const presence = () => paper.call('GET', `/discussions/${id}/presence`)
       await vi.waitFor(async () => expect((await presence()).streams).toBe(2), WAIT)
-      const { page, complaints, close } = await visitConsole(paper.browser, service, '/moderation')
+      const { page, complaints, close } = await visitConsole(paper.browser, paper.service, '/moderation')
       // Otherwise it could be taken back for 5 s.
       await page.evaluate("localStorage.setItem('engagement-console-send-at-once', 'true')")
       await page.reload()

@@ -1,26 +1,14 @@
 import type { Locator } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper, type ReadOptions, type Window } from '../harness/widget.ts'
+import { newArticle, type ReadOptions, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
-const WAIT = { timeout: 20_000, interval: 20 }
 const MOD = process.platform === 'darwin' ? 'Meta' : 'Control'
 
 describeInBrowser('writing in the widget', () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-  })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
+  const paper = useNewspaper()
 
   interface Writer extends Window {
     area: Locator
