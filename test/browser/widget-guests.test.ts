@@ -1,9 +1,7 @@
-import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { DIFFICULTY } from '../../src/domains/guests/proof.ts'
-import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
 import { easeProofs, mailsTo, takeGuests } from '../harness/guests.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
@@ -204,38 +202,6 @@ describeInBrowser('guests in the widget', () => {
     await vi.waitFor(() => expect(tokens).toContain('Bearer an-issuers-token'), WAIT)
     expect(tokens.slice(tokens.indexOf('Bearer an-issuers-token')).join(' ')).not.toContain('gt_')
   })
-
-  test.each(['en', 'ar'])(
-    'the form, the notice and the link have no findings of axe, on 320 pixels (%s)',
-    async (lang) => {
-      const [path, email] = [newPath(), newEmail()]
-      const inLanguage = (page: Page) =>
-        page.addInitScript(`addEventListener('DOMContentLoaded', () => { document.documentElement.lang = '${lang}' })`)
-      const window = await site.visit(path, async (page) => {
-        await page.setViewportSize({ width: 320, height: 700 })
-        await inLanguage(page)
-      })
-      const { thread, page } = window
-      const check = async (): Promise<void> => {
-        expect(await axeFindings(page, 'engagement-thread')).toEqual([])
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320)
-      }
-      await thread.locator('.write .primary').click()
-      await thread.locator('textarea').fill('Words')
-      await thread.locator('.write .primary').click()
-      await thread.locator('.guest input').first().waitFor()
-      await check()
-      await thread.locator('[name=name]').fill('Gia')
-      await thread.locator('[name=email]').fill(email)
-      await thread.locator('.guest .primary').click()
-      await thread.locator('div.guest').waitFor()
-      await check()
-      await page.goto('about:blank')
-      await page.goto(await linkTo(email))
-      await thread.locator('.guest .primary').waitFor()
-      await check()
-    },
-  )
 
   test('the proof of work holds up no click: no task of the page is long', async () => {
     const { counter } = DIFFICULTY

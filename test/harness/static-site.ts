@@ -7,7 +7,7 @@ import { startService, type TestService } from './service.ts'
 import { startStaticPages } from './static-pages.ts'
 import { WAIT, type Window, windowOf } from './widget.ts'
 
-/** The service, a site without a backend whose pages have the widget, and a browser for visitors. */
+/** The service, a site without a backend whose pages have the widget, and a visitors' browser. */
 export interface StaticSite {
   service: TestService
   origin: string

@@ -113,7 +113,7 @@ export async function openNewspaper(service: TestService | Processes, serviceUrl
   }
 }
 
-/** A newspaper for the tests of a file, with its service. What a test has opened is closed after it. */
+/** A newspaper for the tests of a file. What a test has opened is closed after it. */
 export function useNewspaper(): Newspaper & { service: TestService } {
   const paper = {} as Newspaper & { service: TestService }
   beforeAll(async () => {
