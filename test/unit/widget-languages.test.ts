@@ -3,8 +3,9 @@ import { join } from 'node:path'
 
 import { describe, expect, test } from 'vitest'
 
-import { en, loadStrings, setStrings, type Strings, wordsFor } from '../../src/clients/widget/strings.ts'
 import { strings as history } from '../../src/clients/widget/history/strings.ts'
+import { en, type Strings } from '../../src/clients/widget/strings.ts'
+import { loadStrings, setStrings, wordsFor } from '../../src/clients/widget/words.ts'
 import { type Text, strings as writing } from '../../src/clients/widget/writing/strings.ts'
 import { ROOT } from '../../src/core/process/root.ts'
 

@@ -8,12 +8,12 @@ import { sheetOf } from './element.ts'
 import { en } from './strings.ts'
 import { PREFIX } from './storage.ts'
 import { loadStreamClient } from './stream-client.ts'
-import { type Live, Thread, type Writing } from './thread.ts'
+import { type Live, type TakeOver, Thread, type Writing } from './thread.ts'
 import { faceView } from './views/actions-view.ts'
-import { button, errorView, named, nameOf, notice } from './views/parts.ts'
+import { button, errorView, icon, named, nameOf, notice } from './views/parts.ts'
 import { threadView } from './views/thread-view.ts'
 
-export { setStrings } from './strings.ts'
+export { setStrings } from './words.ts'
 export { EngagementCount }
 
 const kit = {
@@ -29,6 +29,7 @@ const kit = {
   button,
   errorView,
   faceView,
+  icon,
   named,
   nameOf,
   notice,
@@ -58,6 +59,10 @@ export class EngagementThread extends Thread {
     return act(this, comment.id, 'history', async () =>
       (await import('./history/history.ts')).showHistory(this, comment, kit),
     )
+  }
+
+  protected loadTakeOver(): Promise<TakeOver> {
+    return import('./take-over.ts')
   }
 
   protected loadLive(onError: (error: unknown) => void): Promise<Live> {

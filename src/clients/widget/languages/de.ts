@@ -122,9 +122,12 @@ export const strings: Strings = {
   guestEmail: 'E-Mail-Adresse',
   guestSend: 'Link senden',
   guestWait: 'Einen Moment …',
-  guestSent: 'Eine E-Mail wurde an {name} gesendet. Öffnen Sie den Link darin innerhalb von 30 Minuten.',
+  guestSent:
+    'Eine E-Mail wurde an {name} gesendet. Öffnen Sie den Link darin innerhalb von 30 Minuten in diesem Browser.',
   guestAgain: 'Andere Adresse verwenden',
   guestConfirm: 'Bestätigen Sie Ihre E-Mail-Adresse, um zu kommentieren.',
+  guestElsewhere:
+    'Ein Text, den Sie in einem anderen Browser geschrieben haben, ist dort gespeichert: Öffnen Sie den Link in jenem.',
   confirm: 'Bestätigen',
   guestIs: 'Sie schreiben als {name}.',
   signOut: 'Abmelden',

@@ -131,9 +131,11 @@ export const strings: Strings = {
   guestEmail: 'Adresse e-mail',
   guestSend: 'Envoyer le lien',
   guestWait: 'Un instant…',
-  guestSent: 'Un e-mail a été envoyé à {name}. Ouvrez le lien dans les 30 minutes.',
+  guestSent: 'Un e-mail a été envoyé à {name}. Ouvrez le lien dans ce navigateur dans les 30 minutes.',
   guestAgain: 'Utiliser une autre adresse',
   guestConfirm: 'Confirmez votre adresse e-mail pour commenter.',
+  guestElsewhere:
+    'Un texte que vous avez écrit dans un autre navigateur y est conservé : ouvrez le lien dans ce navigateur-là.',
   confirm: 'Confirmer',
   guestIs: 'Vous écrivez en tant que {name}.',
   signOut: 'Se déconnecter',
