@@ -431,6 +431,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     tenant(w),
     KID,
   ]),
+  replace_sealed_guest_keys: (w) => [w.id('tenant', 1), w.id('tenant', 1), 'digest'],
   replace_sealed_notice_channels: (w) => [tenant(w), w.id('notice', 0), 'slack'],
   replace_sealed_oidc_secrets: (w) => [tenant(w), tenant(w), 'engagement'],
   replace_sealed_second_factors: (w) => [w.id('admin', 0), w.id('admin', 0), 'totp'],
@@ -445,7 +446,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all('search_readers search_readers_near', (w) => [tenant(w), LAST_ID, null, 'needle', PAGE, null]),
   timeline_of_reader: (w) => [tenant(w), heavy(w), Date.now(), 6, LAST_ID, LAST_ID, LAST_ID, PAGE, null],
   ...all(
-    'select_sealed_classifier_secrets select_sealed_identity_secrets select_sealed_mail_secrets select_sealed_notice_channels select_sealed_oidc_secrets select_sealed_second_factors select_sealed_webhook_headers select_sealed_webhook_secrets',
+    'select_sealed_classifier_secrets select_sealed_guest_keys select_sealed_identity_secrets select_sealed_mail_secrets select_sealed_notice_channels select_sealed_oidc_secrets select_sealed_second_factors select_sealed_webhook_headers select_sealed_webhook_secrets',
     () => [FIRST_ID, FIRST_ID, '', ['00000000'], 100],
   ),
   select_waiting_export: () => [FIRST_ID],
