@@ -138,7 +138,7 @@ export function storeRequest(app: App, tenantId: Id, given: Given, asker: string
     const digests = digestsOf(await digestKeyOf(sql, app, tenantId), email, asker)
     const { addressDigest, mailboxDigest, askerDigest } = digests
     const former = { tenantId, addressDigest: { in: formerDigestsOf(app, tenantId, email) } }
-    // The guest of the release before is found by the digest of now, unless that has a guest as well.
+    // A guest of the release before is found by the digest of now, unless that has one as well.
     if ((await guest.count({ where: { tenantId, addressDigest } })) === 0)
       await guest.updateMany({ where: former, data: { addressDigest }, limit: 1 })
     const where = { tenantId, mailboxDigest, createdAt: { gt: new Date(now.getTime() - RECENT_MS) } }
