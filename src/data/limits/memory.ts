@@ -20,7 +20,6 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   guestProof: 50_000,
   guest: 50_000,
   guestLink: 50_000,
-  guestMail: 50_000,
   backendCheck: 5000,
 }
 
@@ -43,7 +42,6 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
     guestProof: room('guestProof'),
     guest: room('guest'),
     guestLink: room('guestLink'),
-    guestMail: room('guestMail'),
     backendCheck: room('backendCheck'),
   }
   return (kind: BucketKind, name: string, rate: Rate): B => {

@@ -120,6 +120,7 @@ const AFTER: readonly Table[] = [
   (prisma, some) => prisma.classifierSecret.deleteMany(some),
   (prisma, some) => prisma.mailSecret.deleteMany(some),
   (prisma, some) => prisma.guestMailer.deleteMany(some),
+  (prisma, some) => prisma.guestKey.deleteMany(some),
   (prisma, some) => prisma.postedText.deleteMany(some),
   (prisma, some) => prisma.streamCount.deleteMany(some),
   (prisma, some) => prisma.analyticsDelta.deleteMany(some),
