@@ -74,6 +74,7 @@ export const AUDIT_ACTIONS = {
   notice_channel: {
     create: 'Created a notice channel',
     delete: 'Deleted a notice channel',
+    test: 'Sent a test message to a notice channel',
     update: 'Changed a notice channel',
   },
   site: {

@@ -1,4 +1,4 @@
-import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** The most bytes that the head of an answer may have. */
@@ -8,6 +8,8 @@ export const MAX_HEAD_BYTES = 64 * 1024
 export interface AnswerHead {
   statusCode: number
   retryAfter: string | null
+  /** By name, in lower case; empty where the parser refused the head. */
+  headers: IncomingHttpHeaders
 }
 
 const watchers = new WeakMap<Socket, (chunk: Buffer) => void>()
@@ -27,11 +29,12 @@ export function watchHead(request: ClientRequest, onHead: (head: AnswerHead) => 
   request.once('response', (response) => {
     answer = response
     if (hasBodyOutOfPlace(response)) request.shouldKeepAlive = false
-    onHead({ statusCode: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] ?? null })
+    const { statusCode = 0, headers } = response
+    onHead({ statusCode, retryAfter: headers['retry-after'] ?? null, headers })
   })
   // The answer to a request that asked for no other protocol.
-  request.once('upgrade', ({ statusCode = 101 }, socket) => {
-    onHead({ statusCode, retryAfter: null })
+  request.once('upgrade', ({ statusCode = 101, headers }, socket) => {
+    onHead({ statusCode, retryAfter: null, headers })
     socket.destroy()
   })
   request.once('error', (error: NodeJS.ErrnoException) => {
@@ -73,7 +76,7 @@ export function headIn(bytes: Buffer): AnswerHead | null {
     if (statusCode === 0) return null
     const blank = lines.findIndex((line, place) => place > from && (line === '' || line === '\r'))
     const end = blank < 0 ? lines.length : blank
-    if (statusCode >= 200) return { statusCode, retryAfter: retryAfterIn(lines.slice(from + 1, end)) }
+    if (statusCode >= 200) return { statusCode, retryAfter: retryAfterIn(lines.slice(from + 1, end)), headers: {} }
     from = end + 1
   }
   return null

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
 import type { Got, Request } from 'got'
 
@@ -24,6 +24,8 @@ export interface OutboundAnswer {
   /** Null without the head of an answer. */
   statusCode: number | null
   retryAfter: string | null
+  /** By name, in lower case; empty without the head of an answer. */
+  headers: IncomingHttpHeaders
   /** At most 64 KiB, unpacked. */
   body: Buffer
   /** Null if the answer was complete and in time, whatever its status. */
@@ -59,7 +61,7 @@ export async function exchange(
   }
   const chunks: Buffer[] = []
   const answered = (error: string | null): OutboundAnswer => ({
-    ...(head ?? { statusCode: null, retryAfter: null, durationMs: elapsedMs() }),
+    ...(head ?? { statusCode: null, retryAfter: null, headers: {}, durationMs: elapsedMs() }),
     body: Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES),
     error: head !== null && logsBody ? null : error,
   })

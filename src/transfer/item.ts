@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { reachOf } from '../core/input/validate.ts'
 import { badgeId, MAX_BADGES } from '../core/settings/tenant.ts'
 import { carriedSchema } from '../domains/comments/fields.ts'
+import { CAUSES as NOTICE_CAUSES, KINDS as NOTICE_KINDS } from '../domains/notices/causes.ts'
 import { DECISION_ACTIONS, DECISION_REASONS } from '../domains/comments/decision.ts'
 import { HOLD_REASONS } from '../domains/comments/rules.ts'
 import { claimedAs } from '../domains/readers/fields.ts'
@@ -266,6 +267,16 @@ export const siteItem = z.object({
   createdAt: time,
 })
 
+/** A notice channel, without its address, which is a secret: it is imported without one. */
+export const noticeItem = z.object({
+  kind: z.literal('notice'),
+  id,
+  form: z.enum(NOTICE_KINDS).describe('Whose form its messages have'),
+  host: name,
+  on: z.array(z.enum(NOTICE_CAUSES)).min(1),
+  createdAt: time,
+})
+
 /** A reader who has muted another one. */
 export const muteItem = z.object({
   kind: z.literal('mute'),
@@ -299,6 +310,7 @@ const ITEMS = [
   reportItem,
   endpointItem,
   siteItem,
+  noticeItem,
   muteItem,
   auditItem,
 ] as const
@@ -348,6 +360,7 @@ function* unknownFields(schema: unknown, given: unknown, path: string): Generato
 
 export type HeaderItem = z.input<typeof headerItem>
 export type SettingsItem = z.input<typeof settingsItem>
+export type NoticeItem = z.input<typeof noticeItem>
 export type EndpointItem = z.input<typeof endpointItem>
 export type SiteItem = z.input<typeof siteItem>
 export type MuteItem = z.input<typeof muteItem>

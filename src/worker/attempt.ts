@@ -5,6 +5,7 @@ import { openHeaders, redactHeaders, withOwnHeaders } from '../core/delivery/own
 import { openSecrets } from '../core/secrets/signing-secrets.ts'
 import type { Attributes, Span } from '../core/span.ts'
 import type { WebhookPolicy } from '../core/settings/tenant.ts'
+import { answeredHeaders, type AttemptHeaders, sentHeaders } from '../domains/webhooks/attempt-headers.ts'
 import { effectivePolicy } from '../domains/webhooks/sending/policy.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
 import type { Lease } from './statements/lease-sql.ts'
@@ -43,6 +44,7 @@ export async function attemptDelivery(
     statusCode: answer.statusCode,
     error,
     responseSnippet: snippetOf(answer.body, headers, own),
+    headers: headersOf(answer, headers, own),
     wasSent: answer !== GONE && answer !== UNSIGNED,
     retryInMs: error === null || answer === GONE ? null : retryDelayMs(lease.attemptCount + 1, policy, Math.random()),
     pauseMs: pauseOf(answer, at),
@@ -113,6 +115,7 @@ async function send(
 const unsent = (error: string): OutboundAnswer => ({
   statusCode: null,
   retryAfter: null,
+  headers: {},
   body: Buffer.alloc(0),
   error,
   durationMs: 0,
@@ -134,6 +137,15 @@ function failureOf({ statusCode, error }: OutboundAnswer): string | null {
   return statusCode >= 300 && statusCode < 400 ? 'redirect not followed' : `status ${statusCode}`
 }
 
+/** What is kept of the headers of a request and its answer; null if nothing was sent. */
+function headersOf(answer: OutboundAnswer, sent: Readonly<Headers>, own: Readonly<Headers>): AttemptHeaders | null {
+  if (Object.keys(sent).length === 0) return null
+  return {
+    sent: sentHeaders(sent, own),
+    answered: answeredHeaders(answer.headers, (text) => withoutSecrets(text, sent, own)),
+  }
+}
+
 const MAX_SNIPPET_BYTES = 1024
 
 /** Our own signatures, in hex, and those of Standard Webhooks, in base64. */
@@ -144,15 +156,20 @@ const SENT_SIGNATURE = /v1=([0-9a-f]{64})|v1,([A-Za-z0-9+/]{43}=)/g
  * there is none. Signatures and own headers that the receiver echoes must not get into the delivery
  * log.
  */
-export function snippetOf(body: Buffer, sentHeaders: Readonly<Headers>, own: Readonly<Headers> = {}): string | null {
+export function snippetOf(body: Buffer, sent: Readonly<Headers>, own: Readonly<Headers> = {}): string | null {
   if (body.length === 0) return null
-  let text = body.toString('utf8').replaceAll('\0', '\uFFFD')
-  for (const value of Object.values(sentHeaders)) {
+  const text = withoutSecrets(body.toString('utf8').replaceAll('\0', '\uFFFD'), sent, own)
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, MAX_SNIPPET_BYTES), { stream: true })
+}
+
+/** A text without the signatures and own headers that were sent: a receiver may echo them. */
+function withoutSecrets(given: string, sent: Readonly<Headers>, own: Readonly<Headers>): string {
+  let text = given
+  for (const value of Object.values(sent)) {
     for (const [, hex, base64] of value.matchAll(SENT_SIGNATURE)) {
       const signature = hex ?? base64
       if (signature !== undefined) text = withoutEchoes(text, signature, '[signature]')
     }
   }
-  text = redactHeaders(text, own)
-  return new TextDecoder().decode(Buffer.from(text).subarray(0, MAX_SNIPPET_BYTES), { stream: true })
+  return redactHeaders(text, own)
 }

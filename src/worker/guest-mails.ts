@@ -2,6 +2,7 @@ import type { App } from '../core/app.ts'
 import { signedHeaders } from '../core/delivery/request.ts'
 import { newId } from '../core/ids.ts'
 import { openSecrets } from '../core/secrets/signing-secrets.ts'
+import { noteFailure, noteSuccess } from '../domains/guests/mailer.ts'
 import { deferMail, type DueMail, endMail, leaseMails, retryInMs } from '../domains/guests/mails.ts'
 import { openMail } from '../domains/guests/requests.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
@@ -28,30 +29,39 @@ export const startGuestMails = (app: App, outbound: Outbound): Task =>
       return leaseMails(app.db.query, { busy, perTenant: MAX_PER_TENANT, limit, leaseMs: LEASE_MS })
     },
     perform: async (mail, signal) => {
-      const error = await handOut(app, outbound, mail, signal)
-      if (signal.aborted) return
-      if (error === null) return void (await endMail(app, mail))
       const { tenantId, id, attempts } = mail
+      const { mailUrl: url } = (await loadTenant(app, tenantId)).settings.guests
+      // The tenant takes no guests any more.
+      if (url === null) return void (await endMail(app, mail))
+      const error = await handOut(app, outbound, { ...mail, url }, signal)
+      if (signal.aborted) return
+      if (error === null) {
+        await endMail(app, mail)
+        return void (await noteSuccess(app, tenantId))
+      }
       app.log.warn({ tenantId, guestRequestId: id, attempts, error }, 'the mail for a guest was not handed out')
       await deferMail(app, mail, retryInMs(attempts))
+      // Without a secret nothing was sent: that says nothing of the mailer.
+      if (mail.secrets !== null) await noteFailure(app, { tenantId, url, error })
     },
     release: (mail) => deferMail(app, mail, 0),
     idsOf: ({ id }) => ({ guestRequestId: id }),
   })
 
-/** Returns why the mailer has not taken the mail; null if it has, or is not to get it any more. */
-async function handOut(app: App, outbound: Outbound, due: DueMail, signal: AbortSignal): Promise<string | null> {
-  const { tenantId, id } = due
-  const { mailUrl: url } = (await loadTenant(app, tenantId)).settings.guests
-  // The tenant takes no guests any more.
-  if (url === null) return null
+/** Returns why the mailer has not taken the mail; null if it has. */
+async function handOut(
+  app: App,
+  outbound: Outbound,
+  due: DueMail & { url: string },
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { tenantId, id, url } = due
   const mail = openMail(app.settings, tenantId, id, due.sealed)
   const secrets = openSecrets(app.settings, tenantId, due.secrets)
   if (due.secrets === null) return 'there is no mail secret: create one'
   if (mail === null || secrets === null) return 'the address or the secret cannot be opened'
   const event = 'guest_mail'
-  const { email, name, url: link } = mail
-  const body = JSON.stringify({ email, name, url: link })
+  const body = JSON.stringify({ email: mail.email, name: mail.name, url: mail.url })
   const request = {
     prefix: app.settings.HEADER_PREFIX,
     event,

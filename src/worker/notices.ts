@@ -2,8 +2,8 @@ import { baseUrl } from '../core/address.ts'
 import type { App } from '../core/app.ts'
 import { ofTenant } from '../core/queues/patience.ts'
 import { CAUSES, type NoticeCause, type NoticeKind } from '../domains/notices/causes.ts'
-import { bodyFor } from '../domains/notices/messages.ts'
-import { LOOKS, type News, stillTold, toldOf } from '../domains/notices/news.ts'
+import { bodyFor, type Notice } from '../domains/notices/messages.ts'
+import { LOOKS, stillTold, toldOf } from '../domains/notices/news.ts'
 import { addressOf, type NoticeChannel } from '../domains/notices/notices.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
 import type { Outbound } from '../outbound/outbound.ts'
@@ -27,7 +27,7 @@ const LAST_WAIT_MS = 3_600_000
 export async function tellChannels(app: App, outbound: Outbound, signal: AbortSignal): Promise<boolean> {
   const { noticeChannel } = app.prisma
   const due = await noticeChannel.findMany({
-    where: { dueAt: { lte: new Date() }, tenant: { suspendedAt: null, removalDueAt: null } },
+    where: { dueAt: { lte: new Date() }, sealed: { not: null }, tenant: { suspendedAt: null, removalDueAt: null } },
     orderBy: { dueAt: 'asc' },
     take: BATCH,
   })
@@ -52,7 +52,11 @@ async function tell(app: App, outbound: Outbound, channel: NoticeChannel, signal
   let told = await stillTold(prisma, tenantId, toldOf(channel.told))
   let error: string | null = null
   let next = Date.now() + LOOK_MS
-  for (const cause of CAUSES.filter((each) => channel.causes.includes(each))) {
+  if (isTest(channel)) {
+    error = await send(app, outbound, channel, TEST, signal)
+    if (error === null) sentAt.test = Date.now()
+  }
+  for (const cause of error === null ? CAUSES.filter((each) => channel.causes.includes(each)) : []) {
     const free = (sentAt[cause] ?? 0) + BETWEEN_MS
     const news = await LOOKS[cause](source, tenantId, told)
     if (news === null) continue
@@ -80,18 +84,24 @@ async function tell(app: App, outbound: Outbound, channel: NoticeChannel, signal
   await prisma.noticeChannel.updateMany({ where: { tenantId, id, dueAt }, data })
 }
 
+type SentAt = Partial<Record<NoticeCause | 'test', number>>
+
 /** When a message of each cause was last taken (ms since 1970). */
-function sentAtOf({ told }: NoticeChannel): Partial<Record<NoticeCause, number>> {
-  const { sentAt } = told as { sentAt?: Partial<Record<NoticeCause, number>> }
+function sentAtOf({ told }: NoticeChannel): SentAt {
+  const { sentAt } = told as { sentAt?: SentAt }
   return { ...sentAt }
 }
+
+const isTest = ({ told }: NoticeChannel): boolean => (told as { test?: boolean }).test === true
+
+const TEST = { cause: 'test', text: 'This is a test message. Notices come here.', path: '/settings#notices' } as const
 
 /** Returns why the channel did not take it; null if it did. The address is in no text. */
 async function send(
   app: App,
   outbound: Outbound,
   channel: NoticeChannel,
-  { cause, text, path }: News,
+  { cause, text, path }: Pick<Notice, 'cause' | 'text'> & { path: string },
   signal: AbortSignal,
 ): Promise<string | null> {
   const { slug } = await loadTenant(app, channel.tenantId)

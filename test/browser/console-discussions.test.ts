@@ -302,6 +302,7 @@ describeInBrowser('discussions in the console', () => {
     const { page, complaints, close } = await desk.visit(`/discussions/${discussionId}`)
     await page.getByRole('button', { name: 'Delete' }).click()
     const dialog = page.getByRole('dialog')
+    await dialog.getByText('the reasons and messages of decisions').waitFor()
     await dialog.getByRole('textbox').fill('wharf')
     await expectAccessible(page)
     const [download] = await Promise.all([
@@ -313,6 +314,9 @@ describeInBrowser('discussions in the console', () => {
     const file = await download.path()
     await dialog.getByRole('button', { name: 'Delete for good' }).click()
     await page.getByRole('heading', { name: 'Discussions' }).waitFor()
+    const begun = page.getByText('wharf is deleted.')
+    await begun.waitFor()
+    expect(await begun.textContent()).toContain('Its 3 comments are removed in the background')
     await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
     expect(await page.getByRole('link', { name: 'wharf' }).count()).toBe(0)
     await page.goto(page.url().replace(/discussions.*/, `discussions/${discussionId}`))

@@ -89,6 +89,7 @@ describeInBrowser('the overview of the console', () => {
     const links = steps.getByRole('link').and(page.locator(':not([href*="/docs/"])'))
     expect(await links.allTextContents()).toEqual([
       'Create a key',
+      'add a site',
       'Sign an identity',
       'Allow the origin',
       'Register an endpoint',
@@ -102,14 +103,18 @@ describeInBrowser('the overview of the console', () => {
     const done = async () =>
       (await steps.getByRole('listitem').allTextContents()).map((text) => text.startsWith('Done:'))
     // The first key has all capabilities, so it does not count as a backend's key.
-    expect(await done()).toEqual([false, false, false, false, false])
+    expect(await done()).toEqual([false, false, false, false, false, false])
     await expectAccessible(page, 'overview-first')
     expect(await steps.getByRole('button', { name: 'Hide' }).count()).toBe(0)
+
+    await steps.getByRole('textbox', { name: 'Address of the backend' }).fill('https://127.0.0.1:9/engagement')
+    await enter(steps.getByRole('button', { name: 'Test' }))
+    await steps.getByText('The backend does not answer: connection refused.').waitFor()
 
     const { key } = await desk.ok('POST', '/keys', { label: 'Pages', capabilities: [] }, headers)
     await page.reload()
     await steps.getByText('You have one, and it was not used yet.').waitFor()
-    expect(await done()).toEqual([false, false, false, false, false])
+    expect(await done()).toEqual([false, false, false, false, false, false])
     const asPage = { 'x-api-key': key, ...(await tenant.as('ann')) }
     await desk.ok('GET', '/readers/me', undefined, asPage)
     const reload = async () => {
@@ -117,19 +122,19 @@ describeInBrowser('the overview of the console', () => {
       await steps.getByRole('listitem').first().waitFor()
       return done()
     }
-    await expect.poll(reload, WAIT).toEqual([true, true, false, false, false])
+    await expect.poll(reload, WAIT).toEqual([true, true, false, false, false, false])
     await desk.ok('POST', '/discussions/by-external/first/comments', { body: 'Hello.' }, asPage)
-    await expect.poll(reload, WAIT).toEqual([true, true, true, false, false])
+    await expect.poll(reload, WAIT).toEqual([true, true, true, true, false, false])
     await page.getByRole('region', { name: 'Figures' }).waitFor()
     const regions = page.getByRole('region', { name: /^(First steps|Figures)$/ })
     expect(await regions.getByRole('heading', { level: 2 }).allTextContents()).toEqual(['First steps', 'Figures'])
     await expectAccessible(page, 'overview-steps')
     await desk.ok('PATCH', '/settings', { allowedOrigins: ['https://news.example.com'] }, headers)
     const { id } = await desk.ok('POST', '/webhooks', { url: 'https://127.0.0.1:9/hook' }, headers)
-    await expect.poll(reload, WAIT).toEqual([true, true, true, true, false])
+    await expect.poll(reload, WAIT).toEqual([true, true, true, true, true, false])
     await steps.getByText('It is not verified yet.').waitFor()
     await run("UPDATE webhook_endpoints SET state = 'verified' WHERE id = $1", [id])
-    await expect.poll(reload, WAIT).toEqual([true, true, true, true, false])
+    await expect.poll(reload, WAIT).toEqual([true, true, true, true, true, false])
     await steps.getByText('which it should answer with 2xx').waitFor()
     await desk.ok('POST', `/webhooks/${id}/test`, { eventType: 'comment_created' }, headers)
     // What one answers that is refused is no 2xx.
@@ -137,11 +142,45 @@ describeInBrowser('the overview of the console', () => {
       "UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, last_answer = 5 WHERE endpoint_id = $1",
       [id],
     )
-    await expect.poll(reload, WAIT).toEqual([true, true, true, true, false])
+    await expect.poll(reload, WAIT).toEqual([true, true, true, true, true, false])
     await run('UPDATE deliveries SET last_answer = 2 WHERE endpoint_id = $1', [id])
     await page.reload()
     await page.getByRole('region', { name: 'Figures' }).waitFor()
     await expect.poll(() => steps.count(), WAIT).toBe(0)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a tenant with a site and no backend is told the steps of pages without one', async () => {
+    const tenant = await desk.service.addTenant('static')
+    const headers = { 'x-api-key': tenant.apiKey }
+    const origin = 'https://static.example.com'
+    const { page, complaints, close } = await desk.visit('/', { admin: tenant.admin })
+    const steps = page.getByRole('region', { name: 'First steps' })
+    await steps.getByRole('link', { name: 'add a site' }).waitFor()
+    const { id } = await desk.ok('POST', '/sites', { name: 'Notebook', origins: [origin], guests: 'email' }, headers)
+    const done = async () => {
+      await page.reload()
+      await steps.getByRole('link', { name: 'Notebook' }).waitFor()
+      return (await steps.getByRole('listitem').allTextContents()).map((text) => text.startsWith('Done:'))
+    }
+    expect(await done()).toEqual([true, false, false, false])
+    expect(await steps.getByRole('link', { name: 'Notebook' }).getAttribute('href')).toContain(`/sites/${id}`)
+    await expectAccessible(page, 'overview-static')
+    // The first key of a tenant has all capabilities: it counts as no backend of pages.
+    const externalId = encodeURIComponent(`${origin}/a`)
+    await desk.ok(
+      'POST',
+      `/discussions/by-external/${externalId}/comments`,
+      { body: 'Hi.' },
+      {
+        ...headers,
+        ...(await tenant.as('ann')),
+      },
+    )
+    await expect.poll(done, WAIT).toEqual([true, true, false, false])
+    await desk.ok('PATCH', '/settings', { guests: { mailUrl: 'https://mailer.example.com/' } }, headers)
+    await expect.poll(done, WAIT).toEqual([true, true, true, false])
     expect(complaints).toEqual([])
     await close()
   })

@@ -269,12 +269,28 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test("creates the classifier's secret, and shows it once", async () => {
-    const { page, complaints, close } = await desk.visit('/settings#classifier')
-    await enter(page.getByRole('button', { name: 'Create a secret' }))
+  test('a link to a section goes there again, though the address has it already', async () => {
+    const { page, complaints, close } = await desk.visit('/settings#guests')
+    const heading = page.getByRole('heading', { name: 'Guests' })
+    await expect.poll(() => heading.evaluate((each) => each === document.activeElement), WAIT).toBe(true)
+    await page.evaluate('document.activeElement.blur(); scrollTo(0, 0)')
+    await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Guests' }).click()
+    await expect.poll(() => heading.evaluate((each) => each === document.activeElement), WAIT).toBe(true)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test.each([
+    ['classifier', 'Classifier'],
+    ['guests', 'Guests'],
+  ])('creates the secret of the section %s, and shows it once', async (id, name) => {
+    const { page, complaints, close } = await desk.visit(`/settings#${id}`)
+    await enter(page.getByRole('region', { name }).getByRole('button', { name: 'Create a secret' }))
     await enter(page.getByRole('button', { name: 'Create', exact: true }))
     const secret = (await page.getByLabel('The secret').textContent()) ?? ''
     expect(secret).toMatch(/^whs_[0-9a-f]{64}$/)
+    const standard = await page.getByLabel('The same secret for libraries of Standard Webhooks').textContent()
+    expect(standard).toBe(`whsec_${Buffer.from(secret.slice(4), 'hex').toString('base64')}`)
     await enter(page.getByRole('button', { name: 'I have stored it' }))
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await page.content()).not.toContain(secret)

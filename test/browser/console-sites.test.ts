@@ -131,6 +131,35 @@ describeInBrowser('sites in the console', () => {
     await close()
   })
 
+  test('a site with guests says so, and what keeps them from getting mails', async () => {
+    const { id } = await addSite('With guests', { guests: 'email' })
+    const list = await desk.visit('/sites')
+    const row = list.page.getByRole('row').filter({ hasText: 'With guests' })
+    await row.getByText('no mails').waitFor()
+    await list.close()
+
+    const { page, complaints, close } = await desk.visit(`/sites/${id}`)
+    await page.getByText('guests can write').waitFor()
+    await page.getByText('Guests cannot write: no address is set that sends the mails').waitFor()
+    const url = 'https://mailer.example.com/'
+    await desk.ok('PATCH', '/settings', { guests: { mailUrl: url } })
+    await page.getByText('Guests get no mails: there is no secret to sign them with').waitFor()
+    await desk.ok('POST', '/mail-secrets')
+    const { app, tenant } = desk.service
+    const failure = { url, lastFailureAt: new Date(), lastFailure: 'status 503' }
+    await app.prisma.guestMailer.create({ data: { tenantId: tenant.id, ...failure } })
+    await page.getByText(`Guests get no mails: ${url} did not take the last one (status 503).`).waitFor()
+    await expectAccessible(page, 'site with guests')
+    await page.getByRole('textbox', { name: 'Address of the page' }).fill(`${ORIGIN}/a-page`)
+    await page.getByRole('button', { name: 'Test', exact: true }).click()
+    await page.locator('form').getByRole('listitem').filter({ hasText: 'Guests get no mails' }).waitFor()
+    await app.prisma.guestMailer.updateMany({ data: { recoveredAt: new Date() } })
+    await page.getByRole('alert').waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Settings of guests' }).waitFor({ state: 'detached' })
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('is accessible in every view', async () => {
     const { id } = await addSite('Accessible')
     const list = await desk.visit('/sites', { view: NARROW })

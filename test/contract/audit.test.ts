@@ -138,6 +138,7 @@ const READS = new Set([
   'POST /notifications/handed-out',
   'POST /moderation/try',
   'POST /settings/word-matches',
+  'POST /backend-check',
   // A sign-in, as a login is.
   'POST /admin/auth/switch',
   'POST /stream/ticket',

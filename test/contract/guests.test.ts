@@ -679,6 +679,56 @@ describe('comments of a guest', () => {
   })
 })
 
+describe('the state of the mailer', () => {
+  const stateOf = async (headers: Record<string, string>) =>
+    (await service.call('GET', '/guest-mailer', { headers })).json
+  const never = { lastFailureAt: null, lastFailure: null, recoveredAt: null }
+
+  test('says what is missing', async () => {
+    const tenant = await service.addTenant('without-mailer')
+    const headers = keyOf(tenant)
+    const url = `${mailer.url}/mails`
+    expect(await stateOf(headers)).toEqual({ url: null, state: 'none', ...never })
+    const setUrl = (mailUrl: string) =>
+      service.app.prisma.tenant.update({
+        where: { id: tenant.tenant.id },
+        data: { settings: { guests: { mailUrl } } },
+      })
+    await setUrl(url)
+    expect(await stateOf(headers)).toEqual({ url, state: 'unsigned', ...never })
+    const { json } = await service.call('POST', '/mail-secrets', { headers })
+    expect(await stateOf(headers)).toEqual({ url, state: 'ready', ...never })
+    // An earlier release has taken it.
+    await setUrl('http://mailer.example.com/')
+    expect(await stateOf(headers)).toMatchObject({ state: 'refused' })
+    await setUrl(url)
+    await service.call('DELETE', `/mail-secrets/${json.kid}`, { headers })
+    expect(await stateOf(headers)).toMatchObject({ state: 'unsigned' })
+  })
+
+  test('says why a mail was last not taken, and when, until one is taken or the address changes', async () => {
+    const { tenant, site: own, headers } = await another()
+    mailer.on('/mails', (_request, response) => reply(response, 503, 'no'))
+    await askFor(own, 'later@example.com')
+    await vi.waitFor(async () => expect(await stateOf(headers)).toMatchObject({ state: 'failing' }))
+    const { lastFailureAt, lastFailure, recoveredAt } = await stateOf(headers)
+    expect([lastFailure, recoveredAt]).toEqual(['status 503', null])
+    expect(Date.now() - Date.parse(lastFailureAt)).toBeLessThan(600_000)
+
+    const { id } = tenant.tenant
+    await service.call('PATCH', '/settings', { body: { guests: { mailUrl: `${mailer.url}/new` } }, headers })
+    expect(await stateOf(headers)).toEqual({ url: `${mailer.url}/new`, state: 'ready', ...never })
+    await service.call('PATCH', '/settings', { body: { guests: { mailUrl: `${mailer.url}/mails` } }, headers })
+
+    mailer.on('/mails', null)
+    await query('UPDATE guest_requests SET due_at = now() WHERE tenant_id = $1', [id])
+    await vi.waitFor(async () => expect(await stateOf(headers)).toMatchObject({ state: 'ready' }))
+    const after = await stateOf(headers)
+    expect(after).toMatchObject({ lastFailure: 'status 503', lastFailureAt })
+    expect(Date.parse(after.recoveredAt)).toBeGreaterThanOrEqual(Date.parse(lastFailureAt))
+  })
+})
+
 test('the secrets of the mails are shown once, listed and ended', async () => {
   const { headers } = await another()
   const list = async () => (await service.call('GET', '/mail-secrets', { headers })).json.data as { kid: string }[]

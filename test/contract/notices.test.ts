@@ -2,9 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http'
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
-import { unseal } from '../../src/core/secrets/seals.ts'
 import { newId } from '../../src/core/ids.ts'
-import { MAX_CHANNELS, noticeContext } from '../../src/domains/notices/notices.ts'
+import { addressOf, MAX_CHANNELS } from '../../src/domains/notices/notices.ts'
 import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
 import { tellChannels } from '../../src/worker/notices.ts'
 import { open, shut } from '../harness/backends.ts'
@@ -109,8 +108,8 @@ describe('channels', () => {
     const log = await call('GET', '/audit-log')
     for (const { text } of [listed, one, changed, log]) expect(text).not.toMatch(/secret-path|other-secret/)
     const row = await channel(made.id)
-    expect(Buffer.from(row.sealed).toString('latin1')).not.toContain('secret')
-    expect(unseal(service.app.settings, row.sealed, noticeContext(row.id, row.kind))).toBe(`${url}/other-secret`)
+    expect(Buffer.from(row.sealed ?? []).toString('latin1')).not.toContain('secret')
+    expect(addressOf(service.app.settings, row)).toBe(`${url}/other-secret`)
     expect((await call('DELETE', `/notice-channels/${made.id}`)).status).toBe(204)
     for (const method of ['GET', 'PATCH', 'DELETE'])
       expect((await call(method, `/notice-channels/${made.id}`, method === 'PATCH' ? {} : undefined)).status).toBe(404)
@@ -147,6 +146,44 @@ describe('channels', () => {
     const { json: key } = await call('POST', '/keys', { label: 'none', capabilities: [] })
     const refused = await service.call('GET', '/notice-channels', { headers: { 'x-api-key': key.key } })
     expect(refused.json.code).toBe('missing_capability')
+  })
+})
+
+describe('a test message', () => {
+  test('is sent once, whatever else there is to tell, and its outcome is told', async () => {
+    const { id } = await create({ on: ['export_ready'] })
+    const ask = () => call('POST', `/notice-channels/${id}/test`)
+    expect((await ask()).status).toBe(202)
+    await look()
+    const message = { cause: 'test', tenant: tenant.tenant.slug, text: 'This is a test message. Notices come here.' }
+    expect(got.map(({ body }) => body)).toEqual([
+      { ...message, url: expect.stringMatching(/\/console\/settings#notices$/), at: expect.any(String) },
+    ])
+    const taken = (await call('GET', `/notice-channels/${id}`)).json
+    expect(taken).toMatchObject({ lastSentAt: expect.any(String), lastError: null })
+    await look({ minutesLater: 2 })
+    expect(got).toHaveLength(1)
+
+    status = 500
+    await ask()
+    await look()
+    expect((await call('GET', `/notice-channels/${id}`)).json).toMatchObject({
+      lastSentAt: taken.lastSentAt,
+      lastError: 'status 500',
+    })
+    status = 200
+    await look({ minutesLater: 2 })
+    expect(got).toHaveLength(2)
+    expect((await service.call('POST', `/notice-channels/${id}/test`)).status).toBe(404)
+  })
+
+  test('has the form of the kind', async () => {
+    const { id } = await create({ kind: 'slack' })
+    await call('POST', `/notice-channels/${id}/test`)
+    await look()
+    expect(got[0]?.body).toEqual({
+      text: expect.stringMatching(/^\[t-.*\] This is a test message\. Notices come here\. <.*\|Open the console>$/),
+    })
   })
 })
 
@@ -364,6 +401,6 @@ describe('a channel that does not take a message', () => {
     const changing = call('PATCH', `/notice-channels/${id}`, { url: `${url}/another` })
     await Promise.all([changing, look()])
     const row = await channel(id)
-    expect(unseal(service.app.settings, row.sealed, noticeContext(row.id, row.kind))).toBe(`${url}/another`)
+    expect(addressOf(service.app.settings, row)).toBe(`${url}/another`)
   })
 })

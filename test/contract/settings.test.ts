@@ -80,18 +80,22 @@ test.each([
   ['with a line break', 'https://x.example.com/\n', 'invalid_url'],
   ['that is no URL', 'x.example.com', 'invalid_url'],
   ['of 2 049 characters', `https://x.example.com/${'a'.repeat(2027)}`, 'too_long'],
-])('an address %s is refused for a key set and a classifier as it is for a webhook', async (_what, url, code) => {
-  const as = await freshTenant()
-  for (const [method, path, body, pointer] of [
-    ['POST', '/webhooks', { url }, '/url'],
-    ['PATCH', '/settings', { identity: { jwksUrl: url, issuer: 'x' } }, '/identity/jwksUrl'],
-    ['PATCH', '/settings', { classifier: { url } }, '/classifier/url'],
-  ] as const) {
-    const { status, json } = await service.call(method, path, { body, ...as })
-    expect([status, json.errors?.[0]?.pointer, json.errors?.[0]?.code]).toEqual([422, pointer, code])
-  }
-  expect(await stored()).toEqual({})
-})
+])(
+  'an address %s is refused for a key set, a classifier and a mailer as it is for a webhook',
+  async (_what, url, code) => {
+    const as = await freshTenant()
+    for (const [method, path, body, pointer] of [
+      ['POST', '/webhooks', { url }, '/url'],
+      ['PATCH', '/settings', { identity: { jwksUrl: url, issuer: 'x' } }, '/identity/jwksUrl'],
+      ['PATCH', '/settings', { classifier: { url } }, '/classifier/url'],
+      ['PATCH', '/settings', { guests: { mailUrl: url } }, '/guests/mailUrl'],
+    ] as const) {
+      const { status, json } = await service.call(method, path, { body, ...as })
+      expect([status, json.errors?.[0]?.pointer, json.errors?.[0]?.code]).toEqual([422, pointer, code])
+    }
+    expect(await stored()).toEqual({})
+  },
+)
 
 test('an address that was set under other rules does not block other changes', async () => {
   const as = await freshTenant()

@@ -65,6 +65,7 @@ test.each([
   ['POST /webhooks/{id}/rotate-secret', 'secret', () => ({ path: `/webhooks/${endpointId}/rotate-secret`, body: {} })],
   ['POST /identity-secrets', 'secret', () => ({ path: '/identity-secrets', body: {} })],
   ['POST /classifier-secrets', 'secret', () => ({ path: '/classifier-secrets', body: {} })],
+  ['POST /mail-secrets', 'secret', () => ({ path: '/mail-secrets', body: {} })],
   ['POST /client-tokens', 'token', () => ({ path: '/client-tokens', body: {} })],
 ] as const)('%s shows its secret only in the first answer, and stores nothing of it', async (_title, name, request) => {
   const { path, body } = request()
@@ -76,7 +77,7 @@ test.each([
   expect([isReplay(first), isReplay(again), again.status]).toEqual([false, true, first.status])
   expect(again.json).toEqual(rest)
   expect(again.text).not.toContain(`"${name}":`)
-  expect(standardSecret !== undefined).toBe(path.startsWith('/webhooks'))
+  expect(standardSecret !== undefined).toBe(/^\/(webhooks|classifier-secrets|mail-secrets)/.test(path))
   await expectStoredNowhere([secret, standardSecret ?? secret])
 })
 
@@ -110,9 +111,11 @@ const ALL_AT_ONCE = /* GraphQL */ `
     }
     createClassifierSecret {
       s: secret
+      standard: standardSecret
     }
     createMailSecret {
       s: secret
+      standard: standardSecret
     }
     createClientToken(input: {}) {
       t: token
@@ -157,8 +160,8 @@ test('GraphQL: secrets are null in a replay, whatever the aliases and fragments'
       createWebhookEndpoint: { id: null, standard: null },
       rotateWebhookSecret: { kid: null, id: null },
       createIdentitySecret: { ...data.createIdentitySecret, s: null },
-      createClassifierSecret: { s: null },
-      createMailSecret: { s: null },
+      createClassifierSecret: { s: null, standard: null },
+      createMailSecret: { s: null, standard: null },
       createClientToken: { t: null },
     },
   })
@@ -171,7 +174,9 @@ test('GraphQL: secrets are null in a replay, whatever the aliases and fragments'
     data.rotateWebhookSecret.id,
     data.createIdentitySecret.s,
     data.createClassifierSecret.s,
+    data.createClassifierSecret.standard,
     data.createMailSecret.s,
+    data.createMailSecret.standard,
     data.createClientToken.t,
   ])
 })
@@ -208,9 +213,11 @@ test("every mutation's field with a secret's name is marked, nullable, and optio
     'ConfirmTotpPayload.token',
     'CreateApiKeyPayload.key',
     'CreateClassifierSecretPayload.secret',
+    'CreateClassifierSecretPayload.standardSecret',
     'CreateClientTokenPayload.token',
     'CreateIdentitySecretPayload.secret',
     'CreateMailSecretPayload.secret',
+    'CreateMailSecretPayload.standardSecret',
     'CreateWebhookEndpointPayload.secret',
     'CreateWebhookEndpointPayload.standardSecret',
     'Invitation.url',

@@ -4,7 +4,7 @@ import { unseal } from '../../src/core/secrets/seals.ts'
 import { ownHeaderContext } from '../../src/core/delivery/own-headers.ts'
 import { newId } from '../../src/core/ids.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -42,7 +42,13 @@ describe('headers of its own', () => {
 
   test('are on handshakes and deliveries; their values are sealed, and shown nowhere', async () => {
     receiver.on(path, (request, response) =>
-      request.body.type === 'verification' ? undefined : reply(response, 200, JSON.stringify(request.headers)),
+      request.body.type === 'verification'
+        ? undefined
+        : response
+            .setHeader('set-cookie', ['session=of-the-receiver; Path=/'])
+            .setHeader('x-echo', `it was ${TOKEN}, ${String(request.headers['x-service-signature'])}`)
+            .writeHead(200)
+            .end(JSON.stringify(request.headers)),
     )
     const { status, json, text } = await register({ headers: HEADERS })
     expect([status, json.headers]).toEqual([201, [{ name: 'authorization' }, { name: 'x-gateway-key' }]])
@@ -57,7 +63,14 @@ describe('headers of its own', () => {
     })
     const delivery = await service.call('GET', at)
     expect(delivery.json.headers).toMatchObject({ authorization: '[redacted]', 'x-gateway-key': '[redacted]' })
-    expect(delivery.json.attempts[0].responseSnippet).toContain('[header]')
+    const [attempt] = delivery.json.attempts
+    expect(attempt.responseSnippet).toContain('[header]')
+    expect(attempt.requestHeaders).toMatchObject({ authorization: '[redacted]', 'x-gateway-key': '[redacted]' })
+    expect(attempt.responseHeaders).toMatchObject({
+      'set-cookie': '[redacted]',
+      'x-echo': expect.stringMatching(/^it was \[header\], t=\d+,v1=\[signature\],kid=/),
+    })
+    expect(delivery.text).not.toContain('of-the-receiver')
     const audit = await service.app.prisma.auditEntry.findMany({ where: { targetId: json.id } })
     for (const shown of [text, delivery.text, (await service.call('GET', '/webhooks')).text, JSON.stringify(audit)]) {
       expect(shown).not.toContain('s3cret')

@@ -44,6 +44,7 @@ import { trimNextInbox } from '../../src/domains/notifications/trim.ts'
 import { preferencesOf, updatePreferences } from '../../src/domains/notifications/preferences.ts'
 import { CAUSES } from '../../src/domains/notices/causes.ts'
 import { LOOKS } from '../../src/domains/notices/news.ts'
+import { adoptNoticeChannel } from '../../src/domains/notices/adopt.ts'
 import { findNoticeChannel } from '../../src/domains/notices/notices.ts'
 import { findNote, moveNotes } from '../../src/domains/notes/notes.ts'
 import {
@@ -65,6 +66,7 @@ import { documentIdOf, findDocument } from '../../src/domains/documents/document
 import { followKeySet } from '../../src/domains/readers/key-sets.ts'
 import { findApiKey } from '../../src/domains/api-keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/readers/merged.ts'
+import { getMailer, noteFailure, noteSuccess } from '../../src/domains/guests/mailer.ts'
 import { deferMail, endMail } from '../../src/domains/guests/mails.ts'
 import { isNewGuest } from '../../src/domains/comments/history/new-guest.ts'
 import { forgetOldRequests, storeRequest } from '../../src/domains/guests/requests.ts'
@@ -233,6 +235,12 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'a changed site': ({ rest, w }) =>
     rest('PATCH /sites/:id', { params: { id: w.id('site', 3) }, body: { posting: false } }),
   'the end of a site': ({ rest, w }) => rest('DELETE /sites/:id', { params: { id: w.id('site', 4) } }),
+  'a notice channel of an import': ({ sql, w }) =>
+    adoptNoticeChannel(
+      sql,
+      { tenantId: w.id('tenant', 1), importId: w.id('import', 0) },
+      { id: newId(), kind: 'slack', host: 'hooks.example.com', on: ['export_ready'], createdAt: w.now },
+    ),
   'a site of an import': ({ sql, w }) =>
     adoptSite(
       sql,
@@ -257,6 +265,8 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     }),
   'a changed notice channel': ({ rest, w }) =>
     rest('PATCH /notice-channels/:id', { params: { id: w.id('notice', 3) }, body: { on: ['export_ready'] } }),
+  'the test of a notice channel': ({ rest, w }) =>
+    rest('POST /notice-channels/:id/test', { params: { id: w.id('notice', 3) } }),
   'the end of a notice channel': ({ rest, w }) =>
     rest('DELETE /notice-channels/:id', { params: { id: w.id('notice', 4) } }),
   'news for a notice channel': ({ sql, w }) =>
@@ -366,10 +376,13 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     const from = { site, tenant, address: '192.0.2.1' }
     for (const n of ['6', '7']) await confirmGuest(asking.app, from, { token: n.padStart(64, '0') })
   },
+  'the state of the mailer': ({ ctx }) => getMailer(ctx),
   'a mail that is handed out, and one that is not': async ({ app, w }) => {
     const mail = { tenantId: w.id('tenant'), id: w.id('guestRequest', 3) }
     await deferMail(app, mail, 0)
     await endMail(app, mail)
+    await noteSuccess(app, w.id('tenant'))
+    await noteFailure(app, { tenantId: w.id('tenant'), url: 'https://mailer.example.com/', error: 'status 500' })
   },
   'the token of a guest, and its end': async (asking) => {
     const { site, tenant } = await guestSite(asking)

@@ -374,6 +374,37 @@ test('a mute is refused without its readers or after an erasure, and counts once
   expect(again.counts.mutes).toBeUndefined()
 })
 
+test('notice channels come without their addresses, and are told nothing until they have one', async () => {
+  const [acme, other, full] = [await addTenant(), await addTenant(), await addTenant()]
+  const call = ({ apiKey }: TestTenant, method: string, path: string, body?: object) =>
+    service.call(method, path, { headers: { 'x-api-key': apiKey }, ...(body && { body }) })
+  const url = 'https://hooks.example.com/secret-path'
+  const given = { kind: 'slack', url, on: ['export_ready', 'comment_waiting'] }
+  const { json: made } = await call(acme, 'POST', '/notice-channels', given)
+  const file = await exported(acme)
+  expect(file.lines.join()).not.toContain('secret-path')
+  const path = fileOf(file)
+  const { counts } = await importInto(other, path)
+  expect(counts.notices).toBe(1)
+  const lastError = 'imported without its address: edit it to give one'
+  const at = `/notice-channels/${made.id}`
+  expect((await call(other, 'GET', at)).json).toEqual({ ...made, lastError })
+  expect((await call(other, 'POST', `${at}/test`)).json.errors).toMatchObject([{ pointer: '/url', code: 'required' }])
+  expect((await exported(other)).lines).toEqual(file.lines)
+  const { json: log } = await call(other, 'GET', '/audit-log')
+  expect(log.data).toContainEqual(expect.objectContaining({ action: 'notice_channel.create', targetId: made.id }))
+
+  await call(other, 'PATCH', at, { url })
+  expect((await call(other, 'GET', at)).json).toEqual(made)
+  // What is there stays.
+  await importInto(other, path)
+  expect((await call(other, 'GET', at)).json).toEqual(made)
+
+  for (let n = 0; n < 10; n++) await call(full, 'POST', '/notice-channels', given)
+  const { refused } = await importInto(full, path)
+  expect(refused.first.map(({ reason }) => reason)).toContain('the tenant has as many notice channels as there can be')
+})
+
 describe('the sites of an export', () => {
   const call = ({ apiKey }: TestTenant, method: string, path: string, body?: object) =>
     service.call(method, path, { headers: { 'x-api-key': apiKey }, body })

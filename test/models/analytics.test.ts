@@ -97,7 +97,7 @@ async function attempt(outcome: 'delivered' | 'failed' | 'retry' | 'release', li
   })
   if (outcome === 'release') return void (await releaseLeases(query, leases))
   const error = outcome === 'delivered' ? null : 'status 500'
-  const rest = { at: new Date(), durationMs: 1, statusCode: null, error, responseSnippet: null }
+  const rest = { at: new Date(), durationMs: 1, statusCode: null, error, responseSnippet: null, headers: null }
   const retryInMs = outcome === 'retry' ? 0 : null
   await recordAttempts(
     query,

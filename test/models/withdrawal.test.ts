@@ -343,6 +343,7 @@ class Run {
         durationMs: 1,
         statusCode: null,
         responseSnippet: null,
+        headers: null,
         wasSent: false,
         pauseMs: null,
       }

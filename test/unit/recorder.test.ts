@@ -14,6 +14,7 @@ const outcomeOf = (tenantId: string): Outcome => ({
   statusCode: 200,
   error: null,
   responseSnippet: null,
+  headers: null,
   retryInMs: null,
   wasSent: true,
   pauseMs: null,

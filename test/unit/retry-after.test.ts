@@ -7,6 +7,7 @@ const NOW = new Date('2026-11-26T12:00:00.000Z')
 const answer = (statusCode: number | null, retryAfter: string | null) => ({
   statusCode,
   retryAfter,
+  headers: {},
   body: Buffer.alloc(0),
   error: null,
   durationMs: 1,

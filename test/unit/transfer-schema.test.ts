@@ -13,6 +13,7 @@ import {
   endpointItem,
   item,
   muteItem,
+  noticeItem,
   reactionItem,
   readerItem,
   reportItem,
@@ -109,6 +110,12 @@ const TABLES: Readonly<Record<string, Table>> = {
       'pausedUntil',
       'updatedAt',
     ],
+  },
+  notice_channels: {
+    columns: Prisma.NoticeChannelScalarFieldEnum,
+    item: noticeItem,
+    named: { kind: 'form', causes: 'on' },
+    leftOut: ['sealed', 'told', 'dueAt', 'failures', 'lastSentAt', 'lastError'],
   },
   notes: {
     columns: Prisma.NoteScalarFieldEnum,

@@ -11,7 +11,7 @@ import { cookieSetter } from './console-cookie.ts'
 import { authenticate, cameIn, credentialsOf, headerOf, type Principal, recallCaller } from './credentials.ts'
 import { countAddress, countCaller, onBudgetOf } from './limits.ts'
 import { appOf } from './requester.ts'
-import { siteCallerOf, siteKeyOf } from './sites/graphql.ts'
+import { asksBySite, siteCallerOf } from './sites/graphql.ts'
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 const NO_BODY = Buffer.alloc(0)
@@ -26,19 +26,13 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
 
   scope.addHook('onRequest', (request, reply, done) => {
     varyByOrigin(request, reply)
-    const credentials = credentialsOf(app, request)
-    let siteKey: string | undefined
-    try {
-      siteKey = siteKeyOf(app, request)
-    } catch (error) {
-      return done(error as ServiceError)
-    }
-    if (siteKey !== undefined) {
-      siteCallerOf(app, request, reply, siteKey)
+    if (asksBySite(app, request)) {
+      siteCallerOf(app, request, reply)
         .then((caller) => setCaller(request, reply, caller))
         .then(() => done(), done)
       return
     }
+    const credentials = credentialsOf(app, request)
     const known = recallCaller(app, credentials)
     if (known !== undefined) {
       admit(request, reply, known)

@@ -21,19 +21,21 @@ export function Copy({ value, label = 'Copy' }: { value: string; label?: string 
   )
 }
 
+const STANDARD_SECRET = 'The same secret for libraries of Standard Webhooks'
+
 /** A secret that the service shows once: after closing, it can only be replaced. */
 export function SecretOnce({
   title,
   secret,
-  other,
+  standardSecret,
   warning,
   onClose,
 }: {
   title: string
   /** Null only in a replayed answer, which the console never requests. */
   secret: string | null
-  /** The same secret in another form. */
-  other?: { label: string; secret: string | null }
+  /** The same secret in the form of Standard Webhooks, for one that has it. */
+  standardSecret?: string | null
   /** What it allows, and what happens to it. */
   warning: string
   onClose: () => void
@@ -47,18 +49,18 @@ export function SecretOnce({
         <Code block {...WRITTEN} aria-label="The secret" tabIndex={0}>
           {secret}
         </Code>
-        {other !== undefined && (
+        {standardSecret !== undefined && (
           <>
-            <Text size="sm">{other.label}</Text>
-            <Code block {...WRITTEN} aria-label={other.label} tabIndex={0}>
-              {other.secret}
+            <Text size="sm">{STANDARD_SECRET}</Text>
+            <Code block {...WRITTEN} aria-label={STANDARD_SECRET} tabIndex={0}>
+              {standardSecret}
             </Code>
           </>
         )}
         <Group justify="space-between">
           <Group>
             <Copy value={secret ?? ''} />
-            {other !== undefined && <Copy value={other.secret ?? ''} label="Copy the second form" />}
+            {standardSecret !== undefined && <Copy value={standardSecret ?? ''} label="Copy the second form" />}
           </Group>
           <Button onClick={onClose}>I have stored it</Button>
         </Group>

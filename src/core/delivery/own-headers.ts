@@ -8,6 +8,9 @@ export interface OwnHeader {
   value: string
 }
 
+/** What is shown in place of the value of an own header. */
+export const REDACTED = '[redacted]'
+
 export interface SealedHeader {
   name: string
   /** In base64. */

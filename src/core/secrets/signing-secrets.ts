@@ -19,7 +19,14 @@ export const standardKey = ({ secret }: Pick<SigningSecret, 'secret'>): Buffer =
 const standardSecretOf = (signing: SigningSecret): string => `whsec_${standardKey(signing).toString('base64')}`
 
 /** What is shown of a new secret, once. */
-export const shownOf = (signing: SigningSecret) => ({ ...signing, standardSecret: standardSecretOf(signing) })
+export interface ShownSecret extends SigningSecret {
+  standardSecret: string
+}
+
+export const shownOf = (signing: SigningSecret): ShownSecret => ({
+  ...signing,
+  standardSecret: standardSecretOf(signing),
+})
 
 export interface SealedSecret {
   kid: string

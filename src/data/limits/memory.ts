@@ -20,6 +20,7 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   guestProof: 50_000,
   guest: 50_000,
   guestLink: 50_000,
+  backendCheck: 5000,
 }
 
 /**
@@ -41,6 +42,7 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
     guestProof: room('guestProof'),
     guest: room('guest'),
     guestLink: room('guestLink'),
+    backendCheck: room('backendCheck'),
   }
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)

@@ -3,6 +3,7 @@ import { builder } from '../../graphql/builder.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
+import { type BackendCheck, checkBackend } from './backend-check.ts'
 import { CapabilityRef } from './graphql-types.ts'
 import { createApiKey, listApiKeys, newKeySchema, revokeApiKey } from './keys.ts'
 
@@ -40,6 +41,32 @@ builder.queryField('apiKeys', (t) =>
     access: 'manage_api_keys',
     description: "Returns the tenant's API keys, newest first, with revoked and expired ones.",
     resolve: (query, ctx) => listApiKeys(ctx, query),
+  }),
+)
+
+const BackendCheckRef = builder.objectRef<BackendCheck>('BackendCheck').implement({
+  description: "What the backend of the tenant's pages has answered.",
+  fields: (t) => ({
+    url: t.exposeString('url', { description: 'The address that was asked.' }),
+    answers: t.exposeBoolean('answers', { description: 'Whether pages can use the backend.' }),
+    finding: t.exposeString('finding', { description: 'What was found, in words.' }),
+  }),
+})
+
+builder.queryField('backendCheck', (t) =>
+  t.field({
+    type: BackendCheckRef,
+    access: 'manage_api_keys',
+    description:
+      "Asks the backend of the tenant's pages for their settings, as the widget does, and says what it answers. It waits for at most 10 s. A tenant can ask ten times at once, and then once in 5 s.",
+    args: {
+      url: t.arg.string({
+        required: true,
+        description:
+          'The address of its routes, such as `https://www.example.com/engagement`. It is checked as that of a webhook is.',
+      }),
+    },
+    resolve: (_root, args, ctx) => checkBackend(ctx, args),
   }),
 )
 

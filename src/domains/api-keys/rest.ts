@@ -14,4 +14,8 @@ const under = (base: '/keys' | '/admin/keys', by: '' | ' as admin'): readonly Ro
   { method: 'DELETE', path: `${base}/:id`, summary: `Revoke an API key${by}`, field: 'revokeApiKey', status: 204 },
 ]
 
-export const routes: readonly RouteDefinition[] = [...under('/keys', ''), ...under('/admin/keys', ' as admin')]
+export const routes: readonly RouteDefinition[] = [
+  ...under('/keys', ''),
+  ...under('/admin/keys', ' as admin'),
+  { method: 'POST', path: '/backend-check', summary: 'Check the backend of pages', field: 'backendCheck', status: 200 },
+]

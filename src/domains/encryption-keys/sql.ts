@@ -96,7 +96,7 @@ const COUNT_SECRETS = statement(
   'count_sealed_secrets',
   `SELECT ${keyIdIn('sealed')} AS "keyId", count(*)::int AS secrets
    FROM (${SECRET_TABLES.map((table) => `SELECT sealed FROM ${table}`).join(' UNION ALL ')}) s
-   GROUP BY 1 ORDER BY 1`,
+   WHERE sealed IS NOT NULL GROUP BY 1 ORDER BY 1`,
 )
 
 /** How many secrets are sealed under each key. */

@@ -2,6 +2,13 @@ import type { RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
   {
+    method: 'GET',
+    path: '/guest-mailer',
+    summary: 'Retrieve the state of the mailer',
+    field: 'guestMailer',
+    status: 200,
+  },
+  {
     method: 'POST',
     path: '/mail-secrets',
     summary: 'Create a mail secret',

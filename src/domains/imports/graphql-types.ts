@@ -33,6 +33,7 @@ export const CountsRef = builder.objectRef<TransferCounts>('ImportCounts').imple
       reports: t.int({ description: 'Reports.', resolve: ({ reports = 0 }) => reports }),
       settings: t.int({ description: 'Sets of settings.', resolve: ({ settings = 0 }) => settings }),
       sites: t.int({ description: 'Sites.', resolve: ({ sites = 0 }) => sites }),
+      notices: t.int({ description: 'Notice channels.', resolve: ({ notices = 0 }) => notices }),
       mutes: t.int({ description: 'Mutes among readers.', resolve: ({ mutes = 0 }) => mutes }),
       endpoints: t.int({ description: 'Webhook endpoints.', resolve: ({ endpoints = 0 }) => endpoints }),
       auditEntries: t.int({

@@ -9,6 +9,7 @@ export const COUNTED = [
   'settings',
   'endpoints',
   'sites',
+  'notices',
   'mutes',
   'auditEntries',
 ] as const

@@ -10,6 +10,7 @@ import {
   MAX_CHANNELS,
   noticeChange,
   noticeFields,
+  testNoticeChannel,
   updateNoticeChannel,
 } from './notices.ts'
 
@@ -133,6 +134,30 @@ builder.relayMutationField(
   {
     description: 'The changed channel.',
     outputFields: (t) => ({ noticeChannel: t.field(CHANNEL) }),
+  },
+)
+
+builder.relayMutationField(
+  'testNoticeChannel',
+  {
+    description: 'A channel to test.',
+    inputFields: (t) => ({ id: t.id({ required: true, description: CHANNEL_ID }) }),
+  },
+  {
+    access: 'manage_settings',
+    description:
+      'Has a worker send a test message. `lastSentAt` and `lastError` of the channel tell what became of it.',
+    resolve: async (_root, { input }, ctx) => ({ noticeChannel: await testNoticeChannel(ctx, input) }),
+  },
+  {
+    description: 'The channel, before its message is sent.',
+    outputFields: (t) => ({
+      noticeChannel: t.field({
+        type: NoticeChannelRef,
+        description: 'The channel.',
+        resolve: ({ noticeChannel }) => noticeChannel,
+      }),
+    }),
   },
 )
 

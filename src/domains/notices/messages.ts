@@ -2,7 +2,7 @@ import type { NoticeCause, NoticeKind } from './causes.ts'
 
 /** A message to staff. */
 export interface Notice {
-  cause: NoticeCause
+  cause: NoticeCause | 'test'
   /** The slug of the tenant. */
   tenant: string
   text: string

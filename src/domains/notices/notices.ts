@@ -49,14 +49,20 @@ export type NoticeChange = { [Name in 'url' | 'on']?: NoticeInput[Name] | null |
 
 export const noticeContext = (id: Id, kind: string): string => `notice-channel:${id}:${kind}`
 
-/** The address of a channel. Throws where the process lacks the key. */
-export const addressOf = (keys: SealKeys, { id, kind, sealed }: NoticeChannel): string =>
-  unseal(keys, sealed, noticeContext(id, kind))
+/** The address of a channel. Throws where the process lacks the key, or the channel the address. */
+export function addressOf(keys: SealKeys, { id, kind, sealed }: NoticeChannel): string {
+  if (sealed === null) throw new Error('the channel was imported without its address')
+  return unseal(keys, sealed, noticeContext(id, kind))
+}
 
 const where = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantId, id } })
 
 /** The form of a channel in the audit log: its address is a secret. */
-const shown = ({ kind, host, causes }: Pick<NoticeChannel, 'kind' | 'host' | 'causes'>) => ({ kind, host, on: causes })
+export const shown = ({ kind, host, causes }: Pick<NoticeChannel, 'kind' | 'host' | 'causes'>) => ({
+  kind,
+  host,
+  on: causes,
+})
 
 /** Refuses what workers must not call. Throws `validation_failed`. */
 function checkUrl(settings: Settings, url: string): { host: string } {
@@ -146,6 +152,27 @@ async function toldOfNew(sql: TxSql, { tenantId, causes, told }: NoticeChannel, 
     ...(told as object),
     ...Object.fromEntries(Object.entries(now).filter(([cause]) => further.includes(cause))),
   }
+}
+
+/**
+ * Has a worker send a test message, whose outcome `lastSentAt` and `lastError` tell. Throws
+ * `not_found`, and `validation_failed` for a channel without an address.
+ */
+export async function testNoticeChannel(ctx: Ctx, { id }: { id: Id }): Promise<NoticeChannel> {
+  const { tenant } = requireCaller(ctx)
+  return ctx.app.db.transaction(async (sql) => {
+    const { told, sealed } = await lock(sql, tenant.id, id)
+    if (sealed === null) throw invalid('/url', 'required', 'is required: the channel was imported without one')
+    const data = { told: { ...(told as object), test: true }, dueAt: new Date() }
+    const channel = await sql.prisma.noticeChannel.update({ where: where(tenant.id, id), data })
+    await recordAudit(sql, ctx, {
+      action: 'notice_channel.test',
+      targetType: 'notice_channel',
+      targetId: id,
+      after: shown(channel),
+    })
+    return channel
+  })
 }
 
 /** Deletes a channel. Returns its last state. Throws `not_found`. */

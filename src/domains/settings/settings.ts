@@ -147,6 +147,7 @@ function checkUrls(before: TenantSettings, after: TenantSettings, settings: UrlS
     classifier: z.object({ url }),
     identity: z.object({ jwksUrl: url }),
     staff: z.object({ oidc: z.object({ issuer: url }) }),
+    guests: z.object({ mailUrl: url }),
   })
   const changed = (now: string | null | undefined, then: string | null | undefined) =>
     now === then ? undefined : (now ?? undefined)
@@ -154,6 +155,7 @@ function checkUrls(before: TenantSettings, after: TenantSettings, settings: UrlS
     classifier: { url: changed(after.classifier?.url, before.classifier?.url) },
     identity: { jwksUrl: changed(after.identity.jwksUrl, before.identity.jwksUrl) },
     staff: { oidc: { issuer: changed(after.staff.oidc?.issuer, before.staff.oidc?.issuer) } },
+    guests: { mailUrl: changed(after.guests.mailUrl, before.guests.mailUrl) },
   })
 }
 

@@ -3,7 +3,7 @@ import { requireCaller } from '../../core/access.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { Prisma } from '../../core/database/database.ts'
 import type { PublicSecret } from '../../core/secrets/secrets.ts'
-import { newSigningSecret, sealSecret, type SigningSecret } from '../../core/secrets/signing-secrets.ts'
+import { newSigningSecret, sealSecret, type ShownSecret, shownOf } from '../../core/secrets/signing-secrets.ts'
 import { endSecretOf, replaceSecret } from './secrets.ts'
 
 interface Row {
@@ -22,7 +22,7 @@ const KINDS = {
 export type SigningKind = keyof typeof KINDS
 
 /** Makes a secret; the previous one signs beside it for 24 h. It is shown only here. */
-export async function createSigningSecret(ctx: Ctx, kind: SigningKind): Promise<SigningSecret & { createdAt: Date }> {
+export async function createSigningSecret(ctx: Ctx, kind: SigningKind): Promise<ShownSecret & { createdAt: Date }> {
   const { app } = ctx
   const tenantId = requireCaller(ctx).tenant.id
   const made = newSigningSecret()
@@ -33,7 +33,7 @@ export async function createSigningSecret(ctx: Ctx, kind: SigningKind): Promise<
     kind,
     async ({ prisma }, createdAt) => {
       await KINDS[kind](prisma, { tenantId, kid: made.kid, sealed, createdAt })
-      return made
+      return shownOf(made)
     },
     recorderFor(ctx),
   )

@@ -6,7 +6,7 @@ import { bodyOf, idempotencyKeyOf, lastingHeaders } from '../../core/delivery/re
 import { invalid, noSuch, ServiceError } from '../../core/errors.ts'
 import { type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import { FIRST_ID, firstIdAt, type Id, isId, LAST_ID } from '../../core/ids.ts'
-import { withOwnHeaders } from '../../core/delivery/own-headers.ts'
+import { REDACTED, withOwnHeaders } from '../../core/delivery/own-headers.ts'
 import { perRequest, rowPerRequest } from '../../core/per-request.ts'
 import type { Sql, TxSql } from '../../core/database/database.ts'
 import type { Attempt, Delivery } from '../../generated/prisma/client.ts'
@@ -199,7 +199,7 @@ export async function deliveryHeaders(ctx: Ctx, { id, endpointId, eventType, eve
     idempotencyKey: idempotencyKeyOf({ eventType, eventId }),
     isTest: body !== null,
   })
-  return withOwnHeaders(Object.fromEntries(own.map(({ name }) => [name, '[redacted]'])), ours)
+  return withOwnHeaders(Object.fromEntries(own.map(({ name }) => [name, REDACTED])), ours)
 }
 
 /**

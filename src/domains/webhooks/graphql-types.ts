@@ -12,6 +12,7 @@ import { secretType } from '../../graphql/secret-type.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { findDiscussion } from '../discussions/discussions.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
+import { readHeaders } from './attempt-headers.ts'
 import { attemptsOf, countHeldDeliveries, deliveryHeaders, getBody, HELD_LIMIT, nextAttemptOf } from './deliveries.ts'
 import { circuitOf, lastFailureOf, lastVerificationOf, HEADERS, pausedUntilOf, validSecrets } from './endpoint.ts'
 import { findWebhookEndpoint } from './webhooks.ts'
@@ -204,6 +205,8 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
   }),
 })
 
+const HEADERS_SHAPE = z.record(z.string(), z.string())
+
 const AttemptRef = builder.prismaObject('Attempt', {
   name: 'DeliveryAttempt',
   description: 'One attempt to deliver.',
@@ -219,6 +222,22 @@ const AttemptRef = builder.prismaObject('Attempt', {
     responseSnippet: t.exposeString('responseSnippet', {
       nullable: true,
       description: "The first part of the answer's body, at most 1 KiB.",
+    }),
+    requestHeaders: t.field({
+      type: 'JSON',
+      nullable: true,
+      description:
+        'The headers that were sent, without signatures. The values of own headers are `[redacted]`. Null if nothing was sent, and for attempts of earlier releases.',
+      extensions: { ...shapedBy(HEADERS_SHAPE), ...MEASURED, ...ONLY_WHERE_NAMED },
+      resolve: ({ headers }) => readHeaders(headers)?.sent ?? null,
+    }),
+    responseHeaders: t.field({
+      type: 'JSON',
+      nullable: true,
+      description:
+        'The headers of the answer: the first 30, of 2 KiB together. The values of cookies are `[redacted]`. Null where `requestHeaders` is.',
+      extensions: { ...shapedBy(HEADERS_SHAPE), ...MEASURED, ...ONLY_WHERE_NAMED },
+      resolve: ({ headers }) => readHeaders(headers)?.answered ?? null,
     }),
   }),
 })
@@ -277,7 +296,7 @@ export const DeliveryRef = builder.prismaObject('Delivery', {
     headers: t.field({
       type: 'JSON',
       description: 'The headers that each attempt sends, except timestamp and signature.',
-      extensions: { ...shapedBy(z.record(z.string(), z.string())), ...MEASURED },
+      extensions: { ...shapedBy(HEADERS_SHAPE), ...MEASURED },
       resolve: (delivery, _args, ctx) => deliveryHeaders(ctx, delivery),
     }),
   }),

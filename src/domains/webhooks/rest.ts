@@ -1,7 +1,10 @@
 import type { RouteDefinition } from '../../graphql/route.ts'
 
 /** The one delivery, with what its attempts send. */
-export const fragments = ['fragment DeliveryDetailFields on Delivery { ...DeliveryFields body headers }']
+export const fragments = [
+  'fragment DeliveryDetailFields on Delivery { ...DeliveryFields attempts { ...DeliveryAttemptDetailFields } body headers }',
+  'fragment DeliveryAttemptDetailFields on DeliveryAttempt { ...DeliveryAttemptFields requestHeaders responseHeaders }',
+]
 
 export const routes: readonly RouteDefinition[] = [
   {

@@ -6,6 +6,7 @@ import { statement } from '../../core/database/statements.ts'
 import * as comments from '../../domains/comments/fields.ts'
 import * as discussions from '../../domains/discussions/fields.ts'
 import { IS_HERE } from '../../domains/discussions/row.ts'
+import type { NoticeCause, NoticeKind } from '../../domains/notices/causes.ts'
 import * as readers from '../../domains/readers/fields.ts'
 import type { Site } from '../../domains/sites/sites.ts'
 import { IS_OF_IMPORT } from '../import/own-sql.ts'
@@ -26,6 +27,16 @@ export interface ExportedTenant {
   settings: Record<string, unknown>
   /** Its sites, of which there are few, without its id. */
   sites: ExportedSite[]
+  /** Its notice channels, of which there are few, without their addresses. */
+  notices: ExportedNotice[]
+}
+
+interface ExportedNotice {
+  id: Id
+  form: NoticeKind
+  host: string
+  on: NoticeCause[]
+  createdAt: string
 }
 
 export type ExportedSite = Omit<Site, 'tenantId' | 'createdAt'> & { createdAt: string }
@@ -34,7 +45,10 @@ const TENANT = statement(
   'tenant_export_settings',
   `SELECT slug, settings, coalesce((SELECT jsonb_agg(jsonb_build_object('id', id, 'name', name, 'origins', origins,
        'publicKey', public_key, 'posting', posting, 'guests', guests, 'createdAt', created_at) ORDER BY id)
-     FROM sites WHERE tenant_id = $1), '[]') AS sites
+     FROM sites WHERE tenant_id = $1), '[]') AS sites,
+     coalesce((SELECT jsonb_agg(jsonb_build_object('id', id, 'form', kind, 'host', host, 'on', causes,
+       'createdAt', created_at) ORDER BY id)
+     FROM notice_channels WHERE tenant_id = $1), '[]') AS notices
    FROM tenants WHERE id = $1`,
 )
 

@@ -76,11 +76,12 @@ async function* exportItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
 }
 
 async function* readItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
-  const { slug, settings, sites } = await rows.selectTenant(sql, tenantId)
+  const { slug, settings, sites, notices } = await rows.selectTenant(sql, tenantId)
   const exportedAt = new Date().toISOString()
   yield [{ kind: 'header', form: 'engagement-service', version: FORM_VERSION, tenant: slug, exportedAt }]
   if (Object.keys(settings).length > 0) yield [{ kind: 'settings', settings }]
   yield sites.map(siteItem)
+  yield notices.map((row) => ({ kind: 'notice', ...row, createdAt: new Date(row.createdAt).toISOString() }))
   for await (const page of pagesOf(sql, tenantId, rows.selectEndpoints)) yield page.map(endpointItem)
   for await (const page of pagesOf(sql, tenantId, rows.selectReaders)) yield await withFormer(sql, tenantId, page)
   for await (const page of mutesOf(sql, tenantId)) yield page.map(muteItem)
@@ -100,6 +101,7 @@ const COUNTS: Readonly<Partial<Record<Item['kind'], keyof TransferCounts>>> = {
   settings: 'settings',
   endpoint: 'endpoints',
   site: 'sites',
+  notice: 'notices',
   mute: 'mutes',
   reader: 'readers',
   discussion: 'discussions',

@@ -4,9 +4,17 @@ import type { Prisma, Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { AuditItem } from '../item.ts'
 
+/** The actions that an import records of its own changes. */
+export const OF_IMPORT: readonly string[] = [
+  'settings.update',
+  'webhook.create',
+  'site.create',
+  'notice_channel.create',
+]
+
 /** SQL: whether an audit entry is about an import's own changes. */
 export const IS_OF_IMPORT = `(target_type = 'import'
-  OR import_id IS NOT NULL AND actor_kind = 'system' AND action IN ('settings.update', 'webhook.create', 'site.create'))`
+  OR import_id IS NOT NULL AND actor_kind = 'system' AND action IN (${OF_IMPORT.map((action) => `'${action}'`).join(', ')}))`
 
 const TAKES_AUDIT = statement(
   'import_takes_audit_entries',

@@ -3,14 +3,15 @@ import { isId } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import { tenantSettings } from '../../core/settings/tenant.ts'
+import { adoptNoticeChannel } from '../../domains/notices/adopt.ts'
 import { adoptSettings } from '../../domains/settings/settings.ts'
 import { adoptSite } from '../../domains/sites/adopt.ts'
 import { adoptEndpoint } from '../../domains/webhooks/adopt.ts'
 import type { PlacedOwn } from '../store/imported.ts'
-import type { AuditItem, EndpointItem, MuteItem, SettingsItem, SiteItem } from '../item.ts'
+import type { AuditItem, EndpointItem, MuteItem, NoticeItem, SettingsItem, SiteItem } from '../item.ts'
 import { type Key, keyOf } from '../../domains/imports/keys.ts'
 import { OF_ERASED_READER, OF_MISSING_READER } from '../store/sort-out.ts'
-import { findAuditEntries, insertImportedAuditEntries, takesAuditEntries } from './own-sql.ts'
+import { findAuditEntries, insertImportedAuditEntries, OF_IMPORT, takesAuditEntries } from './own-sql.ts'
 import { addCounts, type ImportFinding, type TransferCounts } from '../../domains/imports/report.ts'
 import { advance, type Stored, type Work } from '../store/store.ts'
 import { findItems, lockReadersOfItems } from '../store/sql.ts'
@@ -19,8 +20,8 @@ const changesOf = (placed: readonly PlacedOwn[]): ImportFinding[] =>
   placed.flatMap(({ place, changed }) => (changed === undefined ? [] : [{ place, reason: changed }]))
 
 /**
- * Stores items that only an export of this service has: settings, endpoints, sites, mutes, audit
- * entries.
+ * Stores items that only an export of this service has: settings, endpoints, sites, notice
+ * channels, mutes, audit entries.
  */
 export async function storeOwn(work: Work, rows: readonly PlacedOwn[]): Promise<Stored> {
   const stored: Stored = { already: 0, refused: [] }
@@ -45,7 +46,10 @@ export async function storeOwn(work: Work, rows: readonly PlacedOwn[]): Promise<
 }
 
 /** `taken`, or `same` if it exists already, or why it is refused. */
-async function storeOne(work: Work, placed: PlacedOwn<SettingsItem | EndpointItem | SiteItem>): Promise<string> {
+async function storeOne(
+  work: Work,
+  placed: PlacedOwn<SettingsItem | EndpointItem | SiteItem | NoticeItem>,
+): Promise<string> {
   const { row } = placed
   let outcome = ''
   try {
@@ -55,7 +59,9 @@ async function storeOne(work: Work, placed: PlacedOwn<SettingsItem | EndpointIte
           ? await takeSettings(tx, work, row)
           : row.kind === 'site'
             ? await takeSite(tx, work, row)
-            : await takeEndpoint(tx, work, row)
+            : row.kind === 'notice'
+              ? await takeNotice(tx, work, row)
+              : await takeEndpoint(tx, work, row)
       outcome = result
       return result === 'taken' ? { counts, changes: changesOf([placed]) } : { counts: {}, changes: [] }
     })
@@ -99,6 +105,22 @@ async function takeSite(
   const site = { id, name, origins, publicKey, posting, guests: guests ?? 'off', createdAt: new Date(createdAt) }
   const outcome = await adoptSite(tx, work, site)
   return [SITE_REASONS[outcome], { sites: 1 }]
+}
+
+const NOTICE_REASONS = {
+  taken: 'taken',
+  same: 'same',
+  full: 'the tenant has as many notice channels as there can be',
+} as const
+
+async function takeNotice(
+  tx: TxSql,
+  work: Work,
+  { id, form, host, on, createdAt }: NoticeItem,
+): Promise<[string, TransferCounts]> {
+  if (!isId(id)) return ['id: is not a UUID', {}]
+  const channel = { id, kind: form, host, on, createdAt: new Date(createdAt) }
+  return [NOTICE_REASONS[await adoptNoticeChannel(tx, work, channel)], { notices: 1 }]
 }
 
 /** The keys of both readers of a mute. */
@@ -175,7 +197,7 @@ async function erasedAmong(tx: TxSql, { tenantId, source }: Work, entries: reado
 
 function troubleOf({ id, actorId, actorKind, targetType, action }: AuditItem): string | null {
   if (!isId(id) || (actorId != null && !isId(actorId))) return 'id: is not a UUID'
-  const isOfImport = actorKind === 'system' && ['settings.update', 'webhook.create', 'site.create'].includes(action)
+  const isOfImport = actorKind === 'system' && OF_IMPORT.includes(action)
   return targetType === 'import' || isOfImport ? 'is an entry of an import, which no export has' : null
 }
 

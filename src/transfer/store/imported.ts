@@ -4,7 +4,7 @@ import type * as discussions from '../../domains/discussions/fields.ts'
 import type * as readers from '../../domains/readers/fields.ts'
 import type { HoldReason } from '../../domains/comments/rules.ts'
 import type { ReportReason } from '../../domains/moderation/reports.ts'
-import type { AuditItem, EndpointItem, Item, MuteItem, SettingsItem, SiteItem } from '../item.ts'
+import type { AuditItem, EndpointItem, Item, MuteItem, NoticeItem, SettingsItem, SiteItem } from '../item.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 
 // Checked items of a file, as they are stored. Keys stand for the items that they refer to.
@@ -113,7 +113,7 @@ export interface ImportedReport extends OnComment {
 }
 
 /** Items that only our own form has. */
-export type OwnItem = SettingsItem | EndpointItem | SiteItem | MuteItem | AuditItem
+export type OwnItem = SettingsItem | EndpointItem | SiteItem | NoticeItem | MuteItem | AuditItem
 
 /** Whether an item refers to others, which come before it. */
 export const comesLast = ({ row }: PlacedOwn): boolean => row.kind === 'audit' || row.kind === 'mute'

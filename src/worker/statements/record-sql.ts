@@ -1,6 +1,7 @@
 import { type AuditAction, insertAuditEntries } from '../../core/audit.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
+import type { AttemptHeaders } from '../../domains/webhooks/attempt-headers.ts'
 import { keyColumns, type Lease } from './lease-sql.ts'
 import { DISABLE_THRESHOLD, policyValue } from './policy-sql.ts'
 
@@ -13,6 +14,8 @@ export interface Outcome {
   /** Null: delivered. */
   error: string | null
   responseSnippet: string | null
+  /** Null if nothing was sent. */
+  headers: AttemptHeaders | null
   /** Milliseconds to the next attempt; null if there is none. */
   retryInMs: number | null
   /** For how long the receiver asks for no deliveries, which is no failure; null if it does not. */
@@ -47,9 +50,9 @@ const RECORD = statement(
   'record_attempts',
   `WITH outcome AS (
      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::int[], $7::int[],
-       $8::text[], $9::text[], $10::int[], $11::text[], $12::boolean[], $13::int[]) WITH ORDINALITY
+       $8::text[], $9::text[], $10::int[], $11::text[], $12::boolean[], $13::int[], $14::jsonb[]) WITH ORDINALITY
        AS o(tenant_id, id, lease_id, endpoint_id, at, duration_ms, status_code, error, response_snippet, retry_in_ms, url,
-         was_sent, pause_ms, ord)
+         was_sent, pause_ms, headers, ord)
    ), locked AS (
      SELECT e.tenant_id, e.id, e.url, e.state, e.consecutive_failures, e.circuit_open_until IS NOT NULL AS tripped,
        ${policyValue('breakerThreshold')} AS breaker_threshold, ${policyValue('breakerCooldownMs')} AS cooldown_ms,
@@ -72,10 +75,10 @@ const RECORD = statement(
      WHERE (SELECT count(*) FROM locked) >= 0
        AND d.tenant_id = o.tenant_id AND d.id = o.id AND d.lease_id = o.lease_id
      RETURNING d.tenant_id, d.endpoint_id, d.id, d.attempt_count AS n, o.at, o.duration_ms, o.status_code, o.error,
-       o.response_snippet, o.url, o.was_sent, o.pause_ms, o.ord
+       o.response_snippet, o.headers, o.url, o.was_sent, o.pause_ms, o.ord
    ), written AS (
-     INSERT INTO attempts (tenant_id, delivery_id, n, at, duration_ms, status_code, error, response_snippet)
-     SELECT tenant_id, id, n, at, duration_ms, status_code, error, response_snippet FROM recorded
+     INSERT INTO attempts (tenant_id, delivery_id, n, at, duration_ms, status_code, error, response_snippet, headers)
+     SELECT tenant_id, id, n, at, duration_ms, status_code, error, response_snippet, headers FROM recorded
    ), counted AS (
      SELECT tenant_id, endpoint_id, last_success IS NOT NULL AS reset,
        count(*) FILTER (WHERE error IS NOT NULL AND pause_ms IS NULL AND ord > coalesce(last_success, 0))::int AS failures,
@@ -152,6 +155,7 @@ export async function recordAttempts(sql: Sql, outcomes: readonly Outcome[]): Pr
     outcomes.map(({ lease }) => lease.url),
     outcomes.map(({ wasSent }) => wasSent),
     outcomes.map(({ pauseMs }) => pauseMs),
+    outcomes.map(({ headers }) => headers && JSON.stringify(headers)),
   ])
   return rows[0] ?? { count: 0, waiting: [] }
 }

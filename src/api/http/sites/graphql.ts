@@ -10,19 +10,27 @@ import { unauthenticatedRate } from '../../../live/browser-limits.ts'
 import { opensToBrowsers } from '../credentials.ts'
 import { addressAt, asksPersonally, enter, readerOf, takeAt } from './sites.ts'
 
+/** Whether a page asks GraphQL by the key of a site. */
+export const asksBySite = (app: App, request: FastifyRequest): boolean =>
+  opensToBrowsers(request) && (keyInQuery(request) ?? keyInHeader(app, request)) !== undefined
+
 /**
- * The public key with which a page asks GraphQL; undefined for another caller. The one in the
- * address counts, as caches keep the answer for that address. Throws `ambiguous_credentials` where
- * the header has another one.
+ * The public key with which a page asks. The one in the address counts, as caches keep the answer
+ * for that address. Throws `ambiguous_credentials` where the header has another one.
  */
-export function siteKeyOf(app: App, request: FastifyRequest): string | undefined {
-  if (!opensToBrowsers(request)) return undefined
-  const header = siteHeader(app)
-  const named = request.headers[header.toLowerCase()] || undefined
+function siteKeyOf(app: App, request: FastifyRequest): string {
   const inQuery = keyInQuery(request)
-  if (inQuery !== undefined && named !== undefined && named !== inQuery)
-    throw new ServiceError('ambiguous_credentials', { detail: `The address names another site than ${header}.` })
-  return inQuery ?? (typeof named === 'string' ? named : undefined)
+  const inHeader = keyInHeader(app, request)
+  if (inQuery !== undefined && inHeader !== undefined && inHeader !== inQuery) {
+    const detail = `The address names another site than ${siteHeader(app)}.`
+    throw new ServiceError('ambiguous_credentials', { detail })
+  }
+  return inQuery ?? inHeader ?? ''
+}
+
+function keyInHeader(app: App, { headers }: FastifyRequest): string | undefined {
+  const named = headers[siteHeader(app).toLowerCase()]
+  return typeof named === 'string' && named !== '' ? named : undefined
 }
 
 /** Of a GET, which caches may keep by its address. */
@@ -37,12 +45,8 @@ function keyInQuery({ method, query }: FastifyRequest): string | undefined {
  * keep the answer. Throws `ambiguous_credentials`, `not_found`, `origin_not_allowed`,
  * `rate_limited`, `tenant_suspended`, `invalid_identity`.
  */
-export async function siteCallerOf(
-  app: App,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  publicKey: string,
-): Promise<Caller> {
+export async function siteCallerOf(app: App, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+  const publicKey = siteKeyOf(app, request)
   if (request.headers['x-api-key'] !== undefined)
     throw new ServiceError('ambiguous_credentials', { detail: 'Send the key of a site without an API key.' })
   const site = await enter(app, request, reply, publicKey)

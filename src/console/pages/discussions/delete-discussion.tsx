@@ -1,4 +1,5 @@
 import { Button, Group, Stack, Text } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
 import { IconTrash } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
@@ -28,6 +29,7 @@ export function DeleteDiscussion({ discussion, onGone }: { discussion: Discussio
           typed={externalId}
           onConfirm={async () => {
             await remove.mutateAsync({ input: { id } })
+            notifications.show({ message: begunWords(discussion), autoClose: 15_000 })
             onGone()
           }}
           onClose={() => setAsking(false)}
@@ -39,6 +41,14 @@ export function DeleteDiscussion({ discussion, onGone }: { discussion: Discussio
       )}
     </>
   )
+}
+
+function begunWords({ title, externalId, commentCount }: Discussion): string {
+  const rest =
+    commentCount === 0
+      ? ''
+      : ` Its ${commentCount === 1 ? 'comment is' : `${formatNumber(commentCount)} comments are`} removed in the background: until then moderators still see them in their lists, without a title.`
+  return `${title ?? externalId} is deleted. The audit log has who deleted it.${rest}`
 }
 
 /** Saves the comments before they are gone. */
@@ -62,7 +72,8 @@ function Download({ discussion }: { discussion: Discussion }) {
     <Stack gap="xs" mt="sm">
       <Text size="sm">
         If you may want them back, download the comments first: an import takes the file. Only an export of all your
-        data, under Settings, has reactions, reports and notes as well.
+        data, under Settings, also has their earlier texts, the reasons and messages of decisions, reactions, reports
+        and notes.
       </Text>
       <Group gap="xs">
         <Button variant="default" size="compact-sm" loading={read !== null && !isDone} onClick={() => void download()}>

@@ -3,6 +3,7 @@ import { useLocalStorage } from '@mantine/hooks'
 import type { ReactNode } from 'react'
 import { Link } from 'react-router'
 
+import { BackendCheck } from './backend-check.tsx'
 import { FirstDeliveredDocument, type FirstStepsQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { IconCheck } from '../../ui/icons.tsx'
@@ -19,6 +20,8 @@ const GUIDES = {
   widget: 'Widget',
   stream: 'Stream',
   webhooks: 'Webhooks',
+  'static-page': 'A page without a backend',
+  guests: 'Guests',
 } as const
 
 interface StepProps {
@@ -44,7 +47,10 @@ export function FirstSteps({ steps }: { steps: FirstStepsQuery }) {
   })
   const hasDelivered = useHasDelivered(steps)
   const canHide = hasComments(steps)
-  const list = [keyStep, identityStep, widgetStep, originStep].flatMap((step) => step(steps) ?? [])
+  const first = hasOnlySites(steps)
+    ? [siteStep, sitePageStep, siteReadersStep]
+    : [keyStep, identityStep, backendStep, widgetStep, originStep]
+  const list = first.flatMap((step) => step(steps) ?? [])
   if (steps.webhookEndpoints != null) list.push(webhookStep(steps.webhookEndpoints.nodes, hasDelivered))
   // Until it is known, nothing may appear that disappears at once.
   if (hasDelivered === null || list.every(({ isDone }) => isDone) || (isHidden && canHide)) return null
@@ -63,7 +69,7 @@ export function FirstSteps({ steps }: { steps: FirstStepsQuery }) {
       {!canHide && <Text size="sm">There are no comments yet. The figures begin with the first one.</Text>}
       <List type="ordered" spacing="md">
         {list.map((step, index) => (
-          <Step key={step.guide} number={index + 1} {...step} />
+          <Step key={index} number={index + 1} {...step} />
         ))}
       </List>
     </Stack>
@@ -82,13 +88,82 @@ function useHasDelivered({ webhookEndpoints }: FirstStepsQuery): boolean | null 
   return isPending ? null : (data?.webhookDeliveries?.nodes.length ?? 0) > 0
 }
 
+const isOfPages = ({ capabilities }: { capabilities: readonly unknown[] }): boolean => capabilities.length === 0
+
+/** Whether pages ask the service by the key of a site, and no backend has asked yet. */
+function hasOnlySites({ sites, apiKeys }: FirstStepsQuery): boolean {
+  const isBackendUsed = apiKeys?.nodes.some((key) => isOfPages(key) && key.lastUsedAt !== null) === true
+  return sites != null && sites.nodes.length > 0 && !isBackendUsed
+}
+
+const siteStep = (): StepProps => ({
+  isDone: true,
+  guide: 'static-page',
+  children: (
+    <>
+      <PageLink to="/sites">Add a site</PageLink> with the origins of your pages: it has the public key that they name.
+    </>
+  ),
+})
+
+/** A site's own page writes the address of the page as the external id. */
+function sitePageStep({ sites, discussions }: FirstStepsQuery): StepProps {
+  const origins = (sites?.nodes ?? []).flatMap((site) => site.origins)
+  const [site] = sites?.nodes ?? []
+  return {
+    isDone: discussions.nodes.some(
+      ({ externalId, lastCommentedAt }) =>
+        lastCommentedAt !== null && origins.some((origin) => externalId.startsWith(`${origin}/`)),
+    ),
+    guide: 'static-page',
+    children: (
+      <>
+        Put the two lines of <PageLink to={`/sites/${site?.id ?? ''}`}>{site?.name ?? 'the site'}</PageLink> on a page
+        of it, and write its first comment there. The page of the site tests an address.
+      </>
+    ),
+  }
+}
+
+function siteReadersStep({ sites, settings }: FirstStepsQuery): StepProps | null {
+  if (settings == null) return null
+  const takesGuests = settings.guests.mailUrl !== null && sites?.nodes.some(({ guests }) => guests === 'email') === true
+  return {
+    isDone: settings.identity.issuer !== null || takesGuests,
+    guide: 'guests',
+    children: (
+      <>
+        Say who may write: readers of your <PageLink to="/settings#identity">identity provider</PageLink>, or{' '}
+        <PageLink to="/settings#guests">guests</PageLink> with a confirmed e-mail address.
+      </>
+    ),
+  }
+}
+
+/** The backend that pages ask. A comment of a page shows that it answers. */
+function backendStep(steps: FirstStepsQuery): StepProps | null {
+  if (steps.apiKeys == null) return null
+  const page = steps.discussions.nodes.find(({ url }) => url !== null)?.url ?? ''
+  const origin = URL.canParse(page) ? new URL(page).origin : ''
+  return {
+    isDone: hasComments(steps),
+    guide: 'backend',
+    children: (
+      <>
+        Let the backend of your pages answer the widget below <Code>/engagement</Code>.
+        <BackendCheck address={origin === '' ? '' : `${origin}/engagement`} />
+      </>
+    ),
+  }
+}
+
 function keyStep({ apiKeys }: FirstStepsQuery): StepProps | null {
   if (apiKeys == null) return null
   const live = apiKeys.nodes.filter(
     ({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || !isPast(expiresAt)),
   )
   // The key of the first start has all capabilities, so it is not meant for a page's backend.
-  const ofPages = live.filter(({ capabilities }) => capabilities.length === 0)
+  const ofPages = live.filter(isOfPages)
   return {
     isDone: ofPages.some(({ lastUsedAt }) => lastUsedAt !== null),
     guide: 'backend',
@@ -96,7 +171,8 @@ function keyStep({ apiKeys }: FirstStepsQuery): StepProps | null {
       <>
         <PageLink to="/keys">Create a key</PageLink> without capabilities for the backend of your pages: it can do what
         readers do, and no more. Put it where that backend reads its secrets.
-        {ofPages.length > 0 && ' You have one, and it was not used yet.'}
+        {ofPages.length > 0 && ' You have one, and it was not used yet.'} For pages without a backend,{' '}
+        <PageLink to="/sites">add a site</PageLink> instead.
       </>
     ),
   }

@@ -18,7 +18,7 @@ export function ClassifierSecret() {
       service="classifier"
       about="Requests to the classifier are signed with this secret, so that it can verify them. Without a secret no request is sent."
       withoutIt="the classifier is not asked"
-      onCreate={async () => (await create.mutateAsync({})).createClassifierSecret.secret}
+      onCreate={async () => (await create.mutateAsync({})).createClassifierSecret}
       onEnd={(kid) => revoke.mutateAsync({ input: { kid } })}
     />
   )

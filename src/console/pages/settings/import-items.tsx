@@ -16,6 +16,7 @@ const KINDS = {
   settings: 'Sets of settings',
   endpoints: 'Webhook endpoints',
   sites: 'Sites',
+  notices: 'Notice channels',
   mutes: 'Mutes among readers',
   auditEntries: 'Entries of the audit log',
 } as const satisfies Record<keyof Import['counts'], string>

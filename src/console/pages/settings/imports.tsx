@@ -28,7 +28,8 @@ export function Imports() {
   return (
     <Section id="import" title="Import">
       <Text size="sm" maw={640}>
-        Choose the export of another system, of at most 1 GB. It is rehearsed first, which changes nothing. The{' '}
+        Choose the export of another system, or of this service, of at most 1 GB. It is rehearsed first, which changes
+        nothing. The{' '}
         <Anchor href={GUIDE} target="_blank" rel="noopener" underline="always">
           guide to moving in
         </Anchor>{' '}

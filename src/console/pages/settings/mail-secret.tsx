@@ -18,7 +18,7 @@ export function MailSecret() {
       service="mailer"
       about="Requests to the mailer are signed with this secret, so that it can verify them. Without a secret no mail is handed out."
       withoutIt="no mail is handed out"
-      onCreate={async () => (await create.mutateAsync({})).createMailSecret.secret}
+      onCreate={async () => (await create.mutateAsync({})).createMailSecret}
       onEnd={(kid) => revoke.mutateAsync({ input: { kid } })}
     />
   )

@@ -1,5 +1,6 @@
 import { Button, Checkbox, Group, NativeSelect, Stack, Table, Text, TextInput, VisuallyHidden } from '@mantine/core'
 import { useForm } from '@mantine/form'
+import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 
 import {
@@ -7,8 +8,10 @@ import {
   DeleteNoticeChannelDocument,
   NoticeChannelsDocument,
   type NoticeChannelsQuery,
+  TestNoticeChannelDocument,
   UpdateNoticeChannelDocument,
 } from '../../../generated/console.ts'
+import { wordsOf } from '../../api/errors.ts'
 import { useList, useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
@@ -78,7 +81,16 @@ export function Notices() {
 }
 
 function Row({ channel, onOpen }: { channel: Channel; onOpen: (of: 'edit' | 'delete') => void }) {
-  const { kind, host, on, lastSentAt, lastError } = channel
+  const { id, kind, host, on, lastSentAt, lastError } = channel
+  const test = useWrite(TestNoticeChannelDocument, [NoticeChannelsDocument])
+  const send = async (): Promise<void> => {
+    try {
+      await test.mutateAsync({ input: { id } })
+      notifications.show({ message: `A worker sends a test message to ${host}. The list shows what becomes of it.` })
+    } catch (error) {
+      notifications.show({ color: 'red', message: wordsOf(error) })
+    }
+  }
   return (
     <Table.Tr>
       <Table.Td>
@@ -104,6 +116,15 @@ function Row({ channel, onOpen }: { channel: Channel; onOpen: (of: 'edit' | 'del
       </Table.Td>
       <Table.Td>
         <Group gap="xs" justify="flex-end" wrap="nowrap">
+          <Button
+            variant="default"
+            size="xs"
+            aria-label={`Test ${host}`}
+            loading={test.isPending}
+            onClick={() => void send()}
+          >
+            Test
+          </Button>
           <Button variant="default" size="xs" aria-label={`Edit ${host}`} onClick={() => onOpen('edit')}>
             Edit
           </Button>

@@ -177,10 +177,13 @@ function SaveBar({ form: { changed, conflicts, error, said, isSaving, discard } 
   )
 }
 
-/** Scrolls to the section in the URL, which exists only once the settings are loaded. */
+/**
+ * Scrolls to the section in the URL, which exists only once the settings are loaded. A link to the
+ * present URL makes a new location as well.
+ */
 function useSectionOfHash(): void {
-  const { hash } = useLocation()
+  const location = useLocation()
   useEffect(() => {
-    if (hash !== '') document.getElementById(hash.slice(1))?.focus()
-  }, [hash])
+    if (location.hash !== '') document.getElementById(location.hash.slice(1))?.focus()
+  }, [location])
 }

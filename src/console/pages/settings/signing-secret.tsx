@@ -7,6 +7,11 @@ import { EndSecret } from '../../ui/end-secret.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
 import { isPast } from '../../ui/time.tsx'
 
+interface Made {
+  secret: string | null
+  standardSecret: string | null
+}
+
 /** A secret that signs requests to a service of the tenant: created here, shown once. */
 export function SigningSecret({
   nodes,
@@ -25,12 +30,12 @@ export function SigningSecret({
   /** What happens once the last one has ended. */
   withoutIt: string
   /** Returns the new secret. */
-  onCreate: () => Promise<string | null>
+  onCreate: () => Promise<Made>
   onEnd: (kid: string) => Promise<unknown>
 }) {
   const valid = (nodes ?? []).filter(({ expiresAt }) => expiresAt === null || !isPast(expiresAt))
   const [isAsking, setAsking] = useState(false)
-  const [made, setMade] = useState<string | null>(null)
+  const [made, setMade] = useState<Made | null>(null)
   return (
     <Stack gap={4} align="flex-start">
       <Text size="sm">{about}</Text>
@@ -64,7 +69,8 @@ export function SigningSecret({
       {made !== null && !isAsking && (
         <SecretOnce
           title={`The ${service}'s new secret`}
-          secret={made}
+          secret={made.secret}
+          standardSecret={made.standardSecret}
           warning={`This is the only time that the secret is shown. Put it where your ${service} reads its secrets, now.`}
           onClose={() => setMade(null)}
         />

@@ -1,11 +1,10 @@
-import { Button, Group, List, PasswordInput, Stack, Text, TextInput, ThemeIcon, VisuallyHidden } from '@mantine/core'
+import { Button, Group, PasswordInput, Stack, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 
 import type { Site } from './service.ts'
-import { IconAlertTriangle, IconCheck } from '../../ui/icons.tsx'
+import { type Finding, Findings } from '../../ui/findings.tsx'
 import { Problem } from '../../ui/states.tsx'
-import { WRITTEN } from '../../ui/written.ts'
-import { checkPage, type Finding } from './findings.ts'
+import { checkPage } from './findings.ts'
 
 /** Finds out whether a page of the site can show comments, and whether its readers can write. */
 export function Check({ site }: { site: Site }) {
@@ -54,23 +53,3 @@ export function Check({ site }: { site: Site }) {
     </form>
   )
 }
-
-const Findings = ({ findings }: { findings: readonly Finding[] }) => (
-  <List spacing="xs" center size="sm">
-    {findings.map(({ isGood, text }) => (
-      <List.Item
-        key={text}
-        icon={
-          <ThemeIcon size={24} radius="xl" variant="light" color={isGood ? 'green' : 'red'}>
-            {isGood ? <IconCheck size={14} aria-hidden /> : <IconAlertTriangle size={14} aria-hidden />}
-          </ThemeIcon>
-        }
-      >
-        <Text size="sm" {...WRITTEN}>
-          <VisuallyHidden>{isGood ? 'Good: ' : 'To do: '}</VisuallyHidden>
-          {text}
-        </Text>
-      </List.Item>
-    ))}
-  </List>
-)

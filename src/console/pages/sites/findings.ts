@@ -1,12 +1,8 @@
-import { IdentityProviderDocument } from '../../../generated/console.ts'
+import { GuestMailerDocument, IdentityProviderDocument } from '../../../generated/console.ts'
+import type { Finding } from '../../ui/findings.tsx'
 import { request } from '../../api/request.ts'
+import { lackOf } from './mailer-words.ts'
 import { askSite, type Site } from './service.ts'
-
-/** What a test of a page has found. */
-export interface Finding {
-  isGood: boolean
-  text: string
-}
 
 const good = (text: string): Finding => ({ isGood: true, text })
 const bad = (text: string): Finding => ({ isGood: false, text })
@@ -20,6 +16,7 @@ export async function checkPage(site: Site, address: string, token: string): Pro
   if (!/^https?:/i.test(given) || !URL.canParse(given))
     return [bad('This is no address of a page: it begins with https:// or http://.')]
   const findings = [...(await checkComments(site, new URL(given))), await checkIssuer(site)]
+  if (site.guests === 'email') findings.push(...(await checkMailer()))
   if (!site.posting) findings.push(bad('Nobody can write: posting is off. Edit the site to turn it on.'))
   if (token !== '') findings.push(await checkToken(site, token))
   return findings
@@ -44,7 +41,7 @@ async function checkIssuer({ publicKey }: Site): Promise<Finding> {
   if (jwksUrl === null || issuer === null) {
     const { body } = await askSite(publicKey, '/settings', {})
     return body.guests === true
-      ? good('Guests can write. No issuer is set for other readers.')
+      ? good('Guests are on. No issuer is set for other readers.')
       : bad('Readers can only read: no issuer is set (Settings, identity).')
   }
   if (keys == null || keys.fetchedAt === null)
@@ -53,6 +50,13 @@ async function checkIssuer({ publicKey }: Site): Promise<Finding> {
     )
   if (keys.state === 'dropped') return bad(`The keys of ${issuer} are too old: ${jwksUrl} fails with ${keys.error}.`)
   return good(`${issuer} has ${keys.keyCount === 1 ? '1 key' : `${keys.keyCount} keys`} to check tokens with.`)
+}
+
+/** What is wrong with the mailer, which guests need. */
+async function checkMailer(): Promise<Finding[]> {
+  const { guestMailer } = await request(GuestMailerDocument, {})
+  const lack = lackOf(guestMailer)
+  return lack === null ? [] : [bad(lack)]
 }
 
 async function checkToken({ publicKey }: Site, token: string): Promise<Finding> {

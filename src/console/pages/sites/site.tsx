@@ -11,6 +11,7 @@ import { Section } from '../../ui/section.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Check } from './check.tsx'
 import { SiteForm } from './form.tsx'
+import { MailerAlert } from './mailer.tsx'
 import { PasteAndPreview } from './paste.tsx'
 import type { Site } from './service.ts'
 
@@ -36,7 +37,9 @@ export function SitePage({ site }: { site: Site }) {
             </Text>
           ))}
           {!site.posting && <Badge>posting is off</Badge>}
+          {site.guests === 'email' && <Badge>guests can write</Badge>}
         </Group>
+        {site.guests === 'email' && <MailerAlert />}
         <PasteAndPreview site={site} />
         <Section title="Test from your page's address">
           <Check site={site} />

@@ -12,6 +12,7 @@ import { Empty, NotFound } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { SiteForm } from './form.tsx'
+import { GuestsOn } from './mailer.tsx'
 import { ALL_SITES, SitePage } from './site.tsx'
 import type { Site } from './service.ts'
 
@@ -43,7 +44,7 @@ export function Page() {
         empty={<Empty title="There is no site yet">Add one to get the lines for its pages.</Empty>}
       >
         {(sites) => (
-          <DataTable label="Sites" head={['Name', 'Origins', 'Posting', 'Created']} minWidth={480}>
+          <DataTable label="Sites" head={['Name', 'Origins', 'Posting', 'Guests', 'Created']} minWidth={480}>
             {sites.map((site) => (
               <SiteRow key={site.id} site={site} />
             ))}
@@ -55,7 +56,7 @@ export function Page() {
   )
 }
 
-function SiteRow({ site: { id, name, origins, posting, createdAt } }: { site: Site }) {
+function SiteRow({ site: { id, name, origins, posting, guests, createdAt } }: { site: Site }) {
   return (
     <Table.Tr>
       <Table.Td miw={120}>
@@ -71,6 +72,7 @@ function SiteRow({ site: { id, name, origins, posting, createdAt } }: { site: Si
         ))}
       </Table.Td>
       <Table.Td>{posting ? 'on' : <Badge>off</Badge>}</Table.Td>
+      <Table.Td>{guests === 'email' ? <GuestsOn /> : 'off'}</Table.Td>
       <Table.Td>
         <Time at={createdAt} />
       </Table.Td>

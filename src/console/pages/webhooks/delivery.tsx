@@ -1,4 +1,4 @@
-import { Anchor, Button, Code, Group, SimpleGrid, Stack, Table, Text, Tooltip } from '@mantine/core'
+import { Anchor, Button, Code, Group, SimpleGrid, Stack, Text, Tooltip } from '@mantine/core'
 import { type ReactNode } from 'react'
 import { Link, useNavigate, useParams } from 'react-router'
 
@@ -21,6 +21,7 @@ import { WRITTEN } from '../../ui/written.ts'
 import { Attempts } from './attempts.tsx'
 import { curlOf } from './curl.ts'
 import { PageOf } from './delivery-cells.tsx'
+import { headerRows, Headers } from './headers.tsx'
 import { DeliveryStatusBadge } from './state.tsx'
 
 type DeliveryDetail = NonNullable<WebhookDeliveryQuery['webhookDelivery']>
@@ -126,7 +127,7 @@ function Delivery({ delivery }: { delivery: DeliveryDetail }) {
         <Attempts attempts={attempts} />
       </Section>
       <Section gap="xs" title="Headers">
-        <Headers headers={delivery.headers} />
+        <Headers label="Headers" headers={delivery.headers} />
       </Section>
       <Section gap="xs" title="Body">
         {body === null ? (
@@ -149,32 +150,6 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
         {children}
       </Text>
     </div>
-  )
-}
-
-const headerRows = (headers: unknown): [name: string, value: string][] =>
-  typeof headers === 'object' && headers !== null
-    ? Object.entries(headers).map(([name, value]) => [name, String(value)])
-    : []
-
-/**
- * The headers that all attempts share. Timestamp and signature differ each time, and are not
- * stored.
- */
-function Headers({ headers }: { headers: unknown }) {
-  return (
-    <Table aria-label="Headers" layout="fixed" withRowBorders={false} verticalSpacing={2}>
-      <Table.Tbody>
-        {headerRows(headers).map(([name, value]) => (
-          <Table.Tr key={name}>
-            <Table.Th {...WRITTEN} scope="row" fw={400} c="dimmed">
-              {name}
-            </Table.Th>
-            <Table.Td {...WRITTEN}>{value}</Table.Td>
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
   )
 }
 

@@ -16,7 +16,6 @@ import { Search } from '../../ui/inputs/search.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
-import { STANDARD_SECRET } from './endpoint/rotate.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { EndpointForm } from './endpoint/form.tsx'
@@ -125,7 +124,7 @@ function Register({ onClose }: { onClose: () => void }) {
       <SecretOnce
         title="The endpoint's signing secret"
         secret={made.secret}
-        other={{ label: STANDARD_SECRET, secret: made.standardSecret }}
+        standardSecret={made.standardSecret}
         warning="This is the only time that it is shown. Your receiver needs it to tell the service's requests from others."
         onClose={() => void navigate(made.id)}
       />

@@ -9,7 +9,7 @@ export type UrlSettings = Pick<Settings, 'WEBHOOK_ALLOW_HTTP' | 'WEBHOOK_ALLOWED
 const MAX_URL_LENGTH = 2048
 
 /**
- * The URL of a tenant's webhook, classifier or key set, which workers call
+ * The URL of a tenant's webhook, classifier, mailer or key set, which workers call
  * (docs/reference/choices/webhooks.md).
  */
 export function outboundUrl(settings: UrlSettings): z.ZodType<string> {
@@ -25,7 +25,7 @@ const NO_URL = 'must be a full address, such as https://example.com'
  * Why a URL is refused, as code and message; a host name is checked at each connection, because its
  * addresses may change.
  */
-function refuseUrl(text: string, settings: UrlSettings): [code: string, message: string] | null {
+export function refuseUrl(text: string, settings: UrlSettings): [code: string, message: string] | null {
   if (!isCleanUrl(text) || !URL.canParse(text)) return ['invalid_url', NO_URL]
   const url = new URL(text)
   const { protocol, username, password, hostname } = url

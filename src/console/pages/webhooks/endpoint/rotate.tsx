@@ -11,7 +11,6 @@ import { Countdown } from '../../../ui/countdown.tsx'
 import { SecretOnce } from '../../../ui/secret.tsx'
 
 /** What the second form of a signing secret is for. */
-export const STANDARD_SECRET = 'The same secret for libraries of Standard Webhooks'
 
 /**
  * Gives an endpoint a new signing secret. A rotation under way is ended only after a confirmation.
@@ -29,7 +28,7 @@ export function Rotate({ endpoint: { id, secrets }, onClose }: { endpoint: Endpo
       <SecretOnce
         title={`The new signing secret, ${made.kid}`}
         secret={made.secret}
-        other={{ label: STANDARD_SECRET, secret: made.standardSecret }}
+        standardSecret={made.standardSecret}
         warning="This is the only time that it is shown. The previous one also signs for 24 hours. Until then your receiver needs both."
         onClose={onClose}
       />

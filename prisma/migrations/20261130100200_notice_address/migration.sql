@@ -1,0 +1,1 @@
+ALTER TABLE "notice_channels" ALTER COLUMN "sealed" DROP NOT NULL;

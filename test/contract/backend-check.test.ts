@@ -1,0 +1,111 @@
+import { createServer, type ServerResponse } from 'node:http'
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { open, shut } from '../harness/backends.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { keyOf } from '../harness/sites.ts'
+
+let service: TestService
+let url: string
+let answer: (response: ServerResponse, path: string) => void
+
+const backend = createServer((request, response) => answer(response, request.url ?? ''))
+
+beforeAll(async () => {
+  service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
+  url = await open(backend)
+})
+afterAll(async () => {
+  await service.close()
+  await shut(backend)
+})
+
+let tenants = 0
+/** A tenant of its own, because one can ask ten times at once. */
+const headersOfAnother = async () => keyOf(await service.addTenant(`pages-${++tenants}`))
+
+const check = async (address: string, headers?: Record<string, string>) =>
+  service.call('POST', '/backend-check', { body: { url: address }, headers: headers ?? (await headersOfAnother()) })
+
+test('a backend that gives pages their settings answers', async () => {
+  let asked = ''
+  answer = (response, path) => {
+    asked = path
+    response.end(JSON.stringify({ reactionTypes: ['like'], editWindowSeconds: 900 }))
+  }
+  const { status, json } = await check(`${url}/engagement/?of=it#top`)
+  expect([status, json]).toEqual([
+    200,
+    {
+      url: `${url}/engagement/settings`,
+      answers: true,
+      finding: 'The backend answers: it gives pages their settings.',
+    },
+  ])
+  expect(asked).toBe('/engagement/settings')
+})
+
+test.each<[string, (response: ServerResponse) => void, string]>([
+  ['404', (response) => response.writeHead(404).end(), 'The backend answers 404: its routes are not at this address.'],
+  [
+    'a refusal of the service',
+    (response) => response.writeHead(401).end('{"code":"invalid_api_key","detail":"secret words"}'),
+    'The backend answers 401 invalid_api_key: it must let readers read without a sign-in, by a valid key.',
+  ],
+  [
+    'a redirect',
+    (response) => response.writeHead(302, { location: 'https://www.example.com/' }).end(),
+    'The backend answers 302, which leads elsewhere: name the address that it leads to.',
+  ],
+  [
+    'a failure',
+    (response) => response.writeHead(500).end('secret words'),
+    'The backend answers 500: its log says why.',
+  ],
+  [
+    'a page',
+    (response) => response.end('<html>secret words</html>'),
+    'The backend answers 200 without JSON: something else is at this address.',
+  ],
+  [
+    'other JSON',
+    (response) => response.end('{"other":"secret words"}'),
+    'The backend answers 200 with other JSON than the settings of pages: something else is at this address.',
+  ],
+  ['nothing', (response) => response.destroy(), 'The backend does not answer: connection closed by the receiver.'],
+])('%s is told in words, without the answer', async (_what, reply, finding) => {
+  answer = reply
+  const { status, json, text } = await check(`${url}/engagement`)
+  expect([status, json]).toEqual([200, { url: `${url}/engagement/settings`, answers: false, finding }])
+  expect(text).not.toContain('secret words')
+})
+
+test('an answer that goes on is read up to 64 KiB', async () => {
+  answer = (response) => {
+    response.on('error', () => undefined)
+    const more = (): void => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+    }
+    response.on('drain', more)
+    more()
+  }
+  const { json } = await check(`${url}/engagement`)
+  expect(json.finding).toBe('The backend answers 200 without JSON: something else is at this address.')
+})
+
+test('an address is refused as that of a webhook is', async () => {
+  const { status, json } = await check('https://10.0.0.1/engagement')
+  expect([status, json.errors]).toMatchObject([422, [{ pointer: '/url', code: 'address_not_allowed' }]])
+})
+
+test('it needs manage_api_keys, and ten at once are the most', async () => {
+  answer = (response) => response.writeHead(404).end()
+  const headers = await headersOfAnother()
+  const { json } = await service.call('POST', '/keys', { body: { label: 'Pages', capabilities: [] }, headers })
+  expect((await check(url, { 'x-api-key': json.key })).status).toBe(403)
+  const statuses: number[] = []
+  while (statuses.at(-1) !== 429 && statuses.length < 40) statuses.push((await check(url, headers)).status)
+  expect(statuses.length).toBeGreaterThan(10)
+  expect(statuses.at(-1)).toBe(429)
+})
