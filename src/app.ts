@@ -5,7 +5,7 @@ import type { App } from './core/app.ts'
 import { metricsOf } from './core/telemetry/metrics.ts'
 import type { Settings } from './core/settings/settings.ts'
 import { readNow } from './core/database/late-reads.ts'
-import type { Tracing } from './core/telemetry/span.ts'
+import type { Tracing } from './core/span.ts'
 import type { Database } from './data/database.ts'
 import { DatabaseHealth } from './data/server/health.ts'
 import { createMemoryBus } from './data/bus/memory.ts'
@@ -56,7 +56,7 @@ export async function openApp(settings: Settings, log: Logger, given: Given = {}
   return withHealth(settings, log, database, health, await openReplica(settings), link, tracing)
 }
 
-/** The same on an open database. */
+/** Opens the app on a database that is open already. */
 export const withDatabase = (settings: Settings, log: Logger, database: Database): OpenApp =>
   withHealth(settings, log, database, new DatabaseHealth(database, log), null)
 

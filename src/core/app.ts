@@ -7,7 +7,7 @@ import type { Limits } from './limits.ts'
 import type { Health } from './process/health.ts'
 import type { Settings } from './settings/settings.ts'
 import type { StreamPlaces } from './stream-places.ts'
-import type { Span, Tracing } from './telemetry/span.ts'
+import type { Span, Tracing } from './span.ts'
 
 /** Sends a text to another server, and answers its text of at most 64 KiB. */
 export type FetchText = (

@@ -1,7 +1,7 @@
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 
 import type { Db, Prisma, Sql } from '../core/database/database.ts'
-import type { PoolWatch } from './server/pool-watch.ts'
+import type { PoolWatch } from './pool-watch.ts'
 
 /** PostgreSQL in one of its two forms. Only this folder knows which. */
 export interface Database {

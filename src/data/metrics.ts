@@ -2,7 +2,7 @@ import { CHANNELS } from '../core/bus.ts'
 import type { App } from '../core/app.ts'
 import { newId } from '../core/ids.ts'
 import { counter, gaugeOf, histogram, metricsOf } from '../core/telemetry/metrics.ts'
-import type { PoolWatch } from './server/pool-watch.ts'
+import type { PoolWatch } from './pool-watch.ts'
 
 /** How often a process sends itself a message over the bus. */
 const PROBE_MS = 2000

@@ -9,7 +9,7 @@ import type { Db, Sql } from '../core/database/database.ts'
 import type { Param, Statement } from '../core/database/statements.ts'
 import { type ArrayEncoder, arrayEncoder } from './arrays.ts'
 import type { Database } from './database.ts'
-import { watchPool } from './server/pool-watch.ts'
+import { watchPool } from './pool-watch.ts'
 import { PrismaOver, txSql } from './prisma.ts'
 import { wholeScripts } from './migrations/scripts.ts'
 

@@ -29,7 +29,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from 'pino'
 
-import type { Span, Tracing } from '../core/telemetry/span.ts'
+import type { Span, Tracing } from '../core/span.ts'
 import type { Draw, Exporter } from './tracing-variables.ts'
 
 type Options = Parameters<Span['begin']>[1]

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 
-import type { Tracing } from '../core/telemetry/span.ts'
+import type { Tracing } from '../core/span.ts'
 import { drawing, type Environment, exporterOf, shareOf } from './tracing-variables.ts'
 
 /** The traces of this process, if its environment asks for them. Otherwise nothing is loaded. */

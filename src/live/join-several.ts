@@ -1,6 +1,6 @@
 import { ServiceError } from '../core/errors.ts'
 import type { Beginning, Hub, JoinRequest } from './hub.ts'
-import type { BeginningOfSeveral, ConnectionOfSeveral, Part } from './streams/connection-of-several.ts'
+import type { BeginningOfSeveral, ConnectionOfSeveral, Part } from './connection-of-several.ts'
 import type { Cursors } from './streams/cursor.ts'
 
 /** How many discussions are joined at once: each may read from the database. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 import { errors, jwtVerify, SignJWT } from 'jose'
 
-import { isCompactJws } from '../core/secrets/base64url.ts'
+import { isCompactJws } from '../core/input/base64url.ts'
 import { type App, perApp } from '../core/app.ts'
 import type { Tenant } from '../core/caller.ts'
 import { ServiceError } from '../core/errors.ts'

@@ -4,7 +4,7 @@ import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 
 import { SourceError } from './item.ts'
-import { keyOfAddress } from './import/pages.ts'
+import { keyOfAddress } from './pages.ts'
 import type { TableUse } from '../domains/imports/report.ts'
 import { troubleOfFile } from './sources/files.ts'
 

@@ -3,7 +3,7 @@ import { bodyOf, idempotencyKeyOf, signedHeaders } from '../core/delivery/reques
 import { withoutEchoes } from '../core/secrets/echoes.ts'
 import { openHeaders, redactHeaders, withOwnHeaders } from '../core/delivery/own-headers.ts'
 import { openSecrets } from '../core/secrets/signing-secrets.ts'
-import type { Attributes, Span } from '../core/telemetry/span.ts'
+import type { Attributes, Span } from '../core/span.ts'
 import type { WebhookPolicy } from '../core/settings/tenant.ts'
 import { effectivePolicy } from '../domains/webhooks/sending/policy.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'

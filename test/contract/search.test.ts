@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { searched } from '../../src/core/input/search.ts'
+import { searched } from '../../src/core/database/search.ts'
 import { effort } from '../harness/effort.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'

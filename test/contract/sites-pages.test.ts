@@ -3,7 +3,7 @@ import { get } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { beginPage } from '../../src/domains/sites/begin.ts'
+import { beginPage } from '../../src/domains/discussions/begin-page.ts'
 import { admitTenant } from '../../src/domains/tenants/tenants.ts'
 import { suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { addSite, keyOf, ORIGIN, page, type TestSite } from '../harness/sites.ts'

@@ -48,7 +48,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
       constant('live/browser-limits.ts', 'EVENTS_PER_TOKEN'),
       kib('live/browser-limits.ts', 'BYTES_PER_TOKEN'),
     ],
-    ['makes it come back in {} s', seconds('live/streams/connection.ts', 'REFUSED_RETRY_MS')],
+    ['makes it come back in {} s', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
     ['waits for a token of the address ({} a second', environment.UNAUTHENTICATED_RATE_PER_SECOND],
     ['as many again over {} minutes', constant('domains/staff/login-limits.ts', 'WINDOW_SECONDS') / 60],
     [
@@ -96,7 +96,7 @@ const CHOICES: Readonly<Record<string, readonly Said[]>> = {
     ['others gather for {} ms', constant('live/streams/pause.ts', 'MIN_MS')],
     ['at once, a crash after {} s', seconds('data/places/redis.ts', 'LEASE_MS')],
     ['takes more than {} ms to answer', constant('data/places/redis.ts', 'PATIENCE_MS')],
-    ['after {} s over a cap or a rate', seconds('live/streams/connection.ts', 'REFUSED_RETRY_MS')],
+    ['after {} s over a cap or a rate', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
     ['at most {} streams open at once (`stream.maxStreamsPerTicket`)', defaults.stream.maxStreamsPerTicket],
     ['of one address {} (`stream.maxStreamsPerAddress`)', defaults.stream.maxStreamsPerAddress],
     ['checked once more after {} s', seconds('live/caps.ts', 'SECOND_LOOK_MS')],

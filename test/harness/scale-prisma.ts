@@ -36,9 +36,9 @@ import {
   markNotificationsRead,
   markRead,
 } from '../../src/domains/notifications/notifications.ts'
-import { notifyOfMentions } from '../../src/domains/notifications/mentions.ts'
+import { notifyOfMentions } from '../../src/domains/comments/notify-mentioned.ts'
 import { findNewest } from '../../src/domains/front-pages/latest.ts'
-import { notifyOfDecision, notifyOfReply } from '../../src/domains/notifications/notify.ts'
+import { notifyOfDecision, notifyOfReply } from '../../src/domains/comments/notify.ts'
 import { listPending, markHandedOut } from '../../src/domains/notifications/pending.ts'
 import { trimNextInbox } from '../../src/domains/notifications/trim.ts'
 import { preferencesOf, updatePreferences } from '../../src/domains/notifications/preferences.ts'
@@ -101,7 +101,7 @@ import { resumeTenant, suspendTenant } from '../../src/domains/tenants/suspend.t
 import { touchPages } from '../../src/domains/tenants/tenants.ts'
 import { listImports } from '../../src/domains/imports/imports.ts'
 import { moveReaderItems, refuseReaderName } from '../../src/domains/imports/sql.ts'
-import { findFirstImport, findUnfinished, findWaiting, noteProgress } from '../../src/transfer/import/imports-sql.ts'
+import { findFirstImport, findUnfinished, findWaiting, noteProgress } from '../../src/transfer/store/imports-sql.ts'
 import { findAuditEntries } from '../../src/transfer/import/own-sql.ts'
 import { findNamed } from '../../src/transfer/rehearsal/rehearse-sql.ts'
 import { removeInserted } from '../../src/transfer/store/named-sql.ts'
@@ -360,7 +360,7 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'old sign-ins': ({ app }) => deleteOldSignIns(app),
   'old requests of guests': ({ app }) => forgetOldRequests(app),
   'expired tokens of guests': ({ app }) => deleteExpiredGuestTokens(app),
-  'a mail for a guest': ({ app, w }) => storeRequest(app, w.id('tenant'), GUEST, w.now),
+  'a mail for a guest': ({ app, w }) => storeRequest(app, w.id('tenant'), GUEST, '192.0.2.1', w.now),
   'a confirmed address, of a guest and of a new one': async (asking) => {
     const { site, tenant } = await guestSite(asking)
     const from = { site, tenant, address: '192.0.2.1' }
@@ -722,9 +722,11 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
   ),
   'worker/notices.ts noticeChannel.findMany': 'reads those that wait longest, by an index, 20 at a time',
   'worker/notices.ts noticeChannel.updateMany': 'leases a channel, and notes what it was told, by its key',
-  'domains/client-access/ended.ts guest.deleteMany': 'forgets a guest, by a unique key',
-  'domains/client-access/ended.ts guestRequest.deleteMany': 'forgets what an address has asked within an hour',
-  'domains/guests/requests.ts guest.updateMany': 'writes a guest under the digest of another key, by a unique key',
+  'domains/moderation/judge.ts comment.findFirst': 'reads the comment above a reply, by its key',
+  'domains/readers/key-sets.ts identityKeySet.updateMany': 'makes the key set of a tenant due, by its key',
+  'domains/readers/ended-tokens.ts guest.deleteMany': 'forgets a guest, by a unique key',
+  'domains/readers/ended-tokens.ts guestRequest.deleteMany': 'forgets what an address has asked within an hour',
+  'domains/guests/requests.ts guest.updateMany': 'writes a guest of before under the digest of now, by a unique key',
   'domains/guests/tokens.ts guestToken.updateMany': 'renews a token once a day, by its key',
   'transfer/import/own.ts readerMute.createMany': 'writes a batch of an import, by keys',
   'transfer/rehearsal/predict-batch.ts readerMute.findMany': 'reads whom some readers have muted, by keys, for a batch',

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { Pairs } from '../../src/transfer/csv.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/transfer/import/import.ts'
-import { keyOfAddress } from '../../src/transfer/import/pages.ts'
+import { keyOfAddress } from '../../src/transfer/pages.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 

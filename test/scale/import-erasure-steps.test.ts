@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 
-import { WITHOUT_FORMER } from '../../src/transfer/export/former.ts'
+import { WITHOUT_FORMER } from '../../src/transfer/store/former.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
-import { deleteWaiting } from '../../src/transfer/import/imports-sql.ts'
+import { deleteWaiting } from '../../src/transfer/store/imports-sql.ts'
 import type { Item } from '../../src/transfer/item.ts'
 import { BATCH_ITEMS } from '../../src/transfer/import/read-batches.ts'
 import { undoImport } from '../../src/transfer/undo/undo.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { isBase64url, isCompactJws } from '../../src/core/secrets/base64url.ts'
+import { isBase64url, isCompactJws } from '../../src/core/input/base64url.ts'
 
 const LETTERS = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_')
 const texts = fc.string({ unit: fc.constantFrom(...LETTERS, '=', '+', '/', ' ', '\n', '.', 'é'), maxLength: 12 })

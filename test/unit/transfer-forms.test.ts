@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
 
 import type { Found } from '../../src/transfer/item.ts'
-import { identifyPage } from '../../src/transfer/import/pages.ts'
+import { identifyPage } from '../../src/transfer/pages.ts'
 import type { SourceName } from '../../src/domains/imports/options.ts'
 import { readSource, SOURCES } from '../../src/transfer/sources.ts'
 import { People } from '../../src/transfer/sources/people.ts'

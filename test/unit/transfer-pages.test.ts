@@ -6,7 +6,7 @@ import * as fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 
 import type { Found } from '../../src/transfer/item.ts'
-import { identifyPage } from '../../src/transfer/import/pages.ts'
+import { identifyPage } from '../../src/transfer/pages.ts'
 import type { PageRule, SourceName } from '../../src/domains/imports/options.ts'
 import { readSource } from '../../src/transfer/sources.ts'
 import { anyTimeOf } from '../../src/transfer/sources/times.ts'

@@ -7,7 +7,7 @@ import sqlite from 'node-sqlite3-wasm'
 import { afterAll, describe, expect, test } from 'vitest'
 
 import { item as itemSchema, type Found, type Item, type Source, SourceError } from '../../src/transfer/item.ts'
-import { identifyPage } from '../../src/transfer/import/pages.ts'
+import { identifyPage } from '../../src/transfer/pages.ts'
 import { artrans } from '../../src/transfer/sources/artrans.ts'
 import { commento } from '../../src/transfer/sources/commento.ts'
 import { coral } from '../../src/transfer/sources/coral.ts'

@@ -17,8 +17,8 @@ import {
   type Owner,
   refuseConnection,
   StreamConnection,
-} from '../../live/streams/connection.ts'
-import { ConnectionOfSeveral } from '../../live/streams/connection-of-several.ts'
+} from '../../live/connection.ts'
+import { ConnectionOfSeveral } from '../../live/connection-of-several.ts'
 import { Cursors } from '../../live/streams/cursor.ts'
 import { type Hub, hubOf, type JoinRequest } from '../../live/hub.ts'
 import { joinSeveral } from '../../live/join-several.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import type { App } from '../../core/app.ts'
-import type { Span } from '../../core/telemetry/span.ts'
+import type { Span } from '../../core/span.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -117,8 +117,6 @@ export interface Discussion {
   url: string | null
   /** Who may write in it. */
   state: 'open' | 'locked' | 'archived'
-  /** The number of approved comments, exact at every commit. */
-  commentCount: number
   /** The stream position of this answer. Open the stream with it to miss nothing. */
   lastEventId: string
   /** When it was created. */
@@ -139,6 +137,8 @@ export interface Discussion {
    * setting says.
    */
   slowModeSeconds: number | null
+  /** The number of approved comments, exact at every commit. */
+  commentCount: number
 }
 
 /** The data of events about a discussion. */

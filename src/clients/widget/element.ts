@@ -125,7 +125,7 @@ export abstract class WidgetElement extends HTMLElement {
   }
 
   /** Loads the texts of its language. */
-  protected async loadWords(): Promise<void> {
+  async loadWords(): Promise<void> {
     await loadStrings(this.language)
     this.#words = undefined
   }

@@ -1,6 +1,10 @@
+import type { HistoryStrings } from './history/strings.ts'
 import type { Text, WritingStrings } from './writing/strings.ts'
 
-/** What every reader may see. `writing/strings.ts` adds what signed-in readers see. */
+/**
+ * What every reader may see. `writing/strings.ts` adds what signed-in readers see,
+ * `history/strings.ts` what those see who ask for earlier texts.
+ */
 export const en = {
   title: 'Comments',
   comments: { one: '{n} comment', other: '{n} comments' } as Text,
@@ -49,5 +53,5 @@ export const en = {
   unloaded: 'That did not load. Load the page again.',
 }
 
-export type Strings = Record<keyof typeof en | keyof WritingStrings, Text>
+export type Strings = Record<keyof typeof en | keyof WritingStrings | keyof HistoryStrings, Text>
 export type StringKey = keyof Strings

@@ -163,6 +163,9 @@ export abstract class Thread extends WidgetElement {
   /** With `more="scroll"`: loads the next page each time that the end comes near. */
   protected abstract watchEnd(isWanted: () => boolean): void
 
+  /** Shows the versions of a comment. */
+  abstract showHistory(comment: PageComment): Promise<void>
+
   protected abstract loadWriting(): Promise<Writing>
 
   protected abstract loadTakeOver(): Promise<TakeOver>

@@ -2,7 +2,7 @@
 import { html, nothing } from 'lit/html.js'
 
 import { act, loadMore, NEW, open, write } from './actions.ts'
-import { ask, isPassing, now, RequestError } from './backend.ts'
+import { ask, isPassing, now, type PageComment, RequestError } from './backend.ts'
 import { EngagementCount } from './count.ts'
 import { sheetOf } from './element.ts'
 import { en } from './strings.ts'
@@ -53,6 +53,12 @@ export class EngagementThread extends Thread {
 
   async reveal(id: string, isQuiet = false): Promise<boolean> {
     return (await import('./reveal.ts')).reveal(this, id, loadMore, isQuiet)
+  }
+
+  showHistory(comment: PageComment): Promise<void> {
+    return act(this, comment.id, 'history', async () =>
+      (await import('./history/history.ts')).showHistory(this, comment, kit),
+    )
   }
 
   protected loadTakeOver(): Promise<TakeOver> {

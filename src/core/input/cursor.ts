@@ -1,6 +1,6 @@
 import { type ServiceError, invalid } from '../errors.ts'
 import { type Id, isId } from '../ids.ts'
-import { isBase64url } from '../secrets/base64url.ts'
+import { isBase64url } from './base64url.ts'
 import { reachOf } from './validate.ts'
 
 /** An opaque cursor: the sort that it belongs to, and the key of the last row. */

@@ -5,7 +5,7 @@ import type { Ctx } from '../context.ts'
 import type { Id } from '../ids.ts'
 import { tooBusy } from './patience.ts'
 import type { Sql } from '../database/database.ts'
-import type { Span } from '../telemetry/span.ts'
+import type { Span } from '../span.ts'
 import { tracedFor } from '../telemetry/trace.ts'
 
 /**

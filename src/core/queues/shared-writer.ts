@@ -7,7 +7,7 @@ import { counter, gauge, histogram, metricsOf } from '../telemetry/metrics.ts'
 import { troubleOf } from '../outage.ts'
 import { isStuck, ofTenant, Semaphore, tooBusy } from './patience.ts'
 import { isLockFailure } from '../database/locks.ts'
-import type { Span } from '../telemetry/span.ts'
+import type { Span } from '../span.ts'
 import { tracedFor } from '../telemetry/trace.ts'
 
 /** The most rows in one statement: a larger batch only makes its first row wait longer. */

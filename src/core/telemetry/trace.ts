@@ -2,7 +2,7 @@ import type { Bus } from '../bus.ts'
 import type { App } from '../app.ts'
 import type { Limits } from '../limits.ts'
 import { codeOf } from '../outage.ts'
-import { type Span, traceIds } from './span.ts'
+import { type Span, traceIds } from '../span.ts'
 import type { Around, Db, Prisma } from '../database/database.ts'
 import type { LateReads } from '../database/late-reads.ts'
 

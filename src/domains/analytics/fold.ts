@@ -102,8 +102,10 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
  * a deleted tenant are removed. `ceased` gets its tenant from a subselect, as
  * `lock_import_readers` does.
  */
-const fold = (which: string): string =>
-  `WITH taken AS (
+const fold = <Name extends `analytics_fold${string}`>(name: Name, which: string) =>
+  statement(
+    name,
+    `WITH taken AS (
      DELETE FROM analytics_deltas WHERE tenant_id = $1 AND ${which}
      RETURNING hour, discussion_id, reader_id, metric, n
    ),
@@ -158,13 +160,14 @@ const fold = (which: string): string =>
      ) r ON r.interval = s.interval AND r.at = s.at
      ON CONFLICT (tenant_id, interval, at) DO UPDATE SET ${ADDED}
    )
-   SELECT count(*)::int AS count FROM taken`
+   SELECT count(*)::int AS count FROM taken`,
+  )
 
-const FOLD = statement(
+const FOLD = fold(
   'analytics_fold',
-  fold('id = ANY (ARRAY(SELECT id FROM analytics_deltas WHERE tenant_id = $1 ORDER BY id LIMIT $2))'),
+  'id = ANY (ARRAY(SELECT id FROM analytics_deltas WHERE tenant_id = $1 ORDER BY id LIMIT $2))',
 )
-const FOLD_READER = statement('analytics_fold_reader', fold('reader_id = $2'))
+const FOLD_READER = fold('analytics_fold_reader', 'reader_id = $2')
 
 /** Folds the oldest deltas. Returns how many there were, at most `limit`. */
 const foldDeltas = async (sql: Sql, tenantId: Id, limit: number): Promise<number> =>

@@ -9,7 +9,7 @@ import { IS_HERE } from '../discussions/row.ts'
 import { banIn } from '../readers/bans.ts'
 import { inShadow } from './comment.ts'
 import { type Field, FIELDS, GIVEN, JSON_FIELDS, type NamesOf, type Stored } from './fields.ts'
-import { wantsReply } from '../notifications/notify.ts'
+import { wantsReply } from './notify.ts'
 import { approvedComments, onlyRejections, repeatsText, repetitionsSince } from './history/history-sql.ts'
 import type { HoldPolicy, Judgement } from './rules.ts'
 import { profileIn } from '../readers/fields.ts'
@@ -66,7 +66,7 @@ export interface CreateResult {
   audience: Exclude<Audience, 'own'>
   /** The JSON text of the data of `comment_created`; null where nothing was created. */
   data: string | null
-  /** The same of the reply's notification; null where nobody is told. */
+  /** The JSON text of the data of the reply's notification; null where nobody is told. */
   replyData: string | null
   recipientId: Id | null
   /** For the whole batch. */

@@ -11,7 +11,7 @@ import { createDiscussion, type DiscussionName, findDiscussionId } from '../disc
 import { ReaderGone } from '../readers/gone.ts'
 import type { Reader } from '../readers/fields.ts'
 import { asReader } from '../readers/readers.ts'
-import { beginPage } from '../sites/begin.ts'
+import { beginPage } from '../discussions/begin-page.ts'
 import type { Comment } from './comment.ts'
 import type { CreateOutcome } from './create-sql.ts'
 import { findMentioned } from './mentioned.ts'

@@ -12,7 +12,7 @@ import { roomOf } from '../../core/cache.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/queues/shared-reads.ts'
-import { searchSchema } from '../../core/input/search.ts'
+import { searchSchema } from '../../core/database/search.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
@@ -95,8 +95,8 @@ export async function getDiscussion(ctx: Ctx, key: DiscussionName): Promise<Disc
 }
 
 /**
- * The same for answers that show only what belongs to the discussion. Makes no query if this
- * process knows that the discussion exists. Throws `not_found`.
+ * A discussion for answers that show only what belongs to it. Makes no query if this process knows
+ * that it exists. Throws `not_found`.
  */
 export async function getDiscussionUnread(ctx: Ctx, key: DiscussionName): Promise<Discussion> {
   const { tenant } = requireCaller(ctx)

@@ -1,9 +1,4 @@
-import type { Ctx } from '../../core/context.ts'
-import type { Id } from '../../core/ids.ts'
-import { namedCounts, seenByClient } from '../client-access/scope.ts'
-import { shadowIn } from '../comments/shadow.ts'
-import { viewerInShadow } from '../readers/readers.ts'
-import { searchSchema } from '../../core/input/search.ts'
+import { searchSchema } from '../../core/database/search.ts'
 import { moderationModeSchema } from '../../core/settings/tenant.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { builder } from '../../graphql/builder.ts'
@@ -24,7 +19,7 @@ import {
   JSON_FIELDS,
   overrideInput,
 } from './fields.ts'
-import type { DiscussionCount } from './sql.ts'
+import { seenByClient } from './scope.ts'
 
 export const DiscussionStateEnum = builder.enumType('DiscussionState', {
   description: 'open → locked → open; open or locked → archived, which is final.',
@@ -43,53 +38,22 @@ const DiscussionSortEnum = builder.enumType('DiscussionSort', {
   },
 })
 
-/** The count for a viewer who is banned in shadow: their own comments are added. */
-async function withShadow(ctx: Ctx, id: Id, commentCount: number): Promise<number> {
-  return commentCount + ((await shadowIn(ctx, id))?.count ?? 0)
-}
-
-/** The count for such a viewer, of a page that only its external id names. */
-async function withShadowByName(ctx: Ctx, { externalId, commentCount }: DiscussionCount): Promise<number> {
-  const id = (await viewerInShadow(ctx)) === null ? null : await discussions.findDiscussionId(ctx, externalId)
-  return id === null ? commentCount : withShadow(ctx, id, commentCount)
-}
-
 const storedField = storedFields(FIELDS, {
   discussion_state: DiscussionStateEnum,
   moderation_mode: enumOf(moderationModeSchema),
 })
 
+/** Its `commentCount` is a field of the comments. */
 export const DiscussionRef = builder.objectRef<Discussion>('Discussion').implement({
   description: "The comment thread of one of the tenant's pages.",
   interfaces: [NodeRef],
-  fields: (t) => {
-    const special = {
-      commentCount: t.int({
-        description: FIELDS.commentCount.help,
-        resolve: ({ id, commentCount }, _args, ctx) =>
-          ctx.caller?.identity == null ? commentCount : withShadow(ctx, id, commentCount),
-      }),
-      lastEventId: t.exposeString('lastEventId', { description: FIELDS.seq.help }),
-    }
-    const isSpecial = (name: string): name is keyof typeof special => name in special
-    return Object.fromEntries(JSON_FIELDS.map((name) => [name, isSpecial(name) ? special[name] : storedField(t, name)]))
-  },
-})
-
-const DiscussionCountRef = builder.objectRef<DiscussionCount>('DiscussionCount').implement({
-  description: 'The comment count of one page.',
-  fields: (t) => ({
-    externalId: t.exposeString('externalId', { description: "The tenant's own key for the page." }),
-    commentCount: t.int({
-      description: 'The number of approved comments. 0 for an unknown page.',
-      resolve: (count, _args, ctx) =>
-        ctx.caller?.identity == null ? count.commentCount : withShadowByName(ctx, count),
-    }),
-    state: t.expose('state', {
-      type: DiscussionStateEnum,
-      description: 'Who may write in it. Open for an unknown page.',
-    }),
-  }),
+  fields: (t) =>
+    Object.fromEntries(
+      JSON_FIELDS.filter((name) => name !== 'commentCount').map((name) => [
+        name,
+        name === 'lastEventId' ? t.exposeString('lastEventId', { description: FIELDS.seq.help }) : storedField(t, name),
+      ]),
+    ),
 })
 
 export const DiscussionByInput = builder.inputType('DiscussionBy', {
@@ -133,24 +97,6 @@ builder.queryField('discussions', (t) =>
       }),
     },
     resolve: (_root, args, ctx) => discussions.listDiscussions(ctx, args),
-  }),
-)
-
-builder.queryField('discussionCounts', (t) =>
-  t.field({
-    type: [DiscussionCountRef],
-    access: 'key',
-    client: true,
-    description: 'Returns the comment counts of up to 200 pages, in the order of the request.',
-    args: {
-      externalIds: t.arg.stringList({
-        required: true,
-        description: "The tenant's own keys for the pages.",
-        extensions: shapedBy(discussions.countsSchema),
-      }),
-    },
-    resolve: async (_root, { externalIds }, ctx) =>
-      namedCounts(ctx, await discussions.countDiscussions(ctx, externalIds)),
   }),
 )
 

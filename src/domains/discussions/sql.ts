@@ -1,5 +1,5 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
-import { findFirst, searched, searchedNear } from '../../core/input/search.ts'
+import { findFirst, searched, searchedNear } from '../../core/database/search.ts'
 import type { Sql, TxSql } from '../../core/database/database.ts'
 import { toSnakeCase } from '../../core/database/lists.ts'
 import { statement } from '../../core/database/statements.ts'
@@ -138,30 +138,21 @@ const FOUND = searched('discussions', IN_STATE, '$1', '$3::text')
 const near = (place: { before: string; order: string }): string =>
   searchedNear('discussions', IN_STATE, '$1', '$3::text', place)
 
-const RECENT_PLACE = { before: 'id < $4', order: 'id DESC' }
-const ACTIVE_PLACE = { before: '(active_at, id) < ($4, $5::uuid)', order: 'active_at DESC, id DESC' }
+const RECENT_PLACE = { before: 'id < $4', order: 'id DESC', limit: '$5' }
+const ACTIVE_PLACE = { before: '(active_at, id) < ($4, $5::uuid)', order: 'active_at DESC, id DESC', limit: '$6' }
 
-const recent = <Name extends string>(name: Name, from: string) =>
-  statement(
-    name,
-    `SELECT ${DISCUSSION_COLUMNS} FROM ${from} WHERE ${RECENT_PLACE.before} ORDER BY ${RECENT_PLACE.order} LIMIT $5`,
-  )
+const listed = <Name extends string>(name: Name, from: string, { before, order, limit }: typeof RECENT_PLACE) =>
+  statement(name, `SELECT ${DISCUSSION_COLUMNS} FROM ${from} WHERE ${before} ORDER BY ${order} LIMIT ${limit}`)
 
-const active = <Name extends string>(name: Name, from: string) =>
-  statement(
-    name,
-    `SELECT ${DISCUSSION_COLUMNS} FROM ${from} WHERE ${ACTIVE_PLACE.before} ORDER BY ${ACTIVE_PLACE.order} LIMIT $6`,
-  )
-
-const RECENT = recent('discussions_recent', ALL)
+const RECENT = listed('discussions_recent', ALL, RECENT_PLACE)
 const RECENT_FOUND = {
-  near: recent('discussions_recent_near', near(RECENT_PLACE)),
-  all: recent('discussions_recent_found', FOUND),
+  near: listed('discussions_recent_near', near(RECENT_PLACE), RECENT_PLACE),
+  all: listed('discussions_recent_found', FOUND, RECENT_PLACE),
 }
-const ACTIVE = active('discussions_active', ALL)
+const ACTIVE = listed('discussions_active', ALL, ACTIVE_PLACE)
 const ACTIVE_FOUND = {
-  near: active('discussions_active_near', near(ACTIVE_PLACE)),
-  all: active('discussions_active_found', FOUND),
+  near: listed('discussions_active_near', near(ACTIVE_PLACE), ACTIVE_PLACE),
+  all: listed('discussions_active_found', FOUND, ACTIVE_PLACE),
 }
 
 export interface DiscussionFilter {

@@ -3,9 +3,9 @@ import { builder } from '../../graphql/builder.ts'
 import { namedInRest } from '../../graphql/in-rest.ts'
 import { FIELDS } from '../comments/fields.ts'
 import { CommentStatusEnum, DecisionRef, storedField } from '../comments/graphql.ts'
-import { FormerReaderRef } from '../merges/graphql.ts'
 import { NotificationKindEnum, NotificationPreferencesRef } from '../notifications/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
+import { FormerReaderRef } from '../readers/graphql-merged.ts'
 import { eraseReader } from './erase.ts'
 import { type ExportedComment, exportReader, type ReaderExport } from './export.ts'
 import {
@@ -26,6 +26,7 @@ const RevisionRef = builder.objectRef<ExportedRevision>('ExportedRevision').impl
     }),
     body: t.exposeString('body', { description: 'Markdown.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was replaced.' }),
+    wasPublic: t.exposeBoolean('wasPublic', { description: 'Whether it was public when it was replaced.' }),
   }),
 })
 

@@ -99,12 +99,6 @@ export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
 
 // All of these require the lock on the rows' discussion, which excludes all other writers.
 
-const MOVE_COMMENTS = statement(
-  'move_comments',
-  `UPDATE comments SET author_id = $3
-   WHERE ${eachOf('comments', '$4::uuid[]', 'tenant_id = $1 AND author_id = $2 AND id = k.key')}`,
-)
-
 /** SQL: the rows of both readers on each comment on which both have one, as `x` and `o`. */
 const ofBoth = (table: 'reactions' | 'reports'): string =>
   `unnest($4::uuid[]) AS k (key)
@@ -131,16 +125,18 @@ const MAKE_ROOM_FOR_REACTIONS = makeRoom('reactions', 'true')
 // Of two reports, one that counts is kept over one that does not.
 const MAKE_ROOM_FOR_REPORTS = makeRoom('reports', 'x.counted AND NOT o.counted')
 
-const move = <Table extends 'reactions' | 'reports' | 'shadow_reactions'>(table: Table) =>
+const move = <Name extends `move_${string}`>(name: Name, table: string, reader = 'reader_id', key = 'comment_id') =>
   statement(
-    `move_${table}`,
-    `UPDATE ${table} SET reader_id = $3
-     WHERE ${eachOf(table, '$4::uuid[]', 'tenant_id = $1 AND reader_id = $2 AND comment_id = k.key')}`,
+    name,
+    `UPDATE ${table} SET ${reader} = $3
+     WHERE ${eachOf(table, '$4::uuid[]', `tenant_id = $1 AND ${reader} = $2 AND ${key} = k.key`)}`,
   )
 
-const MOVE_REACTIONS = move('reactions')
-const MOVE_REPORTS = move('reports')
-const MOVE_SHADOW_REACTIONS = move('shadow_reactions')
+const MOVE_COMMENTS = move('move_comments', 'comments', 'author_id', 'id')
+const MOVE_RECIPIENT = move('move_recipient', 'events', 'recipient_id', 'id')
+const MOVE_REACTIONS = move('move_reactions', 'reactions')
+const MOVE_REPORTS = move('move_reports', 'reports')
+const MOVE_SHADOW_REACTIONS = move('move_shadow_reactions', 'shadow_reactions')
 
 // The target's own choice stays here too, whether it is public or in shadow.
 const DROP_SHADOW_REACTIONS = statement(
@@ -149,10 +145,4 @@ const DROP_SHADOW_REACTIONS = statement(
    WHERE ${eachOf('shadow_reactions', '$4::uuid[]', 'tenant_id = $1 AND reader_id = $2 AND comment_id = k.key')} AND (
      EXISTS (SELECT 1 FROM shadow_reactions o WHERE o.tenant_id = $1 AND o.reader_id = $3 AND o.comment_id = s.comment_id)
      OR EXISTS (SELECT 1 FROM reactions o WHERE o.tenant_id = $1 AND o.reader_id = $3 AND o.comment_id = s.comment_id))`,
-)
-
-const MOVE_RECIPIENT = statement(
-  'move_recipient',
-  `UPDATE events SET recipient_id = $3
-   WHERE ${eachOf('events', '$4::uuid[]', 'tenant_id = $1 AND recipient_id = $2 AND id = k.key')}`,
 )

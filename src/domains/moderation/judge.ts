@@ -1,15 +1,14 @@
 import { ServiceError } from '../../core/errors.ts'
 import type { EventActor } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Sql, TxSql } from '../../core/database/database.ts'
-import { statement } from '../../core/database/statements.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { audienceOf, type CommentChange, type ChangeEvent, setState } from '../comments/change.ts'
 import { decisionBy, type Explanation, givenIn, keptFor } from '../comments/decision.ts'
 import type { LockedComment } from '../comments/locked.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { mentionsIn } from '../comments/text/mentions.ts'
-import { notifyOfMentions } from '../notifications/mentions.ts'
-import { notifyOfDecision, notifyOfReply } from '../notifications/notify.ts'
+import { notifyOfMentions } from '../comments/notify-mentioned.ts'
+import { notifyOfDecision, notifyOfReply } from '../comments/notify.ts'
 import { type CommentVerb, nextComment } from './transitions.ts'
 
 const EVENTS = {
@@ -109,25 +108,12 @@ async function replyEvents(
 ): Promise<readonly ChangeEvent[]> {
   const { status, firstApprovedAt, parentId } = reply
   if (status !== 'approved' || firstApprovedAt !== null || parentId === null) return []
-  const recipient = await findParentAuthor(sql, tenantId, parentId)
-  if (recipient === undefined || recipient.readerId === reply.authorId) return []
+  const parent = { tenantId, id: parentId, status: { not: 'deleted' } } as const
+  const found = await sql.prisma.comment.findFirst({ where: parent, select: { author: true } })
+  if (found?.author == null || found.author.id === reply.authorId) return []
+  const recipient = { readerId: found.author.id, externalId: found.author.externalId }
   await notifyOfReply(sql, { tenantId, readerId: recipient.readerId, commentId: reply.id, now }, reply.authorId)
   const data = { parentCommentId: parentId, recipient }
   const to = { audience: 'recipient', recipientId: recipient.readerId } as const
   return [{ type: 'notification_reply', ...to, actor, data }]
 }
-
-const PARENT_AUTHOR = statement(
-  'parent_author',
-  `SELECT r.id AS "readerId", r.external_id AS "externalId"
-   FROM comments p JOIN readers r ON r.tenant_id = p.tenant_id AND r.id = p.author_id
-   WHERE p.tenant_id = $1 AND p.id = $2 AND p.status <> 'deleted'`,
-)
-
-/** Who wrote a comment; undefined for a deleted one. */
-const findParentAuthor = async (
-  sql: Sql,
-  tenantId: Id,
-  id: Id,
-): Promise<{ readerId: Id; externalId: string } | undefined> =>
-  (await sql<{ readerId: Id; externalId: string }>(PARENT_AUTHOR, [tenantId, id]))[0]

@@ -4,7 +4,7 @@ import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { Notification as Row } from '../../generated/prisma/client.ts'
-import { namedIds } from '../client-access/scope.ts'
+import { namedIds } from '../discussions/scope.ts'
 import { banIn } from '../readers/bans.ts'
 import { discussionsOf, siteOf } from '../sites/pages.ts'
 

@@ -1,7 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { shapedBy } from '../../graphql/shape.ts'
-import { ofComment } from '../client-access/scope.ts'
+import { ofComment } from '../discussions/scope.ts'
 import { findComment, reactionCountsSchema } from '../comments/comments.ts'
 import { CommentRef } from '../comments/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'

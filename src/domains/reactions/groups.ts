@@ -1,7 +1,7 @@
 import { requireCaller } from '../../core/access.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { Comment } from '../comments/comment.ts'
-import { reactionOfViewer } from './read.ts'
+import { reactionOfViewer } from '../comments/viewers-reaction.ts'
 
 /** The reactions of one type to a comment. */
 export interface ReactionGroup {

@@ -5,7 +5,7 @@ import type { StoredEvent } from '../../core/events.ts'
 import { growing } from '../../core/process/growing.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { type IfLocked, sharedWriter } from '../../core/queues/shared-writer.ts'
-import type { Span } from '../../core/telemetry/span.ts'
+import type { Span } from '../../core/span.ts'
 import { announce } from '../discussions/append-events.ts'
 import { type ReactionResult, type ReactionRow, writeReactions } from './sql.ts'
 

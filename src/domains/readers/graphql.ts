@@ -1,4 +1,4 @@
-import { searchSchema } from '../../core/input/search.ts'
+import { searchSchema } from '../../core/database/search.ts'
 import { readerIdSchema } from '../../core/input/texts.ts'
 import { builder } from '../../graphql/builder.ts'
 import { NodeRef } from '../../graphql/node.ts'

@@ -1,7 +1,7 @@
 import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose'
 
 import { bytesOfValue, roomOf } from '../../core/cache.ts'
-import { isCompactJws } from '../../core/secrets/base64url.ts'
+import { isCompactJws } from '../../core/input/base64url.ts'
 import { type App, perApp } from '../../core/app.ts'
 import type { Identity, Tenant } from '../../core/caller.ts'
 import {
@@ -113,7 +113,7 @@ async function verify(app: App, tenant: Tenant, kind: Kind, token: string): Prom
 const keyOf = ({ noun }: Kind, { id }: Tenant, token: string): string => `${noun} ${id} ${token}`
 
 /**
- * The same synchronously, if this process has verified the assertion before, with keys that are
+ * The identity of an assertion, at once: if this process has verified it before, with keys that are
  * cached and still valid; else undefined.
  */
 export function recallIdentity(app: App, tenant: Tenant, token: string): Identity | undefined {

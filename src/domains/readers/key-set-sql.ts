@@ -26,19 +26,6 @@ const PUT_KEY_SET = statement(
 export const putKeySet = (sql: Sql, tenantId: Id, url: string, now: Date): Promise<unknown> =>
   sql(PUT_KEY_SET, [tenantId, url, now])
 
-const HASTEN_KEY_SET = statement(
-  'hasten_key_set',
-  `UPDATE identity_key_sets SET due_at = $2
-   WHERE tenant_id = $1 AND due_at > $2 AND (tried_at IS NULL OR tried_at < $3) RETURNING tenant_id`,
-)
-
-/**
- * Makes the key set due now, unless a worker has tried it since `triedBefore`. Returns whether it
- * did.
- */
-export const hastenKeySet = async (sql: Sql, tenantId: Id, now: Date, triedBefore: Date): Promise<boolean> =>
-  (await sql(HASTEN_KEY_SET, [tenantId, now, triedBefore])).length > 0
-
 const LEASE_KEY_SETS = statement(
   'lease_key_sets',
   `UPDATE identity_key_sets SET due_at = $2, tried_at = $1

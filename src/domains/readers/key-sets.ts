@@ -8,7 +8,7 @@ import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import { KEPT_MS } from './key-set.ts'
-import { type DueKeySet, failKeySet, hastenKeySet, leaseKeySets, putKeySet, storeKeySet } from './key-set-sql.ts'
+import { type DueKeySet, failKeySet, leaseKeySets, putKeySet, storeKeySet } from './key-set-sql.ts'
 import { filterKeySet } from './jwks.ts'
 
 const LEASE_MS = 60_000
@@ -71,7 +71,10 @@ export async function hastenKeys(app: App, tenant: Tenant): Promise<void> {
   if (tenant.settings.identity.jwksUrl === null || hastened(app).has(tenant.id)) return
   hastened(app).set(tenant.id, true)
   const now = Date.now()
-  if (await hastenKeySet(app.db.query, tenant.id, new Date(now), new Date(now - HASTE_MS))) {
-    app.bus.publish(CHANNELS.work, tenant.id)
-  }
+  const isUntried = [{ triedAt: null }, { triedAt: { lt: new Date(now - HASTE_MS) } }]
+  const { count } = await app.prisma.identityKeySet.updateMany({
+    where: { tenantId: tenant.id, dueAt: { gt: new Date(now) }, OR: isUntried },
+    data: { dueAt: new Date(now) },
+  })
+  if (count > 0) app.bus.publish(CHANNELS.work, tenant.id)
 }

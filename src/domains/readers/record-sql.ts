@@ -1,5 +1,5 @@
 import type { Id } from '../../core/ids.ts'
-import { findFirst, searched, searchedNear } from '../../core/input/search.ts'
+import { findFirst, searched, searchedNear } from '../../core/database/search.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { Reader } from '../../generated/prisma/client.ts'

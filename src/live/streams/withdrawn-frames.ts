@@ -1,7 +1,7 @@
 import type { EventType } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
 import { type CommentState, tellNow } from '../../core/withdrawal.ts'
-import { eventOf, type StreamEvent } from '../stream-event.ts'
+import { eventOf, type StreamEvent } from './stream-event.ts'
 import { type Frame, frameOf } from './frames.ts'
 
 /** Event types that withdraw a text or bring it back into view. */

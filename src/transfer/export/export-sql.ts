@@ -51,6 +51,13 @@ export interface KeysetPage {
   limit: number
 }
 
+const listOf = <Name extends `tenant_export_${string}`>(name: Name, columns: string, from: string, condition: string) =>
+  statement(
+    name,
+    `SELECT ${columns} FROM ${from} WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} AND ${condition}
+     ORDER BY id LIMIT $3`,
+  )
+
 const paramsOf = ({ tenantId, after, limit }: KeysetPage): [Id, Id, number] => [tenantId, after ?? FIRST_ID, limit]
 
 export interface TenantExportEndpoint {
@@ -81,11 +88,7 @@ const isHere = (reader: string): string =>
   `(${reader}.erasing_at IS NULL OR EXISTS (
      SELECT FROM reader_merges m WHERE m.tenant_id = ${reader}.tenant_id AND m.reader_id = ${reader}.id))`
 
-const READERS = statement(
-  'tenant_export_readers',
-  `SELECT ${columnsOf(readers.FIELDS, readers.EXPORTED)}
-   FROM readers r WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} AND ${isHere('r')} ORDER BY id LIMIT $3`,
-)
+const READERS = listOf('tenant_export_readers', columnsOf(readers.FIELDS, readers.EXPORTED), 'readers r', isHere('r'))
 
 /**
  * Readers, without those whose erasure has begun. A reader whose merge is under way is included.
@@ -138,10 +141,11 @@ export const selectFormer = (sql: Sql, tenantId: Id, readerIds: readonly Id[]): 
 
 export type TenantExportDiscussion = Pick<discussions.Stored, discussions.ExportedColumn>
 
-const DISCUSSIONS = statement(
+const DISCUSSIONS = listOf(
   'tenant_export_discussions',
-  `SELECT ${columnsOf(discussions.FIELDS, discussions.EXPORTED)}
-   FROM discussions WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} AND ${IS_HERE} ORDER BY id LIMIT $3`,
+  columnsOf(discussions.FIELDS, discussions.EXPORTED),
+  'discussions',
+  IS_HERE,
 )
 
 export const selectDiscussions = (sql: Sql, page: KeysetPage): Promise<TenantExportDiscussion[]> =>
@@ -169,11 +173,12 @@ export interface TenantExportRevision {
   commentId: Id
   body: string
   replacedAt: Date
+  wasPublic: boolean
 }
 
 const REVISIONS = statement(
   'tenant_export_revisions',
-  `SELECT comment_id AS "commentId", body, created_at AS "replacedAt" FROM comment_revisions
+  `SELECT comment_id AS "commentId", body, created_at AS "replacedAt", was_public AS "wasPublic" FROM comment_revisions
    WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY comment_id, revision`,
 )
 
@@ -311,11 +316,12 @@ export interface TenantExportAuditEntry {
 }
 
 // Without entries of imports and their changes, which belong to this database.
-const AUDIT = statement(
+const AUDIT = listOf(
   'tenant_export_audit',
-  `SELECT id, actor_kind AS "actorKind", actor_id AS "actorId", action, target_type AS "targetType",
-     target_id AS "targetId", before, after, at
-   FROM audit_log WHERE tenant_id = $1 AND id > $2 AND ${anyId('tenant_id', 'id')} AND NOT ${IS_OF_IMPORT} ORDER BY id LIMIT $3`,
+  `id, actor_kind AS "actorKind", actor_id AS "actorId", action, target_type AS "targetType", target_id AS "targetId",
+   before, after, at`,
+  'audit_log',
+  `NOT ${IS_OF_IMPORT}`,
 )
 
 export const selectAudit = (sql: Sql, page: KeysetPage): Promise<TenantExportAuditEntry[]> =>

@@ -23,7 +23,7 @@ import {
   unknownIn,
 } from '../item.ts'
 import { idAt, keyOf } from '../../domains/imports/keys.ts'
-import { identifyPage } from './pages.ts'
+import { identifyPage } from '../pages.ts'
 import {
   begin,
   type Checking,
@@ -53,7 +53,7 @@ import type {
   ImportedReport,
   ImportedRevision,
   OwnItem,
-} from './imported.ts'
+} from '../store/imported.ts'
 
 /** An item to store, with the changes that were made to it; or why it is refused. */
 export type Checked = { row: ImportedItem | OwnItem | HeaderItem; changes: string[] } | { refused: string }
@@ -258,8 +258,9 @@ function bodyOf(given: string): string {
 }
 
 function revisionsOf({ revisions = [], editedAt }: CommentItem, checking: Checking): ImportedRevision[] {
-  return revisions.map(({ body, createdAt, replacedAt }, index) => ({
+  return revisions.map(({ body, createdAt, replacedAt, wasPublic = false }, index) => ({
     body: bodyOf(body),
+    wasPublic,
     replacedAt: pastAt(
       'revisions',
       new Date(replacedAt ?? revisions[index + 1]?.createdAt ?? editedAt ?? createdAt),

@@ -5,7 +5,7 @@ import { check } from '../../core/input/validate.ts'
 import type { TenantSettings } from '../../core/settings/tenant.ts'
 import { type Key, keyOf } from '../../domains/imports/keys.ts'
 import type { Item } from '../item.ts'
-import type { PageRules } from './pages.ts'
+import type { PageRules } from '../pages.ts'
 
 // What the checks of all kinds of items share.
 

@@ -7,9 +7,9 @@ import type { PageRule, SourceName } from '../../domains/imports/options.ts'
 import { foldTenant } from '../../domains/analytics/fold.ts'
 import { loadTenant } from '../../domains/tenants/tenants.ts'
 import type { Pairs } from '../csv.ts'
-import * as sql from './imports-sql.ts'
+import * as sql from '../store/imports-sql.ts'
 import { SourceError, type SourceFile } from '../item.ts'
-import { patiently } from './retry.ts'
+import { patiently } from '../retry.ts'
 import { type ReadBatch, readBatches } from './read-batches.ts'
 import {
   type ImportFindings,
@@ -18,7 +18,7 @@ import {
   type TableUses,
   type TransferCounts,
 } from '../../domains/imports/report.ts'
-import { comesLast } from './imported.ts'
+import { comesLast } from '../store/imported.ts'
 import { ImportStopped, note, type Run, storeOwnItems, storeRows, type Watching } from './run.ts'
 import { readSource } from '../sources.ts'
 import { nameOf } from '../sources/files.ts'

@@ -4,19 +4,19 @@ import { grouped } from '../../core/grouped.ts'
 import type { Pace } from '../../core/queues/pace.ts'
 import { checkItem } from './check.ts'
 import type { Rules } from './checking.ts'
-import { WITHOUT_FORMER } from '../export/former.ts'
+import { WITHOUT_FORMER } from '../store/former.ts'
 import {
   comesLast,
   type ImportedDiscussion,
   type ImportedItem,
   type ImportedReader,
   type PlacedOwn,
-} from './imported.ts'
+} from '../store/imported.ts'
 import type { Found } from '../item.ts'
 import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from '../../domains/imports/keys.ts'
 import type { ImportFinding } from '../../domains/imports/report.ts'
-import { parentsFirst } from './sort-out.ts'
+import { parentsFirst } from '../store/sort-out.ts'
 import type { SourceName } from '../../domains/imports/options.ts'
 
 /** The most items that are stored together. */

@@ -2,11 +2,11 @@ import type { Id } from '../../core/ids.ts'
 import { codeOf } from '../../core/outage.ts'
 import type { Pace } from '../../core/queues/pace.ts'
 import type { Rules } from './checking.ts'
-import { deleteWaiting } from './imports-sql.ts'
-import type { PlacedOwn } from './imported.ts'
+import { deleteWaiting } from '../store/imports-sql.ts'
+import type { PlacedOwn } from '../store/imported.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 import { storeOwn } from './own.ts'
-import { patiently } from './retry.ts'
+import { patiently } from '../retry.ts'
 import {
   addFindings,
   type ImportFinding,

@@ -1,8 +1,8 @@
 import { MAX_DEPTH } from '../../core/settings/tenant.ts'
 import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from '../../domains/imports/keys.ts'
-import { type ImportedComment, type ImportedReaction, type ImportedReport, pairKindOf } from './imported.ts'
-import type { Move } from './threads.ts'
+import { type ImportedComment, type ImportedReaction, type ImportedReport, pairKindOf } from '../store/imported.ts'
+import type { Move } from '../store/thread-places.ts'
 
 /** The fates of items. */
 export const FATES = {

@@ -1,9 +1,9 @@
-import * as sql from './imports-sql.ts'
+import * as sql from '../store/imports-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 import { BATCH_ITEMS, BATCH_LENGTH, newBatch, type ReadBatch, takeFound } from './read-batches.ts'
 import { ImportStopped, note, type Run, storeRows } from './run.ts'
-import { OF_ERASED_READER } from './sort-out.ts'
-import { moveReason } from './threads.ts'
+import { OF_ERASED_READER } from '../store/sort-out.ts'
+import { moveReason } from '../store/thread-places.ts'
 
 /**
  * Takes items that have waited. They only wait for comments: anything else that is missing is not

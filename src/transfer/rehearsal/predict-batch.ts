@@ -9,7 +9,7 @@ import {
   type ImportedReport,
   type PairKind,
   pairKindOf,
-} from '../import/imported.ts'
+} from '../store/imported.ts'
 import { readersOf } from '../import/own.ts'
 import type { ReadBatch } from '../import/read-batches.ts'
 import { note } from '../import/run.ts'
@@ -19,9 +19,9 @@ import {
   OF_MISSING_PAGE,
   OF_MISSING_READER,
   ON_MISSING_COMMENT,
-} from '../import/sort-out.ts'
+} from '../store/sort-out.ts'
 import { FATES, type Survey } from '../import/survey.ts'
-import { maxDepthOf, moveReason, WITHOUT_AUTHOR } from '../import/threads.ts'
+import { maxDepthOf, moveReason, WITHOUT_AUTHOR } from '../store/thread-places.ts'
 import { findItems } from '../store/sql.ts'
 import { findPairs } from './rehearse-sql.ts'
 import { isItem, type Rehearsing } from './survey-batch.ts'

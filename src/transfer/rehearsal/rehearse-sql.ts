@@ -2,7 +2,7 @@ import type { App } from '../../core/app.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
-import type { PairKind } from '../import/imported.ts'
+import type { PairKind } from '../store/imported.ts'
 import { findDiscussions, type FoundByName } from '../store/named-sql.ts'
 
 /** The readers or discussions with one of these external ids or ids. Locks nothing. */
@@ -42,22 +42,17 @@ export interface Pair {
   readerId: Id
 }
 
+const pairsIn = <Table extends 'reactions' | 'shadow_reactions' | 'reports'>(table: Table) =>
+  statement(
+    `rehearse_${table}`,
+    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
+     JOIN ${table} x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
+  )
+
 const PAIRS = {
-  reaction: statement(
-    'rehearse_reactions',
-    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
-     JOIN reactions x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
-  ),
-  shadow_reaction: statement(
-    'rehearse_shadow_reactions',
-    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
-     JOIN shadow_reactions x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
-  ),
-  report: statement(
-    'rehearse_reports',
-    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
-     JOIN reports x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
-  ),
+  reaction: pairsIn('reactions'),
+  shadow_reaction: pairsIn('shadow_reactions'),
+  report: pairsIn('reports'),
 } satisfies Record<PairKind, object>
 
 /** Those of these pairs that have a row of this kind. */

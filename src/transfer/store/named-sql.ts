@@ -6,7 +6,7 @@ import * as discussions from '../../domains/discussions/fields.ts'
 import * as readers from '../../domains/readers/fields.ts'
 import { aliasesOf, aliasOf } from '../../domains/discussions/aliases.ts'
 import { IS_HERE } from '../../domains/discussions/row.ts'
-import { arraysOf, cellsOf, namesOf, rowsOf } from '../export/columns-sql.ts'
+import { arraysOf, insertion, namesOf, rowsOf } from './columns-sql.ts'
 
 // Readers and discussions. Those with the same external id are the same.
 
@@ -19,10 +19,11 @@ export type NewReader = Pick<readers.Stored, readers.ExportedColumn>
 
 const READER = typesOf(readers.FIELDS, readers.EXPORTED)
 
-const INSERT_READERS = statement(
+const INSERT_READERS = insertion(
   'import_readers',
-  `INSERT INTO readers (tenant_id, ${namesOf(READER)}) SELECT $1, ${cellsOf(READER)} FROM ${rowsOf(READER, 2)}
-   ORDER BY external_id ON CONFLICT DO NOTHING RETURNING id`,
+  'readers',
+  READER,
+  'ORDER BY external_id ON CONFLICT DO NOTHING RETURNING id',
 )
 
 /** Returns the ids of new ones. */

@@ -1,9 +1,9 @@
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
-import { arraysOf, namesOf, rowsOf } from '../export/columns-sql.ts'
+import { arraysOf, insertion, namesOf, rowsOf } from './columns-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'
-import type { ImportedNote } from '../import/imported.ts'
+import type { ImportedNote } from './imported.ts'
 
 export interface KnownItem {
   key: Key
@@ -59,10 +59,7 @@ const NOTE = {
   createdAt: 'timestamptz',
 } as const satisfies Record<keyof NewNote, string>
 
-const INSERT_NOTES = statement(
-  'import_notes',
-  `INSERT INTO notes (tenant_id, ${namesOf(NOTE)}) SELECT $1, ${namesOf(NOTE)} FROM ${rowsOf(NOTE, 2)} ON CONFLICT DO NOTHING`,
-)
+const INSERT_NOTES = insertion('import_notes', 'notes', NOTE, 'ON CONFLICT DO NOTHING')
 
 /** Inserts notes on new readers and comments. */
 export const insertNotes = async (sql: Sql, tenantId: Id, notes: readonly NewNote[]): Promise<void> => {

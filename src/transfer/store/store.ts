@@ -4,10 +4,10 @@ import type { App } from '../../core/app.ts'
 import type { Id } from '../../core/ids.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import { touchPages } from '../../domains/tenants/tenants.ts'
-import type { ImportedItem } from '../import/imported.ts'
-import { findProgress, type ImportProgress, noteProgress } from '../import/imports-sql.ts'
+import type { ImportedItem } from './imported.ts'
+import { findProgress, type ImportProgress, noteProgress } from './imports-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'
-import { mayPass, patiently } from '../import/retry.ts'
+import { mayPass, patiently } from '../retry.ts'
 import {
   addCounts,
   addFindings,
@@ -15,7 +15,7 @@ import {
   type ImportFindings,
   type TransferCounts,
 } from '../../domains/imports/report.ts'
-import type { Known } from '../import/sort-out.ts'
+import type { Known } from './sort-out.ts'
 import { findItems } from './sql.ts'
 
 /** An import under way, and its progress. */

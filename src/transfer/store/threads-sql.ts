@@ -5,8 +5,8 @@ import { statement, type Value } from '../../core/database/statements.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { type Column, COLUMNS, FIELDS, type Stored } from '../../domains/comments/fields.ts'
 import { IS_HERE } from '../../domains/discussions/row.ts'
-import { arraysOf, type Columns, namesOf, rowsOf } from '../export/columns-sql.ts'
-import { type ImportedComment, isOfPlace, type PlaceColumn } from '../import/imported.ts'
+import { arraysOf, type Columns, insertion } from './columns-sql.ts'
+import { type ImportedComment, isOfPlace, type PlaceColumn } from './imported.ts'
 
 /** The facts about a comment that its replies need. */
 export interface CommentFacts {
@@ -50,10 +50,7 @@ export interface NewComment extends Pick<Stored, Exclude<PlaceColumn, 'reactionC
 
 const COMMENT = typesOf(FIELDS, COLUMNS)
 
-const INSERT_COMMENTS = statement(
-  'import_comments',
-  `INSERT INTO comments (tenant_id, ${namesOf(COMMENT)}) SELECT $1, ${namesOf(COMMENT)} FROM ${rowsOf(COMMENT, 2)}`,
-)
+const INSERT_COMMENTS = insertion('import_comments', 'comments', COMMENT)
 
 export const insertImportedComments = (sql: Sql, tenantId: Id, comments: readonly NewComment[]): Promise<unknown> =>
   sql(INSERT_COMMENTS, [tenantId, ...COLUMNS.map((name) => comments.map((comment) => valueOf(comment, name)))])
@@ -68,6 +65,7 @@ export interface NewRevision {
   revision: number
   body: string
   createdAt: Date
+  wasPublic: boolean
 }
 
 const REVISION = {
@@ -75,12 +73,10 @@ const REVISION = {
   revision: 'int',
   body: 'text',
   createdAt: 'timestamptz',
+  wasPublic: 'bool',
 } as const satisfies Columns<NewRevision>
 
-const INSERT_REVISIONS = statement(
-  'import_revisions',
-  `INSERT INTO comment_revisions (tenant_id, ${namesOf(REVISION)}) SELECT $1, ${namesOf(REVISION)} FROM ${rowsOf(REVISION, 2)}`,
-)
+const INSERT_REVISIONS = insertion('import_revisions', 'comment_revisions', REVISION)
 
 export const insertRevisions = (sql: Sql, tenantId: Id, rows: readonly NewRevision[]): Promise<unknown> =>
   sql(INSERT_REVISIONS, [tenantId, ...arraysOf(REVISION, rows)])
@@ -99,10 +95,11 @@ const REACTION = {
   updatedAt: 'timestamptz',
 } as const satisfies Columns<NewReaction>
 
-const INSERT_REACTIONS = statement(
+const INSERT_REACTIONS = insertion(
   'import_reactions',
-  `INSERT INTO reactions (tenant_id, ${namesOf(REACTION)}) SELECT $1, ${namesOf(REACTION)} FROM ${rowsOf(REACTION, 2)}
-   ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId", type`,
+  'reactions',
+  REACTION,
+  'ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId", type',
 )
 
 /** Returns new ones: a reader's present or removed reaction stays. */
@@ -121,11 +118,11 @@ export interface NewShadowReaction extends Omit<NewReaction, 'type'> {
   type: string | null
 }
 
-const INSERT_SHADOW_REACTIONS = statement(
+const INSERT_SHADOW_REACTIONS = insertion(
   'import_shadow_reactions',
-  `INSERT INTO shadow_reactions (tenant_id, ${namesOf(REACTION)})
-   SELECT $1, ${namesOf(REACTION)} FROM ${rowsOf(REACTION, 2)}
-   ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId"`,
+  'shadow_reactions',
+  REACTION,
+  'ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId"',
 )
 
 /** Returns new ones: what a reader has chosen here stays. */
@@ -176,10 +173,11 @@ const REPORT = {
   createdAt: 'timestamptz',
 } as const satisfies Columns<NewReport>
 
-const INSERT_REPORTS = statement(
+const INSERT_REPORTS = insertion(
   'import_reports',
-  `INSERT INTO reports (tenant_id, ${namesOf(REPORT)}) SELECT $1, ${namesOf(REPORT)} FROM ${rowsOf(REPORT, 2)}
-   ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId", reader_id AS "readerId"`,
+  'reports',
+  REPORT,
+  'ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId", reader_id AS "readerId"',
 )
 
 /** Returns new ones: a reader reports a comment once. */

@@ -1,10 +1,10 @@
 import type { Id } from '../../core/ids.ts'
 import type { TxSql } from '../../core/database/database.ts'
-import type { ImportedComment, ImportedReaction, ImportedReport } from '../import/imported.ts'
-import { deleteWaiting, insertWaiting, type WaitingItem } from '../import/imports-sql.ts'
+import type { ImportedComment, ImportedReaction, ImportedReport } from './imported.ts'
+import { deleteWaiting, insertWaiting, type WaitingItem } from './imports-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 import type { ImportFinding } from '../../domains/imports/report.ts'
-import { type Known, sortOut, type ThreadItem } from '../import/sort-out.ts'
+import { type Known, sortOut, type ThreadItem } from './sort-out.ts'
 import { advance, findKnown, freshOf, type ItemBatch, latestOf, type Stored, type Work } from './store.ts'
 import { findItems, insertItems, insertNotes, lockReadersOfItems, noteHung } from './sql.ts'
 import * as sql from './threads-sql.ts'
@@ -16,7 +16,7 @@ import {
   type PlacedComment,
   moveReason,
   WITHOUT_AUTHOR,
-} from '../import/threads.ts'
+} from './thread-places.ts'
 
 /**
  * Stores comments, reactions and reports with all their counters, in one transaction. Items that
@@ -243,9 +243,9 @@ async function storeComments(
     return { row, discussionId, parentId, depth, authorId, replyCount, reactionCounts }
   })
   const revisions = placed.flatMap(({ id, row }) =>
-    row.revisions.map(({ body, replacedAt }, index) => {
+    row.revisions.map(({ body, replacedAt, wasPublic }, index) => {
       const revision = row.revision - row.revisions.length + index
-      return { commentId: id, revision, body, createdAt: replacedAt }
+      return { commentId: id, revision, body, createdAt: replacedAt, wasPublic }
     }),
   )
   // Each is sent as soon as the one before is answered.

@@ -1,7 +1,7 @@
 import type { App } from '../../core/app.ts'
 import { PART_BYTES, partsOf } from '../../domains/import-uploads/sizes.ts'
 import type { ImportUpload } from '../../generated/prisma/client.ts'
-import { patiently } from '../import/retry.ts'
+import { patiently } from '../retry.ts'
 import type { StoredFile } from '../item.ts'
 
 /** An upload was deleted while it was read. */

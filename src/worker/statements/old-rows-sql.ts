@@ -27,45 +27,49 @@ const deletion = (table: string, old: string, order: string, tenants = 'true'): 
      LIMIT $1))
    RETURNING 1`
 
-// Ids are in the order of time. Imported entries keep theirs.
-const DELETE_AUDIT = statement(
+type Delete = (sql: Sql, limit: number) => Promise<number>
+
+/** Deletes up to `limit` rows that `old` finds, and returns how many. */
+function deleting<Name extends `delete_old_${string}`>(name: Name, table: string, old: string, order: string): Delete {
+  const asked = statement(
+    name,
+    `WITH deleted AS (
+       ${deletion(table, old, order)}
+     )
+     SELECT count(*)::int AS count FROM deleted`,
+  )
+  return async (sql, limit) => (await sql<{ count: number }>(asked, [limit]))[0]?.count ?? 0
+}
+
+/**
+ * Deletes entries that are older than their tenants' retention. Ids are in the order of time.
+ * Imported entries keep theirs.
+ */
+export const deleteOldAuditEntries = deleting(
   'delete_old_audit_entries',
-  `WITH deleted AS (
-     ${deletion('audit_log', `id < first_id(now() - ${AUDIT_DAYS} * interval '1 day') AND ${anyId('tenant_id', 'id')}`, 'id')}
-   )
-   SELECT count(*)::int AS count FROM deleted`,
-)
-
-/** Deletes up to `limit` entries that are older than their tenants' retention. Returns how many. */
-export const deleteOldAuditEntries = async (sql: Sql, limit: number): Promise<number> =>
-  (await sql<{ count: number }>(DELETE_AUDIT, [limit]))[0]?.count ?? 0
-
-const DELETE_TOKENS = statement(
-  'delete_old_client_tokens',
-  `WITH deleted AS (
-     ${deletion('client_tokens', "expires_at < now() - interval '1 hour'", 'expires_at')}
-   )
-   SELECT count(*)::int AS count FROM deleted`,
+  'audit_log',
+  `id < first_id(now() - ${AUDIT_DAYS} * interval '1 day') AND ${anyId('tenant_id', 'id')}`,
+  'id',
 )
 
 /**
- * Deletes up to `limit` client tokens that expired an hour ago: until then they are refused as
- * expired, not as unknown. Returns how many.
+ * Deletes client tokens that expired an hour ago: until then they are refused as expired, not as
+ * unknown.
  */
-export const deleteOldClientTokens = async (sql: Sql, limit: number): Promise<number> =>
-  (await sql<{ count: number }>(DELETE_TOKENS, [limit]))[0]?.count ?? 0
-
-const DELETE_TEXTS = statement(
-  'delete_old_posted_texts',
-  `WITH deleted AS (
-     ${deletion('posted_texts', 'expires_at < now()', 'expires_at')}
-   )
-   SELECT count(*)::int AS count FROM deleted`,
+export const deleteOldClientTokens = deleting(
+  'delete_old_client_tokens',
+  'client_tokens',
+  "expires_at < now() - interval '1 hour'",
+  'expires_at',
 )
 
-/** Deletes up to `limit` counts of texts that were last posted a day ago. Returns how many. */
-export const deleteOldPostedTexts = async (sql: Sql, limit: number): Promise<number> =>
-  (await sql<{ count: number }>(DELETE_TEXTS, [limit]))[0]?.count ?? 0
+/** Deletes counts of texts that were last posted a day ago. */
+export const deleteOldPostedTexts = deleting(
+  'delete_old_posted_texts',
+  'posted_texts',
+  'expires_at < now()',
+  'expires_at',
+)
 
 const before = (days: number | string): string =>
   `at >= '-infinity' AND at < date_trunc('day', now(), 'UTC') - ${days} * interval '1 day'`

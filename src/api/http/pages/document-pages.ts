@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 import type { Ctx } from '../../../core/context.ts'
-import { isSeenByClient } from '../../../domains/client-access/scope.ts'
+import { isSeenByClient } from '../../../domains/discussions/scope.ts'
 import { findPageVersion } from '../../../domains/comments/history/version.ts'
 import type { Responded } from '../../execution/once.ts'
 import { pageNameOf, pagePlanOf } from '../../execution/page-plan.ts'

@@ -3,7 +3,7 @@ import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { webUrl } from '../../core/input/texts.ts'
-import { createDiscussion } from '../discussions/discussions.ts'
+import { createDiscussion } from './discussions.ts'
 
 /** Five at once, and then one in twelve minutes: in no hour more than ten. */
 const BEGINNINGS = { perSecond: 5 / 3600, burst: 5 }

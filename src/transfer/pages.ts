@@ -1,6 +1,6 @@
-import { webUrl } from '../../core/input/texts.ts'
-import type { PageRule } from '../../domains/imports/options.ts'
-import type { DiscussionItem } from '../item.ts'
+import { webUrl } from '../core/input/texts.ts'
+import type { PageRule } from '../domains/imports/options.ts'
+import type { DiscussionItem } from './item.ts'
 
 /** The part of a source's page that becomes its external id at the tenant. */
 

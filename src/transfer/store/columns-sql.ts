@@ -1,4 +1,5 @@
 import { toSnakeCase } from '../../core/database/lists.ts'
+import { statement } from '../../core/database/statements.ts'
 
 // Rows are inserted by arrays of their columns: many in a statement, each statement short.
 
@@ -15,12 +16,19 @@ export const rowsOf = (columns: object, first: number): string => {
 const LIST = 'text[]'
 
 /** SQL: the columns of such rows, as they are stored. */
-export const cellsOf = (columns: object): string =>
+const cellsOf = (columns: object): string =>
   Object.entries(columns)
     .map(([name, type]) => (type === LIST ? `string_to_array(${toSnakeCase(name)}, ',')` : toSnakeCase(name)))
     .join(', ')
 
 export const namesOf = (columns: object): string => Object.keys(columns).map(toSnakeCase).join(', ')
+
+/** Inserts rows of a tenant: $1, then `arraysOf`. */
+export const insertion = <Name extends string>(name: Name, table: string, columns: object, rest = '') =>
+  statement(
+    name,
+    `INSERT INTO ${table} (tenant_id, ${namesOf(columns)}) SELECT $1, ${cellsOf(columns)} FROM ${rowsOf(columns, 2)} ${rest}`,
+  )
 
 /** The parameters of `rowsOf`. */
 export const arraysOf = <Field extends string>(

@@ -4,7 +4,7 @@ import { statement } from '../../core/database/statements.ts'
 import type { ReadItem } from './imported.ts'
 import { type Key, nameKey } from '../../domains/imports/keys.ts'
 import type { ImportFindings, TableUses, TransferCounts } from '../../domains/imports/report.ts'
-import { findItems } from '../store/sql.ts'
+import { findItems } from './sql.ts'
 
 const TRY_LOCK = statement(
   'import_try_lock',

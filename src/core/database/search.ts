@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-import type { Sql } from '../database/database.ts'
-import { anyId } from '../database/lists.ts'
-import type { Param, StatementOf } from '../database/statements.ts'
-import { atMost, noNul } from './texts.ts'
+import type { Sql } from './database.ts'
+import { anyId } from './lists.ts'
+import type { Param, StatementOf } from './statements.ts'
+import { atMost, noNul } from '../input/texts.ts'
 
 /** The text that a list is searched for. It has no syntax. */
 export const searchSchema = noNul(atMost(255, z.string().trim().min(1)))

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 
-import { ServiceError } from '../../core/errors.ts'
-import { troubleOf } from '../../core/outage.ts'
+import { ServiceError } from '../core/errors.ts'
+import { troubleOf } from '../core/outage.ts'
 
 /** How long an import retries after conflicts with others' locks or while the database is down. */
 const PATIENCE_MS = 60_000

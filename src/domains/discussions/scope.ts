@@ -7,9 +7,9 @@ import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { discussionsOf, isPageOf, siteOf } from '../sites/pages.ts'
-import { countOfUnknown, type DiscussionName, findDiscussionId, findDiscussionIds } from '../discussions/discussions.ts'
+import { countOfUnknown, type DiscussionName, findDiscussionId, findDiscussionIds } from './discussions.ts'
 
-type DiscussionCount = ReturnType<typeof countOfUnknown>
+export type DiscussionCount = ReturnType<typeof countOfUnknown>
 
 // A token that names discussions sees no others, and a site its own pages alone: others are as
 // unknown to it as another tenant's.

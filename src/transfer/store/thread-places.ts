@@ -3,7 +3,7 @@ import { MAX_DEPTH } from '../../core/settings/tenant.ts'
 import { isInView } from '../../domains/comments/comment.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 import type { ImportedComment } from './imported.ts'
-import type { CommentFacts } from '../store/threads-sql.ts'
+import type { CommentFacts } from './threads-sql.ts'
 
 /** A comment with its place in a thread. */
 export interface PlacedComment extends CommentFacts {

@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http'
 
-import type { Id } from '../../core/ids.ts'
-import type { Batch } from './batch.ts'
-import { chunkOf } from './chunk.ts'
-import { framingEvent, retryLine } from './frames.ts'
-import type { Beginning } from '../hub.ts'
-import { type Cut, type Headers, Outlet, STREAM_HEADERS } from './outlet.ts'
-import type { Seat, Sink } from '../seat.ts'
-import type { Session } from '../sessions.ts'
-import type { Credential } from '../credentials.ts'
+import type { Id } from '../core/ids.ts'
+import type { Batch } from './streams/batch.ts'
+import { chunkOf } from './streams/chunk.ts'
+import { framingEvent, retryLine } from './streams/frames.ts'
+import type { Beginning } from './hub.ts'
+import { type Cut, type Headers, Outlet, STREAM_HEADERS } from './streams/outlet.ts'
+import type { Seat, Sink } from './seat.ts'
+import type { Session } from './sessions.ts'
+import type { Credential } from './credentials.ts'
 
 const RETRY_MS = { min: 2000, max: 5000 }
 /** The least time after which clients over a cap reconnect. */

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 
-import type { Id } from '../../core/ids.ts'
-import type { Batch } from './batch.ts'
-import { chunkOf, loneChunk } from './chunk.ts'
+import type { Id } from '../core/ids.ts'
+import type { Batch } from './streams/batch.ts'
+import { chunkOf, loneChunk } from './streams/chunk.ts'
 import { type ConnectionOptions, EventConnection } from './connection.ts'
-import type { Cursors } from './cursor.ts'
-import { framingEvent } from './frames.ts'
-import type { Headers } from './outlet.ts'
-import type { Seat, Sink, Stream } from '../seat.ts'
+import type { Cursors } from './streams/cursor.ts'
+import { framingEvent } from './streams/frames.ts'
+import type { Headers } from './streams/outlet.ts'
+import type { Seat, Sink, Stream } from './seat.ts'
 
 /** What a stream of several discussions begins with. */
 export interface BeginningOfSeveral {

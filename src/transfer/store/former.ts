@@ -1,12 +1,12 @@
 import { type Id, newId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/database/database.ts'
-import { findErasedNames } from '../import/imports-sql.ts'
+import { findErasedNames } from './imports-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 import type { ImportFinding } from '../../domains/imports/report.ts'
-import type { ImportedFormerReader, ImportedReader } from '../import/imported.ts'
-import type { Work } from '../store/store.ts'
-import { insertFormer, removeInserted } from '../store/named-sql.ts'
-import { findItems, insertItems } from '../store/sql.ts'
+import type { ImportedFormerReader, ImportedReader } from './imported.ts'
+import type { Work } from './store.ts'
+import { insertFormer, removeInserted } from './named-sql.ts'
+import { findItems, insertItems } from './sql.ts'
 
 export const WITHOUT_FORMER = 'formerly: leaves out a reader whom the tenant or the file has otherwise'
 
