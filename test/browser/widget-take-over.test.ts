@@ -1,6 +1,10 @@
-import type { Page } from 'playwright-core'
-import { expect, test, vi } from 'vitest'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 
+import type { Page } from 'playwright-core'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { ROOT } from '../../src/core/process/root.ts'
 import { describeInBrowser } from '../harness/browser.ts'
 import { newArticle, type ReadOptions, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
@@ -36,6 +40,8 @@ const PLACES = `(() => {
   return [...all, document.querySelector('footer')].map((each) =>
     each.getBoundingClientRect().top - thread.getBoundingClientRect().top)
 })()`
+
+const LANGUAGES = readdirSync(join(ROOT, 'src/clients/widget/languages')).map((file) => file.slice(0, -'.ts'.length))
 
 const twoFrames = (page: Page): Promise<unknown> =>
   page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
@@ -89,20 +95,24 @@ describeInBrowser('a page that the server has rendered', () => {
     return (await paper.call('GET', `/discussions/${id}/presence`)).streams
   }
 
-  test.each([1280, 360])(
-    'is taken over without a shift, with the same markup, and without asking again, %i pixels wide',
-    async (width) => {
-      const article = newArticle()
+  describe('is taken over without a shift, with the same markup, and without asking again', () => {
+    const article = newArticle()
+    beforeAll(async () => {
       for (let n = 0; n < 12; n++) {
-        const id = await paper.post(
-          article,
-          `${'reader '.repeat(n % 8)}${n}-${width}`,
-          `Comment ${n}. `.repeat(5 * n + 1),
-        )
+        const name = `${'reader '.repeat(n % 8)}${n}`
+        const id = await paper.post(article, name, `Comment ${n}. `.repeat(5 * n + 1))
         if (n % 3 === 0) await paper.post(article, `answerer-${n}`, `An answer to ${n}.`, id)
         await paper.call('PUT', `/comments/${id}/reaction`, { type: n % 2 === 0 ? 'like' : 'wow' }, 'ann')
       }
-      const window = await read(article, { width })
+    })
+
+    test.each([
+      { query: '', width: 1280 },
+      { query: '', width: 360 },
+      ...LANGUAGES.map((lang) => ({ query: `lang=${lang}`, width: 360 })),
+      ...['page=dark', 'page=dark&theme=light', 'page=light&theme=dark'].map((query) => ({ query, width: 1280 })),
+    ])('with $query, $width pixels wide', async ({ query, width }) => {
+      const window = await read(article, { query: `render=1&${query}`, width })
       await window.sees('Comment 11.')
       await twoFrames(window.page)
       const drawn = await window.page.evaluate(DRAWN)
@@ -115,14 +125,12 @@ describeInBrowser('a page that the server has rendered', () => {
       expect(await window.page.evaluate(DRAWN)).toBe(drawn)
       expect(await window.page.evaluate('window.shifts')).toEqual([])
       await vi.waitFor(async () => expect(await streamsOf(article)).toBe(1), WAIT)
-      expect(window.asked.filter((each) => each !== 'counts').sort()).toEqual([
-        'ticket',
-        'widget.js',
-        'widget.stream.js',
-        'widget.take-over.js',
-      ])
-    },
-  )
+      const language = /^lang=(?!en)/.test(query) ? [`widget.${query.slice(-2)}.js`] : []
+      expect(window.asked.filter((each) => each !== 'counts').sort()).toEqual(
+        ['ticket', 'widget.js', 'widget.stream.js', 'widget.take-over.js', ...language].sort(),
+      )
+    })
+  })
 
   test('shows what has happened between the drawing and the take-over once, and in order', async () => {
     const article = newArticle()

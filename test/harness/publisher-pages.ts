@@ -64,7 +64,10 @@ export function indexPage(visit: Visit): string {
   return page('The Morning Paper', 'en', visit, `<ul class="index">${items.join('')}</ul>`)
 }
 
-/** The query sets attributes of the widget, so that a test can have the page that it needs. */
+/**
+ * The query sets attributes of the widget, so that a test can have the page that it needs, or the
+ * page without it (`widget=off`).
+ */
 export function articlePage(slug: string, visit: Visit, rendered?: { html: string; head: string }): string {
   const { title, lead, text, lang = 'en' } = ARTICLES[slug] ?? { title: 'An article', lead: slug, text: [] }
   const attributes = ['sort', 'theme', 'page-size', 'more', 'loading', 'backend', 'sign-in'].flatMap((name) => {
@@ -84,13 +87,15 @@ export function articlePage(slug: string, visit: Visit, rendered?: { html: strin
     `<article>
       <h1>${title}</h1>
       <p class="lead">${escape(lead)}</p>
-      <p class="count"><engagement-count discussion="${slug}"></engagement-count></p>
+      ${hasWidget(visit) ? `<p class="count"><engagement-count discussion="${slug}"></engagement-count></p>` : ''}
       ${text.map((paragraph) => `<p>${paragraph}</p>`).join('')}
     </article>
-    ${rendered?.html ?? thread}`,
+    ${hasWidget(visit) ? (rendered?.html ?? thread) : ''}`,
     rendered?.head,
   )
 }
+
+const hasWidget = ({ query }: Visit): boolean => query.get('widget') !== 'off'
 
 function page(title: string, lang: string, visit: Visit, content: string, head = ''): string {
   const theme = /^(dark|light)$/.exec(visit.query.get('page') ?? '')?.[0] ?? 'auto'
@@ -102,7 +107,7 @@ function page(title: string, lang: string, visit: Visit, content: string, head =
     <title>${title}</title>
     <link rel="icon" href="/icon.svg">
     <link rel="stylesheet" href="/style.css">
-    <script type="module" src="${visit.serviceUrl}/widget.js"></script>
+    ${hasWidget(visit) ? `<script type="module" src="${visit.serviceUrl}/widget.js"></script>` : ''}
     <script type="module" src="/site.js"></script>
     ${head}
   </head>

@@ -76,6 +76,8 @@ export async function startPublisher(options: PublisherOptions): Promise<Publish
       cursor: query.get('comments'),
       hrefOf: (cursor) => `?render=1&page-size=${query.get('page-size')}&comments=${encodeURIComponent(cursor)}`,
       pageSize: Number(query.get('page-size') ?? 20),
+      lang: query.get('lang') ?? undefined,
+      attributes: query.has('theme') ? { theme: query.get('theme') ?? '' } : {},
       nonce,
     })
   const serve = nodeHandler(backend)

@@ -74,9 +74,18 @@ export abstract class WidgetElement extends HTMLElement {
   update(): Promise<void> {
     this.#drawn ??= Promise.resolve().then(() => {
       this.#drawn = undefined
-      if (!this.isServed) render(this.view(), this.#root)
+      if (this.isServed) return
+      const focused = this.#root.activeElement
+      render(this.view(), this.#root)
+      // What had the focus may be gone. An action that sends it elsewhere does so before.
+      if (focused && !focused.isConnected) setTimeout(() => this.#catchFocus())
     })
     return this.#drawn
+  }
+
+  #catchFocus(): void {
+    const { activeElement, body } = document
+    if (activeElement === body) this.#root.querySelector<HTMLElement>('#title')?.focus({ preventScroll: true })
   }
 
   /** The next drawing replaces the server's. */

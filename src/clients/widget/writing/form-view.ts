@@ -75,7 +75,8 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
   const waits = isWaiting(thread, place)
   const stop = (): void => {
     takeBack(thread, place)
-    void thread.update()
+    // The button goes.
+    void thread.focusOn(`${place === kit.NEW ? '' : '.panel '}textarea`, true)
   }
   // Their form has the button that goes on.
   const isGuestAsked = isAsked(thread, place)

@@ -111,6 +111,9 @@ const send = (thread: Thread): Promise<void> =>
     void thread.focusOn('.guest', true)
   })
 
+/** The field that somebody writes in. */
+const fieldOf = ({ panel }: Thread): string => (panel ? '.panel textarea' : 'textarea')
+
 const confirm = (thread: Thread): Promise<void> =>
   kit.act(thread, PLACE, 'guest', async () => {
     const guest = guestIn(thread)
@@ -121,17 +124,14 @@ const confirm = (thread: Thread): Promise<void> =>
         if (error.code === 'invalid_guest_token') {
           thread.guestLink = undefined
           guest.step = 'form'
+          void thread.focusOn('.guest input', true)
         }
         throw error
       })
     thread.guestLink = undefined
     guest.step = 'none'
     keepGuest(thread.backend, data.token)
-    thread.addEventListener(
-      'engagement-ready',
-      () => void thread.focusOn(thread.panel ? '.panel textarea' : 'textarea', true),
-      { once: true },
-    )
+    thread.addEventListener('engagement-ready', () => void thread.focusOn(fieldOf(thread), true), { once: true })
     thread.reload()
   })
 
@@ -161,23 +161,22 @@ export function view(thread: Thread, place: string): unknown {
     return { confirm: confirmView, sent: sentView, form: formView, none: () => nothing }[guest.step](thread, guest)
   return place === kit.NEW && me?.id.startsWith('guest:') ? knownView(thread, me.name) : nothing
 
-  function knownView({ words, errors, busy }: Thread, name: string | null): unknown {
+  function knownView({ words, errors }: Thread, name: string | null): unknown {
     const shown = name ?? words.text('anonymous')
     return html`<div class="row guest">
       <span class="quiet">${words.text('guestIs', { name: shown })}</span>
-      ${kit.button(words.text('signOut'), () => signOut(thread), { isOff: busy.has(PLACE) })}
-      ${kit.errorView(errors.get(PLACE))}
+      ${kit.button(words.text('signOut'), () => signOut(thread))} ${kit.errorView(errors.get(PLACE))}
     </div>`
   }
 }
 
 function confirmView(thread: Thread): unknown {
-  const { words, busy, errors } = thread
+  const { words, errors } = thread
   // Programs that open links of mails, and run scripts, press no button.
   return kit.html`<div part="guest" class="guest notice" role="group" aria-label=${words.text('guestConfirm')} tabindex="-1">
     <p>${words.text('guestConfirm')}</p>
     ${isHeld(thread) ? kit.nothing : kit.html`<p>${words.text('guestElsewhere')}</p>`}
-    ${kit.button(words.text('confirm'), () => confirm(thread), { kind: 'primary', isOff: busy.has(PLACE) })}
+    ${kit.button(words.text('confirm'), () => confirm(thread), { kind: 'primary' })}
     ${kit.errorView(errors.get(PLACE))}
   </div>`
 }
@@ -195,6 +194,7 @@ function sentView(thread: Thread, guest: Guest): unknown {
 function formView(thread: Thread, guest: Guest): unknown {
   const { html, button, errorView } = kit
   const { words, busy, errors } = thread
+  // Disabled, the button would lose the focus.
   const isOff = busy.has(PLACE)
   const set = (name: 'name' | 'email') => (event: Event) => {
     guest[name] = (event.target as HTMLInputElement).value
@@ -205,7 +205,7 @@ function formView(thread: Thread, guest: Guest): unknown {
   }
   const close = (): void => {
     guest.step = 'none'
-    void thread.focusOn('textarea', true)
+    void thread.focusOn(fieldOf(thread), true)
   }
   const leave = (event: KeyboardEvent): void => {
     if (event.key !== 'Escape') return
@@ -245,7 +245,7 @@ function formView(thread: Thread, guest: Guest): unknown {
     </label>
     ${isOff ? html`<p class="quiet">${words.text('guestWait')}</p>` : errorView(errors.get(PLACE))}
     <div class="row">
-      ${button(words.text('guestSend'), null, { kind: 'primary', type: 'submit', isOff })}
+      ${button(words.text('guestSend'), null, { kind: 'primary', type: 'submit' })}
       ${button(words.text('cancel'), close)}
       ${thread.hasAttribute('sign-in') ? button(words.text('signIn'), signIn) : kit.nothing}
     </div>

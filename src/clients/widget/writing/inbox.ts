@@ -83,6 +83,7 @@ export function openInbox(thread: Thread, bell: Bell): Inbox {
       const known = list.data
       const next = await load({ cursor: list.nextCursor })
       list = { ...next, data: [...known, ...next.data] }
+      void thread.focusOn(`.inbox li:nth-child(${known.length + 1}) a`, true)
     })
 
   /** Also while the page is being left. What fails stays unread. */
@@ -148,7 +149,7 @@ export function openInbox(thread: Thread, bell: Bell): Inbox {
   }
 
   function view(): unknown {
-    const { words, errors, busy } = thread
+    const { words, errors } = thread
     const leave = (event: KeyboardEvent): void => {
       if (event.key === 'Escape') close()
     }
@@ -161,14 +162,18 @@ export function openInbox(thread: Thread, bell: Bell): Inbox {
       <ol>
         ${list?.data.map(oneView)}
       </ol>
-      ${list?.hasMore ? button(words.text('moreNotifications'), more, { isOff: busy.has(PLACE) }) : nothing}
-      ${errorView(errors.get(PLACE))} ${preferences ? preferencesView(preferences) : nothing}
+      ${list?.hasMore ? button(words.text('moreNotifications'), more) : nothing} ${errorView(errors.get(PLACE))}
+      ${preferences ? preferencesView(preferences) : nothing}
     </section>`
   }
 
   function preferencesView(known: Preferences): unknown {
     const { words, busy } = thread
-    return html`<fieldset ?disabled=${busy.has(PLACE)}>
+    // One that is disabled would lose the focus.
+    const refuse = (event: Event): void => {
+      if (busy.has(PLACE)) event.preventDefault()
+    }
+    return html`<fieldset @click=${refuse}>
       <legend class="quiet">${words.text('notifyMe')}</legend>
       ${KINDS.map(
         (kind) =>

@@ -39,6 +39,7 @@ export function openOwn(thread: Thread, bell: Bell): Inbox {
       const known = list.data
       const next = await load({ cursor: list.nextCursor })
       list = { ...next, data: [...known, ...next.data] }
+      void thread.focusOn(`.inbox li:nth-child(${known.length + 1}) a`, true)
     })
 
   const close = (): void => {
@@ -69,7 +70,7 @@ export function openOwn(thread: Thread, bell: Bell): Inbox {
   }
 
   function view(): unknown {
-    const { words, errors, busy } = thread
+    const { words, errors } = thread
     const leave = (event: KeyboardEvent): void => {
       if (event.key === 'Escape') close()
     }
@@ -79,8 +80,7 @@ export function openOwn(thread: Thread, bell: Bell): Inbox {
       <ol>
         ${list?.data.map(oneView)}
       </ol>
-      ${list?.hasMore ? button(words.text('more'), more, { isOff: busy.has(PLACE) }) : nothing}
-      ${errorView(errors.get(PLACE))}
+      ${list?.hasMore ? button(words.text('more'), more) : nothing} ${errorView(errors.get(PLACE))}
     </section>`
   }
 
