@@ -9,12 +9,16 @@ import { rolldown } from 'rolldown'
 
 import { ROOT } from '../core/process/root.ts'
 import { type Assets, missingPage, pageOf } from './layout.ts'
+import { compact } from './compact-index.ts'
 import { addressOf, FOLDER, renderPage, sourceOf, titleOf } from './markdown.ts'
 import { FOLDERS, partOf, sequenceFrom } from './navigation.ts'
 import { type Found, OPTIONS } from './search-options.ts'
 
-/** Characters of a section that the index keeps for its results. */
-const MOST_SHOWN = 500
+/**
+ * Characters of a section that the results show. Those of the reference begin with an example, and
+ * say less than their heading.
+ */
+const shownOf = (address: string): number => (/^reference\/(rest\/|graphql)/.test(address) ? 0 : 90)
 
 const OUT = join(ROOT, 'dist/docs')
 
@@ -54,14 +58,14 @@ const found = pages.flatMap(({ name, rendered: { sections } }) =>
     body: body.replace(/\s+/g, ' ').trim(),
   })),
 )
-index.addAll(found.map((each, id): Found => ({ id, ...each, shown: each.body.slice(0, MOST_SHOWN) })))
+index.addAll(found.map((each, id): Found => ({ id, ...each, shown: each.body.slice(0, shownOf(each.address)) })))
 
 const assets: Assets = {
   style: writeAsset('docs.css', readFileSync(join(import.meta.dirname, 'docs.css'), 'utf8')),
   theme: writeAsset('theme.js', await bundle('theme')),
   script: writeAsset('docs.js', await bundle('docs')),
   search: writeAsset('search.js', await bundle('search')),
-  index: writeAsset('index.json', JSON.stringify(index)),
+  index: writeAsset('index.json', JSON.stringify(compact(index.toJSON()))),
 }
 write('assets/icon.svg', readFileSync(join(ROOT, 'src/console/public/icon.svg'), 'utf8'))
 

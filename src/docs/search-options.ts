@@ -9,7 +9,7 @@ export interface Found {
   page: string
   heading: string
   body: string
-  /** The beginning of the body, which the results show. */
+  /** The beginning of the body, which the results show; empty in the reference. */
   shown: string
 }
 
@@ -21,8 +21,18 @@ const WEIGHTS: readonly (readonly [RegExp, number])[] = [
   [/^(decisions\/|architecture)/, 0.5],
 ]
 
+/** Words of nearly every section, which say nothing about it: neither kept nor asked for. */
+const STOP_WORDS = new Set(
+  'a an and are as at be by for from has have if in is it its of on or that the their them they this to was which with'.split(
+    ' ',
+  ),
+)
+
+/** Ids and digests, of which examples are full. */
+const OF_EXAMPLES = /^(?=.*\d)[0-9a-f-]{6,}$/
+
 /** How the index is made and asked: both need the same options. */
-export const OPTIONS: Options<Found> = {
+export const OPTIONS: Options<Found> & { fields: string[] } = {
   fields: ['heading', 'page', 'body'],
   storeFields: ['address', 'page', 'heading', 'shown'],
   // Names such as `last_event_id` and `X-API-Key` are found whole, and by their parts.
@@ -30,6 +40,10 @@ export const OPTIONS: Options<Found> = {
     const names = text.split(/[^\p{L}\p{N}_-]+/u)
     const parts = names.filter((name) => /[_-]/.test(name)).flatMap((name) => name.split(/[_-]+/))
     return [...names, ...parts].filter((name) => name !== '')
+  },
+  processTerm: (term) => {
+    const word = term.toLowerCase()
+    return !STOP_WORDS.has(word) && !OF_EXAMPLES.test(word) && word
   },
   searchOptions: {
     boost: { heading: 4, page: 2 },

@@ -6,6 +6,7 @@ import { benchCpu } from './cpu.ts'
 import { benchEmbedded } from './embedded.ts'
 import { runBench } from './figures.ts'
 import { benchGraphql } from './graphql.ts'
+import { benchGuests } from './guests.ts'
 import { benchHostile } from './hostile.ts'
 import { benchImport } from './import.ts'
 import { benchNeighbours } from './neighbours.ts'
@@ -33,6 +34,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   graphql: benchGraphql,
   toggle: benchToggle,
   hostile: benchHostile,
+  guests: benchGuests,
   stream: benchStream,
   peers: benchPeers,
   'stream-times': benchStreamTimes,

@@ -7,6 +7,8 @@ export interface Figures {
   perSecond?: number
   /** Of CPU, for each of what is counted: the api's or, of a statement, PostgreSQL's. */
   cpuMicros?: number
+  /** Hundredths of a core for as many of them as the bench says. */
+  share?: number
   /** Milliseconds. */
   p50?: number
   p99?: number
@@ -24,6 +26,7 @@ export interface Figures {
 const COLUMNS: Readonly<Record<keyof Figures, readonly [name: string, unit: string]>> = {
   perSecond: ['rate', '/s'],
   cpuMicros: ['CPU', ' µs'],
+  share: ['of a core', ' %'],
   p50: ['p50', ' ms'],
   p99: ['p99', ' ms'],
   longest: ['longest', ' ms'],

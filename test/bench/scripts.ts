@@ -37,6 +37,9 @@ export const startBareServer = (
 /** The bare event stream (bare-stream.ts). */
 export const startBareStream = (env: Record<string, string>): Promise<BenchProcess> => startBare('bare-stream.ts', env)
 
+/** Bare Node that refuses each request (bare-refusal.ts). */
+export const startBareRefusal = (): Promise<BenchProcess> => startBare('bare-refusal.ts', {})
+
 async function startBare(file: string, env: Record<string, string>): Promise<BenchProcess> {
   const port = await freePort()
   const script = await startScript(file, { PORT: String(port), ...env })

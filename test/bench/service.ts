@@ -117,6 +117,7 @@ interface Answer {
   id: string
   discussionId: string
   key: string
+  publicKey: string
   ticket: string
   token: string
   queued: number

@@ -2,8 +2,11 @@ import { readdirSync } from 'node:fs'
 import { get } from 'node:http'
 import { join, relative } from 'node:path'
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import MiniSearch from 'minisearch'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
+import { type CompactIndex, expand } from '../../src/docs/compact-index.ts'
+import { type Found, OPTIONS } from '../../src/docs/search-options.ts'
 import { readPages, ROOT } from '../harness/markdown.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
@@ -101,6 +104,55 @@ test('a page loads files of the service alone, which browsers keep for good', as
       'public, max-age=31536000, immutable',
     ])
   }
+})
+
+describe('the search', () => {
+  let index: MiniSearch<Found>
+  let bytes = 0
+
+  beforeAll(async () => {
+    const html = await (await fetch(`${service.url}/docs/`)).text()
+    const [, file = ''] = /data-index="([^"]*)"/.exec(html) ?? []
+    const address = new URL(file, `${service.url}/docs/`)
+    bytes = await new Promise<number>((resolve, reject) => {
+      get(address, { headers: { 'accept-encoding': 'gzip' } }, (response) => {
+        let sum = 0
+        response.on('data', (chunk: Buffer) => (sum += chunk.length)).on('end', () => resolve(sum))
+      }).on('error', reject)
+    })
+    index = MiniSearch.loadJS<Found>(expand((await (await fetch(address)).json()) as CompactIndex), OPTIONS)
+  })
+
+  test('takes at most 150 KB', () => {
+    expect(bytes).toBeGreaterThan(50_000)
+    expect(bytes).toBeLessThan(150_000)
+  })
+
+  test.each([
+    ['webhooks', 'guides/webhooks'],
+    ['webhook signature', 'guides/webhook-signatures'],
+    ['import from disqus', 'guides/moving-from-disqus'],
+    ['guests', 'guides/guests'],
+    ['stream ticket', 'guides/stream'],
+    ['erase a reader', 'guides/privacy#erase-a-reader'],
+    ['rotate the encryption key', 'operations/operate#rotate-encryption_key'],
+    ['backup', 'operations/operate#backups'],
+    ['the single sign-on', 'guides/single-sign-on/'],
+    ['discussion_locked', 'reference/errors#discussion_locked'],
+    ['createComment', 'reference/graphql#mutation-createcomment'],
+    ['create API key', 'reference/rest/keys#create-an-api-key'],
+    // The beginning of a word, and a letter too few.
+    ['webhook signatu', 'guides/webhook-signatures'],
+    ['encrypton key', 'operations/operate#rotate-encryption_key'],
+  ])('finds for "%s" first %s', (words, address) => {
+    const found = index.search(words).map((each) => each['address'] as string)
+    expect(found[0]).toBe(address)
+  })
+
+  test('finds no section for words that no section has', () => {
+    expect(index.search('zzzzzz')).toEqual([])
+    expect(index.search('the of and')).toEqual([])
+  })
 })
 
 test('a page is compressed for those who take it, and not sent again to a client that has it', async () => {

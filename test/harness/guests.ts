@@ -9,7 +9,7 @@ import { openOutbound } from '../../src/outbound/outbound.ts'
 import { startGuestMails } from '../../src/worker/guest-mails.ts'
 import type { Received, Receiver } from './receiver.ts'
 import type { TestService, TestTenant } from './service.ts'
-import { addSite, keyOf, ORIGIN, type TestSite } from './sites.ts'
+import { addSite, type AsksSite, keyOf, ORIGIN, type TestSite } from './sites.ts'
 import type { StaticSite } from './static-site.ts'
 
 /** The work of a test's proofs: what a browser's costs is measured by the bench. */
@@ -61,7 +61,7 @@ export async function startHandingOut(app: App): Promise<() => Promise<unknown>>
 }
 
 /** A solved challenge, as clients of ALTCHA send it. */
-export async function solve(site: TestSite): Promise<string> {
+export async function solve(site: AsksSite): Promise<string> {
   const { status, json, text } = await site.ask('GET', '/challenge')
   expect(status, text).toBe(200)
   return proofOf(json as Challenge)
@@ -78,7 +78,7 @@ export const decode = (proof: string): { challenge: Challenge; solution: Record<
   JSON.parse(Buffer.from(proof, 'base64').toString('utf8')) as never
 
 /** Asks for a mail to an address. */
-export async function askFor(site: TestSite, email: string, more: Record<string, unknown> = {}) {
+export async function askFor(site: AsksSite, email: string, more: Record<string, unknown> = {}) {
   const body = { name: 'Gia', email, pageUrl: PAGE, proof: await solve(site), ...more }
   return site.ask('POST', '/guests', { body })
 }
@@ -91,7 +91,7 @@ export const mailsTo = (mailer: Receiver, email: string): Received[] =>
 export const linkTokenOf = ({ body }: Received): string => String(body['url']).split('#engagement-guest=')[1] ?? ''
 
 /** Waits for the newest mail to an address, and confirms it. */
-export async function confirm(site: TestSite, mailer: Receiver, email: string, nth = 1) {
+export async function confirm(site: AsksSite, mailer: Receiver, email: string, nth = 1) {
   await vi.waitFor(() => expect(mailsTo(mailer, email).length).toBeGreaterThanOrEqual(nth))
   const mail = mailsTo(mailer, email)[nth - 1]
   if (mail === undefined) throw new Error('no mail came')
@@ -99,7 +99,7 @@ export async function confirm(site: TestSite, mailer: Receiver, email: string, n
 }
 
 /** A guest with a token of their own. */
-export async function addGuest(site: TestSite, mailer: Receiver, email: string): Promise<GuestOf> {
+export async function addGuest(site: AsksSite, mailer: Receiver, email: string): Promise<GuestOf> {
   const asked = await askFor(site, email)
   expect(asked.status, asked.text).toBe(202)
   const { status, json, text } = await confirm(site, mailer, email)

@@ -7,15 +7,18 @@ import type { TestService, TestTenant } from './service.ts'
 const ISSUER = 'https://login.example.com'
 export const ORIGIN = 'https://www.example.com'
 
+/** What a page of a site asks. */
+export interface AsksSite {
+  ask: (method: string, path: string, options?: AskOptions) => Promise<SiteAnswer>
+}
+
 /** A site of a tenant, whose readers sign in at an issuer with one key. */
-export interface TestSite {
+export interface TestSite extends AsksSite {
   id: string
   publicKey: string
   pair: Awaited<ReturnType<typeof generateKeyPair>>
   /** A token as the issuer signs it. */
   token: (claims?: Record<string, unknown>, header?: Record<string, unknown>) => Promise<string>
-  /** What a page of the site asks. */
-  ask: (method: string, path: string, options?: AskOptions) => Promise<SiteAnswer>
 }
 
 interface AskOptions {
@@ -88,7 +91,8 @@ export async function addSite(
   }
 }
 
-async function ask(
+/** What a page asks at an address of its site. */
+export async function ask(
   url: string,
   method: string,
   { origin = ORIGIN, token, body, headers = {} }: AskOptions = {},

@@ -1,5 +1,6 @@
 import MiniSearch, { type SearchResult } from 'minisearch'
 
+import { type CompactIndex, expand } from '../compact-index.ts'
 import { type Found, OPTIONS } from '../search-options.ts'
 
 interface Places {
@@ -22,7 +23,7 @@ function loadIndex(address: string): Promise<MiniSearch<Found>> {
   index ??= fetch(address)
     .then(async (answer) => {
       if (!answer.ok) throw new Error(`the index of the search answers ${answer.status}`)
-      return MiniSearch.loadJSON(await answer.text(), OPTIONS)
+      return MiniSearch.loadJS<Found>(expand((await answer.json()) as CompactIndex), OPTIONS)
     })
     .catch((error: unknown) => {
       index = undefined

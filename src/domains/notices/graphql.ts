@@ -8,6 +8,7 @@ import {
   getNoticeChannel,
   listNoticeChannels,
   MAX_CHANNELS,
+  type NoticeChannel,
   noticeChange,
   noticeFields,
   testNoticeChannel,
