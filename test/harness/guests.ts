@@ -10,6 +10,7 @@ import { startGuestMails } from '../../src/worker/guest-mails.ts'
 import type { Received, Receiver } from './receiver.ts'
 import type { TestService, TestTenant } from './service.ts'
 import { addSite, keyOf, ORIGIN, type TestSite } from './sites.ts'
+import { unnamed } from './sql.ts'
 
 /** The work of a test's proofs: what a browser's costs is measured by the bench. */
 export const easeProofs = (): void => void (DIFFICULTY.counter = 4)
@@ -98,6 +99,9 @@ export async function addGuest(site: TestSite, mailer: Receiver, email: string):
   expect(status, text).toBe(200)
   return json.data as GuestOf
 }
+
+/** Makes a reader one whom the service itself has signed in, without a mail: that of `$2`. */
+export const MAKE_GUEST = unnamed(`UPDATE readers SET external_id = 'guest:' || id WHERE tenant_id = $1 AND id = $2`)
 
 interface GuestOf {
   token: string
