@@ -1,3 +1,4 @@
+import { Text } from '@mantine/core'
 import { type ComponentType, Suspense } from 'react'
 import { Navigate, Route, Routes, useLocation } from 'react-router'
 
@@ -98,7 +99,9 @@ function NotAllowed() {
   const owners = need === 'admin' ? 'the role owner or admin' : `a role that has the capability ${need}`
   return (
     <PageFrame title="You may not use this page">
-      It needs {owners}, and yours is {role}. Ask an owner of your tenant.
+      <Text>
+        It needs {owners}, and yours is {role}. Ask an owner of your tenant.
+      </Text>
     </PageFrame>
   )
 }

@@ -99,10 +99,10 @@ describeInBrowser('The context of a comment in the console', () => {
     await acts('On this comment').nth(1).waitFor()
     expect(await acts('On this comment').allTextContents()).toEqual([
       expect.stringContaining('approved'),
-      expect.stringMatching(/rejected.*spam/),
+      expect.stringMatching(/rejected.*Spam/),
     ])
     expect(await acts('On their other comments').allTextContents()).toEqual([
-      expect.stringMatching(/rejected.*off topic: Stay with the bridge\..*hold that one/),
+      expect.stringMatching(/rejected.*Off topic: Stay with the bridge\..*hold that one/),
     ])
     expect(await acts('Bans').allTextContents()).toEqual([
       expect.stringContaining('ended the ban'),

@@ -5,7 +5,7 @@ import { enter, expectAccessible, NARROW, tabTo, WAIT } from '../harness/console
 import { openQueue, type Posted } from '../harness/moderation-queue.ts'
 
 describeInBrowser('The desk in the console', () => {
-  const { desk, post, postHeld, stateOf, expectState, item, expectFocus, expectSaid } = openQueue()
+  const { desk, post, postHeld, stateOf, expectState, item, expectFocus, expectSaid, leaveDiscussion } = openQueue()
 
   test('rejects with a reason and a message by keyboard, which the author reads', async () => {
     const [first, second] = (await postHeld(2)) as [Posted, Posted]
@@ -31,7 +31,83 @@ describeInBrowser('The desk in the console', () => {
     const seen = await desk.ok('GET', `/comments/${first.id}`, undefined, await desk.service.as('reader-1'))
     expect(seen.decision).toMatchObject({ action: 'reject', reason: 'spam', message: 'arrogant jabs' })
     expect(await stateOf(second.id)).toBe('pending')
+    // It comes back as a line, which says what the author was told. So does the queue.
+    await page.keyboard.press('u')
+    await item(page, first).getByText('Told to the author: Spam: arrogant jabs').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('radio', { name: 'Rejected' }).press('Space')
+    await item(page, first).getByText('Told to the author: Spam: arrogant jabs').waitFor()
     expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a rejection with neither a reason nor a message says that one is needed', async () => {
+    const [first] = (await postHeld(1)) as [Posted]
+    const { page, complaints, close } = await desk.visit('/moderation', { view: NARROW })
+    await item(page, first).focus()
+    await page.keyboard.press('m')
+    const dialog = page.getByRole('dialog')
+    const reject = dialog.getByRole('button', { name: 'Reject', exact: true })
+    const missing = dialog.getByText('Choose a reason, or write a message.')
+    await tabTo(dialog.getByRole('textbox', { name: 'Message' }))
+    await page.keyboard.type('  ')
+    await enter(reject)
+    await missing.waitFor()
+    await expectAccessible(page)
+    await dialog.getByRole('textbox', { name: 'Message' }).fill('Not here.')
+    await enter(reject)
+    await dialog.waitFor({ state: 'detached' })
+    await expectState(first, 'rejected')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('what its author edits after it was selected is not approved with the others, and says so', async () => {
+    const [first, second, third] = (await postHeld(3)) as [Posted, Posted, Posted]
+    const { page, complaints, close } = await desk.visit('/moderation')
+    await item(page, third).waitFor()
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    await desk.ok(
+      'PATCH',
+      `/comments/${second.id}`,
+      { body: 'hold this advertisement' },
+      await desk.service.as('reader-2'),
+    )
+    await item(page, second).getByText('hold this advertisement').waitFor()
+    await page.keyboard.press('Shift+A')
+    await expectSaid(page, 'Approved: 2 comments. One was passed over: its author has edited it since.')
+    await item(page, second).getByRole('alert').getByText('Its author has edited it since you selected it.').waitFor()
+    for (const comment of [first, third]) await expectState(comment, 'approved')
+    expect(await stateOf(second.id)).toBe('pending')
+    // Selected once more, it was read.
+    await item(page, second).focus()
+    await page.keyboard.press('x')
+    await page.keyboard.press('Shift+A')
+    await expectState(second, 'approved')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a judgement counts in every queue at once, before it is sent', async () => {
+    const { reportThreshold } = await desk.ok('GET', '/settings')
+    await desk.ok('PATCH', '/settings', { reportThreshold: 1 })
+    // The report takes it out of view.
+    const both = await post('ann', 'A remark')
+    await desk.ok('POST', `/comments/${both.id}/report`, { reason: 'spam' }, await desk.service.as('cleo'))
+    await desk.ok('PATCH', '/settings', { reportThreshold })
+    await post('bob', 'hold one')
+    const { page, close } = await desk.visit('/moderation')
+    const shows = (name: string) => page.getByRole('radio', { name, exact: true }).waitFor({ state: 'attached' })
+    await shows('Pending 2')
+    await shows('Reported 1')
+    await item(page, both).focus()
+    await page.keyboard.press('r')
+    await shows('Pending 1')
+    await shows('Reported')
+    expect(await stateOf(both.id)).toBe('pending')
+    await page.keyboard.press('u')
+    await shows('Pending 2')
+    await shows('Reported 1')
     await close()
   })
 
@@ -110,5 +186,26 @@ describeInBrowser('The desk in the console', () => {
     await expect.poll(() => page.title(), WAIT).toBe('(2) Moderation · Engagement Service')
     await expectAccessible(page, 'moderation-marks')
     await close()
+  })
+
+  test('says why comments that are not in view were refused with the others of their reader', async () => {
+    const shown: Posted[] = []
+    for (let n = 1; n <= 26; n++) shown.push(await post('rude', `hold ${n}`))
+    leaveDiscussion()
+    const archived = await post('rude', 'hold the last one')
+    await desk.ok('POST', `/discussions/${archived.discussionId}/archive`)
+    const { page, close } = await desk.visit('/moderation')
+    await item(page, shown[24]!).waitFor()
+    expect(await item(page, archived).count()).toBe(0)
+    await item(page, shown[0]!).focus()
+    await page.keyboard.press('m')
+    await page.getByRole('dialog').getByText('Waiting now: 27').waitFor()
+    await page.getByRole('checkbox', { name: 'Reject all their pending comments' }).check()
+    await enter(page.getByRole('dialog').getByRole('button', { name: 'Reject', exact: true }))
+    await expectSaid(page, 'Rejected: 26 of 27; 1 that is not in view: ')
+    await expectSaid(page, 'archived')
+    for (const comment of shown) await expectState(comment, 'rejected')
+    await close()
+    await desk.ok('DELETE', `/discussions/${archived.discussionId}`)
   })
 })

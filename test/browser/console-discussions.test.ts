@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { importFile } from '../../src/transfer/import/import.ts'
 import { describeInBrowser } from '../harness/browser.ts'
 import { choose, enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
+import { MAKE_GUEST } from '../harness/guests.ts'
 
 const HOSTILE = `<img src=x onerror="document.title='taken'"> \u202E${'long'.repeat(100)} <script>alert(1)</script>`
 
@@ -144,11 +145,15 @@ describeInBrowser('discussions in the console', () => {
     await page.keyboard.type('No offers here.')
     await enter(dialog.getByRole('button', { name: 'Reject' }))
     await card('boats').getByText('rejected').waitFor()
+    await card('boats').getByText('Told to the author: Spam: No offers here.').waitFor()
     await said('Rejected.').waitFor()
-    await expectAccessible(page)
+    // The numbers have it at once, too.
+    await page.getByRole('radio', { name: 'Rejected (1)' }).waitFor({ state: 'attached' })
     await page.keyboard.press('u')
     await said('Undone: not rejected.').waitFor()
     await card('boats').getByText('rejected').waitFor({ state: 'detached' })
+    await page.getByRole('radio', { name: 'Rejected (0)' }).waitFor({ state: 'attached' })
+    await expectAccessible(page)
     expect(await statusOf(first.id)).toBe('approved')
 
     await choose(menu('boats'), 'Reject, and say why')
@@ -169,6 +174,27 @@ describeInBrowser('discussions in the console', () => {
     expect(await statusOf(second.id)).toBe('approved')
     await enter(page.getByRole('link', { name: 'Discussions' }))
     await expect.poll(() => statusOf(second.id), WAIT).toBe('deleted')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('? shows the keys that the page has, and a guest has a badge', async () => {
+    const { discussionId, author } = await post('gia', 'guests', 'I have no account.')
+    await desk.service.app.db.query(MAKE_GUEST, [desk.service.tenant.id, author.id])
+    const { page, complaints, close } = await desk.visit(`/discussions/${discussionId}`)
+    await page.getByRole('article').getByText('guest', { exact: true }).waitFor()
+    await page.keyboard.press('?')
+    const dialog = page.getByRole('dialog', { name: 'Keys for moderating' })
+    await dialog.waitFor()
+    expect(await dialog.locator('kbd').allTextContents()).toEqual(['u', '/', '?'])
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Shortcuts' }).waitFor()
+    await page.getByRole('link', { name: 'gia' }).click()
+    await page.getByRole('heading', { level: 1, name: 'gia' }).waitFor()
+    await page.getByText('guest', { exact: true }).first().waitFor()
+    await page.goto(`${desk.service.url}/console/readers?search=gia`)
+    await page.getByRole('row', { name: /gia/ }).getByText('guest', { exact: true }).waitFor()
     expect(complaints).toEqual([])
     await close()
   })

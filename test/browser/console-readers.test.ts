@@ -115,7 +115,7 @@ describeInBrowser('readers in the console', () => {
     const expected = [
       /banned this reader.*Odd remarks/,
       / noted.*Look again/,
-      /rejected a comment of this reader.*off topic: Stay with the harbour/,
+      /rejected a comment of this reader.*Off topic: Stay with the harbour/,
       /^Reader dan reported a comment of this reader: off topic.*Odd\./,
       /^This reader wrote.*The harbour.*An odd remark\./,
     ]

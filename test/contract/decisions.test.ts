@@ -91,6 +91,24 @@ describe('the decision on a comment', () => {
     expect((await listOf(page, bob)).map((each) => each.decision)).toEqual([null])
   })
 
+  test('is shown to moderators in the queues, and to nobody with a plain key', async () => {
+    const page = newPage()
+    const { id, discussionId } = await post(page, ann)
+    const queued = async (status: string): Promise<Json> => {
+      const { data } = await ok('GET', `/moderation/queue?status=${status}&discussionId=${discussionId}`)
+      return data.find(({ comment }: Json) => comment.id === id)
+    }
+    await ok('POST', `/comments/${id}/reject`, SPAM)
+    const decision = { action: 'reject', ...SPAM, automated: false, at: expect.any(String) }
+    expect(await queued('rejected')).toMatchObject({ decision, comment: { decision: null } })
+    expect((await call('GET', `/moderation/queue?discussionId=${discussionId}`, undefined, plain)).status).toBe(403)
+    await ok('POST', `/comments/${id}/approve`)
+    await ok('POST', `/comments/${id}/report`, { reason: 'abuse' }, bob)
+    expect(await queued('reported')).toMatchObject({ decision: { action: 'approve', reason: null, message: null } })
+    await ok('PATCH', `/comments/${id}`, { body: 'another text' }, ann)
+    expect(await queued('reported')).toMatchObject({ decision: null })
+  })
+
   test('in bulk goes to the author of each comment', async () => {
     const page = newPage()
     const [one, two] = [await post(page, ann), await post(page, bob)]

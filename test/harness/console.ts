@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 
 import { axeFindings, COLORS } from './axe.ts'
 import { launchBrowser, shoot } from './browser.ts'
+import { overlaps } from './overlaps.ts'
 import { startService, type TestService } from './service.ts'
 
 /** For content that appears after the page's next poll. */
@@ -170,10 +171,10 @@ export async function expectInView(what: Locator): Promise<void> {
 }
 
 /**
- * Checks the present page in every view: axe finds no violation, and no element is wider than the
- * screen. A failure names its view. Open the page in the first view; it is left in the last one.
- * `picture` names the screenshots. Themes change only colours, so the other rules are checked once
- * for each width.
+ * Checks the present page in every view: axe finds no violation, no element is wider than the
+ * screen, and nothing lies over something else. A failure names its view. Open the page in the
+ * first view; it is left in the last one. `picture` names the screenshots. Themes change only
+ * colours, so the other rules are checked once for each width.
  */
 export async function expectAccessible(page: Page, picture?: string): Promise<void> {
   const isWide = page.viewportSize()?.width === VIEWS.at(-1)?.width
@@ -182,6 +183,7 @@ export async function expectAccessible(page: Page, picture?: string): Promise<vo
     await showIn(page, view)
     expect(await axeFindings(page, ':root', view.theme === 'light' ? undefined : COLORS), name).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${name}: fits`).toBe(true)
+    if (view.theme === 'light') expect(await page.evaluate(overlaps), name).toEqual([])
     if (picture !== undefined) await shoot(page, `${picture}-${view.width}-${view.theme}`)
   }
 }

@@ -11,6 +11,7 @@ import type { Received, Receiver } from './receiver.ts'
 import type { TestService, TestTenant } from './service.ts'
 import { addSite, type AsksSite, keyOf, ORIGIN, type TestSite } from './sites.ts'
 import type { StaticSite } from './static-site.ts'
+import { unnamed } from './sql.ts'
 
 /** The work of a test's proofs: what a browser's costs is measured by the bench. */
 export const easeProofs = (): void => void (DIFFICULTY.counter = 4)
@@ -106,6 +107,9 @@ export async function addGuest(site: AsksSite, mailer: Receiver, email: string):
   expect(status, text).toBe(200)
   return json.data as GuestOf
 }
+
+/** Makes a reader one whom the service itself has signed in, without a mail: that of `$2`. */
+export const MAKE_GUEST = unnamed(`UPDATE readers SET external_id = 'guest:' || id WHERE tenant_id = $1 AND id = $2`)
 
 interface GuestOf {
   token: string

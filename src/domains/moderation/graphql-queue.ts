@@ -1,7 +1,7 @@
 import { COUNT_LIMIT } from '../../core/database/lists.ts'
 import { builder } from '../../graphql/builder.ts'
 import { listed } from '../../graphql/connection.ts'
-import { CommentRef } from '../comments/graphql.ts'
+import { CommentRef, DecisionRef } from '../comments/graphql.ts'
 import type { HoldDetail } from '../comments/hold-details.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { listModerationQueue, type QueueCounts, type QueueItem } from './queue.ts'
@@ -97,6 +97,12 @@ export const QueueItemRef = builder.objectRef<QueueItem>('ModerationQueueItem').
       nullable: true,
       description:
         'When a moderator last judged the present text or marked it as reviewed. Null if none has looked at it.',
+    }),
+    decision: t.expose('decision', {
+      type: DecisionRef,
+      nullable: true,
+      description:
+        'The last decision on the present text, as its author sees it. Null before one, after an edit, and where the author is told nothing, because they had a shadow ban.',
     }),
   }),
 })

@@ -89,4 +89,5 @@ const picked = ({ value, set }: Filter) => ({
   value,
   onChange: set,
   clearButtonProps: { 'aria-label': 'Clear' },
+  flex: '1 1 140px',
 })

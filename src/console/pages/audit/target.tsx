@@ -27,7 +27,7 @@ export function Target({ type, id, target }: { type: string; id: string | null; 
       {page === undefined ? (
         <Text size="sm">{kindWords(type)}</Text>
       ) : (
-        <Anchor component={Link} to={page} size="sm">
+        <Anchor component={Link} to={page} size="sm" underline="always">
           {kindWords(type)}
         </Anchor>
       )}

@@ -4,9 +4,11 @@ import { Link } from 'react-router'
 
 import type { HoldReason, ThreadCommentFragment } from '../../../generated/console.ts'
 import { AuthorBadges } from '../../ui/author-badges.tsx'
+import type { Decision } from '../../ui/decision.ts'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
 import { textOf } from '../../ui/mentions.ts'
+import { Told } from '../../ui/told.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { CommentMenu } from './comment-menu.tsx'
@@ -15,6 +17,7 @@ import type { Desk } from './desk.ts'
 interface About {
   reason?: HoldReason | null
   openReportCount: number
+  decision?: Decision | null
 }
 
 /** A comment as written, its state, and the actions on it. */
@@ -29,7 +32,7 @@ export function CommentCard({
   isFinal: boolean
   desk: Desk
 }) {
-  const { comment, isChanged, refusal } = desk.see(given)
+  const { comment, isChanged, decision, refusal } = desk.see(given)
   // A judgement answers them.
   const about = isChanged ? undefined : known
   const { author, body, status, createdAt, editedAt, pinnedAt, reactionCounts } = comment
@@ -47,7 +50,7 @@ export function CommentCard({
               {name}
             </Anchor>
           )}
-          <AuthorBadges ids={author?.badges} />
+          <AuthorBadges of={author} />
           <Time at={createdAt} c="dimmed" />
           {editedAt != null && (
             <Text size="sm" c="dimmed">
@@ -76,6 +79,7 @@ export function CommentCard({
       <Text size="sm" {...WRITTEN} mt={4} {...(body == null ? { c: 'dimmed' } : {})}>
         {textOf(comment) ?? status}
       </Text>
+      <Told decision={isChanged ? decision : known?.decision} />
       <Reactions counts={reactionCounts} />
       {refusal !== null && (
         <Alert color="red" mt="xs" p="xs">

@@ -10,7 +10,8 @@ import {
 import { wordsOf } from '../../api/errors.ts'
 import { useRefresh } from '../../api/queries.ts'
 import { GRACE_MS, type Judgeable, useActions } from '../moderation/actions.ts'
-import type { Decision } from '../moderation/deliver.ts'
+import type { Decision } from '../../ui/decision.ts'
+import type { Target } from '../moderation/deliver.ts'
 import { pendingOf } from '../moderation/explain.tsx'
 import { NOTHING_SAID, saidNext } from '../moderation/said.tsx'
 import { useSendAtOnce } from '../moderation/shortcuts.ts'
@@ -22,6 +23,8 @@ const OUTDATED = [ThreadDocument, MarkedDocument, DiscussionDocument, WithheldCo
 interface Change {
   status?: ThreadCommentFragment['status']
   pinnedAt?: string | null
+  /** What the author is told. */
+  decision?: Decision | null
   /** Why the last action on it was refused. */
   refusal: string | null
 }
@@ -38,6 +41,7 @@ const entryOf = (comment: ThreadCommentFragment): Before => ({
   status: comment.status,
   pinnedAt: comment.pinnedAt ?? null,
   dealtBy: null,
+  decision: null,
   refusal: null,
 })
 
@@ -48,6 +52,8 @@ export function useDesk() {
   const [changes, setChanges] = useState<ReadonlyMap<string, Change>>(new Map())
   // How many actions on each comment are not sent yet, or have no answer yet.
   const waiting = useRef(new Map<string, number>())
+  // Those that were judged on this page: the others of a reader may be on any page.
+  const [here, setHere] = useState<ReadonlySet<string>>(new Set())
   const [said, setSaid] = useState(NOTHING_SAID)
   const [isAtOnce] = useSendAtOnce()
   const refreshAll = useRefresh(OUTDATED)
@@ -81,10 +87,10 @@ export function useDesk() {
         wait(id)
         setChanges((before) => new Map(before).set(id, { ...before.get(id), pinnedAt, refusal: null }))
       },
-      take: (ids, verb) => {
+      take: (ids, verb, decision) => {
         for (const id of ids) wait(id)
         const status = DONE_STATES[verb]
-        const change = { status, refusal: null, ...(status !== 'approved' && { pinnedAt: null }) }
+        const change = { status, decision, refusal: null, ...(status !== 'approved' && { pinnedAt: null }) }
         set([...ids].map((id) => [id, change]))
       },
       bring: (entries) => {
@@ -111,18 +117,25 @@ export function useDesk() {
     remember,
     /** The comment as it is after the actions here. */
     see: (comment: ThreadCommentFragment) => {
-      const { refusal, ...change } = changes.get(comment.id) ?? UNCHANGED
+      const { refusal, decision, ...change } = changes.get(comment.id) ?? UNCHANGED
       const isChanged = change.status !== undefined && change.status !== comment.status
       const isGone = change.status === 'deleted' && { body: null, bodyHtml: null }
-      return { comment: { ...comment, ...change, ...isGone }, isChanged, refusal }
+      return { comment: { ...comment, ...change, ...isGone }, isChanged, decision, refusal }
     },
+    /** The state that an action here has given a comment, until an answer shows it. */
+    statusAfter: (id: string) => changes.get(id)?.status,
+    /** The comments of this discussion that are rejected by an action here. */
+    rejected: [...changes].flatMap(([id, { status }]) => (status === 'rejected' && here.has(id) ? [id] : [])),
     /** `others`: further comments, such as all pending ones of its author. */
     judge: (
       verb: Verb,
       comment: ThreadCommentFragment,
       decision: Decision | null = null,
-      others: readonly string[] = [],
-    ) => judge(verb, [entryOf(comment)], { decision, others: others.filter((id) => id !== comment.id) }),
+      others: readonly Target[] = [],
+    ) => {
+      setHere((before) => new Set(before).add(comment.id))
+      judge(verb, [entryOf(comment)], { decision, others: others.filter(({ id }) => id !== comment.id) })
+    },
     rejectAllOf: (readerId: string): void => {
       pendingOf(readerId).then(
         (others) => others.length > 0 && judge('reject', [], { others }),

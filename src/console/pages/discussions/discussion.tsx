@@ -6,20 +6,22 @@ import { type CommentSort, DiscussionDocument, type DiscussionQuery } from '../.
 import { useApi } from '../../api/queries.ts'
 import { may } from '../../api/session.ts'
 import { useFilter } from '../../ui/inputs/filters.ts'
-import { useShortcuts, useShortcutsSetting } from '../../ui/inputs/keys.ts'
+import { useShortcuts } from '../../ui/inputs/keys.ts'
 import { formatNumber } from '../../ui/numbers.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Answered, Empty, Found } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WebLink } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
+import { useHelp } from '../moderation/help.tsx'
 import { SaidLast } from '../moderation/said.tsx'
+import { onlyKeys } from '../moderation/shortcuts.ts'
 import { DeleteDiscussion } from './delete-discussion.tsx'
 import { useDesk } from './desk.ts'
 import { DiscussionActions } from './discussion-actions.tsx'
 import { slowWords } from './discussion-rules.tsx'
 import { useLiveThread } from './live-thread.ts'
-import { type Mark, MARKS, type Marks, useMarks } from './marks.ts'
+import { countOf, type Mark, MARKS, type Marks, useMarks } from './marks.ts'
 import { DiscussionStateBadge } from './state-badge.tsx'
 import { MarkedOnly, Thread } from './thread.tsx'
 
@@ -110,11 +112,13 @@ const SORTS: { value: CommentSort; label: string }[] = [
   { value: 'top', label: 'Most reactions first' },
 ]
 
+const KEYS = onlyKeys('u', '/', '?')
+
 /** The thread, or only its marked comments. */
 function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks: Marks }) {
   const desk = useDesk()
-  const [hasShortcuts] = useShortcutsSetting()
-  useShortcuts(hasShortcuts, { u: desk.undo })
+  const { hasShortcuts, onHelp, button, dialog } = useHelp(KEYS)
+  useShortcuts(hasShortcuts, { u: desk.undo, '?': onHelp })
   const [chosen, choose] = useFilter('show')
   const [chosenSort, setSort] = useFilter('sort')
   const show: Mark | null = MARKS.find((mark) => mark === chosen) ?? null
@@ -123,7 +127,7 @@ function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks:
     { value: 'all', label: 'All' },
     ...MARKS.map((mark) => ({
       value: mark,
-      label: `${mark[0]?.toUpperCase()}${mark.slice(1)} (${marks.counts[mark]})`,
+      label: `${mark[0]?.toUpperCase()}${mark.slice(1)} (${countOf(mark, marks, desk)})`,
     })),
   ]
   return (
@@ -136,9 +140,12 @@ function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks:
           onChange={(value) => choose(value === 'all' ? null : value)}
           size="xs"
         />
-        {show === null && (
-          <Select aria-label="Order" data={SORTS} value={sort} onChange={setSort} allowDeselect={false} w={200} />
-        )}
+        <Group gap="xs">
+          {show === null && (
+            <Select aria-label="Order" data={SORTS} value={sort} onChange={setSort} allowDeselect={false} w={200} />
+          )}
+          {button}
+        </Group>
       </Group>
       {isFinal && <Text size="sm">The discussion is archived. Only an erasure can still change it.</Text>}
       {show === null ? (
@@ -157,6 +164,7 @@ function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks:
       >
         <SaidLast said={desk.said} onUndo={desk.undo} />
       </Paper>
+      {dialog}
     </>
   )
 }

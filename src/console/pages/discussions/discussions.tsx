@@ -45,9 +45,17 @@ export function Page() {
   return (
     <PageFrame title="Discussions" about="The comment threads of your pages.">
       <Group align="flex-end" gap="sm">
-        <Search label="External id or title" value={search} onChange={setSearch} flex="1 1 240px" />
-        <Select label="State" placeholder="Any" data={STATES} value={state} onChange={setState} clearable w={140} />
-        <Select label="Order" data={SORTS} value={sort} onChange={setSort} allowDeselect={false} w={210} />
+        <Search label="External id or title" value={search} onChange={setSearch} flex="4 1 240px" />
+        <Select
+          label="State"
+          placeholder="Any"
+          data={STATES}
+          value={state}
+          onChange={setState}
+          clearable
+          flex="1 1 130px"
+        />
+        <Select label="Order" data={SORTS} value={sort} onChange={setSort} allowDeselect={false} flex="1 1 180px" />
       </Group>
       <List
         list={list}

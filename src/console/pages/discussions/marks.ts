@@ -5,6 +5,7 @@ import {
   type ThreadCommentFragment,
 } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
+import type { Desk } from './desk.ts'
 
 export const MARKS = ['pending', 'reported', 'rejected'] as const
 
@@ -16,8 +17,8 @@ type Item = MarkedQuery['pending']['nodes'][number]
 /** The comments of a discussion that are out of view or reported: the first 100 of each. */
 export interface Marks {
   lists: Readonly<Record<Mark, readonly Item[]>>
-  /** Their numbers, in words. */
-  counts: Readonly<Record<Mark, string>>
+  /** Whether there are more. */
+  hasMore: Readonly<Record<Mark, boolean>>
   /** Comments that are not approved, by parent; those at the top level under null. */
   hidden: ReadonlyMap<string | null, readonly ThreadCommentFragment[]>
   /** Why a comment is held and how often it was reported, by id. */
@@ -30,7 +31,6 @@ const marksOf = (answer: MarkedQuery): Marks => {
     rejected: answer.rejected.nodes,
     reported: answer.reported.nodes,
   }
-  const countOf = (mark: Mark): string => `${lists[mark].length}${answer[mark].pageInfo.hasNextPage ? '+' : ''}`
   const hidden = new Map<string | null, ThreadCommentFragment[]>()
   for (const { comment } of [...lists.pending, ...lists.rejected]) {
     const parentId = comment.parentId ?? null
@@ -39,7 +39,11 @@ const marksOf = (answer: MarkedQuery): Marks => {
   const items = [...lists.reported, ...lists.pending, ...lists.rejected]
   return {
     lists,
-    counts: { pending: countOf('pending'), rejected: countOf('rejected'), reported: countOf('reported') },
+    hasMore: {
+      pending: answer.pending.pageInfo.hasNextPage,
+      rejected: answer.rejected.pageInfo.hasNextPage,
+      reported: answer.reported.pageInfo.hasNextPage,
+    },
     hidden,
     about: new Map(items.map((item) => [item.comment.id, item])),
   }
@@ -48,6 +52,19 @@ const marksOf = (answer: MarkedQuery): Marks => {
 export function useMarks(discussionId: string) {
   const query = useApi(MarkedDocument, { id: discussionId })
   return { ...query, data: query.data === undefined ? undefined : marksOf(query.data) }
+}
+
+/** The number of comments with a mark, in words, as the actions on the page leave it. */
+export function countOf(
+  mark: Mark,
+  { lists, hasMore }: Pick<Marks, 'lists' | 'hasMore'>,
+  { statusAfter, rejected }: Pick<Desk, 'statusAfter' | 'rejected'>,
+): string {
+  const ids = lists[mark].map(({ comment }) => comment.id)
+  // Any judgement answers the reports.
+  const left = ids.filter((id) => (statusAfter(id) ?? mark) === mark)
+  const come = mark === 'rejected' ? rejected.filter((id) => !ids.includes(id)) : []
+  return `${left.length + come.length}${hasMore[mark] ? '+' : ''}`
 }
 
 /**

@@ -3,20 +3,22 @@ import { useEffect, useRef } from 'react'
 
 import { type CommentStatus, type ModerationQueueStatus } from '../../../generated/console.ts'
 import { wordsOf } from '../../api/errors.ts'
+import type { Decision } from '../../ui/decision.ts'
 import { sendAll, sendLater, sendNow, takeBack } from '../../api/outbox.ts'
 import { type Entry, isWaiting } from './view/entries.ts'
-import { type Decision, deliver, type Outcome, type Target } from './deliver.ts'
+import { deliver, type Outcome, type Target } from './deliver.ts'
 import { type CountedOut, countOut } from './view/counts.ts'
 import { DONE, inverseOf, type Step, type Verb } from './undo.ts'
 
 /** A comment in view, as far as actions know of it. */
-export interface Judgeable extends Pick<Entry, 'status' | 'pinnedAt' | 'dealtBy' | 'refusal'> {
-  item: { comment: { id: string; revision: number } }
+export interface Judgeable extends Pick<Entry, 'status' | 'pinnedAt' | 'dealtBy' | 'decision' | 'refusal'> {
+  item: { comment: { id: string; revision: number }; openReportCount?: number; reason?: unknown }
 }
 
 /** An action on comments that may wait to be sent. */
 interface Judged<E> {
   verb: Verb
+  decision: Decision | null
   /** The comments as they were before. */
   entries: readonly E[]
   /** How many comments it is about, with those that are not in view. */
@@ -24,7 +26,7 @@ interface Judged<E> {
   send: () => Promise<void>
   /** Lets those that are not in view come into it again. */
   release: () => void
-  /** Null for what stays in its queue, or is in none. */
+  /** Null for what stays in its queue. */
   counted: CountedOut | null
   /** What the service has answered, once it was asked. */
   outcome: Promise<Outcome> | null
@@ -39,7 +41,7 @@ interface Comments<E> {
   /** The queue; null for a list of any comments. */
   status: ModerationQueueStatus | null
   change: (id: string, news: Partial<Pick<Entry, 'pinnedAt' | 'refusal'>>) => void
-  take: (ids: ReadonlySet<string>, verb: Verb) => void
+  take: (ids: ReadonlySet<string>, verb: Verb, decision: Decision | null) => void
   bring: (entries: readonly E[]) => void
   forget: (ids: ReadonlySet<string>) => void
   stay: (ids: ReadonlySet<string>) => void
@@ -55,6 +57,10 @@ const targetOf = ({ item: { comment } }: Judgeable): Target => ({ id: comment.id
 
 /** How long a judgement can be taken back before it is sent. */
 export const GRACE_MS = 5_000
+
+/** Whether it is in the queue of reported ones: an approved one with a reason was flagged. */
+const isReported = ({ status, item: { openReportCount = 0, reason } }: Judgeable): boolean =>
+  openReportCount > 0 ? status !== 'rejected' : status === 'approved' && reason != null
 
 const isPin = (verb: Verb): boolean => verb === 'pin' || verb === 'unpin'
 
@@ -98,33 +104,40 @@ export function useActions<E extends Judgeable>(
         .map((entry) => ({ ...entry, refusal: refused.get(idOf(entry)) ?? failure })),
     )
     const word = doneOf(judged)
-    say(failure === null ? wordsFor(word, done.size, refused.size) : failureOf(word, done.size, failure))
+    say(failure === null ? wordsFor(word, done.size, refusedOf(entries, refused)) : failureOf(word, done.size, failure))
     await refresh()
   }
 
-  /** `others` are further comments, which are not in view. */
+  /** `others` are further comments, which are pending and not in view. `also` is said as well. */
   const judge = (
     verb: Verb,
     entries: readonly E[],
-    { decision = null, others = [] }: { decision?: Decision | null; others?: readonly string[] } = {},
+    {
+      decision = null,
+      others = [],
+      also = '',
+    }: { decision?: Decision | null; others?: readonly Target[]; also?: string } = {},
   ): void => {
     const ids = new Set(entries.map(idOf))
-    const targets = [...entries.map(targetOf), ...others.map((id) => ({ id, revision: null }))]
-    // Lines have left the queue, and others that are not in view are pending.
-    const leaving = new Set([
-      ...entries.filter(({ dealtBy }) => dealtBy === null).map(idOf),
-      ...(queue === 'pending' ? others : []),
-    ])
+    const otherIds = new Set(others.map(({ id }) => id))
+    const targets = [...entries.map(targetOf), ...others]
+    // Lines have left their queues.
+    const waiting = entries.filter(({ dealtBy }) => dealtBy === null)
+    const leaving = {
+      pending: new Set([...waiting.filter(({ status }) => status === 'pending').map(idOf), ...otherIds]),
+      reported: new Set(waiting.filter((entry) => queue === 'reported' || isReported(entry)).map(idOf)),
+    }
     // The service must get two actions on one comment in their order.
     for (const each of all.current) {
       if ('send' in each && each.entries.some((entry) => ids.has(idOf(entry)))) void sendNow(each.send)
     }
     const judged: Judged<E> = {
       verb,
+      decision,
       entries,
       count: targets.length,
-      release: () => stay(new Set(others)),
-      counted: queue === null || isPin(verb) ? null : countOut(queue, leaving),
+      release: () => stay(otherIds),
+      counted: isPin(verb) ? null : countOut(leaving),
       outcome: null,
       send: () => {
         judged.outcome = deliver(verb, targets, decision)
@@ -136,9 +149,9 @@ export function useActions<E extends Judgeable>(
       const pinnedAt = verb === 'pin' ? new Date().toISOString() : null
       for (const id of ids) change(id, { pinnedAt, refusal: null })
     } else {
-      take(new Set(targets.map(({ id }) => id)), verb)
+      take(new Set(targets.map(({ id }) => id)), verb, decision)
     }
-    say(wordsFor(doneOf(judged), targets.length, 0))
+    say([wordsFor(doneOf(judged), targets.length), also].filter(Boolean).join(' '))
     // What is deleted is gone: that can always be taken back.
     const waitMs = verb === 'delete' ? Math.max(graceMs, GRACE_MS) : graceMs
     sendLater(judged.send, waitMs)
@@ -146,7 +159,7 @@ export function useActions<E extends Judgeable>(
   }
 
   /** Reverses a judgement that the service has taken, as far as that is possible. */
-  const reverse = async ({ verb, entries }: Judged<E>, { done }: Outcome): Promise<string> => {
+  const reverse = async ({ verb, entries, decision: told }: Judged<E>, { done }: Outcome): Promise<string> => {
     const taken = entries.filter((entry) => done.has(idOf(entry)))
     const comments = taken.map((entry) => ({
       id: idOf(entry),
@@ -161,7 +174,8 @@ export function useActions<E extends Judgeable>(
       taken.map((entry) => {
         const status = states.get(idOf(entry)) ?? entry.status
         const dealtBy = isPin(verb) || isWaiting(status, queue) ? entry.dealtBy : 'me'
-        return { ...entry, status, dealtBy, refusal: null }
+        const decision = isPin(verb) ? entry.decision : status === done.get(idOf(entry)) ? told : null
+        return { ...entry, status, dealtBy, decision, refusal: null }
       }),
     )
     void refresh()
@@ -234,8 +248,26 @@ const doneOf = ({ verb, entries, count }: Judged<Judgeable>): string =>
 const failureOf = (word: string, done: number, failure: string): string =>
   done === 0 ? `Nothing was done. ${failure}` : `${word}: ${done}, and no others. ${failure}`
 
-function wordsFor(word: string, done: number, refused: number): string {
+/** What was refused: how many in view, which say why themselves, and the reasons of the others. */
+interface Refused {
+  inView: number
+  others: readonly string[]
+}
+
+function refusedOf(entries: readonly Judgeable[], refused: Outcome['refused']): Refused {
+  const inView = new Set(entries.map(idOf))
+  const others = [...refused].filter(([id]) => !inView.has(id)).map(([, why]) => why)
+  return { inView: refused.size - others.length, others }
+}
+
+function wordsFor(word: string, done: number, { inView, others }: Refused = { inView: 0, others: [] }): string {
+  const refused = inView + others.length
   if (refused === 0) return done === 1 ? `${word}.` : `${word}: ${done} comments.`
-  const why = refused === 1 ? 'one was refused, and says why' : `${refused} were refused, and say why`
-  return done === 0 ? `Nothing was done: ${why}.` : `${word}: ${done} of ${done + refused}; ${why}.`
+  const why = [
+    ...(inView === 0 ? [] : [inView === 1 ? 'one was refused, and says why' : `${inView} were refused, and say why`]),
+    ...(others.length === 0
+      ? []
+      : [`${others.length} that ${others.length === 1 ? 'is' : 'are'} not in view: ${[...new Set(others)].join(' ')}`]),
+  ].join('; ')
+  return `${done === 0 ? 'Nothing was done' : `${word}: ${done} of ${done + refused}`}; ${why}${why.endsWith('.') ? '' : '.'}`
 }

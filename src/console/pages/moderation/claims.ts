@@ -148,9 +148,9 @@ export function useClaims(queue: Entries, graceMs: number): { claims: Claims; qu
     claims,
     queue: {
       ...queue,
-      take: (ids, verb) => {
+      take: (ids, verb, decision) => {
         if (graceMs > 0) claims.judge(ids)
-        queue.take(ids, verb)
+        queue.take(ids, verb, decision)
       },
       bring: (entries: readonly Entry[]) => {
         claims.bring(entries.map(({ item }) => item.comment.id))

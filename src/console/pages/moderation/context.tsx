@@ -28,6 +28,9 @@ export function Reasons({
   /** Whether the list tells the state. */
   inQueue: boolean
 }) {
+  const isBare = inQueue && reason == null && reportCount === 0 && comment.editedAt == null
+  // An empty group would leave a gap.
+  if (isBare) return null
   return (
     <Group gap={4}>
       {!inQueue && <CommentStatusBadge status={comment.status} />}

@@ -1,18 +1,13 @@
-import { type CommentStatus, type DecisionReason, ModerateCommentsDocument } from '../../../generated/console.ts'
+import { type CommentStatus, ModerateCommentsDocument } from '../../../generated/console.ts'
 import { wordsOf } from '../../api/errors.ts'
 import { requestToTheEnd } from '../../api/request.ts'
+import type { Decision } from '../../ui/decision.ts'
 import type { Verb } from './undo.ts'
 
-/** What the author of a rejected comment is told. */
-export interface Decision {
-  reason: DecisionReason | null
-  message: string | null
-}
-
-/** A comment, and the revision of the text that was read; null if nobody has read it. */
+/** A comment, and the revision of its text that the console has got. */
 export interface Target {
   id: string
-  revision: number | null
+  revision: number
 }
 
 /** What the service has done, by the comments' ids. */
@@ -35,8 +30,8 @@ export async function deliver(verb: Verb, comments: readonly Target[], decision:
   let failure: string | null = null
   const post = async (some: readonly Target[]): Promise<void> => {
     const ids = some.map(({ id }) => id)
-    // Only the text that was read here may come into view, not a later edit of its author.
-    const revisions = verb === 'approve' || verb === 'review' ? some.flatMap(({ revision }) => revision ?? []) : null
+    // The service refuses to approve a text that its author has edited since.
+    const revisions = verb === 'approve' || verb === 'review' ? some.map(({ revision }) => revision) : null
     try {
       const input = { ids, action: verb, revisions, ...decision }
       const { moderateComments } = await requestToTheEnd(ModerateCommentsDocument, { input })

@@ -1,21 +1,14 @@
 import { Button, Checkbox, Group, Radio, Text, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
 
-import { type DecisionReason, PendingOfReaderDocument, QueuedReaderDocument } from '../../../generated/console.ts'
+import { PendingOfReaderDocument, QueuedReaderDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
+import { type Decision, DECISION_REASONS, isDecisionReason } from '../../ui/decision.ts'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { Form } from '../../ui/inputs/form.tsx'
 import { formatCount } from '../../ui/numbers.ts'
-import type { Decision } from './deliver.ts'
-
-const REASONS: Readonly<Record<DecisionReason, string>> = {
-  spam: 'Spam',
-  abuse: 'Abuse',
-  off_topic: 'Off topic',
-  illegal: 'Against the law',
-  other: 'Other',
-}
+import type { Target } from './deliver.ts'
 
 const LABELS = { reason: 'Reason', message: 'Message', isAll: 'All of this reader' }
 
@@ -23,14 +16,14 @@ const LABELS = { reason: 'Reason', message: 'Message', isAll: 'All of this reade
 const MOST = 1_000
 
 /** The pending comments of a reader. */
-export async function pendingOf(readerId: string): Promise<string[]> {
-  const ids: string[] = []
+export async function pendingOf(readerId: string): Promise<Target[]> {
+  const found: Target[] = []
   for (let after: string | null = null; ;) {
     const { reader }: PendingOfReaderResult = await request(PendingOfReaderDocument, { id: readerId, after })
-    if (reader?.comments == null) return ids
-    ids.push(...reader.comments.nodes.map(({ id }) => id))
+    if (reader?.comments == null) return found
+    found.push(...reader.comments.nodes)
     after = reader.comments.pageInfo.endCursor ?? null
-    if (!reader.comments.pageInfo.hasNextPage || after === null || ids.length >= MOST) return ids.slice(0, MOST)
+    if (!reader.comments.pageInfo.hasNextPage || after === null || found.length >= MOST) return found.slice(0, MOST)
   }
 }
 
@@ -40,6 +33,8 @@ type PendingOfReaderResult = Awaited<ReturnType<NonNullable<(typeof PendingOfRea
 type Values = { reason: string; message: string; isAll: boolean }
 
 const VERBS = { reject: 'Reject', delete: 'Delete' } as const
+
+const IS_MISSING = 'Choose a reason, or write a message. “Reject” beside the comment needs neither.'
 
 /**
  * Asks what the author of a comment is told, and for a rejection whether all their pending comments
@@ -58,7 +53,7 @@ export function ExplainDialog({
   /** The author; null if erased. */
   reader: { id: string; name: string } | null
   /** `pending`: all pending comments of the author, if these are meant. */
-  onDecide: (decision: Decision, pending: readonly string[]) => void
+  onDecide: (decision: Decision, pending: readonly Target[]) => void
   onClose: () => void
 }) {
   const { data } = useApi(
@@ -67,12 +62,19 @@ export function ExplainDialog({
     { enabled: reader !== null && verb === 'reject' },
   )
   const pending = data?.reader?.commentCounts?.pending ?? 0
-  const form = useForm<Values>({ initialValues: { reason: '', message: '', isAll: false } })
+  const form = useForm<Values>({
+    initialValues: { reason: '', message: '', isAll: false },
+    validate: {
+      // The only way to delete is this form, which then asks for nothing.
+      reason: (reason, { message, isAll }) =>
+        verb === 'reject' && !isAll && reason === '' && message.trim() === '' ? IS_MISSING : null,
+    },
+  })
   const send = async ({ reason, message, isAll }: Values): Promise<void> => {
     const all = isAll && reader !== null ? await pendingOf(reader.id) : []
     const text = message.trim()
     onClose()
-    onDecide({ reason: isReason(reason) ? reason : null, message: text === '' ? null : text }, all)
+    onDecide({ reason: isDecisionReason(reason) ? reason : null, message: text === '' ? null : text }, all)
   }
   return (
     <Dialog title={`${VERBS[verb]} the comment${reader === null ? '' : ` of ${reader.name}`}`} onClose={onClose}>
@@ -80,7 +82,7 @@ export function ExplainDialog({
         {about !== undefined && <Text size="sm">{about}</Text>}
         <Radio.Group label={LABELS.reason} {...form.getInputProps('reason')}>
           <Group gap="sm" mt={4}>
-            {Object.entries(REASONS).map(([value, label], index) => (
+            {Object.entries(DECISION_REASONS).map(([value, label], index) => (
               <Radio key={value} value={value} label={label} data-autofocus={index === 0 || undefined} />
             ))}
           </Group>
@@ -112,5 +114,3 @@ export function ExplainDialog({
     </Dialog>
   )
 }
-
-const isReason = (text: string): text is DecisionReason => Object.hasOwn(REASONS, text)

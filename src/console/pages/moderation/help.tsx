@@ -4,16 +4,18 @@ import { useState } from 'react'
 import { IconKeyboard } from '../../ui/icons.tsx'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { useShortcutsSetting } from '../../ui/inputs/keys.ts'
-import { SHORTCUTS } from './shortcuts.ts'
+import { type Shortcuts, SHORTCUTS } from './shortcuts.ts'
 
 /** Whether the keys are on, a button that shows them, and the dialog with them. */
-export function useHelp() {
+export function useHelp(shortcuts: Shortcuts = SHORTCUTS) {
   const [hasShortcuts, setOn] = useShortcutsSetting()
   const [isHelping, setHelping] = useState(false)
   const onHelp = (): void => setHelping(true)
   const button = (
     <Button
       variant="default"
+      // A phone has no such keys, and no room.
+      visibleFrom="sm"
       leftSection={<IconKeyboard size={16} aria-hidden />}
       aria-keyshortcuts="?"
       onClick={onHelp}
@@ -21,16 +23,20 @@ export function useHelp() {
       {hasShortcuts ? 'Shortcuts' : 'Shortcuts are off'}
     </Button>
   )
-  const dialog = isHelping && <ShortcutsHelp isOn={hasShortcuts} onSwitch={setOn} onClose={() => setHelping(false)} />
+  const dialog = isHelping && (
+    <ShortcutsHelp shortcuts={shortcuts} isOn={hasShortcuts} onSwitch={setOn} onClose={() => setHelping(false)} />
+  )
   return { hasShortcuts, onHelp, button, dialog }
 }
 
 /** The list of shortcuts, and the switch that turns them off. */
 function ShortcutsHelp({
+  shortcuts,
   isOn,
   onSwitch,
   onClose,
 }: {
+  shortcuts: Shortcuts
   isOn: boolean
   onSwitch: (isOn: boolean) => void
   onClose: () => void
@@ -46,7 +52,7 @@ function ShortcutsHelp({
       />
       <Table aria-label="Keys">
         <Table.Tbody>
-          {SHORTCUTS.map(([keys, does]) => (
+          {shortcuts.map(([keys, does]) => (
             <Table.Tr key={does}>
               <Table.Td w={110}>
                 <Group gap={4} wrap="nowrap">

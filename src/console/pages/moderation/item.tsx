@@ -4,6 +4,7 @@ import { useState } from 'react'
 
 import { AuthorBadges } from '../../ui/author-badges.tsx'
 import { textWithMarks } from '../../ui/mentions.ts'
+import { Told } from '../../ui/told.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Parent, Reasons, Reports, Where } from './context.tsx'
@@ -82,17 +83,20 @@ function Waiting({
           <Stack gap={2} miw={0}>
             <Group gap={6} align="baseline">
               <ReaderLink reader={author} />
-              <AuthorBadges ids={author?.badges} />
+              <AuthorBadges of={author} />
+              {/* On a phone a column of its own would leave half of the width. */}
+              <Time at={createdAt} c="dimmed" hiddenFrom="sm" />
               <Where comment={item.comment} />
             </Group>
             {author != null && !actions.isOfOneReader && <ReaderSummary id={author.id} isWanted={isInView} />}
           </Stack>
         </Group>
-        <Time at={createdAt} c="dimmed" style={{ whiteSpace: 'nowrap' }} />
+        <Time at={createdAt} c="dimmed" visibleFrom="sm" style={{ whiteSpace: 'nowrap' }} />
       </Group>
       <Reasons item={item} inQueue={actions.inQueue} />
       {parent != null && <Parent parent={parent} />}
       <Body item={item} />
+      <Told decision={entry.decision} />
       <Reports reports={reports} count={item.reportCount} />
       {isHeld ? (
         <Group gap="xs">

@@ -1,6 +1,7 @@
 import { Badge, Button, Group, Text } from '@mantine/core'
 
 import { textOf } from '../../ui/mentions.ts'
+import { Told } from '../../ui/told.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { ApproveIcon, RejectIcon } from './icons.tsx'
 import type { Entry } from './view/entries.ts'
@@ -102,28 +103,31 @@ function actionsAfter({ status, pinnedAt }: Entry): readonly [verb: Verb, label:
 
 /** A judged comment in one line, with the actions that change the judgement. */
 export function Dealt({ entry, onJudge }: JudgeProps) {
-  const { item, status, pinnedAt, dealtBy } = entry
+  const { item, status, pinnedAt, dealtBy, decision } = entry
   const again = actionsAfter(entry)
   const { author } = item.comment
   return (
-    <Group gap="xs" wrap="nowrap" justify="space-between">
-      <Group gap="xs" wrap="nowrap" miw={0}>
-        <Badge>
-          {WORDS[status]}
-          {dealtBy === 'another' && ' meanwhile'}
-          {pinnedAt !== null && ', pinned'}
-        </Badge>
-        <Text size="sm" c="dimmed" truncate {...WRITTEN} style={{ whiteSpace: 'nowrap' }}>
-          <bdi>{nameOf(author)}</bdi>: <bdi>{textOf(item.comment)}</bdi>
-        </Text>
+    <>
+      <Group gap="xs" wrap="nowrap" justify="space-between">
+        <Group gap="xs" wrap="nowrap" miw={0}>
+          <Badge>
+            {WORDS[status]}
+            {dealtBy === 'another' && ' meanwhile'}
+            {pinnedAt !== null && ', pinned'}
+          </Badge>
+          <Text size="sm" c="dimmed" truncate {...WRITTEN} style={{ whiteSpace: 'nowrap' }}>
+            <bdi>{nameOf(author)}</bdi>: <bdi>{textOf(item.comment)}</bdi>
+          </Text>
+        </Group>
+        <Group gap={4} wrap="nowrap">
+          {again.map(([verb, label]) => (
+            <Button key={verb} size="compact-sm" variant="subtle" miw="fit-content" onClick={() => onJudge(verb)}>
+              {label}
+            </Button>
+          ))}
+        </Group>
       </Group>
-      <Group gap={4} wrap="nowrap">
-        {again.map(([verb, label]) => (
-          <Button key={verb} size="compact-sm" variant="subtle" miw="fit-content" onClick={() => onJudge(verb)}>
-            {label}
-          </Button>
-        ))}
-      </Group>
-    </Group>
+      <Told decision={decision} />
+    </>
   )
 }

@@ -5,13 +5,14 @@ import { useNavigate } from 'react-router'
 import { ModerationQueueDocument, QueueCountsDocument } from '../../../generated/console.ts'
 import { useRefresh } from '../../api/queries.ts'
 import { useShortcuts } from '../../ui/inputs/keys.ts'
+import type { Decision } from '../../ui/decision.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Loading, Problem } from '../../ui/states.tsx'
 import { useActions } from './actions.ts'
 import { wordsOf } from '../../api/errors.ts'
 import { BanDialog } from './ban.tsx'
 import { useClaims } from './claims.ts'
-import type { Decision } from './deliver.ts'
+import type { Target } from './deliver.ts'
 import { ExplainDialog, pendingOf } from './explain.tsx'
 import { commentAt, focusComment, focusOn, goOn, resumeAtEnd, thenFocus } from './focus.ts'
 import { Item } from './item.tsx'
@@ -39,10 +40,18 @@ const VERBS: Readonly<Record<Verb, string>> = {
 }
 
 const idOf = ({ item }: Entry): string => item.comment.id
+const revisionOf = ({ item }: Entry): number => item.comment.revision
 const claimOf = (entry: Entry): string => `${idOf(entry)} ${entry.colleague}`
 
 const readerOf = ({ item: { comment } }: Entry): { id: string; name: string } | null =>
   comment.author == null ? null : { id: comment.author.id, name: nameOf(comment.author) }
+
+const IS_EDITED = 'Its author has edited it since you selected it. Read it again.'
+
+const passedOver = (count: number): string =>
+  count === 1
+    ? 'One was passed over: its author has edited it since.'
+    : `${count} were passed over: their authors have edited them since.`
 
 /** The comment that had the focus, and what was in view. */
 interface Place {
@@ -90,7 +99,8 @@ export function JudgedList({
   const { judge, undo, remember, say } = useActions({ ...claimed, refresh }, graceMs, (words, canUndo) =>
     setSaid(saidNext(words, canUndo)),
   )
-  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
+  /** The selected comments, with the revision that was in view. */
+  const [picked, setPicked] = useState<ReadonlyMap<string, number>>(new Map())
   /** The comments, and the colleagues who work on them, that are decided on all the same. */
   const [anyway, setAnyway] = useState<ReadonlySet<string>>(new Set())
   const [toBan, setToBan] = useState<Entry | null>(null)
@@ -109,8 +119,13 @@ export function JudgedList({
   const isHeld = (entry: Entry): boolean => entry.colleague !== null && !anyway.has(claimOf(entry))
   const free = waiting.filter((entry) => !isHeld(entry))
   const selected = free.filter((entry) => picked.has(idOf(entry)))
-  const pick = (id: string, isPicked: boolean): void =>
-    setPicked((before) => new Set(isPicked ? [...before, id] : [...before].filter((each) => each !== id)))
+  const pick = (entry: Entry, isPicked: boolean): void =>
+    setPicked((before) => {
+      const after = new Map(before)
+      if (isPicked) after.set(idOf(entry), revisionOf(entry))
+      else after.delete(idOf(entry))
+      return after
+    })
   const move = (by: 1 | -1): void => void focusComment(by)
 
   useEffect(() => {
@@ -142,9 +157,16 @@ export function JudgedList({
     if (press !== null && verb !== 'pin' && verb !== 'unpin') bringUnderPointer(press)
   }
   const judgeTogether = (verb: Verb): void => {
-    goOn({ without: new Set(selected.map(idOf)) })
-    setPicked(new Set())
-    judge(verb, selected)
+    // What its author has edited since it was selected may have been read by nobody.
+    const isRead = (entry: Entry): boolean => verb === 'reject' || picked.get(idOf(entry)) === revisionOf(entry)
+    const read = selected.filter(isRead)
+    const edited = selected.filter((entry) => !isRead(entry))
+    for (const entry of edited) queue.change(idOf(entry), { refusal: IS_EDITED })
+    goOn({ without: new Set(read.map(idOf)) })
+    setPicked(new Map())
+    const also = edited.length === 0 ? '' : passedOver(edited.length)
+    if (read.length > 0) judge(verb, read, { also })
+    else say(also)
   }
   const judgeSelected = (verb: Verb): void => {
     if (selected.length === 0) return say('Nothing is selected. Press x to select.')
@@ -152,19 +174,20 @@ export function JudgedList({
     else judgeTogether(verb)
   }
   /** Rejects or deletes a comment with a reason. `pending`: further ones of its author. */
-  const explain = (verb: Verb, entry: Entry, decision: Decision, pending: readonly string[]): void => {
-    const ids = new Set([...pending, idOf(entry)])
+  const explain = (verb: Verb, entry: Entry, decision: Decision, pending: readonly Target[]): void => {
+    const ids = new Set([...pending.map(({ id }) => id), idOf(entry)])
     const shown = waiting.filter((each) => ids.has(idOf(each)))
     const seen = new Set(shown.map(idOf))
     goOn({ from: idOf(entry), without: ids })
-    judge(verb, shown, { decision, others: pending.filter((id) => !seen.has(id)) })
+    judge(verb, shown, { decision, others: pending.filter(({ id }) => !seen.has(id)) })
   }
   const rejectAllOf = async (readerId: string): Promise<void> => {
     const pending = await pendingOf(readerId)
-    const shown = waiting.filter((each) => pending.includes(idOf(each)))
+    const ids = new Set(pending.map(({ id }) => id))
+    const shown = waiting.filter((each) => ids.has(idOf(each)))
     const seen = new Set(shown.map(idOf))
-    goOn({ without: new Set(pending) })
-    if (pending.length > 0) judge('reject', shown, { others: pending.filter((id) => !seen.has(id)) })
+    goOn({ without: ids })
+    if (pending.length > 0) judge('reject', shown, { others: pending.filter(({ id }) => !seen.has(id)) })
   }
   const beginRejecting = useRef((_readerId: string): void => undefined)
   useEffect(() => {
@@ -201,10 +224,10 @@ export function JudgedList({
     s: () => focusComment(1, { isWaiting: true }) || say('No other comment waits for you.'),
     p: onWaiting((entry) => judgeOne(entry.pinnedAt === null ? 'pin' : 'unpin', entry)),
     b: on((entry) => entry.item.comment.author != null && setToBan(entry)),
-    x: onWaiting((entry) => pick(idOf(entry), !picked.has(idOf(entry)))),
+    x: onWaiting((entry) => pick(entry, !picked.has(idOf(entry)))),
     'shift+a': () => judgeSelected(good),
     'shift+r': () => judgeSelected('reject'),
-    escape: () => setPicked(new Set()),
+    escape: () => setPicked(new Map()),
     u: undoLast,
     c: () => setPane(pane === null ? { hasFocus: false } : null),
     enter: () => setPane({ hasFocus: true }),
@@ -227,7 +250,9 @@ export function JudgedList({
           fresh={queue.fresh.length}
           isBacklog={queue.isBacklog}
           good={good}
-          onSelectAll={(isAll) => setPicked(new Set(isAll ? free.map(idOf) : []))}
+          onSelectAll={(isAll) =>
+            setPicked(new Map(isAll ? free.map((entry) => [idOf(entry), revisionOf(entry)]) : []))
+          }
           onJudge={judgeSelected}
           onUndo={undoLast}
           onShowFresh={() => thenFocus(queue.showFresh, queue.fresh[0])}
@@ -258,7 +283,7 @@ export function JudgedList({
               place={index + 1}
               count={all.length}
               isSelected={picked.has(idOf(entry)) && !isHeld(entry)}
-              onSelect={(isPicked) => pick(idOf(entry), isPicked)}
+              onSelect={(isPicked) => pick(entry, isPicked)}
               isHeld={isHeld(entry)}
               onDecideAnyway={() => {
                 setAnyway((before) => new Set([...before, claimOf(entry)]))

@@ -1,7 +1,9 @@
 import { useLocalStorage } from '@mantine/hooks'
 
-/** The meaning of each key, as the help shows it. */
-export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: string])[] = [
+export type Shortcuts = readonly (readonly [keys: readonly string[], does: string])[]
+
+/** The meaning of each key of a list, as the help shows it. */
+export const SHORTCUTS: Shortcuts = [
   [['j', '↓'], 'Next comment'],
   [['k', '↑'], 'Previous comment'],
   [['a'], 'Approve, or mark an unreviewed one as reviewed, and go on to the next comment'],
@@ -21,6 +23,10 @@ export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: strin
   [['/'], 'Search all comments'],
   [['?'], 'Show these keys'],
 ]
+
+/** The help of a page that has only these of the keys. */
+export const onlyKeys = (...names: readonly string[]): Shortcuts =>
+  SHORTCUTS.filter(([keys]) => names.includes(keys.join(' ')))
 
 /** Whether judgements are sent at once, as chosen in this browser. */
 export const useSendAtOnce = () =>

@@ -70,7 +70,7 @@ export function Toolbar({
       <Group gap="xs" mih={isBare ? 0 : 30}>
         {waiting > 0 && (
           <Checkbox
-            label={selected === 0 ? 'All' : `${selected} selected`}
+            label={selected === 0 ? `Select all ${waiting}` : `${selected} selected`}
             aria-label="Select all"
             checked={selected === waiting}
             indeterminate={selected > 0 && selected < waiting}

@@ -244,6 +244,7 @@ const PageLink = ({ to, children }: { to: string; children: ReactNode }) => (
 function Step({ number, isDone, guide, children }: StepProps & { number: number }) {
   return (
     <List.Item
+      styles={{ itemWrapper: { alignItems: 'flex-start' } }}
       icon={
         <ThemeIcon size={24} radius="xl" variant="default">
           {isDone ? <IconCheck size={14} aria-hidden /> : <Text size="xs">{number}</Text>}

@@ -1,14 +1,19 @@
 import type { TimelineActorFieldsFragment } from '../../../generated/console.ts'
+import { isDecisionReason, wordsOfDecision } from '../../ui/decision.ts'
 
 /** Who wrote an entry of the timeline. A deleted key or admin has no name. */
 export const actorName = (actor: TimelineActorFieldsFragment | null | undefined): string =>
   actor?.email ?? actor?.label ?? (actor?.kind === 'system' ? 'The service' : 'Somebody')
 
-/** What a moderator gave as the reason and the message, of a decision or a ban. */
+/** What a moderator gave as the reason and the message of a decision, or as the reason of a ban. */
 export function givenIn(after: unknown): string {
-  const given = partOf(after, 'ban') ?? after
-  const [reason, message] = [partOf(given, 'reason'), partOf(given, 'message')]
-  return [reason === 'off_topic' ? 'off topic' : reason, message].filter((text) => typeof text === 'string').join(': ')
+  const ban = partOf(after, 'ban')
+  if (ban !== undefined) return String(partOf(ban, 'reason') ?? '')
+  const [reason, message] = [partOf(after, 'reason'), partOf(after, 'message')]
+  return wordsOfDecision({
+    reason: isDecisionReason(reason) ? reason : null,
+    message: typeof message === 'string' ? message : null,
+  })
 }
 
 const partOf = (of: unknown, name: string): unknown =>

@@ -12,6 +12,7 @@ export function useHistory(id: string) {
     holdDetails: [],
     reportCount: comment.reports?.nodes.length ?? 0,
     openReportCount: 0,
+    decision: null,
     claimedBy: null,
   }))
   return useEntries({ ...list, nodes }, { status: null, order: orderByTime('newest'), emptyPages: 0 })

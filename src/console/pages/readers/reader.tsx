@@ -14,6 +14,7 @@ import {
 import { isNotFound } from '../../api/errors.ts'
 import { useApi, useWrite } from '../../api/queries.ts'
 import { may } from '../../api/session.ts'
+import { GuestBadge } from '../../ui/author-badges.tsx'
 import { useFilter } from '../../ui/inputs/filters.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Found, Problem } from '../../ui/states.tsx'
@@ -183,12 +184,13 @@ function History(history: Parameters<typeof ReaderHistory>[0]) {
   )
 }
 
-function About({ name, externalId, profileUrl, createdAt, formerReaders }: Reader) {
+function About({ name, externalId, kind, profileUrl, createdAt, formerReaders }: Reader) {
   return (
     <Group gap="sm" component="span" wrap="nowrap" align="flex-start">
       <Avatar component="span" name={name ?? externalId} aria-hidden />
       <Stack gap={4} component="span">
         <span {...WRITTEN}>{externalId}</span>
+        <GuestBadge kind={kind} />
         <WebLink url={profileUrl} />
         {createdAt != null && (
           <Text span size="sm">

@@ -1,9 +1,10 @@
-import { Anchor, Table } from '@mantine/core'
+import { Anchor, Group, Table } from '@mantine/core'
 import { Link } from 'react-router'
 
 import { ReadersDocument, type ReadersQuery } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
 import { useFilter } from '../../ui/inputs/filters.ts'
+import { GuestBadge } from '../../ui/author-badges.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Search } from '../../ui/inputs/search.tsx'
@@ -19,7 +20,7 @@ export function Page() {
   return (
     <PageFrame
       title="Readers"
-      about="The people for whom your backend has signed an assertion, or whom an import has brought."
+      about="Everybody who was signed in on your pages, has confirmed an address as a guest, or came with an import."
     >
       <Search label="External id or name" value={search} onChange={setSearch} />
       <List
@@ -28,7 +29,8 @@ export function Page() {
         empty={
           search === null ? (
             <Empty title="There is no reader yet">
-              A reader appears here with the first assertion that you sign for them.
+              A reader appears here when your site signs them in for the first time, a guest when they have confirmed
+              their address.
             </Empty>
           ) : (
             <Empty title="No reader was found">
@@ -38,7 +40,7 @@ export function Page() {
         }
       >
         {(readers) => (
-          <DataTable label="Readers" head={['Reader', 'External id', 'Ban', 'First seen']}>
+          <DataTable label="Readers" head={['Reader', 'External id', 'First seen']}>
             {readers.map((reader) => (
               <Row key={reader.id} reader={reader} search={search} />
             ))}
@@ -52,19 +54,22 @@ export function Page() {
 type Reader = ReadersQuery['readers']['nodes'][number]
 
 function Row({ reader, search }: { reader: Reader; search: string | null }) {
-  const { id, externalId, name, ban, createdAt } = reader
+  const { id, externalId, name, kind, ban, createdAt } = reader
   return (
     <Table.Tr>
       <Table.Td maw={280}>
         <Anchor component={Link} to={`/readers/${id}`} size="sm" {...WRITTEN} lineClamp={2}>
           {name ?? externalId}
         </Anchor>
+        <Group gap={4}>
+          <GuestBadge kind={kind} />
+          {ban != null && <BanBadge shadow={ban.shadow} />}
+        </Group>
       </Table.Td>
       <Table.Td maw={280} {...WRITTEN}>
         {externalId}
         <WasAlso of={reader} search={search} />
       </Table.Td>
-      <Table.Td>{ban != null && <BanBadge shadow={ban.shadow} />}</Table.Td>
       <Table.Td>{createdAt != null && <Time at={createdAt} />}</Table.Td>
     </Table.Tr>
   )

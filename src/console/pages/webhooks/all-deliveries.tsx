@@ -33,8 +33,8 @@ export function Page() {
     >
       <Stack gap="sm">
         <Group gap="sm" align="flex-end">
-          <Search label="Event id" value={eventId} onChange={setEventId} />
-          <Search label="Comment id" value={commentId} onChange={setCommentId} />
+          <Search label="Event id" value={eventId} onChange={setEventId} flex="1 1 140px" />
+          <Search label="Comment id" value={commentId} onChange={setCommentId} flex="1 1 140px" />
         </Group>
         <List
           list={list}

@@ -67,7 +67,7 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
           onChange={setStatus}
           clearable
           searchable
-          w={180}
+          flex="1 1 130px"
         />
         <Select
           label="Event"
@@ -77,7 +77,7 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
           onChange={setEventType}
           clearable
           searchable
-          w={220}
+          flex="1 1 150px"
         />
         <Select
           label="Last answer"
@@ -86,12 +86,12 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
           value={answer}
           onChange={setAnswer}
           clearable
-          w={140}
+          flex="1 1 110px"
         />
         <Day label="From" filter={{ value: from, set: setFrom }} />
         <Day label="Until" filter={{ value: to, set: setTo }} />
-        <Search label="Event id" value={eventId} onChange={setEventId} />
-        <Search label="Comment id" value={commentId} onChange={setCommentId} />
+        <Search label="Event id" value={eventId} onChange={setEventId} flex="1 1 140px" />
+        <Search label="Comment id" value={commentId} onChange={setCommentId} flex="1 1 140px" />
       </Group>
       <List
         list={list}

@@ -10,7 +10,7 @@ import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { DeliveryStatusBadge } from './state.tsx'
 
-export const DELIVERY_HEAD = ['Event', 'Page', 'Status', 'Attempts', 'Last answer', 'Took', 'Happened', 'Next attempt']
+export const DELIVERY_HEAD = ['Event', 'Status', 'Page', 'Attempts', 'Last answer', 'Took', 'Happened', 'Next attempt']
 
 /** What a list's row says of a delivery; `choice` stands before its event. */
 export function DeliveryCells({ delivery, choice }: { delivery: ListedDeliveryFragment; choice?: ReactNode }) {
@@ -26,11 +26,11 @@ export function DeliveryCells({ delivery, choice }: { delivery: ListedDeliveryFr
           </Anchor>
         </Group>
       </Table.Td>
-      <Table.Td maw={220} {...WRITTEN}>
-        <PageOf discussion={discussion} />
-      </Table.Td>
       <Table.Td>
         <DeliveryStatusBadge status={status} />
+      </Table.Td>
+      <Table.Td maw={220} {...WRITTEN}>
+        <PageOf discussion={discussion} />
       </Table.Td>
       <Table.Td>{attempts.length}</Table.Td>
       <Table.Td maw={320} {...WRITTEN}>

@@ -17,6 +17,7 @@ export function useFound(wanted: Wanted) {
     holdDetails: wordsIn(withoutMentions(comment.body ?? ''), wanted.search ?? ''),
     reportCount: comment.reports?.nodes.length ?? 0,
     openReportCount: 0,
+    decision: null,
     claimedBy: null,
   }))
   const emptyPages = data?.pages.filter(({ comments }) => comments.nodes.length === 0).length ?? 0

@@ -1,5 +1,5 @@
-import { Group, Select, Text } from '@mantine/core'
-import { useEffect, useRef } from 'react'
+import { Box, Button, Group, Select, Text } from '@mantine/core'
+import { useEffect, useRef, useState } from 'react'
 import { useLocation } from 'react-router'
 
 import type { CommentSearchSort, CommentStatus, HoldReason } from '../../../../generated/console.ts'
@@ -54,6 +54,9 @@ export function Page() {
     to: midnight(to, 1),
     sort: known(SORTS, sort) ?? 'newest',
   }
+  const isFiltered = [status, reason, authorId, discussionId, from, to, sort].some((value) => value !== null)
+  // On a phone they would leave no room for what was found.
+  const [isOpen, setOpen] = useState(isFiltered)
   return (
     <PageFrame
       title="Search"
@@ -62,25 +65,35 @@ export function Page() {
     >
       <Group align="flex-end" gap="sm">
         <SearchField value={search} onChange={setSearch} />
-        <Select label="State" placeholder="Any" data={choices(STATES)} {...picked(wanted.status, setStatus, 'state')} />
-        <Select
-          label="Reason"
-          placeholder="Any"
-          data={choices(HOLD_REASONS)}
-          {...picked(wanted.reason, setReason, 'reason')}
-        />
-        <PickReader value={authorId} onChange={setReader} />
-        <PickDiscussion value={discussionId} onChange={setDiscussion} />
-        <Day label="From" filter={{ value: from, set: setFrom }} />
-        <Day label="Until" filter={{ value: to, set: setTo }} />
-        <Select
-          label="Order"
-          data={choices(SORTS)}
-          value={wanted.sort}
-          onChange={setSort}
-          allowDeselect={false}
-          w={150}
-        />
+        <Button variant="default" hiddenFrom="sm" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          Filter and sort
+        </Button>
+        <Box display="contents" {...(!isOpen && { visibleFrom: 'sm' })}>
+          <Select
+            label="State"
+            placeholder="Any"
+            data={choices(STATES)}
+            {...picked(wanted.status, setStatus, 'state')}
+          />
+          <Select
+            label="Reason"
+            placeholder="Any"
+            data={choices(HOLD_REASONS)}
+            {...picked(wanted.reason, setReason, 'reason')}
+          />
+          <PickReader value={authorId} onChange={setReader} />
+          <PickDiscussion value={discussionId} onChange={setDiscussion} />
+          <Day label="From" filter={{ value: from, set: setFrom }} />
+          <Day label="Until" filter={{ value: to, set: setTo }} />
+          <Select
+            label="Order"
+            data={choices(SORTS)}
+            value={wanted.sort}
+            onChange={setSort}
+            allowDeselect={false}
+            w={150}
+          />
+        </Box>
       </Group>
       <Found
         key={JSON.stringify(wanted)}

@@ -1,13 +1,16 @@
 import { useSyncExternalStore } from 'react'
 
-import { type ModerationQueueStatus, QueueCountsDocument } from '../../../../generated/console.ts'
+import { QueueCountsDocument } from '../../../../generated/console.ts'
 import { patchAnswers, useApi } from '../../../api/queries.ts'
 
 /** The service counts so far: this number stands for as many or more. */
 export const BOUND = 1000
 
+/** The queues that are counted. A comment may be in both. */
+type Counted = 'pending' | 'reported'
+
 /** How many comments of each queue were judged here, and are not sent yet. */
-let unsent: Partial<Record<ModerationQueueStatus, number>> = {}
+let unsent: Readonly<Record<Counted, number>> = { pending: 0, reported: 0 }
 const listeners = new Set<() => void>()
 
 function subscribe(listener: () => void): () => void {
@@ -15,12 +18,15 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-function add(queue: ModerationQueueStatus, count: number): void {
-  unsent = { ...unsent, [queue]: (unsent[queue] ?? 0) + count }
+function add(by: Readonly<Record<Counted, ReadonlySet<string>>>, sign: 1 | -1): void {
+  unsent = {
+    pending: unsent.pending + sign * by.pending.size,
+    reported: unsent.reported + sign * by.reported.size,
+  }
   for (const listener of listeners) listener()
 }
 
-/** Judged comments, which no longer count in their queue. */
+/** Judged comments, which no longer count in their queues. */
 export interface CountedOut {
   /** They are sent now. */
   send: () => void
@@ -28,23 +34,24 @@ export interface CountedOut {
   end: (taken: { has: (id: string) => boolean }) => void
 }
 
-export function countOut(queue: ModerationQueueStatus, ids: ReadonlySet<string>): CountedOut {
+export function countOut(leaving: Readonly<Record<Counted, ReadonlySet<string>>>): CountedOut {
   let sentAt = 0
-  add(queue, ids.size)
+  add(leaving, 1)
   return {
     send: () => (sentAt = Date.now()),
     end: (taken) => {
-      const left = [...ids].filter((id) => taken.has(id)).length
-      if (queue === 'pending' || queue === 'reported') {
-        // A later answer has not counted them.
-        patchAnswers(QueueCountsDocument, sentAt, (answer) => {
-          const { overview } = answer
-          const known = overview?.[queue]
-          if (overview == null || known == null || known >= BOUND) return answer
-          return { ...answer, overview: { ...overview, [queue]: Math.max(0, known - left) } }
-        })
-      }
-      add(queue, -ids.size)
+      // A later answer has not counted them.
+      patchAnswers(QueueCountsDocument, sentAt, (answer) => {
+        const { overview } = answer
+        if (overview == null) return answer
+        const left = (queue: Counted): number | null => {
+          const known = overview[queue] ?? null
+          if (known === null || known >= BOUND) return known
+          return Math.max(0, known - [...leaving[queue]].filter((id) => taken.has(id)).length)
+        }
+        return { ...answer, overview: { ...overview, pending: left('pending'), reported: left('reported') } }
+      })
+      add(leaving, -1)
     },
   }
 }
@@ -53,12 +60,12 @@ export function countOut(queue: ModerationQueueStatus, ids: ReadonlySet<string>)
  * How many comments wait in each queue, without those that were judged here. Undefined until the
  * service has answered.
  */
-export function useQueueCounts(): Partial<Record<ModerationQueueStatus, number>> {
+export function useQueueCounts(): Partial<Record<Counted, number>> {
   const { data } = useApi(QueueCountsDocument, {}, { everyMs: 30_000 })
   const judged = useSyncExternalStore(subscribe, () => unsent)
-  const left = (queue: 'pending' | 'reported'): number => {
+  const left = (queue: Counted): number => {
     const count = data?.overview?.[queue] ?? 0
-    return count >= BOUND ? count : Math.max(0, count - (judged[queue] ?? 0))
+    return count >= BOUND ? count : Math.max(0, count - judged[queue])
   }
   return data === undefined ? {} : { pending: left('pending'), reported: left('reported') }
 }

@@ -7,6 +7,7 @@ import {
   type ModerationQueueStatus,
   QueuedCommentStateDocument,
 } from '../../../../generated/console.ts'
+import type { Decision } from '../../../ui/decision.ts'
 import { patchPages } from '../../../api/queries.ts'
 import { request } from '../../../api/request.ts'
 import { whoIsHere } from '../../../api/session.ts'
@@ -29,6 +30,8 @@ export interface Entry {
   dealtBy: 'me' | 'another' | null
   /** The name of the colleague who works on it. */
   colleague: string | null
+  /** What its author was told with the last decision. */
+  decision: Decision | null
   /** Why the last action on it was refused. */
   refusal: string | null
 }
@@ -70,6 +73,7 @@ const entryOf = (item: QueueItem): Entry => ({
   pinnedAt: item.comment.pinnedAt ?? null,
   dealtBy: null,
   colleague: colleagueOn(item),
+  decision: item.decision ?? null,
   refusal: null,
 })
 
@@ -130,10 +134,10 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
     setAway((before) => new Set([...before].filter((id) => !ids.has(id))))
   }, [])
   /** Takes judged comments out of the view, or makes them lines. */
-  const take = (ids: ReadonlySet<string>, verb: Verb): void => {
+  const take = (ids: ReadonlySet<string>, verb: Verb, decision: Decision | null): void => {
     const isTaken = ({ item }: Entry): boolean => ids.has(idOf(item))
     if (status === null) {
-      const judged = { status: DONE_STATES[verb], dealtBy: 'me', refusal: null } as const
+      const judged = { status: DONE_STATES[verb], dealtBy: 'me', decision, refusal: null } as const
       setEntries((before) => before?.map((entry) => (isTaken(entry) ? { ...entry, ...judged } : entry)) ?? null)
       return
     }
