@@ -44,6 +44,7 @@ test('GET /readers/{id}/export answers all stored data of a reader, and of no on
       ban: { bannedAt: TIME, until: null, reason: 'once too often', shadow: true, comments: null },
       assignedBadges: [],
       claimedBadges: [],
+      kind: 'reader',
       trust: 'normal',
       createdAt: TIME,
     },

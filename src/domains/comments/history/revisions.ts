@@ -122,8 +122,10 @@ const BODIES = statement(
       ORDER BY revision DESC LIMIT $4)
      ORDER BY revision DESC LIMIT $4
    ) v
-   LEFT JOIN comment_revisions before
-     ON before.tenant_id = $1 AND before.comment_id = c.id AND before.revision = v.revision - 1
+   LEFT JOIN LATERAL (
+     SELECT created_at FROM comment_revisions
+     WHERE tenant_id = $1 AND comment_id = c.id AND revision = v.revision - 1 LIMIT 1
+   ) before ON true
    ORDER BY k.n, v.revision DESC`,
     "octet_length(coalesce(body, ''))",
   ),
