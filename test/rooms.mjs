@@ -81,7 +81,14 @@ const ROOMS = {
     types: ['clients/backend/drawing.ts'],
     not: [/^(?!(lit\/|htmlparser2$))/],
   },
-  'clients/widget': { imports: ['clients/browser/stream.ts'], not: [/^(?!lit\/|altcha-lib(\/|$))/] },
+  'clients/elements': { imports: [], types: ['clients/browser/stream.ts'], not: [NO_PACKAGE] },
+  'clients/react': { imports: ['clients/elements'], not: [/^(?!react$)/] },
+  'clients/vue': { imports: ['clients/elements'], not: [/^(?!vue$)/] },
+  'clients/widget': {
+    imports: ['clients/browser/stream.ts'],
+    types: ['clients/elements/events.ts'],
+    not: [/^(?!lit\/|altcha-lib(\/|$))/],
+  },
   // The schema, so that commands check documents as requests do.
   cli: { imports: ['core', 'data', 'operations', 'transfer', 'graphql', 'api/execution/schema.ts', 'app.ts'] },
 

@@ -259,8 +259,9 @@ async function bundleService(input: Record<string, string>): Promise<string[]> {
 /** The modules for other programs, with their types. */
 async function buildClients(): Promise<void> {
   const tsc = (name: string, ...args: string[]) => run('typescript/bin/tsc', '-p', `src/clients/${name}`, ...args)
-  await Promise.all(['backend', 'receiver'].map((name) => tsc(name, '--declaration')))
-  // Both write the compiled types of the receiver; the variant without comments comes last.
+  // The components are those of React and Vue.
+  await Promise.all(['backend', 'receiver', 'elements'].map((name) => tsc(name, '--declaration')))
+  // These also write modules of those before; the variant without comments comes last.
   await tsc('browser', '--declaration', '--emitDeclarationOnly', '--removeComments', 'false')
   await tsc('browser')
   await tsc('graphql', '--declaration', '--emitDeclarationOnly')

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,6 +13,43 @@ const CLIENT = '@engagement-service/client'
 const hasRegistry =
   spawnSync('npm', ['ping', '--fetch-timeout=5000', '--fetch-retries=0'], { stdio: 'ignore' }).status === 0
 const skipped = hasRegistry ? '' : ' (skipped: the registry of npm does not answer)'
+
+const made = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
+beforeAll(() => {
+  execFileSync(process.execPath, [join(ROOT, 'deploy/npm/packages.mjs'), made])
+}, LONG)
+afterAll(() => rmSync(made, { recursive: true, force: true }))
+
+/** Packs a package and installs it into a site, which has no other. */
+function install(folder: string, name: string): void {
+  const run = (...args: string[]): string => execFileSync('npm', args, { cwd: folder, encoding: 'utf8' }).trim()
+  const tarball = run('pack', '--silent', '--pack-destination', folder, join(made, name))
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  run('install', '--offline', '--silent', '--no-audit', '--no-fund', '--legacy-peer-deps', `./${tarball}`)
+}
+
+/** What the site has beside it. */
+function link(folder: string, name: string): void {
+  const to = join(folder, 'node_modules', name)
+  mkdirSync(dirname(to), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules', name), to)
+}
+
+/** What the compiler says of the site's programs. */
+function typeErrors(folder: string): string {
+  const compilerOptions = {
+    module: 'nodenext',
+    target: 'es2023',
+    lib: ['es2023', 'dom', 'dom.iterable'],
+    strict: true,
+    noEmit: true,
+    skipLibCheck: false,
+    types: ['node'],
+  }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+  return spawnSync(process.execPath, [tsc, '-p', '.'], { cwd: folder, encoding: 'utf8' }).stdout
+}
 
 // A dependency's `overrides` do not apply: an installation of the service gets what its
 // dependencies request.
@@ -50,14 +87,7 @@ describe('@engagement-service/client', { timeout: LONG }, () => {
   const installed = join(folder, 'node_modules', CLIENT)
   const node = (...args: string[]) => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
 
-  beforeAll(() => {
-    const made = join(folder, 'made')
-    execFileSync(process.execPath, [join(ROOT, 'deploy/npm/client.mjs'), made])
-    const run = (...args: string[]): string => execFileSync('npm', args, { cwd: folder, encoding: 'utf8' }).trim()
-    const tarball = run('pack', '--silent', '--pack-destination', folder, made)
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-    run('install', '--offline', '--silent', '--no-audit', '--no-fund', `./${tarball}`)
-  }, LONG)
+  beforeAll(() => install(folder, 'client'), LONG)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   test('installs by itself, and holds what its exports name', () => {
@@ -123,19 +153,89 @@ describe('@engagement-service/client', { timeout: LONG }, () => {
        // @ts-expect-error: it needs more
        createBackend({})`,
     )
-    const options = {
-      module: 'nodenext',
-      target: 'es2023',
-      lib: ['es2023', 'dom', 'dom.iterable'],
-      strict: true,
-      noEmit: true,
-      skipLibCheck: false,
-      types: ['node'],
-      typeRoots: [join(ROOT, 'node_modules/@types')],
-    }
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, include: ['*.ts'] }))
-    const { status, stdout } = node(join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.')
-    expect(stdout).toBe('')
-    expect(status).toBe(0)
+    link(folder, '@types/node')
+    expect(typeErrors(folder)).toBe('')
+  })
+})
+
+describe.each([
+  {
+    name: 'engagement-react',
+    folder: 'react',
+    needs: ['react', 'react-dom', 'scheduler'],
+    types: ['@types/react', 'csstype'],
+    page: `import { EngagementThread, type EngagementElement } from 'engagement-react'
+      import { createElement, createRef } from 'react'
+      const ref = createRef<EngagementElement>()
+      createElement(EngagementThread, {
+        ref, discussion: 'a', pageSize: 5, theme: 'dark', className: 'wide', 'aria-label': 'Comments',
+        onPosted: ({ detail }) => detail.comment.id.length,
+        onSignIn: (event) => event.preventDefault(),
+        identity: (isRefused) => (isRefused ? null : Promise.resolve('token')),
+      })
+      // @ts-expect-error: there is no such order
+      createElement(EngagementThread, { discussion: 'a', sort: 'best' })
+      // @ts-expect-error: it has no such event
+      createElement(EngagementThread, { discussion: 'a', onPosted: ({ detail }) => detail.count })`,
+    draw: `import { EngagementThread } from 'engagement-react'
+      import { createElement } from 'react'
+      import { renderToString } from 'react-dom/server'
+      console.log(renderToString(createElement(EngagementThread, { html: process.env.HTML, service: 'https://x.example', signIn: '/in' })))`,
+  },
+  {
+    name: 'engagement-vue',
+    folder: 'vue',
+    needs: ['vue', '@vue', '@babel', 'entities', 'estree-walker', 'source-map-js'],
+    types: ['csstype'],
+    page: `import { EngagementThread } from 'engagement-vue'
+      import { h } from 'vue'
+      h(EngagementThread, {
+        discussion: 'a', pageSize: 5, theme: 'dark',
+        onPosted: ({ detail }) => void detail.comment.id.length,
+        'onSign-in': (event: Event) => event.preventDefault(),
+        identity: (isRefused) => (isRefused ? null : Promise.resolve('token')),
+      })
+      // @ts-expect-error: there is no such order
+      h(EngagementThread, { discussion: 'a', sort: 'best' })`,
+    draw: `import { EngagementThread } from 'engagement-vue'
+      import { createSSRApp, h } from 'vue'
+      import { renderToString } from 'vue/server-renderer'
+      console.log(await renderToString(createSSRApp(() => h(EngagementThread, { html: process.env.HTML, service: 'https://x.example', signIn: '/in' }))))`,
+  },
+])('$name', { timeout: LONG }, ({ name, folder: its, needs, types, page, draw }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
+  beforeAll(() => {
+    install(folder, its)
+    // The framework is a peer: the site has it already.
+    for (const each of [...needs, ...types]) link(folder, each)
+    link(folder, '@types/node')
+  }, LONG)
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('holds what its exports name, and depends on nothing but the framework', () => {
+    const installed = join(folder, 'node_modules', name)
+    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Record<string, object>
+    expect(manifest['dependencies']).toBeUndefined()
+    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).map((each) => `./${each}`)
+    expect(files).toEqual(expect.arrayContaining(Object.values((manifest['exports'] as { '.': object })['.'])))
+    expect(files).toEqual(expect.arrayContaining(['./README.md', './LICENSE']))
+  })
+
+  test('draws on a server what renderThread has drawn, with the properties of the component', () => {
+    writeFileSync(join(folder, 'draw.js'), draw)
+    const html = `<engagement-thread discussion="a&amp;b" sort="top"><template shadowrootmode="open"><p>Text</p></template></engagement-thread>`
+    const options = { cwd: folder, encoding: 'utf8', env: { ...process.env, HTML: html } } as const
+    const { stdout, stderr } = spawnSync(process.execPath, ['draw.js'], options)
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(
+      /^<engagement-thread [^>]*><template shadowrootmode="open"><p>Text<\/p><\/template><\/engagement-thread>\n$/,
+    )
+    for (const attribute of ['discussion="a&amp;b"', 'sort="top"', 'service="https://x.example"', 'sign-in="/in"'])
+      expect(stdout).toContain(` ${attribute}`)
+  })
+
+  test('has types', () => {
+    writeFileSync(join(folder, 'page.ts'), page)
+    expect(typeErrors(folder)).toBe('')
   })
 })

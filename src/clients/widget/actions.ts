@@ -63,7 +63,7 @@ export const open = (thread: Thread, id: string, kind: (Panel | Popup)['kind']):
  */
 export const loadMore = (thread: Thread, parentId: string, isByScroll = false): Promise<void> =>
   act(thread, `more-${parentId}`, 'load', async () => {
-    const { state, pages, pageSize: limit, replies } = thread
+    const { state, pages, pageSize: limit, shownReplies: replies } = thread
     const { ids } = state.list(parentId)
     const before = ids.length
     const load = async (id: string): Promise<void> => {

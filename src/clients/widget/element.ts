@@ -1,5 +1,6 @@
 import { render } from 'lit/html.js'
 
+import type { ThreadEvents } from '../elements/events.ts'
 import { baseOf, identities, type Identity } from './backend.ts'
 import css from './widget.css?inline'
 import type { Strings } from './strings.ts'
@@ -139,7 +140,7 @@ export abstract class WidgetElement extends HTMLElement {
   }
 
   /** Dispatches an event to the page. Returns whether the widget should do the default action. */
-  emit(name: string, detail: object): boolean {
+  emit<Name extends keyof ThreadEvents>(name: Name, detail: ThreadEvents[Name]): boolean {
     const init = { detail, bubbles: true, composed: true, cancelable: true }
     return this.dispatchEvent(new CustomEvent(`engagement-${name}`, init))
   }

@@ -180,8 +180,10 @@ export abstract class Thread extends WidgetElement {
     void this.update()
     for (const name of NEWS) addEventListener(name, this.#onNews)
     this.#takeLink()
-    if (this.getAttribute('loading') !== 'lazy' || idInHash() || this.guestLink) return this.#begin()
     this.isWaiting = true
+    // A framework sets what it knows of the element after it has put it into the page.
+    if (this.getAttribute('loading') !== 'lazy' || idInHash() || this.guestLink)
+      return queueMicrotask(() => this.isWaiting && this.isConnected && this.#begin())
     this.#seen = new IntersectionObserver(([entry]) => entry?.isIntersecting && this.#begin(), { rootMargin: '50%' })
     this.#seen.observe(this)
   }
@@ -227,8 +229,11 @@ export abstract class Thread extends WidgetElement {
     return this.getAttribute('page-size') ?? '20'
   }
 
-  /** With how many replies or fewer a comment shows them at once. */
-  get replies(): string {
+  /**
+   * With how many replies or fewer a comment shows them at once. Frameworks would set a property
+   * with the name of its attribute.
+   */
+  get shownReplies(): string {
     return this.getAttribute('replies') ?? '3'
   }
 
@@ -366,7 +371,7 @@ export abstract class Thread extends WidgetElement {
     const { pages, sort } = this
     const served = this.isServed ? await this.loadTakeOver().catch(() => null) : null
     const [{ reader: me, settings, discussion, comments, own, ticket }] = await Promise.all([
-      served?.takeOver(this, pages.me) ?? pages.first({ sort, limit: this.pageSize, replies: this.replies }),
+      served?.takeOver(this, pages.me) ?? pages.first({ sort, limit: this.pageSize, replies: this.shownReplies }),
       this.loadWords(),
     ])
     // The JSON of another program.

@@ -1,6 +1,7 @@
 // Lists of what belongs to many pages, for front pages:
 // `<script type="module" src="…/lists.js">`. They need no thread, and use no templates: two scripts
 // of one page could not both make the policies that those need where Trusted Types are required.
+import type { ListEvents } from '../../elements/events.ts'
 import { ask, baseOf, type PageComment } from '../backend.ts'
 import { loadStrings, type Words, wordsFor } from '../words.ts'
 import css from './lists.css?inline'
@@ -81,6 +82,9 @@ abstract class ListElement<Item> extends HTMLElement {
   get backend(): string {
     return baseOf(this)
   }
+  set backend(value: string) {
+    this.setAttribute('backend', value)
+  }
 
   /** Loads the list again. Without an answer, what is shown stays. */
   async reload(): Promise<void> {
@@ -114,7 +118,7 @@ abstract class ListElement<Item> extends HTMLElement {
     this.#root.replaceChildren(list)
   }
 
-  #emit(name: string, detail: object): void {
+  #emit<Name extends keyof ListEvents>(name: Name, detail: ListEvents[Name]): void {
     this.dispatchEvent(new CustomEvent(`engagement-${name}`, { detail, bubbles: true, composed: true }))
   }
 }

@@ -1,0 +1,128 @@
+'use client'
+// The elements of the widget for React: `import { EngagementThread } from 'engagement-react'`.
+import {
+  createElement,
+  type ForwardedRef,
+  forwardRef,
+  type ForwardRefExoticComponent,
+  type HTMLAttributes,
+  type RefAttributes,
+  useEffect,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+} from 'react'
+
+import {
+  type Attributes,
+  attributesOf,
+  type ElementName,
+  ELEMENTS,
+  type EngagementElement,
+  type EventsOf,
+  listen,
+  loadFor,
+  readRendered,
+  tellThread,
+  THREAD_PROPERTIES,
+  type ThreadProperties,
+} from '../elements/elements.ts'
+
+export type {
+  EngagementElement,
+  Identity,
+  ListEvents,
+  SignedInReader,
+  Texts,
+  ThreadEvents,
+} from '../elements/elements.ts'
+
+type Camel<Text> = Text extends `${infer Head}-${infer Tail}`
+  ? `${Capitalize<Head>}${Camel<Tail>}`
+  : Capitalize<Text & string>
+/** `sign-in` is `onSignIn`. */
+type Callbacks<Name extends ElementName> = {
+  [Event in keyof EventsOf<Name> as `on${Camel<Event>}`]?: ((event: EventsOf<Name>[Event]) => void) | undefined
+}
+type Own<Name extends ElementName> = Attributes<Name> &
+  Callbacks<Name> &
+  (Name extends 'thread' ? ThreadProperties : unknown)
+type Props<Name extends ElementName> = Own<Name> &
+  Omit<HTMLAttributes<HTMLElement>, keyof Own<Name> | 'dangerouslySetInnerHTML'>
+type Component<Name extends ElementName> = ForwardRefExoticComponent<Props<Name> & RefAttributes<EngagementElement>>
+
+export type EngagementThreadProps = Props<'thread'>
+export type EngagementCountProps = Props<'count'>
+export type EngagementLatestProps = Props<'latest'>
+export type EngagementMostDiscussedProps = Props<'mostDiscussed'>
+
+/** Of any element: what it has of these is checked by its own type. */
+type Given = Readonly<Record<string, unknown>> & ThreadProperties & { service?: string; className?: string }
+
+const callbackOf = (event: string): string =>
+  `on-${event}`.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+const isServer = typeof document === 'undefined'
+/** React 18 warns of layout effects on a server. */
+const useBrowserEffect = isServer ? useEffect : useLayoutEffect
+
+function component<Name extends ElementName>(name: Name, displayName: string): Component<Name> {
+  const { tag, attributes, events } = ELEMENTS[name]
+  const own = new Set([...Object.keys(attributes), ...events.map(callbackOf), ...THREAD_PROPERTIES, 'className'])
+
+  function Element(props: Given, ref: ForwardedRef<EngagementElement>) {
+    const { html, strings, identity, service, className } = props
+    const element = useRef<EngagementElement>(null)
+    // The callbacks of the last drawing: another one changes nothing of the element.
+    const latest = useRef(props)
+    useBrowserEffect(() => {
+      latest.current = props
+    })
+    useImperativeHandle(ref, () => element.current as EngagementElement, [])
+    useBrowserEffect(
+      () =>
+        listen(name, element.current as EngagementElement, (event, of) => {
+          const callback = latest.current[callbackOf(event)] as ((of: Event) => void) | undefined
+          callback?.(of)
+        }),
+      [],
+    )
+    const texts = JSON.stringify(strings)
+    useBrowserEffect(() => {
+      if (texts === undefined) return
+      tellThread(element.current as EngagementElement, (thread) => (thread.strings = JSON.parse(texts)))
+    }, [texts])
+    const reader = identity && 'known'
+    useBrowserEffect(() => {
+      if (reader === undefined) return
+      const ask = reader === null ? null : (isRefused: boolean) => latest.current.identity?.(isRefused)
+      tellThread(element.current as EngagementElement, (thread) => thread.setIdentity(ask))
+    }, [reader])
+    useEffect(() => loadFor(name, element.current as EngagementElement, service), [service])
+
+    const rendered = html === undefined ? undefined : readRendered(html)
+    const rest = Object.entries(props).filter(([key]) => !own.has(key))
+    return createElement(tag, {
+      ...Object.fromEntries(rest),
+      ...rendered?.attributes,
+      ...attributesOf(name, props),
+      // React 18 has `className` of no custom element.
+      class: className,
+      ref: element,
+      // The browser makes a shadow root of it as it reads the page, so that React finds no content.
+      ...(isServer && rendered && { dangerouslySetInnerHTML: { __html: rendered.content } }),
+    })
+  }
+  Element.displayName = displayName
+  const made: unknown = forwardRef(Element as never)
+  return made as Component<Name>
+}
+
+/** The comments of a page. */
+export const EngagementThread = component('thread', 'EngagementThread')
+/** How many comments a page has. Its children are shown until that is known. */
+export const EngagementCount = component('count', 'EngagementCount')
+/** The newest comments of all pages. Its children are shown until there is a list. */
+export const EngagementLatest = component('latest', 'EngagementLatest')
+/** The pages with the most comments of late. Its children are shown until there is a list. */
+export const EngagementMostDiscussed = component('mostDiscussed', 'EngagementMostDiscussed')

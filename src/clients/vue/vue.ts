@@ -1,0 +1,93 @@
+// The elements of the widget for Vue: `import { EngagementThread } from 'engagement-vue'`.
+import { defineComponent, type DefineSetupFnComponent, h, onBeforeUnmount, onMounted, shallowRef, watch } from 'vue'
+
+import {
+  type Attributes,
+  attributesOf,
+  type ElementName,
+  ELEMENTS,
+  type EngagementElement,
+  type EventsOf,
+  listen,
+  loadFor,
+  readRendered,
+  tellThread,
+  THREAD_PROPERTIES,
+  type ThreadProperties,
+} from '../elements/elements.ts'
+
+export type {
+  EngagementElement,
+  Identity,
+  ListEvents,
+  SignedInReader,
+  Texts,
+  ThreadEvents,
+} from '../elements/elements.ts'
+
+type Props<Name extends ElementName> = Attributes<Name> & (Name extends 'thread' ? ThreadProperties : unknown)
+type Emits<Name extends ElementName> = { [Event in keyof EventsOf<Name>]: (event: EventsOf<Name>[Event]) => void }
+type Component<Name extends ElementName> = DefineSetupFnComponent<Props<Name>, Emits<Name>>
+
+/** Of any element. */
+type Given = ThreadProperties & { service?: string }
+
+/** What `renderThread` has drawn becomes a shadow root as the browser reads the page. */
+const isServer = typeof document === 'undefined'
+
+function component<Name extends ElementName>(name: Name, componentName: string): Component<Name> {
+  const { tag, attributes, events } = ELEMENTS[name]
+  const made = defineComponent<Given, string[]>(
+    (props, { emit, expose, slots }) => {
+      const element = shallowRef<EngagementElement>()
+      expose({ element, reload: () => element.value?.reload() })
+      let stop = (): void => undefined
+      onMounted(() => {
+        const mounted = element.value as EngagementElement
+        stop = listen(name, mounted, (event, of) => emit(event, of))
+        const now = { immediate: true }
+        watch(
+          () => props.strings,
+          (strings) => strings && tellThread(mounted, (thread) => (thread.strings = strings)),
+          now,
+        )
+        watch(
+          () => props.identity && 'known',
+          (reader) => {
+            if (reader === undefined) return
+            const ask = reader === null ? null : (isRefused: boolean) => props.identity?.(isRefused)
+            tellThread(mounted, (thread) => thread.setIdentity(ask))
+          },
+          now,
+        )
+        watch(
+          () => props.service,
+          (service) => loadFor(name, mounted, service),
+          now,
+        )
+      })
+      onBeforeUnmount(() => stop())
+      return () => {
+        const rendered = props.html === undefined ? undefined : readRendered(props.html)
+        const all = { ref: element, ...rendered?.attributes, ...attributesOf(name, props) }
+        if (isServer && rendered) return h(tag, { ...all, innerHTML: rendered.content })
+        return h(tag, all, slots['default']?.())
+      }
+    },
+    {
+      name: componentName,
+      props: [...Object.keys(attributes), ...(name === 'thread' ? THREAD_PROPERTIES : [])] as (keyof Given)[],
+      emits: [...events],
+    },
+  )
+  return made as unknown as Component<Name>
+}
+
+/** The comments of a page. */
+export const EngagementThread = component('thread', 'EngagementThread')
+/** How many comments a page has. Its slot is shown until that is known. */
+export const EngagementCount = component('count', 'EngagementCount')
+/** The newest comments of all pages. Its slot is shown until there is a list. */
+export const EngagementLatest = component('latest', 'EngagementLatest')
+/** The pages with the most comments of late. Its slot is shown until there is a list. */
+export const EngagementMostDiscussed = component('mostDiscussed', 'EngagementMostDiscussed')
