@@ -56,7 +56,7 @@ export async function openApp(settings: Settings, log: Logger, given: Given = {}
   return withHealth(settings, log, database, health, await openReplica(settings), link, tracing)
 }
 
-/** The same on an open database. */
+/** Opens the app on a database that is open already. */
 export const withDatabase = (settings: Settings, log: Logger, database: Database): OpenApp =>
   withHealth(settings, log, database, new DatabaseHealth(database, log), null)
 

@@ -21,7 +21,7 @@ export interface RateLimitResult {
  * The owner of a bucket: an API key or admin, an address without valid credentials, the address or
  * e-mail of a login, a stream ticket, a client token, an address or a reader at a site, or what a
  * reader begins there; the proofs of guests at a site, a proof of work, which is taken once, or
- * an address that asks for their mails or confirms links, or a mailbox that gets them.
+ * an address that asks for their mails or confirms links.
  */
 export type BucketKind =
   | 'caller'
@@ -36,7 +36,6 @@ export type BucketKind =
   | 'guestProof'
   | 'guest'
   | 'guestLink'
-  | 'guestMail'
 
 /**
  * Token buckets shared by all processes. Nothing here throws, rejects or waits longer than half a

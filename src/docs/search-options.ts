@@ -21,7 +21,7 @@ const WEIGHTS: readonly (readonly [RegExp, number])[] = [
   [/^(decisions\/|architecture)/, 0.5],
 ]
 
-/** The same where the index is made and where it is asked. */
+/** How the index is made and asked: both need the same options. */
 export const OPTIONS: Options<Found> = {
   fields: ['heading', 'page', 'body'],
   storeFields: ['address', 'page', 'heading', 'shown'],

@@ -30,7 +30,7 @@ function changeOf(type: GraphQLInputType): Change | null {
   return type.name === 'ID' ? (value) => (typeof value === 'string' ? inLowerCase(value) : value) : null
 }
 
-/** The same for values by their names, such as variables; null where none of them has ids. */
+/** Puts the ids of named values, such as variables, in lower case; null where none has ids. */
 export function changeOfAll(types: Iterable<readonly [string, GraphQLInputType]>): ((values: Values) => Values) | null {
   const changes = [...types].flatMap(([name, type]) => {
     const change = changeOf(type)
@@ -51,7 +51,7 @@ export function changeOfAll(types: Iterable<readonly [string, GraphQLInputType]>
 type Resolver = GraphQLFieldResolver<unknown, unknown, Values>
 
 /**
- * The same schema, whose fields take ids in upper case too: a UUID is the same in any case (RFC
+ * Has the fields of a schema take ids in upper case too: a UUID means one thing in any case (RFC
  * 9562, section 4). Around the resolvers, because graphql-jit reads variables of the type `ID`
  * without asking it.
  */

@@ -21,7 +21,7 @@ export const shownOnce = <Name extends string>(name: Name, { orNull = false } = 
   },
 })
 
-/** The same of a field that shows a list of them. */
+/** The options of a field that shows a list of raw secrets, as `shownOnce` shows one. */
 export const allShownOnce = <Name extends string>(name: Name) => ({
   nullable: true as const,
   extensions: { [SHOWN_ONCE_EXTENSION]: true },

@@ -32,8 +32,8 @@ const NEAREST: Readonly<Record<string, string>> = {
 }
 
 /**
- * The same schema, except that its enums answer the nearest value for an unknown one. Input is
- * checked as before.
+ * Has the enums of a schema answer the nearest value for an unknown one. Input is checked as
+ * before.
  */
 export function showNearest(schema: GraphQLSchema): GraphQLSchema {
   for (const [name, nearest] of Object.entries(NEAREST)) {

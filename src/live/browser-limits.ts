@@ -96,7 +96,7 @@ export function countTicket(app: App, use: BrowserUse & Pick<TicketClaims, 'disc
 export const chargeReplayOfTicket = (app: App, use: BrowserUse, events: number): ((bytes: number) => void) =>
   chargeReplay(app, bucketsOfTicket(app, use), events)
 
-/** The same for a subscription with a client token, whose own bucket has this rate. */
+/** Charges the replay of a subscription with a client token, whose own bucket has this rate. */
 export function chargeReplayOfToken(
   app: App,
   use: BrowserUse,

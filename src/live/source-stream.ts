@@ -72,7 +72,7 @@ export async function openSourceStream<P extends Payload>(
   }
 }
 
-/** The same sink, whose replay is charged. */
+/** A sink whose replay is charged. */
 const charged = <P extends Payload>(sink: Sink<P>, charge: (bytes: number) => void): Sink<P> => ({
   get isFull() {
     return sink.isFull

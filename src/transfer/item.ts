@@ -206,6 +206,10 @@ export const commentItem = z.object({
         body: text,
         createdAt: time.describe('When it was written'),
         replacedAt: past.nullish().describe('The default is when the next one was written'),
+        wasPublic: z
+          .boolean()
+          .optional()
+          .describe('Whether it was public when it was replaced: then readers may see it. The default is false'),
       }),
     )
     .optional()

@@ -1,24 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
+import { newArticle, useNewspaper } from '../harness/widget.ts'
 
 const LONG = 60_000
 
 describeInBrowser('the lists of a front page', () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-  })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
+  const paper = useNewspaper()
 
   /** Adds both lists to a page of the site, as a template of a front page has them. */
   async function open(attributes: Record<string, string>, width = 1280) {
@@ -36,7 +25,7 @@ describeInBrowser('the lists of a front page', () => {
       },
       [['engagement-latest', 'engagement-most-discussed'], attributes] as const,
     )
-    await page.evaluate(`import('${service.url}/lists.js').then(() => null)`)
+    await page.evaluate(`import('${paper.service.url}/lists.js').then(() => null)`)
     const list = (name: string) => page.locator(`engagement-${name}`)
     return { page, latest: list('latest'), most: list('most-discussed') }
   }

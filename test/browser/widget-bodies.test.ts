@@ -1,12 +1,10 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { axeFindings, COLORS } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
+import { newArticle, useNewspaper, WAIT } from '../harness/widget.ts'
 
-const WAIT = { timeout: 20_000, interval: 20 }
 const LONG = 60_000
 
 const TEXTS = {
@@ -41,18 +39,10 @@ const whole = (page: Page): Promise<Buffer> =>
   page.screenshot({ fullPage: true, animations: 'disabled', caret: 'hide' })
 
 describeInBrowser('the bodies of comments', () => {
-  let service: TestService
-  let paper: Newspaper
+  const paper = useNewspaper()
   beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
     await paper.set({ maxLinks: 10 })
   })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
 
   test.each([
     ['en', 'en'],

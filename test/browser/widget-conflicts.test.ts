@@ -1,24 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
+import { newArticle, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
-const WAIT = { timeout: 20_000, interval: 20 }
 const CHANGED = 'It was changed elsewhere meanwhile.'
 
 describeInBrowser('an edit on two devices', () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-  })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
+  const paper = useNewspaper()
 
   const mine = ({ thread }: Window) => thread.getByRole('textbox', { name: 'Edit' })
   const theirs = ({ thread }: Window) => thread.getByRole('textbox', { name: CHANGED })

@@ -1,11 +1,9 @@
 import type { Locator } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
+import { newArticle, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
-const WAIT = { timeout: 20_000, interval: 20 }
 const LONG = 90_000
 const TEXT = 'Half a thought'
 
@@ -27,18 +25,10 @@ const FIELDS = {
 type Field = keyof typeof FIELDS
 
 describeInBrowser('a field of the widget that holds a text', () => {
-  let service: TestService
-  let paper: Newspaper
+  const paper = useNewspaper()
   beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
     await paper.set({ reportThreshold: 2 })
   })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
 
   const areaOf = ({ window }: Case, field: Field) => window.thread.getByRole('textbox', { name: FIELDS[field].name })
   const call = (path: string, body?: object, as?: string) => paper.call('POST', path, body, as)

@@ -1,11 +1,8 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
-
-const WAIT = { timeout: 20_000, interval: 20 }
+import { newArticle, useNewspaper, WAIT } from '../harness/widget.ts'
 
 /**
  * Sums up how far visible content was moved without the reader's action (Cumulative Layout Shift).
@@ -18,17 +15,7 @@ const WATCH_SHIFTS = `
   }).observe({ type: 'layout-shift', buffered: true })`
 
 describeInBrowser('the widget at the first look', () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-  })
-  afterEach(() => paper.leave())
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
+  const paper = useNewspaper()
 
   /** The browser's own messages about a page. */
   const complaintsOf = (page: Page): string[] => {

@@ -1,82 +1,35 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { DIFFICULTY } from '../../src/domains/guests/proof.ts'
-import { axeFindings } from '../harness/axe.ts'
-import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
-import { easeProofs, mailsTo } from '../harness/guests.ts'
+import { describeInBrowser } from '../harness/browser.ts'
+import { easeProofs, mailsTo, takeGuests } from '../harness/guests.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { startStaticPages, type StaticPages } from '../harness/static-pages.ts'
-import { type Window, windowOf } from '../harness/widget.ts'
-
-const WAIT = { timeout: 20_000, interval: 20 }
+import { newPath, openStaticSite, type StaticSite } from '../harness/static-site.ts'
+import { textIn, WAIT, type Window } from '../harness/widget.ts'
 
 describeInBrowser('guests in the widget', () => {
-  let service: TestService
   let mailer: Receiver
-  let pages: StaticPages
-  let browser: Browser
-  let context: BrowserContext
-  let site: { id: string; publicKey: string }
-
-  const ok = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
-    const { status, text, json } = await service.call(method, path, { headers, ...(body && { body }) })
-    expect(status, text).toBeLessThan(300)
-    return json
-  }
+  let site: StaticSite
 
   beforeAll(async () => {
     easeProofs()
     mailer = await startReceiver()
-    service = await startService({
-      env: {
-        WEBHOOK_CA_FILE: mailer.caFile,
-        UNAUTHENTICATED_RATE_PER_SECOND: '500',
-        UNAUTHENTICATED_RATE_BURST: '5000',
-      },
-    })
-    pages = await startStaticPages(service.url, () => site.publicKey)
-    site = await ok('POST', '/sites', { name: 'Pages', origins: [pages.origin] })
-    await ok('PATCH', '/settings', { guests: { mailUrl: `${mailer.url}/mails`, hold: 0 } })
-    await ok('PATCH', `/sites/${site.id}`, { guests: 'email' })
-    await ok('POST', '/mail-secrets')
-    browser = await launchBrowser()
-    context = await browser.newContext()
+    site = await openStaticSite({ WEBHOOK_CA_FILE: mailer.caFile })
+    await takeGuests(site, `${mailer.url}/mails`)
   })
   afterAll(async () => {
-    await browser?.close()
-    await pages?.close()
-    await service?.close()
+    await site?.close()
     await mailer?.close()
   })
   afterEach(async () => {
     // All tests come from one address of the internet.
     for (const kind of ['guest', 'guestLink'] as const)
-      service.app.limits.giveBack(kind, `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
-    const violations = await Promise.all(
-      context.pages().map((page) => page.evaluate<string[] | undefined>('window.violations')),
-    )
-    await context.close()
-    context = await browser.newContext()
-    expect(violations.flat().filter(Boolean)).toEqual([])
+      site.service.app.limits.giveBack(kind, `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
+    await site.leave()
   })
 
-  const newPath = (): string => `/p-${newId()}`
   const newEmail = (): string => `gia-${newId()}@example.com`
-  const idOf = (path: string): string => encodeURIComponent(pages.origin + path)
-  const post = async (path: string, body: string): Promise<void> =>
-    ok('POST', `/discussions/by-external/${idOf(path)}/comments`, { body }, await service.as('bob'))
-
-  async function visit(path: string, prepare?: (page: Page) => Promise<unknown>): Promise<Window> {
-    const page = await context.newPage()
-    page.setDefaultTimeout(WAIT.timeout)
-    await prepare?.(page)
-    await page.goto(path.startsWith('http') ? path : pages.origin + path)
-    return windowOf(page)
-  }
-  const textIn = ({ thread }: Window) => thread.getByRole('textbox', { name: 'Write a comment' }).inputValue()
 
   /** Writes, and asks for the mail. */
   async function ask(window: Window, email: string, text = 'My words'): Promise<void> {
@@ -98,15 +51,15 @@ describeInBrowser('guests in the widget', () => {
 
   test('write first, confirm an address by one click, and post what they had written', async () => {
     const [path, email] = [newPath(), newEmail()]
-    const typing = await visit(path)
+    const typing = await site.visit(path)
     await ask(typing, email)
     expect(await textIn(typing)).toBe('My words')
 
     const link = await linkTo(email)
-    expect(link).toMatch(new RegExp(`^${pages.origin}${path}#engagement-guest=[0-9a-f]{64}$`))
-    const confirming = await visit(link)
+    expect(link).toMatch(new RegExp(`^${site.origin}${path}#engagement-guest=[0-9a-f]{64}$`))
+    const confirming = await site.visit(link)
     await confirming.button('Confirm').waitFor()
-    expect(confirming.page.url()).toBe(pages.origin + path)
+    expect(confirming.page.url()).toBe(site.origin + path)
     await confirm(confirming)
     // Nothing is posted by itself. The text is there in both tabs.
     expect(await textIn(confirming)).toBe('My words')
@@ -116,12 +69,12 @@ describeInBrowser('guests in the widget', () => {
     await confirming.button('Post').click()
     await confirming.sees(/Gia Ferro[^]*My words/)
     await vi.waitFor(async () => {
-      const { data } = await ok('GET', `/discussions/by-external/${idOf(path)}/comments`)
+      const { data } = await site.ok('GET', `/discussions/by-external/${site.idOf(path)}/comments`)
       expect(data.map(({ body }: { body: string }) => body)).toEqual(['My words'])
     }, WAIT)
 
     // On other pages of the site, and after a reload.
-    const elsewhere = await visit(newPath())
+    const elsewhere = await site.visit(newPath())
     await elsewhere.sees('You write as Gia Ferro.')
     await elsewhere.page.reload()
     await elsewhere.sees('You write as Gia Ferro.')
@@ -136,8 +89,8 @@ describeInBrowser('guests in the widget', () => {
 
   test('may answer a comment: the reply is open again, with its text, in the tab of the link', async () => {
     const [path, email] = [newPath(), newEmail()]
-    await post(path, 'A question')
-    const window = await visit(path)
+    await site.post(path, 'A question')
+    const window = await site.visit(path)
     await window.comment('A question').getByRole('button', { name: 'Reply' }).click()
     const reply = window.comment('A question')
     await reply.getByRole('textbox').fill('An answer')
@@ -147,7 +100,7 @@ describeInBrowser('guests in the widget', () => {
     await window.page.keyboard.press('Enter')
     await window.sees(`A mail was sent to ${email}.`)
     await window.page.close()
-    const confirming = await visit(await linkTo(email))
+    const confirming = await site.visit(await linkTo(email))
     await confirm(confirming)
     const area = confirming.comment('A question').getByRole('textbox')
     await vi.waitFor(async () => expect(await area.inputValue()).toBe('An answer'), WAIT)
@@ -157,8 +110,8 @@ describeInBrowser('guests in the widget', () => {
 
   test('are asked who they are before a reaction', async () => {
     const path = newPath()
-    await post(path, 'A question')
-    const window = await visit(path)
+    await site.post(path, 'A question')
+    const window = await site.visit(path)
     await window.comment('A question').getByRole('button', { name: 'Like' }).click()
     const name = window.thread.getByLabel('Name', { exact: true })
     await name.waitFor()
@@ -169,15 +122,15 @@ describeInBrowser('guests in the widget', () => {
 
   test('a link is confirmed once, says when it is not valid, and spends nothing when it is opened', async () => {
     const [path, email] = [newPath(), newEmail()]
-    const typing = await visit(path)
+    const typing = await site.visit(path)
     await ask(typing, email)
     await typing.page.close()
     const link = await linkTo(email)
     // A scanner that runs scripts opens it, and presses nothing.
-    const scanner = await visit(link)
+    const scanner = await site.visit(link)
     await scanner.button('Confirm').waitFor()
     await scanner.page.close()
-    const [one, two] = [await visit(link), await visit(link)]
+    const [one, two] = [await site.visit(link), await site.visit(link)]
     await confirm(one)
     await two.button('Confirm').click()
     await two.sees('This link is no longer valid.')
@@ -185,12 +138,12 @@ describeInBrowser('guests in the widget', () => {
     await one.page.evaluate(`location.hash = '#engagement-guest=${'0'.repeat(64)}'`)
     await one.button('Confirm').click()
     await one.sees('This link is no longer valid.')
-    expect(one.page.url()).toBe(pages.origin + path)
+    expect(one.page.url()).toBe(site.origin + path)
     await one.sees('You write as Gia Ferro.')
   })
 
   test('refusals are told in words, with what was typed', async () => {
-    const window = await visit(newPath())
+    const window = await site.visit(newPath())
     await ask(window, newEmail())
     await window.button('Use another address').click()
     const answer = async (code: string, status: number, words: string, headers = {}) => {
@@ -214,12 +167,12 @@ describeInBrowser('guests in the widget', () => {
 
   test('a guest who is ended is asked again, and keeps the text', async () => {
     const [path, email] = [newPath(), newEmail()]
-    const typing = await visit(path)
+    const typing = await site.visit(path)
     await ask(typing, email)
     await typing.page.close()
-    const window = await visit(await linkTo(email))
+    const window = await site.visit(await linkTo(email))
     await confirm(window)
-    const { data } = await ok('GET', '/readers')
+    const { data } = await site.ok('GET', '/readers')
     const guest = data.find(({ name, id }: { name: string; id: string }) => name === 'Gia Ferro' && id !== '')
     await window.page
       .evaluate(`for (const key of Object.keys(localStorage).filter((key) => key.startsWith('engagement-guest:')))
@@ -234,12 +187,12 @@ describeInBrowser('guests in the widget', () => {
 
   test("a page's own reader wins over a guest", async () => {
     const [path, email] = [newPath(), newEmail()]
-    const typing = await visit(path)
+    const typing = await site.visit(path)
     await ask(typing, email)
     await typing.page.close()
-    await confirm(await visit(await linkTo(email)))
+    await confirm(await site.visit(await linkTo(email)))
     const tokens: (string | undefined)[] = []
-    await visit(path, async (page) => {
+    await site.visit(path, async (page) => {
       await page.addInitScript(`window.identity = async () => 'an-issuers-token'`)
       page.on('request', (request) => {
         if (request.url().includes('/thread?')) tokens.push(request.headers()['authorization'])
@@ -250,43 +203,11 @@ describeInBrowser('guests in the widget', () => {
     expect(tokens.slice(tokens.indexOf('Bearer an-issuers-token')).join(' ')).not.toContain('gt_')
   })
 
-  test.each(['en', 'ar'])(
-    'the form, the notice and the link have no findings of axe, on 320 pixels (%s)',
-    async (lang) => {
-      const [path, email] = [newPath(), newEmail()]
-      const inLanguage = (page: Page) =>
-        page.addInitScript(`addEventListener('DOMContentLoaded', () => { document.documentElement.lang = '${lang}' })`)
-      const window = await visit(path, async (page) => {
-        await page.setViewportSize({ width: 320, height: 700 })
-        await inLanguage(page)
-      })
-      const { thread, page } = window
-      const check = async (): Promise<void> => {
-        expect(await axeFindings(page, 'engagement-thread')).toEqual([])
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320)
-      }
-      await thread.locator('.write .primary').click()
-      await thread.locator('textarea').fill('Words')
-      await thread.locator('.write .primary').click()
-      await thread.locator('.guest input').first().waitFor()
-      await check()
-      await thread.locator('[name=name]').fill('Gia')
-      await thread.locator('[name=email]').fill(email)
-      await thread.locator('.guest .primary').click()
-      await thread.locator('div.guest').waitFor()
-      await check()
-      await page.goto('about:blank')
-      await page.goto(await linkTo(email))
-      await thread.locator('.guest .primary').waitFor()
-      await check()
-    },
-  )
-
   test('the proof of work holds up no click: no task of the page is long', async () => {
     const { counter } = DIFFICULTY
     DIFFICULTY.counter = 400
     try {
-      const window = await visit(newPath())
+      const window = await site.visit(newPath())
       await window.button('Write a comment').click()
       await window.write('My words')
       await window.thread.getByLabel('Name', { exact: true }).fill('Gia Ferro')

@@ -1,24 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper, type ReadOptions, type Window } from '../harness/widget.ts'
-
-const WAIT = { timeout: 20_000, interval: 20 }
+import { newArticle, type ReadOptions, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
 describeInBrowser('notifications and mentions in the widget', () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-  })
-  afterEach(() => paper.leave())
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
+  const paper = useNewspaper()
 
   const bell = ({ thread }: Window) => thread.getByRole('button', { name: /^Notifications/ })
   const inbox = ({ thread }: Window) => thread.getByRole('region', { name: 'Notifications' })
@@ -53,7 +39,6 @@ describeInBrowser('notifications and mentions in the widget', () => {
     await entry.getByText('I do, with two friends.').waitFor()
     // Not by its colour alone.
     await entry.getByText('Unread:').waitFor()
-    expect(await axeFindings(ann.page, 'engagement-thread')).toEqual([])
     await entry.getByRole('link', { name: /replied to you/ }).click()
     await vi.waitFor(async () => expect(await ann.page.evaluate(() => location.hash)).toMatch(/^#comment-/), WAIT)
     await ann.thread.locator('article.linked').getByText('with two friends').waitFor()
@@ -194,7 +179,6 @@ describeInBrowser('notifications and mentions in the widget', () => {
     expect(await box(bob).getAttribute('aria-controls')).toBe('names')
     expect(await options(bob).first().getAttribute('aria-selected')).toBe('true')
     expect(await bob.thread.getByText('1 reader found').count()).toBe(1)
-    expect(await axeFindings(bob.page, 'engagement-thread')).toEqual([])
     await bob.page.keyboard.press('ArrowDown')
     await bob.page.keyboard.press('Enter')
     expect(await box(bob).inputValue()).toBe('Come, @Ann Okafor ')
@@ -270,12 +254,12 @@ describeInBrowser('notifications and mentions in the widget', () => {
     const article = newArticle()
     const name = 'وقار'
     const path = `/discussions/by-external/${article}/comments`
-    const waqar = await service.as('waqar', { name })
-    const { json } = await service.call('POST', path, { body: { body: 'Good morning' }, headers: waqar })
+    const waqar = await paper.service.as('waqar', { name })
+    const { json } = await paper.service.call('POST', path, { body: { body: 'Good morning' }, headers: waqar })
     const root = await paper.post(article, 'ann', 'Who knows it?')
     await allRead('ann')
     const answer = `- [@](reader:${json.author.id}) knows it.\n- So do I.`
-    await service.call('POST', path, { body: { body: answer, parentId: root }, headers: waqar })
+    await paper.service.call('POST', path, { body: { body: answer, parentId: root }, headers: waqar })
     const ann = await annReads(article)
     await ann.sees('So do I.')
     const list = ann.comment('So do I.').locator('[part=body] ul').last()

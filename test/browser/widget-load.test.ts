@@ -1,9 +1,8 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
+import { newArticle, useNewspaper, type Window } from '../harness/widget.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
 
@@ -58,17 +57,7 @@ const send = (page: Page, first: number, events: number, kinds: readonly string[
   )
 
 describeInBrowser('the widget, at 2 000 live events in a third of a minute', () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-  })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
+  const paper = useNewspaper()
 
   async function read(): Promise<Window> {
     const article = newArticle()

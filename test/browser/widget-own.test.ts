@@ -1,23 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper, type ReadOptions } from '../harness/widget.ts'
-
-const WAIT = { timeout: 20_000, interval: 20 }
+import { newArticle, useNewspaper, WAIT, type ReadOptions } from '../harness/widget.ts'
 
 describeInBrowser("a reader's own, in the widget", () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-  })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
+  const paper = useNewspaper()
 
   describe('comments that wait for a moderator', () => {
     /** Ann has written at the top, and below a comment of a later page. */

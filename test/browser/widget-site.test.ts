@@ -1,61 +1,40 @@
-import type { Browser, BrowserContext, Page, Request } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { addressBucket } from '../../src/core/limits.ts'
-import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
+import { describeInBrowser } from '../harness/browser.ts'
 import { CLIENT, startProvider, type TestProvider } from '../harness/oidc-provider.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { startStaticPages, type StaticPages } from '../harness/static-pages.ts'
-import { type Window, windowOf } from '../harness/widget.ts'
-
-const WAIT = { timeout: 20_000, interval: 20 }
+import type { TestService } from '../harness/service.ts'
+import { newPath, openStaticSite, type StaticSite } from '../harness/static-site.ts'
+import { textIn, WAIT, type Window } from '../harness/widget.ts'
 
 describeInBrowser('the widget on a page without a backend', () => {
   let service: TestService
-  let pages: StaticPages
+  let site: StaticSite
   let provider: TestProvider
   let other: TestProvider
-  let browser: Browser
-  let context: BrowserContext
-  let site: { id: string; publicKey: string }
-
-  const ok = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
-    const { status, text, json } = await service.call(method, path, { headers, ...(body && { body }) })
-    expect(status, text).toBeLessThan(300)
-    return json
-  }
 
   beforeAll(async () => {
-    service = await startService({
-      env: { WEBHOOK_ALLOW_HTTP: 'true', UNAUTHENTICATED_RATE_PER_SECOND: '50', UNAUTHENTICATED_RATE_BURST: '1000' },
+    site = await openStaticSite({
+      WEBHOOK_ALLOW_HTTP: 'true',
+      UNAUTHENTICATED_RATE_PER_SECOND: '50',
+      UNAUTHENTICATED_RATE_BURST: '1000',
     })
-    pages = await startStaticPages(service.url, () => site.publicKey)
-    provider = await startProvider(`${pages.origin}/callback`)
-    other = await startProvider(`${pages.origin}/callback`)
-    site = await ok('POST', '/sites', { name: 'Pages', origins: [pages.origin] })
+    ;({ service } = site)
+    provider = await startProvider(`${site.origin}/callback`)
+    other = await startProvider(`${site.origin}/callback`)
     const jwksUrl = `${provider.issuer}/jwks`
-    await ok('PATCH', '/settings', { identity: { issuer: provider.issuer, jwksUrl, audience: CLIENT.clientId } })
-    browser = await launchBrowser()
-    context = await browser.newContext()
+    await site.ok('PATCH', '/settings', { identity: { issuer: provider.issuer, jwksUrl, audience: CLIENT.clientId } })
     // A worker fetches the keys.
-    const headers = { origin: pages.origin, authorization: `Bearer ${await ann()}` }
+    const headers = { origin: site.origin, authorization: `Bearer ${await ann()}` }
     const me = `${service.url}/engagement/${site.publicKey}/me?signedIn=1`
     await vi.waitFor(async () => expect((await fetch(me, { headers })).status).toBe(200), WAIT)
   })
   afterAll(async () => {
-    await browser?.close()
-    await Promise.all([pages, provider, other].map((each) => each?.close()))
-    await service?.close()
+    await Promise.all([provider, other].map((each) => each?.close()))
+    await site?.close()
   })
-  afterEach(async () => {
-    const violations = await Promise.all(
-      context.pages().map((page) => page.evaluate<string[] | undefined>('window.violations')),
-    )
-    await context.close()
-    context = await browser.newContext()
-    expect(violations.flat().filter(Boolean)).toEqual([])
-  })
+  afterEach(() => site.leave())
 
   const ann = () => provider.idTokenOf('ann', { name: 'Ann Okafor' })
   const claims = (more: object = {}) => {
@@ -73,13 +52,8 @@ describeInBrowser('the widget on a page without a backend', () => {
   const expired = () =>
     provider.sign(claims({ iat: Math.floor(Date.now() / 1000) - 900, exp: Math.floor(Date.now() / 1000) - 300 }))
 
-  const newPath = (): string => `/p-${newId()}`
-  const idOf = (path: string): string => encodeURIComponent(pages.origin + path)
-  /** Posts without the widget. */
-  const post = async (path: string, body: string): Promise<void> =>
-    ok('POST', `/discussions/by-external/${idOf(path)}/comments`, { body }, await service.as('bob'))
   const bodiesAt = async (path: string): Promise<string[]> => {
-    const { data } = await ok('GET', `/discussions/by-external/${idOf(path)}/comments`)
+    const { data } = await site.ok('GET', `/discussions/by-external/${site.idOf(path)}/comments`)
     return data.map(({ body }: { body: string }) => body)
   }
 
@@ -92,38 +66,37 @@ describeInBrowser('the widget on a page without a backend', () => {
   }
 
   async function visit(path: string, ...tokens: (string | null)[]): Promise<Visit> {
-    const page = await context.newPage()
-    page.setDefaultTimeout(WAIT.timeout)
     const asked: Request[] = []
     const warnings: string[] = []
-    page.on('request', (request) => {
-      if (request.url().includes('/engagement/pk_') && request.method() !== 'OPTIONS') asked.push(request)
+    const window = await site.visit(path, async (page) => {
+      page.on('request', (request) => {
+        if (request.url().includes('/engagement/pk_') && request.method() !== 'OPTIONS') asked.push(request)
+      })
+      page.on('console', (message) => void warnings.push(message.text()))
+      if (tokens.length > 0) await page.addInitScript(giveTokens, tokens)
     })
-    page.on('console', (message) => void warnings.push(message.text()))
-    if (tokens.length > 0) await page.addInitScript(giveTokens, tokens)
-    await page.goto(path.startsWith('http') ? path : pages.origin + path)
+    const { page } = window
     const signIn = async (...next: (string | null)[]): Promise<void> => {
       await page.evaluate(giveTokens, next)
       await page.evaluate(
         `document.querySelector('engagement-thread').setIdentity((isRefused) => window.identity(isRefused))`,
       )
     }
-    return { ...windowOf(page), asked, warnings, signIn }
+    return { ...window, asked, warnings, signIn }
   }
 
   const pathsOf = ({ asked }: Visit): string[] =>
     asked.map((request) => `${request.method()} ${new URL(request.url()).pathname.split(site.publicKey)[1]}`)
-  const textIn = ({ thread }: Window) => thread.getByRole('textbox', { name: 'Write a comment' }).inputValue()
   const countIn = (page: Page) => page.locator('engagement-count').locator('span').innerText()
 
   test('shows, counts and follows the comments of its address, without cookies and signed in as nobody', async () => {
     const path = newPath()
-    await post(path, 'The first')
-    await context.addCookies([{ name: 'reader', value: 'ann', url: service.url }])
+    await site.post(path, 'The first')
+    await site.context.addCookies([{ name: 'reader', value: 'ann', url: service.url }])
     const window = await visit(`${path}?utm_source=mail#top`)
     await window.sees('The first')
     await vi.waitFor(async () => expect(await countIn(window.page)).toBe('1'), WAIT)
-    await post(path, 'The second')
+    await site.post(path, 'The second')
     await window.button('1 new comment').click()
     await window.sees('The second')
     await vi.waitFor(async () => expect(await countIn(window.page)).toBe('2'), WAIT)
@@ -133,28 +106,28 @@ describeInBrowser('the widget on a page without a backend', () => {
       expect(Object.keys(await request.allHeaders())).not.toContain('cookie')
       expect(Object.keys(await request.allHeaders())).not.toContain('authorization')
       expect(request.url()).not.toContain('signedIn')
-      expect(new URL(request.url()).searchParams.get('externalId')).toBe(pages.origin + path)
+      expect(new URL(request.url()).searchParams.get('externalId')).toBe(site.origin + path)
     }
     await window.button('Sign in to comment').waitFor()
   })
 
   test('a canonical address of its own origin is the page, one of another origin is not', async () => {
     const [path, own] = [newPath(), newPath()]
-    await post(own, 'Of the canonical page')
-    const window = await visit(`${path}?canonical=${encodeURIComponent(`${pages.origin}${own}#part`)}`)
+    await site.post(own, 'Of the canonical page')
+    const window = await visit(`${path}?canonical=${encodeURIComponent(`${site.origin}${own}#part`)}`)
     await window.sees('Of the canonical page')
-    await post(path, 'Of the page itself')
+    await site.post(path, 'Of the page itself')
     const foreign = await visit(`${path}?canonical=${encodeURIComponent('https://www.example.com/a')}`)
     await foreign.sees('Of the page itself')
-    expect(new URL(foreign.asked[0]!.url()).searchParams.get('externalId')).toBe(pages.origin + path)
+    expect(new URL(foreign.asked[0]!.url()).searchParams.get('externalId')).toBe(site.origin + path)
   })
 
   test("lists have what is on the site's pages alone", async () => {
     const path = newPath()
-    await post(path, 'On a page of the site')
+    await site.post(path, 'On a page of the site')
     const elsewhere = encodeURIComponent('https://www.example.com/elsewhere')
     const headers = await service.as('bob')
-    await ok('POST', `/discussions/by-external/${elsewhere}/comments`, { body: 'On a page elsewhere' }, headers)
+    await site.ok('POST', `/discussions/by-external/${elsewhere}/comments`, { body: 'On a page elsewhere' }, headers)
     const { page } = await visit(`${path}?lists`)
     const list = page.locator('engagement-latest')
     await list.getByText('On a page of the site').waitFor()
@@ -163,7 +136,7 @@ describeInBrowser('the widget on a page without a backend', () => {
 
   test('a lazy thread asks for nothing before its reader comes near, also where somebody is signed in', async () => {
     const path = newPath()
-    await post(path, 'Far below')
+    await site.post(path, 'Far below')
     const window = await visit(`${path}?lazy`, await ann())
     await vi.waitFor(async () => expect(await countIn(window.page)).toBe('1'), WAIT)
     expect(pathsOf(window)).toEqual(['GET /counts'])
@@ -178,15 +151,15 @@ describeInBrowser('the widget on a page without a backend', () => {
     const reading = await visit(path)
     await reading.sees('No comments yet.')
     expect(pathsOf(reading)).not.toContain('POST /ticket')
-    const { status } = await service.call('GET', `/discussions/by-external/${idOf(path)}`)
+    const { status } = await service.call('GET', `/discussions/by-external/${site.idOf(path)}`)
     expect(status).toBe(404)
 
     const window = await visit(path, await ann())
     await window.write('I begin')
     await window.sees(/Ann Okafor[^]*I begin/)
-    const { json } = await service.call('GET', `/discussions/by-external/${idOf(path)}`)
-    expect(json).toMatchObject({ url: pages.origin + path, title: `A page at ${path.slice(1)}` })
-    await post(path, 'I follow')
+    const { json } = await service.call('GET', `/discussions/by-external/${site.idOf(path)}`)
+    expect(json).toMatchObject({ url: site.origin + path, title: `A page at ${path.slice(1)}` })
+    await site.post(path, 'I follow')
     await window.button('1 new comment').click()
     await window.sees('I follow')
     expect(await textIn(window)).toBe('')
@@ -194,13 +167,10 @@ describeInBrowser('the widget on a page without a backend', () => {
 
   test('the first comment by somebody else shows without a reload, and later ones live', async () => {
     const path = newPath()
-    const page = await context.newPage()
-    page.setDefaultTimeout(WAIT.timeout)
-    await page.clock.install()
-    await page.goto(pages.origin + path)
-    const window = windowOf(page)
+    const window = await site.visit(path, (page) => page.clock.install())
+    const { page } = window
     await window.sees('No comments yet')
-    await post(path, 'The first')
+    await site.post(path, 'The first')
     let isTicketAsked = false
     page.on('request', (request) => (isTicketAsked ||= request.url().includes('/ticket?')))
     await vi.waitFor(async () => {
@@ -208,14 +178,14 @@ describeInBrowser('the widget on a page without a backend', () => {
       expect(isTicketAsked).toBe(true)
     }, WAIT)
     await window.sees('The first')
-    await post(path, 'The second')
+    await site.post(path, 'The second')
     await window.button('1 new comment').click()
     await window.sees('The second')
   })
 
   test('an element that is given its reader before it is in the page asks nothing as nobody', async () => {
     const path = newPath()
-    await post(path, 'Hello')
+    await site.post(path, 'Hello')
     const window = await visit('/empty', await ann())
     const before = window.asked.length
     await window.page.evaluate(
@@ -227,7 +197,7 @@ describeInBrowser('the widget on a page without a backend', () => {
         made.setIdentity((globalThis as unknown as { identity: unknown }).identity)
         document.body.append(thread)
       },
-      [site.publicKey, pages.origin + path],
+      [site.publicKey, site.origin + path],
     )
     await window.page.locator('#made').getByText('Hello').waitFor()
     const threads = window.asked
@@ -238,7 +208,7 @@ describeInBrowser('the widget on a page without a backend', () => {
 
   test('a reader of the issuer posts, reacts, edits and deletes, and sees who they are after a reload', async () => {
     const path = newPath()
-    await post(path, 'Something to like')
+    await site.post(path, 'Something to like')
     const window = await visit(path, await ann())
     await window.write('From the page')
     await window.sees(/Ann Okafor[^]*From the page/)
@@ -278,7 +248,7 @@ describeInBrowser('the widget on a page without a backend', () => {
 
   test('a token of another issuer, for another audience, or with a forged key reads as nobody', async () => {
     const path = newPath()
-    await post(path, 'For everybody')
+    await site.post(path, 'For everybody')
     const tokens = {
       issuer: await other.idTokenOf('ann', { name: 'Ann' }),
       audience: await provider.sign(claims({ aud: 'another' })),
@@ -313,7 +283,7 @@ describeInBrowser('the widget on a page without a backend', () => {
 
   test('a sign-in after the page was loaded, and a sign-out, change what the reader can do', async () => {
     const path = newPath()
-    await post(path, 'There before')
+    await site.post(path, 'There before')
     const window = await visit(path)
     await window.sees('There before')
     await window.button('Sign in to comment').waitFor()
@@ -331,7 +301,7 @@ describeInBrowser('the widget on a page without a backend', () => {
 
   test('a sign-in from the widget goes on with what the reader wanted', async () => {
     const path = newPath()
-    await post(path, 'A question')
+    await site.post(path, 'A question')
     const window = await visit(path)
     await window.page.evaluate(`addEventListener('engagement-sign-in', (event) => event.preventDefault())`)
     await window.comment('A question').getByRole('button', { name: 'Reply' }).click()
@@ -359,7 +329,7 @@ describeInBrowser('the widget on a page without a backend', () => {
     await window.button('Post').click()
     await window.sees(refused)
     expect(await textIn(window)).toBe('Once more')
-    expect((await service.call('GET', `/discussions/by-external/${idOf(path)}`)).status).toBe(404)
+    expect((await service.call('GET', `/discussions/by-external/${site.idOf(path)}`)).status).toBe(404)
     // It is not that of the address.
     const next = await visit(path, await ann())
     await next.write('Another reader')
@@ -367,9 +337,9 @@ describeInBrowser('the widget on a page without a backend', () => {
   })
 
   test('a page of an address with too many requests says so, in reading as in writing', async () => {
-    const { id, publicKey } = await ok('POST', '/sites', { name: 'Busy', origins: [pages.origin] })
+    const { id, publicKey } = await site.ok('POST', '/sites', { name: 'Busy', origins: [site.origin] })
     const path = newPath()
-    await post(path, 'Popular')
+    await site.post(path, 'Popular')
     const window = await visit(`${path}?site=${publicKey}`, await ann())
     await window.thread.getByRole('textbox', { name: 'Write a comment' }).fill('Me too')
     exhaustAddress(id)
@@ -386,15 +356,15 @@ describeInBrowser('the widget on a page without a backend', () => {
 
   test('a page of another origin gets nothing, and its developer is told why', async () => {
     const path = newPath()
-    await post(path, 'Not for others')
-    const window = await visit(`${pages.origin.replace('127.0.0.1', 'localhost')}${path}`)
+    await site.post(path, 'Not for others')
+    const window = await visit(`${site.origin.replace('127.0.0.1', 'localhost')}${path}`)
     await window.thread.getByText('The comments cannot be loaded.').waitFor()
     await vi.waitFor(() => expect(window.warnings.join('\n')).toContain('add it to the origins of the site'), WAIT)
     expect(await window.thread.innerText()).not.toContain('Not for others')
   })
 
   test('a site that is gone is no fault that is tried again', async () => {
-    const gone = await ok('POST', '/sites', { name: 'Gone', origins: [pages.origin] })
+    const gone = await site.ok('POST', '/sites', { name: 'Gone', origins: [site.origin] })
     await service.call('DELETE', `/sites/${gone.id}`)
     const window = await visit(`${newPath()}?site=${gone.publicKey}`)
     await window.thread.getByText('There are no comments for this page.').waitFor()
@@ -403,10 +373,10 @@ describeInBrowser('the widget on a page without a backend', () => {
 
   test('a site without posting takes no text, and keeps one that is there', async () => {
     const path = newPath()
-    await post(path, 'Read this')
+    await site.post(path, 'Read this')
     const window = await visit(path, await ann())
     await window.thread.getByRole('textbox', { name: 'Write a comment' }).fill('I may not')
-    await ok('PATCH', `/sites/${site.id}`, { posting: false })
+    await site.ok('PATCH', `/sites/${site.id}`, { posting: false })
     try {
       await window.button('Post').click()
       await window.sees('Comments are closed.')
@@ -417,7 +387,7 @@ describeInBrowser('the widget on a page without a backend', () => {
       await next.sees('Comments are closed.')
       expect(await next.button('Sign in to comment').count()).toBe(0)
     } finally {
-      await ok('PATCH', `/sites/${site.id}`, { posting: true })
+      await site.ok('PATCH', `/sites/${site.id}`, { posting: true })
     }
   })
 })

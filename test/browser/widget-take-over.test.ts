@@ -1,11 +1,8 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper, type ReadOptions, type Window } from '../harness/widget.ts'
-
-const WAIT = { timeout: 20_000, interval: 20 }
+import { newArticle, type ReadOptions, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
 /** Cumulative Layout Shift, as Chromium measures it. Runs in the page. */
 const WATCH_SHIFTS = `
@@ -44,17 +41,7 @@ const twoFrames = (page: Page): Promise<unknown> =>
   page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
 
 describeInBrowser('a page that the server has rendered', () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-  })
-  afterEach(() => paper.leave())
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
+  const paper = useNewspaper()
 
   interface Held extends Window {
     /** Lets the widget's script through. */

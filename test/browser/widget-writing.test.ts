@@ -1,26 +1,13 @@
 import type { Locator } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
-import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper, type ReadOptions, type Window } from '../harness/widget.ts'
+import { newArticle, type ReadOptions, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
-const WAIT = { timeout: 20_000, interval: 20 }
 const MOD = process.platform === 'darwin' ? 'Meta' : 'Control'
 
 describeInBrowser('writing in the widget', () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-  })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
+  const paper = useNewspaper()
 
   interface Writer extends Window {
     area: Locator
@@ -137,22 +124,6 @@ describeInBrowser('writing in the widget', () => {
       await page.keyboard.press(`${MOD}+b`)
       await value('x')
       expect(await thread.getByRole('toolbar').count()).toBe(0)
-    })
-
-    test.each(['en', 'ar'])('has no findings of axe, and fits on 320 pixels, with its preview (%s)', async (lang) => {
-      const { page, bar, area, thread } = await write({ width: 320, query: `lang=${lang}` })
-      await bar.waitFor()
-      await area.fill('**bold**\n\n> quote\n\n- one')
-      await bar.getByRole('button').last().click()
-      await thread.locator('.preview strong').waitFor()
-      expect(await axeFindings(page, 'engagement-thread')).toEqual([])
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320)
-      const sizes = await bar
-        .getByRole('button')
-        .evaluateAll((all) =>
-          all.map((each) => Math.min(each.getBoundingClientRect().width, each.getBoundingClientRect().height)),
-        )
-      expect(Math.min(...sizes)).toBeGreaterThanOrEqual(24)
     })
   })
 

@@ -54,7 +54,13 @@ describe('caching', () => {
     const site = fetchSite(service)
     const { status, json, headers } = await site.ask('GET', '/settings', { as: 'broken' })
     expect(status).toBe(200)
-    expect(Object.keys(json).sort()).toEqual(['badges', 'editWindowSeconds', 'maxDepth', 'reactionTypes'])
+    expect(Object.keys(json).sort()).toEqual([
+      'badges',
+      'editWindowSeconds',
+      'maxDepth',
+      'reactionTypes',
+      'showEditHistory',
+    ])
     expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['public, max-age=60', 'Accept-Encoding'])
   })
 

@@ -191,7 +191,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
   )
 
   test('next to sources, as in a clone, it starts what was built from them and nothing older', () => {
-    for (const name of ['src', 'codegen.ts', 'tsconfig.json'])
+    for (const name of ['src', 'docs', 'codegen.ts', 'tsconfig.json'])
       cpSync(join(ROOT, name), join(tree, name), { recursive: true })
     const stamps = readdirSync(join(ROOT, 'dist')).filter((name) => name.endsWith('stamp'))
     for (const name of stamps) cpSync(join(ROOT, 'dist', name), join(tree, 'dist', name))

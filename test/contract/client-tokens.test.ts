@@ -311,6 +311,7 @@ test('a token reaches these fields alone: a new one belongs here only if the pub
     'Comment.discussion',
     'Comment.discussionId',
     'Comment.editedAt',
+    'Comment.history',
     'Comment.id',
     'Comment.parent',
     'Comment.parentId',

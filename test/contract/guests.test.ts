@@ -211,6 +211,37 @@ test('a name that mail programs would make a link of is refused', async () => {
   expect(status, text).toBe(202)
 })
 
+test('a name with a banned word is refused, as such a comment is', async () => {
+  const { site: own } = await another({ settings: { bannedWords: ['rascal'] } })
+  for (const name of ['Rascal', 'Gia, the RASCAL!']) {
+    const { status, json } = await askFor(own, 'rascal@example.com', { name })
+    expect([status, json.errors], name).toEqual([
+      422,
+      [expect.objectContaining({ pointer: '/name', code: 'banned_word' })],
+    ])
+  }
+})
+
+test('a link leads to no page that has another address in its path, where the token would be sent on', async () => {
+  const proof = await solve(site)
+  for (const path of [
+    '/out/https://evil.example',
+    '/out/HTTP:/evil.example',
+    '/out//evil.example',
+    '/out/%2F%2Fevil.example',
+    '/out/https%3A%2F%2Fevil.example',
+    '/out/https%253a%252f%252fevil.example',
+    '/out/%5Cevil.example',
+    '/out/\\evil.example',
+  ]) {
+    const { status, json } = await askFor(site, 'sent-on@example.com', { pageUrl: `${ORIGIN}${path}`, proof })
+    expect([status, json.errors], path).toEqual([422, [expect.objectContaining({ pointer: '/pageUrl' })]])
+  }
+  const pageUrl = `${ORIGIN}/wiki/Talk:Main_(1)/%C3%A9t%C3%A9/v1.2/index.html?to=//evil.example`
+  const { status, text } = await askFor(site, 'stays-here@example.com', { pageUrl, proof })
+  expect(status, text).toBe(202)
+})
+
 /** A proof whose challenge was tampered with. */
 function changed(proof: string, parameters: Record<string, unknown>): string {
   const { challenge, solution } = decode(proof)
@@ -386,6 +417,25 @@ describe('the link', () => {
     expect(answers.map(({ status }) => status)).toEqual([...Array<number>(10).fill(403), 429])
   })
 
+  test('gives the guest the name that was confirmed last, in every credential and on every page', async () => {
+    const { token, reader } = await addGuest(site, mailer, 'renamed@example.com')
+    const address = newPage()
+    const { json: comment } = await post(token, address)
+    await service.call('POST', `/comments/${comment.id as string}/approve`)
+    const shown = async () =>
+      (await site.ask('GET', `/comments${page(address)}`)).json.data[0]?.author.name as string | undefined
+    await vi.waitFor(async () => expect(await shown()).toBe('Gia'))
+    await askFor(site, 'renamed@example.com', { name: 'Gia M.' })
+    const { json } = await confirm(site, mailer, 'renamed@example.com', 2)
+    expect(json.data.reader).toEqual({ id: reader.id, name: 'Gia M.' })
+    await vi.waitFor(async () => expect(await shown()).toBe('Gia M.'))
+    await vi.waitFor(async () =>
+      expect((await site.ask('GET', '/me?signedIn=1', { token })).json.reader.name).toBe('Gia M.'),
+    )
+    const { json: found } = await service.call('GET', '/readers?search=gia%20m')
+    expect(found.data.map((each: { id: string }) => each.id)).toContain(reader.id)
+  })
+
   test('of one address is the same guest, also of two at once; of another tenant another', async () => {
     await Promise.all([askFor(site, 'twice@example.com'), askFor(site, 'Twice@Example.com', { name: 'Another' })])
     await vi.waitFor(() =>
@@ -396,7 +446,7 @@ describe('the link', () => {
       confirm(site, mailer, 'Twice@Example.com'),
     ])
     expect([one.status, other.status]).toEqual([200, 200])
-    expect(one.json.data.reader).toEqual(other.json.data.reader)
+    expect(one.json.data.reader.id).toBe(other.json.data.reader.id)
     expect(one.json.data.token).not.toBe(other.json.data.token)
     const { site: own } = await another()
     const third = await askFor(own, 'twice@example.com')

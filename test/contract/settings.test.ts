@@ -37,13 +37,15 @@ test('GET /settings/public answers what readers may know, to a key without capab
   const { json: minted } = await service.call('POST', '/keys', { body: { label: 'page', capabilities: [] }, ...as })
   const reading = { headers: { 'x-api-key': minted.key } }
   const answer = await service.call('GET', '/settings/public', reading)
-  const { reactionTypes, editWindowSeconds, maxDepth, badges } = tenantSettings({})
-  expect([answer.status, answer.json]).toEqual([200, { reactionTypes, editWindowSeconds, maxDepth, badges }])
+  const { reactionTypes, editWindowSeconds, showEditHistory, maxDepth, badges } = tenantSettings({})
+  const defaults = { reactionTypes, editWindowSeconds, showEditHistory, maxDepth, badges }
+  expect([answer.status, answer.json]).toEqual([200, defaults])
   const badge = { id: 'staff', label: 'Staff', tone: 'info' }
-  const body = { reactionTypes: ['like'], editWindowSeconds: 60, maxDepth: 2, badges: [badge] }
+  const body = { reactionTypes: ['like'], editWindowSeconds: 60, showEditHistory: true, maxDepth: 2, badges: [badge] }
   await service.call('PATCH', '/settings', { body, ...as })
   await vi.waitFor(async () => expect((await service.call('GET', '/settings/public', reading)).json).toEqual(body))
-  const query = '{ publicSettings { reactionTypes editWindowSeconds maxDepth badges { id label tone } } }'
+  const query =
+    '{ publicSettings { reactionTypes editWindowSeconds showEditHistory maxDepth badges { id label tone } } }'
   expect((await service.graphql(query, {}, reading.headers)).json.data).toEqual({ publicSettings: body })
 })
 

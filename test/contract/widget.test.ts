@@ -53,6 +53,7 @@ test('GET /widget.js and /lists.js, and all that they load, need no credentials 
     '/widget.first-by-parts.*.js',
     '/widget.format.*.js',
     '/widget.guest.*.js',
+    '/widget.history.*.js',
     '/widget.inbox.*.js',
     '/widget.js',
     '/widget.names.*.js',

@@ -10,6 +10,7 @@ import { startGuestMails } from '../../src/worker/guest-mails.ts'
 import type { Received, Receiver } from './receiver.ts'
 import type { TestService, TestTenant } from './service.ts'
 import { addSite, keyOf, ORIGIN, type TestSite } from './sites.ts'
+import type { StaticSite } from './static-site.ts'
 
 /** The work of a test's proofs: what a browser's costs is measured by the bench. */
 export const easeProofs = (): void => void (DIFFICULTY.counter = 4)
@@ -35,6 +36,13 @@ export async function addGuestSite(
   const changed = await service.call('PATCH', `/sites/${site.id}`, { body: { guests: 'email' }, headers })
   expect(changed.status, changed.text).toBe(200)
   return site
+}
+
+/** Lets the pages of a site take guests, and hands their mails to this address. */
+export async function takeGuests({ ok, id }: StaticSite, mailUrl: string): Promise<void> {
+  await ok('PATCH', '/settings', { guests: { mailUrl, hold: 0 } })
+  await ok('PATCH', `/sites/${id}`, { guests: 'email' })
+  await ok('POST', '/mail-secrets')
 }
 
 /**

@@ -169,7 +169,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   const ofOther = await post(comments, { body: mark }, 'a-fourth-reader')
   await post(comments, { body: mark })
   const ofAnother = await post(comments, { body: mark }, 'another-reader')
-  await send('PATCH', '/settings', { moderationMode: 'none' })
+  await send('PATCH', '/settings', { moderationMode: 'none', showEditHistory: true })
   await post('/keys', { label: mark, capabilities: [] })
   const apiKey = await post('/keys', { label: mark, capabilities: [] })
   const postEndpoint = () => post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })

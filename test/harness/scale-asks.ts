@@ -185,7 +185,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   create_comments: create,
   ...all('write_reactions write_unlocked_reactions', react),
   ...all(
-    `blank_comment comment_by_id comment_bodies comment_to_change count_replies delete_comment discussion_of_comment
+    `blank_comment comment_by_id comment_to_change count_replies delete_comment discussion_of_comment
      lock_comment moderate_comment
      forget_classifier_request ask_classifier revise_comment`,
     ofComment,
@@ -382,6 +382,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   import_shadow_reactions: (w) => [tenant(w), comments(w), readers(w)],
   import_reports: (w) => [tenant(w), comments(w), readers(w), many('spam')],
   ...all('rehearse_reactions rehearse_shadow_reactions rehearse_reports', (w) => [tenant(w), comments(w), readers(w)]),
+  comment_bodies: (w) => [tenant(w), comments(w), 1000, 21, false, heavy(w)],
   import_revisions: (w) => [tenant(w), comments(w), many(9)],
   imported_texts: () => [FIRST_ID, FIRST_ID, BATCH, 1_000_000],
   latest_texts: (w) => [tenant(w), PAGE],
@@ -430,6 +431,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     tenant(w),
     KID,
   ]),
+  replace_sealed_guest_keys: (w) => [w.id('tenant', 1), w.id('tenant', 1), 'digest'],
   replace_sealed_notice_channels: (w) => [tenant(w), w.id('notice', 0), 'slack'],
   replace_sealed_oidc_secrets: (w) => [tenant(w), tenant(w), 'engagement'],
   replace_sealed_second_factors: (w) => [w.id('admin', 0), w.id('admin', 0), 'totp'],
@@ -444,7 +446,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   ...all('search_readers search_readers_near', (w) => [tenant(w), LAST_ID, null, 'needle', PAGE, null]),
   timeline_of_reader: (w) => [tenant(w), heavy(w), Date.now(), 6, LAST_ID, LAST_ID, LAST_ID, PAGE, null],
   ...all(
-    'select_sealed_classifier_secrets select_sealed_identity_secrets select_sealed_mail_secrets select_sealed_notice_channels select_sealed_oidc_secrets select_sealed_second_factors select_sealed_webhook_headers select_sealed_webhook_secrets',
+    'select_sealed_classifier_secrets select_sealed_guest_keys select_sealed_identity_secrets select_sealed_mail_secrets select_sealed_notice_channels select_sealed_oidc_secrets select_sealed_second_factors select_sealed_webhook_headers select_sealed_webhook_secrets',
     () => [FIRST_ID, FIRST_ID, '', ['00000000'], 100],
   ),
   select_waiting_export: () => [FIRST_ID],

@@ -169,8 +169,10 @@ const fills = (w: World): string[] => {
      SELECT ${t}, sha256(('gt_' || lpad(n::text, 64, '0'))::bytea), ${i('reader', 'n', R)}, now(), '2100-01-01'
      FROM ${rows(R)} WHERE n % 2 = 0`,
     // Those of an hour.
-    `INSERT INTO guest_requests (tenant_id, id, address_digest, name, sealed, token_digest)
-     SELECT ${t}, ${i('guestRequest', 'n')}, sha256(n::text::bytea), 'n', CASE WHEN n < 50 THEN '\\x00000000'::bytea END,
+    // The large tenant's is made with its first request for a mail.
+    `INSERT INTO guest_keys (tenant_id, kind, sealed) VALUES (${other}, 'digest', '\\x00000000')`,
+    `INSERT INTO guest_requests (tenant_id, id, address_digest, mailbox_digest, name, sealed, token_digest)
+     SELECT ${t}, ${i('guestRequest', 'n')}, sha256(n::text::bytea), sha256(n::text::bytea), 'n', CASE WHEN n < 50 THEN '\\x00000000'::bytea END,
        sha256(lpad(n::text, 64, '0')::bytea) FROM ${rows(N / 50)}`,
     `INSERT INTO readers (tenant_id, id, external_id, profile_issued_at, erasing_at)
      SELECT ${t}, ${i('alias', 'n', R)}, 'former-' || n, now(), 'infinity' FROM ${rows(R)} WHERE ${some('n', R, 4)}`,

@@ -1,11 +1,11 @@
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
-import { expect, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { launchBrowser } from './browser.ts'
 import type { Processes } from './processes.ts'
 import { type Publisher, startPublisher } from './publisher.ts'
-import type { TestService } from './service.ts'
+import { startService, type TestService } from './service.ts'
 
 /** The service, a publisher's site with the widget, and a browser for its readers. */
 export interface Newspaper {
@@ -56,7 +56,7 @@ export interface Window {
   seesNot(text: string): Promise<void>
 }
 
-const WAIT = { timeout: 20_000, interval: 20 }
+export const WAIT = { timeout: 20_000, interval: 20 }
 export const newArticle = (): string => `t-${newId()}`
 
 /**
@@ -112,6 +112,26 @@ export async function openNewspaper(service: TestService | Processes, serviceUrl
     },
   }
 }
+
+/** A newspaper for the tests of a file. What a test has opened is closed after it. */
+export function useNewspaper(): Newspaper & { service: TestService } {
+  const paper = {} as Newspaper & { service: TestService }
+  beforeAll(async () => {
+    paper.service = await startService({ worker: false })
+    Object.assign(paper, await openNewspaper(paper.service, paper.service.url))
+  })
+  afterEach(() => paper.leave())
+  afterAll(async () => {
+    // Missing where they could not be started.
+    await (paper as Partial<Newspaper>).close?.()
+    await (paper as Partial<typeof paper>).service?.close()
+  })
+  return paper
+}
+
+/** What stands in the field for a comment. */
+export const textIn = ({ thread }: Window): Promise<string> =>
+  thread.getByRole('textbox', { name: 'Write a comment' }).inputValue()
 
 /** A reader of a page that holds the widget. */
 export function windowOf(page: Page): Window {

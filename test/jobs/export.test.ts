@@ -55,7 +55,7 @@ test('GET /readers/{id}/export answers all stored data of a reader, and of no on
         body: 'second',
         status: 'approved',
         revision: 2,
-        revisions: [{ revision: 1, body: 'first', createdAt: TIME }],
+        revisions: [{ revision: 1, body: 'first', createdAt: TIME, wasPublic: true }],
         reactionCounts: {},
         createdAt: mine.createdAt,
         editedAt: TIME,

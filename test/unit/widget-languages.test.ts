@@ -3,13 +3,15 @@ import { join } from 'node:path'
 
 import { describe, expect, test } from 'vitest'
 
-import { en, loadStrings, setStrings, type Strings, wordsFor } from '../../src/clients/widget/strings.ts'
+import { strings as history } from '../../src/clients/widget/history/strings.ts'
+import { en, type Strings } from '../../src/clients/widget/strings.ts'
+import { loadStrings, setStrings, wordsFor } from '../../src/clients/widget/words.ts'
 import { type Text, strings as writing } from '../../src/clients/widget/writing/strings.ts'
 import { ROOT } from '../../src/core/process/root.ts'
 
 const FOLDER = join(ROOT, 'src/clients/widget/languages')
 const LANGUAGES = readdirSync(FOLDER).map((file) => file.slice(0, -'.ts'.length))
-const english: Record<string, Text> = { ...en, ...writing }
+const english: Record<string, Text> = { ...en, ...writing, ...history }
 /** The accessible names of buttons that show the number. */
 const LABELS = ['newReplies', 'showReplies', 'unread']
 

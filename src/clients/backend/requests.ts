@@ -20,7 +20,7 @@ export interface Backend<Incoming> {
   readonly basePath: string
   /** Answers every request, also one that is not below the base path (404). It never rejects. */
   answer: (request: PageRequest, incoming: Incoming) => Promise<Response>
-  /** The same where the framework's request is that of fetch. */
+  /** `answer` where the framework's request is that of fetch. */
   fetch: (request: Request & Incoming) => Promise<Response>
   /**
    * A token with which the page of this request uses GraphQL in the browser. It acts for the

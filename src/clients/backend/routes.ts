@@ -196,6 +196,13 @@ export const ROUTES: readonly Route[] = [
     reader: 'required',
   },
   { method: 'GET', path: '/comments/:id', service: 'GET /comments/:id', reader: 'told', isComment: true },
+  {
+    method: 'GET',
+    path: '/comments/:id/history',
+    service: 'GET /comments/:id/history',
+    query: ['limit', 'cursor'],
+    reader: 'told',
+  },
   { method: 'PATCH', path: '/comments/:id', service: 'PATCH /comments/:id', hasBody: true, reader: 'required' },
   {
     method: 'DELETE',

@@ -24,7 +24,7 @@ export type StreamState = 'connecting' | 'open' | 'closed'
 
 type Awaitable<T> = T | Promise<T>
 
-/** The same of a ticket for several discussions. */
+/** The answer of the backend for a ticket for several discussions. */
 export interface StreamTicketForSeveral extends StreamTicket {
   /** In the order of the positions in `lastEventId`. */
   discussions: readonly { discussionId: string; externalId: string; lastEventId: string }[]
@@ -189,7 +189,7 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
 /** The length of what comes before the positions in a cursor. */
 const PREFIX = 9
 
-/** The same for up to 50 discussions, by one connection. */
+/** Follows up to 50 discussions by one connection, as `openStream` follows one. */
 export function openSeveralStream(options: SeveralStreamOptions): SeveralStream {
   const positions = new Map(Object.entries(options.lastEventIds ?? {}).map(([id, at]) => [id, Number(at)]))
   let ids: readonly string[] = []

@@ -93,7 +93,7 @@ export function shareDiscussionStream({ name, ...options }: StreamOptions & { na
   })
 }
 
-/** The same for a stream of several discussions. */
+/** Shares a stream of several discussions among the tabs, as `shareStream` shares that of one. */
 export function shareSeveralStream({ name, ...options }: SeveralStreamOptions & { name: string }): SeveralStream {
   const { lastEventIds = {} } = options
   return share(

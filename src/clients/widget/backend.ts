@@ -25,6 +25,8 @@ export interface PublicSettings {
   badges?: { id: string; label: string; tone: string }[]
   reactionTypes: string[]
   editWindowSeconds: number
+  /** Missing from an older service. */
+  showEditHistory?: boolean
   maxDepth: number
   /** Whether a site takes comments of people who confirm an e-mail address. */
   guests?: boolean

@@ -2,8 +2,9 @@ import { render } from 'lit/html.js'
 
 import { baseOf, identities, type Identity } from './backend.ts'
 import css from './widget.css?inline'
-import { loadStrings, type Strings, type Words, wordsFor } from './strings.ts'
+import type { Strings } from './strings.ts'
 import type { Warning } from './warnings.ts'
+import { loadStrings, type Words, wordsFor } from './words.ts'
 
 const sheets = new Map<string, CSSStyleSheet>()
 /**
@@ -115,7 +116,7 @@ export abstract class WidgetElement extends HTMLElement {
   }
 
   /** Loads the texts of its language. */
-  protected async loadWords(): Promise<void> {
+  async loadWords(): Promise<void> {
     await loadStrings(this.language)
     this.#words = undefined
   }

@@ -1,6 +1,7 @@
 import type { DiscussionStream, StreamEvent, StreamOptions, StreamTicket } from '../browser/stream.ts'
 import {
   backendFor,
+  type First,
   type Me,
   now,
   type PageBackend,
@@ -72,6 +73,12 @@ export interface Writing {
 export interface Live {
   openStream: (thread: Thread, options: StreamOptions) => DiscussionStream | undefined
   hear: (thread: Thread, event: StreamEvent) => void
+}
+
+/** What takes over a page that the server has drawn, in a file of its own (`take-over.ts`). */
+export interface TakeOver {
+  takeOver: (thread: Thread, askReader: () => Promise<{ reader: Me | null }>) => First | null
+  keepPlaces: (thread: Thread) => void
 }
 
 /** The comment that the page's address names. */
@@ -156,7 +163,12 @@ export abstract class Thread extends WidgetElement {
   /** With `more="scroll"`: loads the next page each time that the end comes near. */
   protected abstract watchEnd(isWanted: () => boolean): void
 
+  /** Shows the versions of a comment. */
+  abstract showHistory(comment: PageComment): Promise<void>
+
   protected abstract loadWriting(): Promise<Writing>
+
+  protected abstract loadTakeOver(): Promise<TakeOver>
 
   protected abstract loadLive(onError: (error: unknown) => void): Promise<Live>
 
@@ -352,7 +364,7 @@ export abstract class Thread extends WidgetElement {
   /** Loads the first page. Returns a position that it includes. */
   async #load(isWanted: () => boolean): Promise<string> {
     const { pages, sort } = this
-    const served = this.isServed ? await import('./take-over.ts').catch(() => null) : null
+    const served = this.isServed ? await this.loadTakeOver().catch(() => null) : null
     const [{ reader: me, settings, discussion, comments, own, ticket }] = await Promise.all([
       served?.takeOver(this, pages.me) ?? pages.first({ sort, limit: this.pageSize, replies: this.replies }),
       this.loadWords(),

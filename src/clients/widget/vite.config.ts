@@ -193,7 +193,12 @@ export const bundleOf = (entry: string, name: string) =>
           chunkFileNames: `${name}.[name].js`,
           // What the files of writers share comes with the first of them, in one request.
           codeSplitting: {
-            groups: [{ name: 'writing', test: /\/writing\/(writing|kit|fields|line|mentions|arrows|selection)\.ts$/ }],
+            groups: [
+              {
+                name: 'writing',
+                test: /\/writing\/(writing|kit|fields|line|mentions|arrows|selection|keys|icons)\.ts$/,
+              },
+            ],
           },
         },
       },

@@ -2,18 +2,18 @@
 import { html, nothing } from 'lit/html.js'
 
 import { act, loadMore, NEW, open, write } from './actions.ts'
-import { ask, isPassing, now, RequestError } from './backend.ts'
+import { ask, isPassing, now, type PageComment, RequestError } from './backend.ts'
 import { EngagementCount } from './count.ts'
 import { sheetOf } from './element.ts'
 import { en } from './strings.ts'
 import { PREFIX } from './storage.ts'
 import { loadStreamClient } from './stream-client.ts'
-import { type Live, Thread, type Writing } from './thread.ts'
+import { type Live, type TakeOver, Thread, type Writing } from './thread.ts'
 import { faceView } from './views/actions-view.ts'
-import { button, errorView, named, nameOf, notice } from './views/parts.ts'
+import { button, errorView, icon, named, nameOf, notice } from './views/parts.ts'
 import { threadView } from './views/thread-view.ts'
 
-export { setStrings } from './strings.ts'
+export { setStrings } from './words.ts'
 export { EngagementCount }
 
 const kit = {
@@ -29,6 +29,7 @@ const kit = {
   button,
   errorView,
   faceView,
+  icon,
   named,
   nameOf,
   notice,
@@ -52,6 +53,16 @@ export class EngagementThread extends Thread {
 
   async reveal(id: string, isQuiet = false): Promise<boolean> {
     return (await import('./reveal.ts')).reveal(this, id, loadMore, isQuiet)
+  }
+
+  showHistory(comment: PageComment): Promise<void> {
+    return act(this, comment.id, 'history', async () =>
+      (await import('./history/history.ts')).showHistory(this, comment, kit),
+    )
+  }
+
+  protected loadTakeOver(): Promise<TakeOver> {
+    return import('./take-over.ts')
   }
 
   protected loadLive(onError: (error: unknown) => void): Promise<Live> {

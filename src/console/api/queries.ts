@@ -99,9 +99,9 @@ export function useList<Result, Variables extends { after?: string | null | unde
 }
 
 /**
- * The same for a list that is short enough to be searched here: of its nodes those that `arrange`
- * leaves. With `isWhole` all pages are fetched, one after the other. The nodes are undefined until
- * there is one to show or the list is complete.
+ * A list that is short enough to be searched here: of its nodes those that `arrange` leaves. With
+ * `isWhole` all pages are fetched, one after the other. The nodes are undefined until there is one
+ * to show or the list is complete.
  */
 export function useWholeList<Result, Variables extends { after?: string | null | undefined }, Node>(
   operation: Document<Result, Variables>,

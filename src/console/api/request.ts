@@ -45,7 +45,7 @@ export const request = <Result, Variables>(
   signal?: AbortSignal,
 ): Promise<Result> => asMember(() => send(operation, variables, signal === undefined ? {} : { signal }))
 
-/** The same, and the request goes on when the page is closed. Browsers bound its size to 64 KB. */
+/** `request` that goes on when the page is closed. Browsers bound its size to 64 KB. */
 export const requestToTheEnd = <Result, Variables>(
   operation: Document<Result, Variables>,
   variables: Variables,
@@ -99,7 +99,7 @@ async function asMember<Result>(ask: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** The same with the present cookie, if there is one. */
+/** Sends an operation once, with the present cookie if there is one. */
 export async function send<Result, Variables>(
   operation: Document<Result, Variables>,
   variables: Variables,

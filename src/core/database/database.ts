@@ -22,7 +22,7 @@ export interface TxSql extends Sql {
   /** Prisma in the same transaction. */
   readonly prisma: Prisma
   /**
-   * The same transaction with `around` wrapped around each statement, Prisma's included, and with
+   * This transaction with `around` wrapped around each statement, Prisma's included, and with
    * another `trace`.
    */
   within(around: Around, trace?: string): TxSql

@@ -240,6 +240,10 @@ export const tenantSettingsSchema = z.strictObject({
     .describe("Rejections in a row after which a reader's comments are held; 0: never."),
   reportThreshold: z.int().min(1).max(1000).default(5).describe('Reports that bring a comment before a moderator.'),
   editWindowSeconds: z.int().min(0).max(31_536_000).default(900).describe('Seconds in which an author can edit.'),
+  showEditHistory: z
+    .boolean()
+    .default(false)
+    .describe('Whether readers can read the earlier texts of an edited comment that were public.'),
   maxDepth: z.int().min(0).max(MAX_DEPTH).default(10).describe('How deep replies can be nested.'),
   slowModeSeconds: slowModeSchema.default(0),
   autoCloseDays: z
@@ -463,6 +467,7 @@ export type TenantSettings = z.infer<typeof tenantSettingsSchema>
 export const PUBLIC_SETTINGS = [
   'reactionTypes',
   'editWindowSeconds',
+  'showEditHistory',
   'maxDepth',
   'badges',
 ] as const satisfies readonly (keyof TenantSettings)[]

@@ -20,7 +20,6 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   guestProof: 50_000,
   guest: 50_000,
   guestLink: 50_000,
-  guestMail: 50_000,
 }
 
 /**
@@ -42,7 +41,6 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
     guestProof: room('guestProof'),
     guest: room('guest'),
     guestLink: room('guestLink'),
-    guestMail: room('guestMail'),
   }
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)

@@ -76,9 +76,9 @@ export async function findCallerByKey(
 }
 
 /**
- * The same synchronously, if this process has cached both and the key is valid; else undefined.
- * Most requests have such a key, and awaiting cached values would cost each of them several
- * promises.
+ * The tenant and the actor of a raw key, at once: if this process has cached both and the key is
+ * valid; else undefined. Most requests have such a key, and awaiting cached values would cost each
+ * of them several promises.
  */
 export function recallCallerByKey(app: App, rawKey: string): { tenant: Tenant; actor: Actor } | undefined {
   const key = RAW_KEY.test(rawKey) ? keys(app).peek(sha256Hex(rawKey)) : undefined

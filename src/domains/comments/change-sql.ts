@@ -12,8 +12,8 @@ import type { HoldReason, Ruling } from './rules.ts'
 const REVISE = statement(
   'revise_comment',
   `WITH old AS (
-     INSERT INTO comment_revisions (tenant_id, comment_id, revision, body, created_at)
-     SELECT tenant_id, id, revision, body, $4 FROM comments WHERE tenant_id = $1 AND id = $2
+     INSERT INTO comment_revisions (tenant_id, comment_id, revision, body, created_at, was_public)
+     SELECT tenant_id, id, revision, body, $4, status = 'approved' FROM comments WHERE tenant_id = $1 AND id = $2
    )
    UPDATE comments SET status = $3::comment_status, edited_at = $4, revision = revision + 1,
      hold_reason = $5, flagged = $6, text_digest = $7, decision = NULL, reviewed_at = NULL,
@@ -28,7 +28,10 @@ interface Revision extends Omit<Ruling, 'asks'>, CommentText {
   now: Date
 }
 
-/** Replaces a comment's text, and keeps the old body as a revision. */
+/**
+ * Replaces a comment's text, and keeps the old body as a revision: as a public one if the comment
+ * was approved. A text that was taken out of view before is not public again.
+ */
 export const reviseComment = async (sql: Sql, tenantId: Id, id: Id, to: Revision): Promise<void> => {
   const { status, now, holdReason, flagged, textDigest, details } = to
   const rest = [...TEXTS.map((name) => to[name]), details && JSON.stringify(details)]

@@ -90,8 +90,8 @@ export const COMMENT_BYTES = `octet_length(coalesce(body, '')) + octet_length(co
 export const COMMENT_FROM = 'comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id'
 
 /**
- * The same where a statement may join many comments: with statistics PostgreSQL would join all of a
- * long level with all readers before it sorts and limits it.
+ * `COMMENT_FROM` for statements that may join many comments: with statistics PostgreSQL would join
+ * all of a long level with all readers before it sorts and limits it.
  */
 export const COMMENT_FROM_ONE_BY_ONE = `comments c
    LEFT JOIN LATERAL (SELECT * FROM readers WHERE tenant_id = c.tenant_id AND id = c.author_id LIMIT 1) r ON true`

@@ -66,7 +66,7 @@ export interface CreateResult {
   audience: Exclude<Audience, 'own'>
   /** The JSON text of the data of `comment_created`; null where nothing was created. */
   data: string | null
-  /** The same of the reply's notification; null where nobody is told. */
+  /** The JSON text of the data of the reply's notification; null where nobody is told. */
   replyData: string | null
   recipientId: Id | null
   /** For the whole batch. */

@@ -237,7 +237,7 @@ export const listRootsOfEach = (
   level: Level,
 ): Promise<ListedRow[]> => run(sql, 'rootsOfEach', level, tenantId, [discussionIds], 'many')
 
-/** The same for few discussions and short pages, without a byte limit over all of them. */
+/** `listRootsOfEach` for few discussions and short pages, without a byte limit over all of them. */
 export const listShortRootsOfEach = (
   sql: Sql,
   tenantId: Id,

@@ -122,6 +122,15 @@ export const routes: readonly RouteDefinition[] = [
   },
   {
     method: 'GET',
+    path: '/comments/:id/history',
+    summary: "List a comment's public texts",
+    operation: `query CommentHistory($id: ID!, $first: Int, $after: String) {
+      comment(id: $id) { history(first: $first, after: $after) { ...CommentRevisionConnectionFields } }
+    }`,
+    status: 200,
+  },
+  {
+    method: 'GET',
     path: '/readers/:id/comments',
     summary: "List a reader's comments",
     description: "Returns a reader's comments, and how many there are of each status.",

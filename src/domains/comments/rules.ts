@@ -211,8 +211,8 @@ export const holdPolicy = ({ moderationMode, classifier }: TenantSettings): Hold
 })
 
 /**
- * The same under a discussion's own moderation mode; null for the tenant's. CREATE (create-sql.ts)
- * does the same in SQL.
+ * A judgement under a discussion's own moderation mode; null for the tenant's. CREATE
+ * (create-sql.ts) decides so in SQL.
  */
 export function underMode(mode: ModerationMode | null, judged: Judgement & HoldPolicy): Judgement & HoldPolicy {
   if (mode === null) return judged
@@ -221,7 +221,7 @@ export function underMode(mode: ModerationMode | null, judged: Judgement & HoldP
 }
 
 /**
- * The same for the trust in its author. CREATE (create-sql.ts) does the same in SQL. Banned words
+ * A judgement by the trust in the author. CREATE (create-sql.ts) decides so in SQL. Banned words
  * refuse a text before this, and a ban counts after it (`decide`).
  */
 export function underTrust(trust: ReaderTrust, judged: Judgement & HoldPolicy): Judgement & HoldPolicy {

@@ -168,6 +168,6 @@ export async function seenByViewer(ctx: Ctx, comment: Comment): Promise<Comment>
 export const authorsComment = async (ctx: Ctx, row: CommentRow): Promise<Comment> =>
   (await viewerInShadow(ctx)) === null ? toComment(row) : seenByViewer(ctx, toAuthorsComment(row))
 
-/** The same, and after its deletion what is left of it to everybody. */
+/** `authorsComment`; of a deleted comment what is left of it to everybody. */
 export const ownComment = (ctx: Ctx, row: CommentRow): Promise<Comment> =>
   row.status === 'deleted' ? seenByViewer(ctx, toPublicComment(row)) : authorsComment(ctx, row)

@@ -95,8 +95,8 @@ export async function getDiscussion(ctx: Ctx, key: DiscussionName): Promise<Disc
 }
 
 /**
- * The same for answers that show only what belongs to the discussion. Makes no query if this
- * process knows that the discussion exists. Throws `not_found`.
+ * A discussion for answers that show only what belongs to it. Makes no query if this process knows
+ * that it exists. Throws `not_found`.
  */
 export async function getDiscussionUnread(ctx: Ctx, key: DiscussionName): Promise<Discussion> {
   const { tenant } = requireCaller(ctx)

@@ -4,6 +4,7 @@ import { ownHeaderContext } from '../../core/delivery/own-headers.ts'
 import { signingSecretContext } from '../../core/secrets/signing-secrets.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { counted } from '../../core/input/texts.ts'
+import { guestKeyContext } from '../guests/address.ts'
 import { noticeContext } from '../notices/notices.ts'
 import { identitySecretContext } from '../readers/keyring.ts'
 import { secondFactorContext } from '../staff/second-factor.ts'
@@ -19,6 +20,7 @@ const CONTEXTS: Readonly<Record<rows.SecretTable, (row: rows.SecretKey) => strin
   identity_secrets: ({ ownerId, kid }) => identitySecretContext(ownerId, kid),
   classifier_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
   mail_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
+  guest_keys: ({ ownerId }) => guestKeyContext(ownerId),
   oidc_secrets: ({ ownerId, kid }) => oidcSecretContext(ownerId, kid),
   notice_channels: ({ ownerId, kid }) => noticeContext(ownerId, kid),
   second_factors: ({ ownerId, kid }) => secondFactorContext(ownerId, kid),
@@ -65,6 +67,7 @@ export async function resealSecrets({ db, settings }: Pick<App, 'db' | 'settings
     identity_secrets: 0,
     classifier_secrets: 0,
     mail_secrets: 0,
+    guest_keys: 0,
     oidc_secrets: 0,
     notice_channels: 0,
     second_factors: 0,
@@ -122,6 +125,6 @@ export const missingKeysText = (missing: KeyUse['missingKeys']): string => {
   const ids = missing.map(({ key }) => key).join(', ')
   return (
     `ENCRYPTION_KEY: ${counted(count, 'stored secret is', 'stored secrets are')} sealed with other keys (${ids}): ` +
-    'identities, webhooks and classifiers that need them do not work: put those keys into ENCRYPTION_KEYS'
+    'identities, webhooks, classifiers and guests that need them do not work: put those keys into ENCRYPTION_KEYS'
   )
 }

@@ -10,6 +10,7 @@ const COLUMNS = {
   identity_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kid' },
   classifier_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kid' },
   mail_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kid' },
+  guest_keys: { tenant: 'tenant_id', owner: 'tenant_id', name: 'kind' },
   oidc_secrets: { tenant: 'tenant_id', owner: 'tenant_id', name: 'client_id' },
   notice_channels: { tenant: 'tenant_id', owner: 'id', name: 'kind' },
   // An account is of no tenant.
@@ -43,6 +44,7 @@ const forEachTable = <T>(make: (table: SecretTable) => T): Record<SecretTable, T
   identity_secrets: make('identity_secrets'),
   classifier_secrets: make('classifier_secrets'),
   mail_secrets: make('mail_secrets'),
+  guest_keys: make('guest_keys'),
   oidc_secrets: make('oidc_secrets'),
   notice_channels: make('notice_channels'),
   second_factors: make('second_factors'),

@@ -46,7 +46,7 @@ export async function exportComments(
   return rows.map((row) => ({ ...row, discussionExternalId: names.get(row.discussionId) }) as ExportedCommentRow)
 }
 
-const OF_REVISION = { commentId: true, revision: true, body: true, createdAt: true } as const
+const OF_REVISION = { commentId: true, revision: true, body: true, createdAt: true, wasPublic: true } as const
 
 export type ExportedRevision = Pick<CommentRevision, keyof typeof OF_REVISION>
 

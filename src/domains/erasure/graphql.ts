@@ -26,6 +26,7 @@ const RevisionRef = builder.objectRef<ExportedRevision>('ExportedRevision').impl
     }),
     body: t.exposeString('body', { description: 'Markdown.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was replaced.' }),
+    wasPublic: t.exposeBoolean('wasPublic', { description: 'Whether it was public when it was replaced.' }),
   }),
 })
 

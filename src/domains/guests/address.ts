@@ -1,8 +1,11 @@
 import { createHmac } from 'node:crypto'
 
 import type { App } from '../../core/app.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import type { Id } from '../../core/ids.ts'
-import { deriveKeys } from '../../core/secrets/seals.ts'
+import { addressBucket } from '../../core/limits.ts'
+import { randomHex } from '../../core/secrets/crypto.ts'
+import { deriveKeys, seal, unseal } from '../../core/secrets/seals.ts'
 
 type Digest = Buffer<ArrayBuffer>
 
@@ -18,13 +21,49 @@ export function mailboxOf(address: string): string {
   return DOTLESS.test(domain) ? `${name.replaceAll('.', '')}@gmail.com` : `${name}@${domain}`
 }
 
+/** The keyed digests that are stored of a request for a mail. */
+export interface Digests {
+  /** Of the address, by which its guest is found. Letters count in any case. */
+  addressDigest: Digest
+  mailboxDigest: Digest
+  /** Of the asker's address of the internet. */
+  askerDigest: Digest
+}
+
+/** Without the key nobody finds an address by trying those that there are. */
+export function digestsOf(key: string, email: string, asker: string): Digests {
+  const digest = (kind: string, text: string): Digest =>
+    Buffer.from(createHmac('sha256', key).update(`${kind} ${text}`).digest())
+  return {
+    addressDigest: digest('address', email.toLowerCase()),
+    mailboxDigest: digest('mailbox', mailboxOf(email)),
+    askerDigest: digest('asker', addressBucket(asker)),
+  }
+}
+
+/** The digests of an address that releases stored before tenants had keys of their own. */
+export const formerDigestsOf = ({ settings }: Pick<App, 'settings'>, tenantId: Id, email: string): Digest[] =>
+  deriveKeys(settings, 'guest address').map(({ key }) =>
+    Buffer.from(createHmac('sha256', key).update(`${tenantId} ${email.toLowerCase()}`).digest()),
+  )
+
+const KIND = 'digest'
+
+export const guestKeyContext = (tenantId: Id): string => `guest-key:${tenantId}`
+
 /**
- * The keyed digests of an address at a tenant, that of the current key first: without a key nobody
- * finds an address by trying those that there are. Letters count in any case.
+ * The key of a tenant's digests, which is made for the first guest. It is stored sealed, so that a
+ * rotation of ENCRYPTION_KEY changes no digest. The tenant's row is locked.
  */
-export function digestsOf({ settings }: Pick<App, 'settings'>, tenantId: Id, address: string): [Digest, ...Digest[]] {
-  const digest = ({ key }: { key: Buffer }): Digest =>
-    Buffer.from(createHmac('sha256', key).update(`${tenantId} ${address.toLowerCase()}`).digest())
-  const [current, ...others] = deriveKeys(settings, 'guest address')
-  return [digest(current), ...others.map(digest)]
+export async function digestKeyOf(
+  { prisma }: TxSql,
+  { settings }: Pick<App, 'settings'>,
+  tenantId: Id,
+): Promise<string> {
+  const context = guestKeyContext(tenantId)
+  const stored = await prisma.guestKey.findUnique({ where: { tenantId_kind: { tenantId, kind: KIND } } })
+  if (stored !== null) return unseal(settings, stored.sealed, context)
+  const key = randomHex(32)
+  await prisma.guestKey.create({ data: { tenantId, kind: KIND, sealed: seal(settings, key, context) } })
+  return key
 }

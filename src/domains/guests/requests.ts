@@ -10,23 +10,26 @@ import { validate } from '../../core/input/validate.ts'
 import { addressBucket } from '../../core/limits.ts'
 import { randomHex, sha256 } from '../../core/secrets/crypto.ts'
 import { seal, type SealKeys, unseal } from '../../core/secrets/seals.ts'
+import { SearchedText, wordFilter } from '../comments/text/words.ts'
 import { MAX_NAME_LENGTH } from '../readers/fields.ts'
 import { isPageOf } from '../sites/pages.ts'
 import type { Site } from '../sites/sites.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { digestsOf, mailboxOf } from './address.ts'
+import { digestKeyOf, digestsOf, formerDigestsOf } from './address.ts'
 import { checkProof, spendProof } from './proof.ts'
 
 /** How long a link can be confirmed. */
 export const LINK_MS = 30 * 60_000
 
-/** The mails of an address in `RECENT_MS`; further ones are not sent, which nobody is told. */
+/**
+ * The mails to all spellings of a mailbox in `RECENT_MS`; further ones are not sent, which nobody
+ * is told.
+ */
 const MAX_RECENT = 3
 const RECENT_MS = 3_600_000
 
-/** Of all spellings of a mailbox; two of the three for one address of the internet. */
-const MAILS = { perSecond: 1 / 3600, burst: MAX_RECENT }
-const MAILS_OF_ONE = { ...MAILS, burst: MAX_RECENT - 1 }
+/** One address of the internet cannot use up all mails of a mailbox, and so keep its owner out. */
+const MAX_BY_ONE = MAX_RECENT - 1
 
 /** Ten at once, and then one in two minutes, of one address of the internet at a site. */
 const REQUESTS = { perSecond: 1 / 120, burst: 10 }
@@ -67,6 +70,21 @@ const requestSchema = z.strictObject({
   proof: z.unknown(),
 })
 
+/**
+ * Whether the path of a page has another address in it, encoded or not. Many sites have a page that
+ * sends its visitors on to such an address: a browser would take the token of the link there.
+ */
+export function namesAnother(pageUrl: string): boolean {
+  const { pathname } = new URL(pageUrl)
+  let path = pathname
+  // Each round makes it shorter, so it ends.
+  for (let next = decoded(path); next !== path; next = decoded(path)) path = next
+  return /\/\/|\\|https?:/i.test(path)
+}
+
+const decoded = (text: string): string =>
+  text.replace(/%([0-7][0-9a-f])/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+
 export interface GuestRequest {
   site: Site
   tenant: Tenant
@@ -84,24 +102,18 @@ export async function requestMail(app: App, { site, tenant, address }: GuestRequ
   const proof = await checkProof(app, site, (body as { proof?: unknown } | null | undefined)?.proof)
   const { name, email, pageUrl } = validate(requestSchema, body)
   if (!isPageOf(site, pageUrl)) throw invalid('/pageUrl', 'not_allowed', 'must be the address of a page of the site')
+  if (namesAnother(pageUrl))
+    throw invalid('/pageUrl', 'not_allowed', 'must have no other address in its path: such a page may lead there')
+  const words = wordFilter(tenant.settings.bannedWords)
+  if (words.matches(new SearchedText([name])))
+    throw invalid('/name', 'banned_word', 'has a word that is not allowed here')
   const { isAllowed, retryAfterSeconds } = app.limits.take('guest', `${site.id}/${addressBucket(address)}`, REQUESTS)
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
   await spendProof(app, site, proof)
   const now = new Date()
-  if (await takeMail(app, tenant.id, email, address))
-    await storeRequest(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, now)
+  await storeRequest(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, address, now)
   app.bus.publish(CHANNELS.work, '')
   return new Date(now.getTime() + LINK_MS)
-}
-
-/**
- * Whether a mailbox may get another mail. Nobody can use up all of its mails from one address of
- * the internet, and so keep its owner out.
- */
-async function takeMail({ limits, settings }: App, tenantId: Id, email: string, address: string): Promise<boolean> {
-  const mailbox = digestsOf({ settings }, tenantId, mailboxOf(email))[0].toString('hex')
-  const ofOne = await limits.takeExactly('guestMail', `${mailbox} ${addressBucket(address)}`, MAILS_OF_ONE)
-  return ofOne.isAllowed && (await limits.takeExactly('guestMail', mailbox, MAILS)).isAllowed
 }
 
 interface Given {
@@ -110,9 +122,12 @@ interface Given {
   pageUrl: string
 }
 
-/** Stores a request, unless the address has had its mails of the hour. */
-export function storeRequest(app: App, tenantId: Id, { name, email, pageUrl }: Given, now: Date): Promise<void> {
-  const [addressDigest, ...older] = digestsOf(app, tenantId, email)
+/**
+ * Stores a request, unless the mailbox has had its mails of the hour, or those that one asker may
+ * have sent there. `asker` is an address of the internet.
+ */
+export function storeRequest(app: App, tenantId: Id, given: Given, asker: string, now: Date): Promise<void> {
+  const { name, email, pageUrl } = given
   const token = randomHex(32)
   // A page that sends its visitors on to an address in its query would send the token there.
   const [page = ''] = pageUrl.split(/[?#]/, 1)
@@ -120,22 +135,20 @@ export function storeRequest(app: App, tenantId: Id, { name, email, pageUrl }: G
     const { guest, guestRequest } = sql.prisma
     // Of two at once, the second sees the first.
     await lockTenant(sql, tenantId)
-    // By then the address is not known any more: the guest is found by the current key. A process
-    // that did not have it yet may have made another guest meanwhile.
-    if (older.length > 0) {
-      const known = await guest.findMany({ where: { tenantId, addressDigest: { in: [addressDigest, ...older] } } })
-      const isFound = known.some((each) => addressDigest.equals(each.addressDigest))
-      const [first] = known
-      if (first !== undefined && !isFound)
-        await guest.updateMany({ where: { tenantId, readerId: first.readerId }, data: { addressDigest } })
-    }
-    const since = new Date(now.getTime() - RECENT_MS)
-    const where = { tenantId, addressDigest: { in: [addressDigest, ...older] }, createdAt: { gt: since } }
-    if ((await guestRequest.count({ where })) >= MAX_RECENT) return
+    const digests = digestsOf(await digestKeyOf(sql, app, tenantId), email, asker)
+    const { addressDigest, mailboxDigest, askerDigest } = digests
+    const former = { tenantId, addressDigest: { in: formerDigestsOf(app, tenantId, email) } }
+    // A guest of the release before is found by the digest of now, unless that has one as well.
+    if ((await guest.count({ where: { tenantId, addressDigest } })) === 0)
+      await guest.updateMany({ where: former, data: { addressDigest }, limit: 1 })
+    const where = { tenantId, mailboxDigest, createdAt: { gt: new Date(now.getTime() - RECENT_MS) } }
+    const recent = await guestRequest.findMany({ where, select: { askerDigest: true }, take: MAX_RECENT })
+    const byAsker = recent.filter((each) => each.askerDigest !== null && askerDigest.equals(each.askerDigest))
+    if (recent.length >= MAX_RECENT || byAsker.length >= MAX_BY_ONE) return
     const id = newId()
     const mail: Mail = { email, name, url: `${page}#engagement-guest=${token}` }
     const sealed = seal(app.settings, JSON.stringify(mail), contextOf(tenantId, id))
-    const data = { tenantId, id, addressDigest, name, sealed, tokenDigest: sha256(token), dueAt: now, createdAt: now }
+    const data = { tenantId, id, ...digests, name, sealed, tokenDigest: sha256(token), dueAt: now, createdAt: now }
     await guestRequest.create({ data })
   })
 }

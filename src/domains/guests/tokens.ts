@@ -14,7 +14,7 @@ import { NO_CLAIMS } from '../readers/fields.ts'
 import { newGuestId } from '../readers/guest-ids.ts'
 import { lockReader } from '../readers/records.ts'
 import type { Site } from '../sites/sites.ts'
-import { lockTenant } from '../tenants/tenants.ts'
+import { touchPages } from '../tenants/tenants.ts'
 import { type GuestRequest, LINK_MS, requireGuests } from './requests.ts'
 
 const RAW_TOKEN = /^gt_[0-9a-f]{64}$/
@@ -32,7 +32,6 @@ const endOf = (createdAt: Date, now: number): Date => new Date(Math.min(now + ID
 interface Stored {
   readerId: Id
   externalId: string
-  /** It never changes. */
   name: string | null
   createdAt: Date
   expiresAt: Date
@@ -122,7 +121,7 @@ const CONFIRMATIONS = { perSecond: 1 / 6, burst: 10 }
 
 /**
  * Spends the token of a mail's link: the address is confirmed, and its guest gets a token of their
- * own. An address that was confirmed at the tenant before is the same guest, with the name of then.
+ * own. An address that was confirmed at the tenant before is that guest, who gets the name of now.
  * Throws `guests_disabled`, `validation_failed`, `rate_limited`, `invalid_guest_token`.
  */
 export async function confirmGuest(
@@ -136,49 +135,81 @@ export async function confirmGuest(
   const name = `${site.id}/${addressBucket(address)}`
   const { isAllowed, retryAfterSeconds } = app.limits.take('guestLink', name, CONFIRMATIONS)
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
-  const tenantId = tenant.id
-  const token = newGuestToken()
-  const where = { tenantId_tokenDigest: { tenantId, tokenDigest: sha256(linked) } }
-  // A wrong token locks nothing.
-  if ((await app.prisma.guestRequest.findUnique({ where })) === null) throw new ServiceError('invalid_guest_token')
-  return app.db.transaction(async (sql) => {
-    const { guestRequest, guestToken } = sql.prisma
-    // Of two at once, one spends it; and of one address, both are one guest.
-    await lockTenant(sql, tenantId)
-    const now = new Date()
-    const request = await guestRequest.findUnique({ where })
-    if (request === null || now.getTime() - request.createdAt.getTime() >= LINK_MS)
-      throw new ServiceError('invalid_guest_token')
-    await guestRequest.update({ where, data: { tokenDigest: null, sealed: null, name: null } })
-    const reader = await guestOf(sql, tenantId, Buffer.from(request.addressDigest), request.name, now)
-    const expiresAt = endOf(now, now.getTime())
-    const row = { tenantId, digest: sha256(token), readerId: reader.id, createdAt: now, expiresAt }
-    await guestToken.create({ data: row })
-    return { token, expiresAt, reader }
+  return confirmOnce(app, tenant.id, sha256(linked)).catch((error: unknown) => {
+    // Another link of the address has just made its guest, whom the second attempt finds.
+    if (error instanceof GuestWasMade) return confirmOnce(app, tenant.id, sha256(linked))
+    throw error
   })
 }
 
-async function guestOf(
-  sql: TxSql,
+class GuestWasMade extends Error {}
+
+async function confirmOnce(app: App, tenantId: Id, tokenDigest: Buffer<ArrayBuffer>): Promise<Confirmed> {
+  const now = new Date()
+  const createdAt = { gt: new Date(now.getTime() - LINK_MS) }
+  const request = await app.prisma.guestRequest.findFirst({ where: { tenantId, tokenDigest, createdAt } })
+  // A wrong token locks nothing.
+  if (request === null) throw new ServiceError('invalid_guest_token')
+  const { id, name } = request
+  const addressDigest = Buffer.from(request.addressDigest)
+  const known = await app.prisma.guest.findUnique({ where: { tenantId_addressDigest: { tenantId, addressDigest } } })
+  const token = newGuestToken()
+  const { reader, hasNewName, expiresAt } = await app.db.transaction(async (sql) => {
+    // The reader first, then the request, and the tenant last: as merges and erasures lock them.
+    const former = known === null ? null : await lockGuest(sql, tenantId, known.readerId)
+    // Of two at once, one spends it.
+    const spent = { tokenDigest: null, sealed: null, name: null }
+    const { count } = await sql.prisma.guestRequest.updateMany({ where: { tenantId, id, tokenDigest }, data: spent })
+    if (count === 0) throw new ServiceError('invalid_guest_token')
+    const guest = former ?? (await makeGuest(sql, tenantId, addressDigest, name, now))
+    const row = { tenantId, digest: sha256(token), readerId: guest.id, createdAt: now }
+    const expiresAt = endOf(now, now.getTime())
+    await sql.prisma.guestToken.create({ data: { ...row, expiresAt } })
+    const hasNewName = guest.name !== name
+    if (hasNewName) await rename(sql, tenantId, guest.id, name, now)
+    return { reader: { ...guest, name }, hasNewName, expiresAt }
+  })
+  if (hasNewName) {
+    announceChange(app, { kind: 'reader', tenantId, externalId: reader.externalId })
+    announceChange(app, { kind: 'guest', readerId: reader.id })
+  }
+  return { token, expiresAt, reader: { id: reader.id, name: reader.name } }
+}
+
+const GUEST = { id: true, externalId: true, name: true } as const
+
+interface GuestReader {
+  id: Id
+  externalId: string
+  name: string | null
+}
+
+async function lockGuest(sql: TxSql, tenantId: Id, id: Id): Promise<GuestReader> {
+  if (!(await lockReader(sql, tenantId, id)))
+    throw new ServiceError('unavailable', { detail: 'The guest is being changed.', retryAfterSeconds: 1 })
+  return sql.prisma.reader.findUniqueOrThrow({ where: { tenantId_id: { tenantId, id } }, select: GUEST })
+}
+
+/** Throws `GuestWasMade` if the address has a guest meanwhile. */
+async function makeGuest(
+  { prisma }: TxSql,
   tenantId: Id,
   addressDigest: Buffer<ArrayBuffer>,
   name: string | null,
   now: Date,
-): Promise<Confirmed['reader']> {
-  const { guest, reader } = sql.prisma
-  const known = await guest.findUnique({ where: { tenantId_addressDigest: { tenantId, addressDigest } } })
-  if (known !== null) {
-    const id = known.readerId
-    // A merge and an erasure lock the row, and end the guest.
-    if (!(await lockReader(sql, tenantId, id)))
-      throw new ServiceError('unavailable', { detail: 'The guest is being changed.', retryAfterSeconds: 1 })
-    const where = { tenantId_id: { tenantId, id } }
-    return reader.findUniqueOrThrow({ where, select: { id: true, name: true } })
-  }
+): Promise<GuestReader> {
   const data = { tenantId, id: newId(), externalId: newGuestId(), name, profileIssuedAt: now, createdAt: now }
-  const made = await reader.create({ data, select: { id: true, name: true } })
-  await guest.create({ data: { tenantId, readerId: made.id, addressDigest } })
+  const made = await prisma.reader.create({ data, select: GUEST })
+  const guest = { tenantId, readerId: made.id, addressDigest }
+  const { count } = await prisma.guest.createMany({ data: guest, skipDuplicates: true })
+  if (count === 0) throw new GuestWasMade()
   return made
+}
+
+/** Gives a guest, whose row is locked, the name that was confirmed last. */
+async function rename(sql: TxSql, tenantId: Id, id: Id, name: string | null, now: Date): Promise<void> {
+  await sql.prisma.reader.updateMany({ where: { tenantId, id }, data: { name, profileIssuedAt: now } })
+  await touchPages(sql, tenantId)
 }
 
 /** Ends a guest's own token: they have signed out. One that is unknown has ended before. */

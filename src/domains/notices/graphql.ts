@@ -85,6 +85,13 @@ builder.queryField('noticeChannels', (t) =>
   }),
 )
 
+/** The changed channel in the payload of a mutation. */
+const CHANNEL = {
+  type: NoticeChannelRef,
+  description: 'The channel.',
+  resolve: ({ noticeChannel }: { noticeChannel: NoticeChannel }) => noticeChannel,
+}
+
 builder.relayMutationField(
   'createNoticeChannel',
   {
@@ -103,13 +110,7 @@ builder.relayMutationField(
   },
   {
     description: 'The new channel.',
-    outputFields: (t) => ({
-      noticeChannel: t.field({
-        type: NoticeChannelRef,
-        description: 'The channel.',
-        resolve: ({ noticeChannel }) => noticeChannel,
-      }),
-    }),
+    outputFields: (t) => ({ noticeChannel: t.field(CHANNEL) }),
   },
 )
 
@@ -131,13 +132,7 @@ builder.relayMutationField(
   },
   {
     description: 'The changed channel.',
-    outputFields: (t) => ({
-      noticeChannel: t.field({
-        type: NoticeChannelRef,
-        description: 'The channel.',
-        resolve: ({ noticeChannel }) => noticeChannel,
-      }),
-    }),
+    outputFields: (t) => ({ noticeChannel: t.field(CHANNEL) }),
   },
 )
 
@@ -155,11 +150,7 @@ builder.relayMutationField(
   {
     description: 'The deleted channel.',
     outputFields: (t) => ({
-      noticeChannel: t.field({
-        type: NoticeChannelRef,
-        description: 'The channel as it was.',
-        resolve: ({ noticeChannel }) => noticeChannel,
-      }),
+      noticeChannel: t.field({ ...CHANNEL, description: 'The channel as it was.' }),
       deletedNoticeChannelId: t.id({
         description: 'The id of the channel.',
         resolve: ({ noticeChannel }) => noticeChannel.id,

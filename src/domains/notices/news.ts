@@ -6,8 +6,8 @@ import { FIRST_ID, firstIdAt, type Id, timeOfId } from '../../core/ids.ts'
 import { counted } from '../../core/input/texts.ts'
 import type { NoticeCause } from './causes.ts'
 
-// News are what is there and was not told yet. Nothing is stored for each cause, so that a burst is
-// one message, and what happens while a channel does not answer is in its next one.
+// News are looked up when a channel is due, and are not stored one by one. So a burst makes one
+// message, and what happens while a channel does not answer is in its next message.
 
 /** The most comments that are counted. */
 const COUNTED = 100

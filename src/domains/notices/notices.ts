@@ -98,7 +98,7 @@ export async function getNoticeChannel(ctx: Ctx, { id }: { id: Id }): Promise<No
   return found
 }
 
-/** The same; null if there is none. */
+/** A channel of the tenant by its id; null if there is none. */
 export const findNoticeChannel = rowPerRequest<NoticeChannel>((ctx, some) =>
   ctx.app.prisma.noticeChannel.findMany({ where: some }),
 )

@@ -113,7 +113,7 @@ async function verify(app: App, tenant: Tenant, kind: Kind, token: string): Prom
 const keyOf = ({ noun }: Kind, { id }: Tenant, token: string): string => `${noun} ${id} ${token}`
 
 /**
- * The same synchronously, if this process has verified the assertion before, with keys that are
+ * The identity of an assertion, at once: if this process has verified it before, with keys that are
  * cached and still valid; else undefined.
  */
 export function recallIdentity(app: App, tenant: Tenant, token: string): Identity | undefined {

@@ -105,7 +105,7 @@ export async function getSite(ctx: Ctx, { id }: { id: Id }): Promise<Site> {
   return found
 }
 
-/** The same; null if there is none. */
+/** A site of the tenant by its id; null if there is none. */
 export const findSite = rowPerRequest<Site>((ctx, where) => ctx.app.prisma.site.findMany({ where }))
 
 /** The tenant's sites, newest first. */

@@ -119,6 +119,7 @@ const AFTER: readonly Table[] = [
   (prisma, some) => prisma.noticeChannel.deleteMany(some),
   (prisma, some) => prisma.classifierSecret.deleteMany(some),
   (prisma, some) => prisma.mailSecret.deleteMany(some),
+  (prisma, some) => prisma.guestKey.deleteMany(some),
   (prisma, some) => prisma.postedText.deleteMany(some),
   (prisma, some) => prisma.streamCount.deleteMany(some),
   (prisma, some) => prisma.analyticsDelta.deleteMany(some),

@@ -173,11 +173,12 @@ export interface TenantExportRevision {
   commentId: Id
   body: string
   replacedAt: Date
+  wasPublic: boolean
 }
 
 const REVISIONS = statement(
   'tenant_export_revisions',
-  `SELECT comment_id AS "commentId", body, created_at AS "replacedAt" FROM comment_revisions
+  `SELECT comment_id AS "commentId", body, created_at AS "replacedAt", was_public AS "wasPublic" FROM comment_revisions
    WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY comment_id, revision`,
 )
 

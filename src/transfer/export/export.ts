@@ -287,10 +287,11 @@ function commentItem(row: rows.TenantExportComment, revisions: readonly rows.Ten
   const erased = { authorId: null, body: null, status: 'deleted' as const }
   const comment = row.isErased ? { ...row, ...erased } : row
   const createdAt = row.createdAt.toISOString()
-  const replaced = revisions.map(({ body, replacedAt }, index) => ({
+  const replaced = revisions.map(({ body, replacedAt, wasPublic }, index) => ({
     body,
     createdAt: revisions[index - 1]?.replacedAt.toISOString() ?? createdAt,
     replacedAt: replacedAt.toISOString(),
+    wasPublic,
   }))
   return {
     kind: 'comment',

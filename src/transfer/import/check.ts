@@ -258,8 +258,9 @@ function bodyOf(given: string): string {
 }
 
 function revisionsOf({ revisions = [], editedAt }: CommentItem, checking: Checking): ImportedRevision[] {
-  return revisions.map(({ body, createdAt, replacedAt }, index) => ({
+  return revisions.map(({ body, createdAt, replacedAt, wasPublic = false }, index) => ({
     body: bodyOf(body),
+    wasPublic,
     replacedAt: pastAt(
       'revisions',
       new Date(replacedAt ?? revisions[index + 1]?.createdAt ?? editedAt ?? createdAt),

@@ -63,6 +63,7 @@ export interface ImportedNote {
 export interface ImportedRevision {
   body: string
   replacedAt: Date
+  wasPublic: boolean
 }
 
 /** Columns of a comment that its place tells, and what hangs on it. */

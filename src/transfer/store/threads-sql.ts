@@ -65,6 +65,7 @@ export interface NewRevision {
   revision: number
   body: string
   createdAt: Date
+  wasPublic: boolean
 }
 
 const REVISION = {
@@ -72,6 +73,7 @@ const REVISION = {
   revision: 'int',
   body: 'text',
   createdAt: 'timestamptz',
+  wasPublic: 'bool',
 } as const satisfies Columns<NewRevision>
 
 const INSERT_REVISIONS = insertion('import_revisions', 'comment_revisions', REVISION)

@@ -243,9 +243,9 @@ async function storeComments(
     return { row, discussionId, parentId, depth, authorId, replyCount, reactionCounts }
   })
   const revisions = placed.flatMap(({ id, row }) =>
-    row.revisions.map(({ body, replacedAt }, index) => {
+    row.revisions.map(({ body, replacedAt, wasPublic }, index) => {
       const revision = row.revision - row.revisions.length + index
-      return { commentId: id, revision, body, createdAt: replacedAt }
+      return { commentId: id, revision, body, createdAt: replacedAt, wasPublic }
     }),
   )
   // Each is sent as soon as the one before is answered.

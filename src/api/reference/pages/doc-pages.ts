@@ -154,7 +154,12 @@ function eventsPage(schema: GraphQLSchema): string {
     ]),
     'A `Comment`, `Discussion` and `Reader` have the fields of the REST answers. Replays leave out texts that were withdrawn since: [limits and choices](choices/streams.md#replays) has the rules.',
     '## Events of the stream itself',
-    ...framing.flatMap(([name, { summary = '' }]) => [`### ${code(name)}`, summary, example(name)]),
+    ...framing.flatMap(([key, { name, summary = '' }]) => [
+      // Streams of several discussions have another `connected`.
+      `### ${code(name)}${key === name ? '' : ' of several discussions'}`,
+      summary,
+      example(key),
+    ]),
     '## Webhooks',
     'Endpoints subscribe to types, or to `*` for all that webhooks can carry. The headers of every request:',
     table(
@@ -171,6 +176,7 @@ function eventsPage(schema: GraphQLSchema): string {
 }
 
 interface Message {
+  name: string
   summary?: string
   headers?: { properties?: Record<string, { description?: string; enum?: string[] }> }
   examples?: { payload: object }[]

@@ -2,10 +2,10 @@
 // `<script type="module" src="…/lists.js">`. They need no thread, and use no templates: two scripts
 // of one page could not both make the policies that those need where Trusted Types are required.
 import { ask, baseOf, type PageComment } from '../backend.ts'
-import { loadStrings, type Words, wordsFor } from '../strings.ts'
+import { loadStrings, type Words, wordsFor } from '../words.ts'
 import css from './lists.css?inline'
 
-export { setStrings } from '../strings.ts'
+export { setStrings } from '../words.ts'
 
 /** A page, as far as a list shows it. */
 interface Page {

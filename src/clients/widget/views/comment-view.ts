@@ -86,9 +86,14 @@ function headView(thread: Thread, comment: PageComment): unknown {
     ${thread.isOwn(comment) ? badge(words.text('you')) : nothing} ${pinnedAt ? badge(words.text('pinned')) : nothing}
     <span class="quiet" title=${words.full(editedAt ?? createdAt)}>
       <a href="${thread.address}#comment-${id}"><time datetime=${createdAt}>${words.ago(createdAt)}</time></a
-      >${editedAt ? ` · ${words.text('edited')}` : nothing}
+      >${editedAt ? html` · ${editedView(thread, comment)}` : nothing}
     </span>
   </p>`
+}
+
+function editedView(thread: Thread, comment: PageComment): unknown {
+  const text = thread.words.text('edited')
+  return thread.settings.showEditHistory ? button(text, () => thread.showHistory(comment)) : text
 }
 
 function bodyView(thread: Thread, { id, body, bodyHtml }: PageComment): unknown {

@@ -1,6 +1,7 @@
 import type { Thread } from '../thread.ts'
-import { askGuest, guestView, isNobody } from './guests.ts'
+import { askGuest, guestView, isAsked, isNobody } from './guests.ts'
 import { kit } from './kit.ts'
+import { withCtrl } from './keys.ts'
 import { excess, MAX_TEXT } from './length.ts'
 import { isWaiting, lineView, takeBack } from './line.ts'
 import { bodyOf } from './mentions.ts'
@@ -69,15 +70,17 @@ export function formView(thread: Thread, { place, label, send, sends = 'post', c
   }
   const key = (event: KeyboardEvent): void => {
     if (names?.press(thread, place, event) || (hasBar(thread) && format?.press(event))) return
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
+    sendByKey(event)
   }
   const waits = isWaiting(thread, place)
   const stop = (): void => {
     takeBack(thread, place)
     void thread.update()
   }
+  // Their form has the button that goes on.
+  const isGuestAsked = isAsked(thread, place)
   const buttons = html`<div class="row">
-    ${sendButton(thread, words.text(sends), isOff)}
+    ${isGuestAsked ? nothing : sendButton(thread, words.text(sends), isOff)}
     ${waits || cancel ? button(words.text('cancel'), waits ? stop : (cancel ?? null)) : nothing}
   </div>`
   // No combobox: ARIA in HTML allows a <textarea> no other role, and a text box no aria-expanded.
@@ -114,7 +117,25 @@ export function sendButton(thread: Thread, label: string, isOff: boolean): unkno
   const wish = { kind: 'post', id: '' }
   if (!me && !isNobody(thread))
     return kit.button(words.text('signIn'), () => kit.write(thread, wish, () => null), { kind: 'primary' })
-  return kit.button(label, null, { kind: 'primary', type: 'submit', isOff })
+  const { shown, keys } = withCtrl('Enter')
+  return kit.html`<button
+    type="submit"
+    part="button primary"
+    class="primary"
+    title=${label + shown}
+    aria-keyshortcuts=${keys}
+    ?disabled=${isOff}
+  >
+    ${label}
+  </button>`
+}
+
+/** Ctrl or Cmd with Enter sends a form. */
+export function sendByKey(event: KeyboardEvent): void {
+  const { key, ctrlKey, metaKey, currentTarget } = event
+  if (key !== 'Enter' || !(ctrlKey || metaKey)) return
+  event.preventDefault()
+  ;(currentTarget as HTMLTextAreaElement).form?.requestSubmit()
 }
 
 /** By how many characters the text is too long. */

@@ -3,23 +3,23 @@ import type { Thread } from '../thread.ts'
 import { moveFocus } from './arrows.ts'
 import css from './format.css?inline'
 import { typeOver } from './fields.ts'
+import { LINK, QUOTE } from './icons.ts'
+import { isMac, withCtrl } from './keys.ts'
 import { addStyles, kit } from './kit.ts'
 import { change, type Format } from './markup.ts'
 import { bodyOf, MENTION } from './mentions.ts'
 
 export { quote } from './quote.ts'
 
-/** What a button shows, and the key that does the same. */
+/** What a button shows, a text or an icon, and the key that does the same. */
 const BUTTONS: readonly { format: Format; sign: string; key?: string }[] = [
   { format: 'bold', sign: 'B', key: 'B' },
   { format: 'italic', sign: 'I', key: 'I' },
-  { format: 'link', sign: '🔗', key: 'K' },
-  { format: 'quote', sign: '❝' },
+  { format: 'link', sign: LINK, key: 'K' },
+  { format: 'quote', sign: QUOTE },
   { format: 'code', sign: '</>' },
   { format: 'list', sign: '•' },
 ]
-
-const isMac = /Mac|iP/.test(navigator.platform)
 
 function apply(area: HTMLTextAreaElement, format: Format): void {
   const { value, selectionStart, selectionEnd } = area
@@ -111,7 +111,7 @@ function toggle(thread: Thread, place: string): void {
 
 /** The bar, and the preview where it is open. */
 export function view(thread: Thread, place: string): unknown {
-  const { html, nothing, errorView } = kit
+  const { html, nothing, errorView, icon } = kit
   const { words, me, errors } = thread
   addStyles(thread, css)
   later(thread, place)
@@ -138,8 +138,7 @@ export function view(thread: Thread, place: string): unknown {
     @mousedown=${keepFocus}
   >
     ${BUTTONS.map(({ format, sign, key }, n) => {
-      const keys = key === undefined ? nothing : `${isMac ? 'Meta' : 'Control'}+${key}`
-      const shown = key === undefined ? '' : ` (${isMac ? '⌘' : 'Ctrl+'}${key})`
+      const { shown, keys } = key === undefined ? { shown: '', keys: nothing } : withCtrl(key)
       return html`<button
         type="button"
         part="button format-${format}"
@@ -150,7 +149,7 @@ export function view(thread: Thread, place: string): unknown {
         aria-keyshortcuts=${keys}
         @click=${choose(format)}
       >
-        <span aria-hidden="true">${sign}</span>
+        ${sign.length > 3 ? icon(sign) : html`<span aria-hidden="true">${sign}</span>`}
       </button>`
     })}
     ${me ? html`<button type="button" part="button preview" class="plain" tabindex="-1" aria-expanded=${preview !== undefined} @click=${() => toggle(thread, place)}>${words.text('preview')}</button>` : nothing}

@@ -6,6 +6,7 @@ import type { RequestError } from '../backend.ts'
 import { GUEST, guestOf, keepGuest } from '../site.ts'
 import type { Storage } from '../storage.ts'
 import type { Thread } from '../thread.ts'
+import { isHeld } from './fields.ts'
 import css from './guest.css?inline'
 import { addStyles, kit } from './kit.ts'
 
@@ -144,17 +145,21 @@ const signOut = (thread: Thread): Promise<void> =>
     thread.reload()
   })
 
+/** Whether somebody who is no guest yet is asked something below the field of this place. */
+export function isAsked(thread: Thread, place: string): boolean {
+  const guest = guests.get(thread)
+  return guest?.place === place && (guest.step === 'confirm' || (!thread.me && guest.step !== 'none'))
+}
+
 /** What stands below the field of this place. */
 export function view(thread: Thread, place: string): unknown {
   const { html, nothing } = kit
   const guest = guests.get(thread)
   if (!guest) return nothing
-  const isHere = guest.place === place
   const { me } = thread
-  if (isHere && guest.step === 'confirm') return confirmView(thread)
-  if (me) return place === kit.NEW && me.id.startsWith('guest:') ? knownView(thread, me.name) : nothing
-  if (!isHere || guest.step === 'none') return nothing
-  return guest.step === 'sent' ? sentView(thread, guest) : formView(thread, guest)
+  if (isAsked(thread, place))
+    return { confirm: confirmView, sent: sentView, form: formView, none: () => nothing }[guest.step](thread, guest)
+  return place === kit.NEW && me?.id.startsWith('guest:') ? knownView(thread, me.name) : nothing
 
   function knownView({ words, errors, busy }: Thread, name: string | null): unknown {
     const shown = name ?? words.text('anonymous')
@@ -171,6 +176,7 @@ function confirmView(thread: Thread): unknown {
   // Programs that open links of mails, and run scripts, press no button.
   return kit.html`<div part="guest" class="guest notice" role="group" aria-label=${words.text('guestConfirm')} tabindex="-1">
     <p>${words.text('guestConfirm')}</p>
+    ${isHeld(thread) ? kit.nothing : kit.html`<p>${words.text('guestElsewhere')}</p>`}
     ${kit.button(words.text('confirm'), () => confirm(thread), { kind: 'primary', isOff: busy.has(PLACE) })}
     ${kit.errorView(errors.get(PLACE))}
   </div>`
@@ -181,7 +187,7 @@ function sentView(thread: Thread, guest: Guest): unknown {
   const change = (): void => ask(thread, guest.place)
   return kit.html`<div part="guest" class="guest notice" tabindex="-1">
     <p>${words.text('guestSent', { name: guest.email })}</p>
-    <p>${words.text('kept')}</p>
+    ${isHeld(thread) ? kit.html`<p>${words.text('kept')}</p>` : kit.nothing}
     ${kit.button(words.text('guestAgain'), change)}
   </div>`
 }

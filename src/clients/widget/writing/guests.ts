@@ -29,4 +29,7 @@ export function lookForGuest(thread: Thread): void {
     void withFile(thread, (loaded) => loaded.begin(thread))
 }
 
+/** Whether they are asked who they are, or to open their mail, below this field. */
+export const isAsked = (thread: Thread, place: string): boolean => file?.isAsked(thread, place) ?? false
+
 export const guestView = (thread: Thread, place: string): unknown => file?.view(thread, place) ?? kit.nothing

@@ -154,7 +154,8 @@ export function openInbox(thread: Thread, bell: Bell): Inbox {
     }
     // Also of those on pages that the reader may no longer read, which are counted and not listed.
     const isUnread = (bell.unread?.count ?? 0) > 0 || list?.data.some(({ readAt }) => readAt === null)
-    return html`<section part="inbox" class="inbox" aria-label=${words.text('inbox')} @keydown=${leave}>
+    return html`<section part="inbox" class="inbox" aria-labelledby="inbox" @keydown=${leave}>
+      <h3 id="inbox">${words.text('inbox')}</h3>
       ${isUnread ? html`<div class="row">${button(words.text('allRead'), markAll)}</div>` : nothing}
       ${list?.data.length === 0 && !list.hasMore ? html`<p class="quiet">${words.text('noNotifications')}</p>` : nothing}
       <ol>

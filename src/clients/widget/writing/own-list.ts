@@ -1,7 +1,7 @@
 // The reader's own comments on all pages, with their states: it comes when they are opened.
 import type { PageComment } from '../backend.ts'
 import type { Thread } from '../thread.ts'
-import { decisionView } from './comment-views.ts'
+import { decisionView } from './decision-view.ts'
 import css from './inbox.css?inline'
 import type { Bell, Inbox } from './inbox.ts'
 import { addStyles, kit } from './kit.ts'
@@ -58,12 +58,11 @@ export function openOwn(thread: Thread, bell: Bell): Inbox {
     const { words, nodes } = thread
     const { id, body, bodyHtml, createdAt, discussion } = one
     const href = hrefOf(thread, one)
-    const time = html`<time datetime=${createdAt}>${words.ago(createdAt)}</time>`
+    const title = discussion?.title ? html`<bdi>${discussion.title}</bdi> · ` : nothing
+    const heading = html`${title}<time datetime=${createdAt}>${words.ago(createdAt)}</time>`
     const text = body === null ? words.text('deleted') : nodes.body(`own-${id}`, bodyHtml ?? '').textContent?.trim()
     return html`<li part="own">
-      <span class="quiet"
-        >${href === null ? time : html`<a href=${href} @click=${() => follow(one)}>${time}</a>`}${discussion?.title ? html` · <bdi>${discussion.title}</bdi>` : nothing}</span
-      >
+      <h4>${href === null ? heading : html`<a href=${href} @click=${() => follow(one)}>${heading}</a>`}</h4>
       <p dir="auto">${text}</p>
       ${decisionView(thread, one)}
     </li>`
@@ -74,7 +73,8 @@ export function openOwn(thread: Thread, bell: Bell): Inbox {
     const leave = (event: KeyboardEvent): void => {
       if (event.key === 'Escape') close()
     }
-    return html`<section part="inbox own" class="inbox" aria-label=${words.text('ownComments')} @keydown=${leave}>
+    return html`<section part="inbox own" class="inbox" aria-labelledby="own" @keydown=${leave}>
+      <h3 id="own">${words.text('ownComments')}</h3>
       ${list?.data.length === 0 && !list.hasMore ? html`<p class="quiet">${words.text('noOwn')}</p>` : nothing}
       <ol>
         ${list?.data.map(oneView)}

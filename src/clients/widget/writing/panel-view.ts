@@ -2,7 +2,7 @@ import type { PageComment } from '../backend.ts'
 import type { Thread } from '../thread.ts'
 import { post, remove, report, saveEdit } from './actions.ts'
 import { closePanel, editOf, noteOf, obstacle } from './fields.ts'
-import { formView, overView, sendButton } from './form-view.ts'
+import { formView, overView, sendButton, sendByKey } from './form-view.ts'
 import css from './writing.css?inline'
 import { addStyles, kit } from './kit.ts'
 import { excess, MAX_NOTE } from './length.ts'
@@ -126,6 +126,7 @@ function reportView(thread: Thread, comment: PageComment): unknown {
       ?readonly=${busy.has(comment.id)}
       .value=${note}
       @input=${write}
+      @keydown=${sendByKey}
     ></textarea>
     ${overView(thread, over)} ${errorView(why)}
     <div class="row">${sendButton(thread, text('send'), over > 0 || why !== undefined)} ${cancelButton(thread)}</div>

@@ -43,6 +43,7 @@ const PLACES = {
   holdAfterRejections: ['moderation', 'Rejections in a row until a reader is held'],
   reportThreshold: ['moderation', 'Reports until a moderator is asked'],
   editWindowSeconds: ['comments', 'Time to edit a comment'],
+  showEditHistory: ['comments', 'Readers see earlier texts'],
   maxDepth: ['comments', 'Depth of replies'],
   slowModeSeconds: ['comments', 'Time between two comments of a reader'],
   autoCloseDays: ['comments', 'Lock old discussions'],

@@ -1,5 +1,7 @@
 import { builder } from '../../../graphql/builder.ts'
-import { type CommentRevision, listRevisions } from './revisions.ts'
+import { ONLY_WHERE_NAMED } from '../../../graphql/in-rest.ts'
+import { CommentRef } from '../graphql.ts'
+import { type CommentRevision, listHistory, listRevisions } from './revisions.ts'
 
 const RevisionRef = builder.objectRef<CommentRevision>('CommentRevision').implement({
   description: 'A present or former body of a comment.',
@@ -9,7 +11,8 @@ const RevisionRef = builder.objectRef<CommentRevision>('CommentRevision').implem
     }),
     body: t.exposeString('body', {
       nullable: true,
-      description: 'The text in Markdown, also of a deleted comment. Null after the erasure of the reader.',
+      description:
+        'The text in Markdown. Moderators get that of a deleted comment, too. Null after the erasure of the reader.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was written.' }),
     replacedAt: t.expose('replacedAt', {
@@ -27,5 +30,15 @@ builder.queryField('commentRevisions', (t) =>
     description: 'Returns the bodies of a comment, newest first.',
     args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
     resolve: (_root, { id, ...args }, ctx) => listRevisions(ctx, id, args),
+  }),
+)
+
+builder.objectField(CommentRef, 'history', (t) =>
+  t.connection({
+    type: RevisionRef,
+    description:
+      'The texts that readers may read, the present one first: those that were public until an edit replaced them. Empty unless the comment is approved and the setting showEditHistory is on. The author gets all of their own.',
+    extensions: ONLY_WHERE_NAMED,
+    resolve: (comment, args, ctx) => listHistory(ctx, comment, args),
   }),
 )

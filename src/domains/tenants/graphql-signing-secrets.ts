@@ -1,0 +1,76 @@
+import { builder } from '../../graphql/builder.ts'
+import { secretType } from '../../graphql/secret-type.ts'
+import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
+import { listSecrets } from './secrets.ts'
+import { createSigningSecret, revokeSigningSecret, type SigningKind } from './signing-secrets.ts'
+
+interface Words {
+  /** What they sign. */
+  signs: string
+  /** What the list calls them. */
+  listed: string
+  /** What happens when the last one is ended. */
+  without: string
+}
+
+const KID = 'The id of the secret, as signatures name it.'
+
+/**
+ * The query and the mutations of secrets that sign requests to a program of the tenant. `name` is
+ * that of one in lower case, such as `mail`.
+ */
+export function addSigningSecrets(name: 'mail' | 'classifier', { signs, listed, without }: Words): void {
+  const kind: SigningKind = `${name}_secret`
+  const type = `${name.charAt(0).toUpperCase()}${name.slice(1)}Secret`
+  const ref = secretType(type, { description: `The public part of a secret that signs ${signs}.`, kid: KID })
+
+  builder.queryField(`${name}Secrets`, (t) =>
+    t.connection({
+      type: ref,
+      access: 'manage_settings',
+      description: `Returns the secrets ${listed}, newest first.`,
+      resolve: (_root, args, ctx) => listSecrets(ctx, kind, args),
+    }),
+  )
+
+  builder.relayMutationField(
+    `create${type}`,
+    null,
+    {
+      access: 'manage_settings',
+      description: `Creates a secret that signs ${signs}. The previous secret also signs for 24 hours.`,
+      resolve: (_root, _args, ctx) => createSigningSecret(ctx, kind),
+    },
+    {
+      description: 'The new secret.',
+      outputFields: (t) => ({
+        kid: t.exposeString('kid', { description: KID }),
+        secret: t.string({
+          ...shownOnce('secret'),
+          description: `The secret. The UTF-8 bytes of the whole text sign each request. ${SHOWN_ONCE}`,
+        }),
+        createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+      }),
+    },
+  )
+
+  builder.relayMutationField(
+    `revoke${type}`,
+    {
+      description: `A ${name} secret to end.`,
+      inputFields: (t) => ({ kid: t.id({ required: true, description: 'The id of the secret.' }) }),
+    },
+    {
+      access: 'manage_settings',
+      throws: ['not_found'],
+      description: `Ends a ${name} secret at once: it signs no further request. This is final. Without another one ${without}.`,
+      resolve: (_root, { input }, ctx) => revokeSigningSecret(ctx, kind, input),
+    },
+    {
+      description: 'The ended secret.',
+      outputFields: (t) => ({
+        [`${name}Secret`]: t.field({ type: ref, description: 'The secret.', resolve: (secret) => secret }),
+      }),
+    },
+  )
+}
