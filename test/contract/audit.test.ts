@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { addMember, bearing, codeOf, type TestMember, tokenFor } from '../harness/members.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
@@ -25,11 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse['json']> {
-  const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { ok } = callsTo(() => service)
 
 const newComment = async (): Promise<{ id: string; author: { id: string } }> =>
   ok('POST', `/discussions/by-external/${newId()}/comments`, { body: 'text' }, await service.as(newId()))

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { COUNTED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
+import { callsTo } from '../harness/calls.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -19,11 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-async function ok(method: string, path: string, body?: object, headers: Headers = {}) {
-  const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { ok } = callsTo(() => service)
 
 const post = (page: string, headers: Headers, more: object = {}) =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body: 'text', ...more }, headers)

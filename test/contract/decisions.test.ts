@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
+import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -27,14 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const call = (method: string, path: string, body?: object, headers: Headers = {}) =>
-  service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-
-async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<Json> {
-  const answer = await call(method, path, body, headers)
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.status === 204 ? null : answer.json
-}
+const { call, ok } = callsTo(() => service)
 
 const newPage = () => `page-${newId()}`
 const post = (page: string, headers: Headers, more: object = {}): Promise<Json> =>

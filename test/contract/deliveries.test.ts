@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { readMigrations } from '../../src/data/migrations/files.ts'
+import { callsTo } from '../harness/calls.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -27,11 +28,7 @@ afterAll(async () => {
   await receiver.close()
 })
 
-async function ok(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Json> {
-  const answer = await service.call(method, path, { headers, ...(body && { body }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { ok } = callsTo(() => service)
 
 interface Endpoint {
   id: string

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
+import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -21,11 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-async function ok(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Json> {
-  const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.status === 204 ? null : answer.json
-}
+const { ok } = callsTo(() => service)
 
 const settle = (settings: object) => ok('PATCH', '/settings', settings)
 const post = async (body: string, { reader = newId(), parentId }: { reader?: string; parentId?: string } = {}) =>

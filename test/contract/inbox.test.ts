@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 
 import { newId } from '../../src/core/ids.ts'
 import { type Inbox, trimNextInbox } from '../../src/domains/notifications/trim.ts'
+import { callsTo } from '../harness/calls.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -32,14 +33,7 @@ beforeEach(async () => {
   root = await post(ann)
 })
 
-const call = (method: string, path: string, body?: object, headers: Headers = {}) =>
-  service.call(method, path, { headers, ...(body && { body }) })
-
-async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<Json> {
-  const answer = await call(method, path, body, headers)
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.status === 204 ? null : answer.json
-}
+const { call, ok } = callsTo(() => service)
 
 async function reader(name: string): Promise<Reader> {
   const externalId = `${name}-${newId()}`

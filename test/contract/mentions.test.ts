@@ -8,6 +8,7 @@ import { newId } from '../../src/core/ids.ts'
 import { renderAgain } from '../../src/domains/comments/history/render-again.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
+import { callsTo } from '../harness/calls.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -38,14 +39,7 @@ beforeEach(async () => {
   root = await post(ann, 'first')
 })
 
-const call = (method: string, path: string, body?: object, headers: Headers = {}) =>
-  service.call(method, path, { headers, ...(body && { body }) })
-
-async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<Json> {
-  const answer = await call(method, path, body, headers)
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.status === 204 ? null : answer.json
-}
+const { call, ok } = callsTo(() => service)
 
 async function reader(name: string): Promise<Reader> {
   const externalId = `r-${newId()}`

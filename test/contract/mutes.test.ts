@@ -2,6 +2,7 @@ import { createClient } from 'graphql-sse'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -29,14 +30,7 @@ beforeEach(async () => {
   bob = await reader('bob')
 })
 
-const call = (method: string, path: string, body?: object, headers: Headers = {}) =>
-  service.call(method, path, { headers, ...(body && { body }) })
-
-async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<Json> {
-  const answer = await call(method, path, body, headers)
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.status === 204 ? null : answer.json
-}
+const { call, ok } = callsTo(() => service)
 
 const post = (headers: Headers, more: object = {}): Promise<Json> =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body: 'text', ...more }, headers)

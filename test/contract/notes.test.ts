@@ -8,6 +8,7 @@ import { newId } from '../../src/core/ids.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
 import { undoImport } from '../../src/transfer/undo/undo.ts'
+import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { addMember, type TestMember } from '../harness/members.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
@@ -35,14 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const call = (method: string, path: string, body?: object, headers: Headers = {}) =>
-  service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-
-async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<Json> {
-  const answer = await call(method, path, body, headers)
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.status === 204 ? null : answer.json
-}
+const { call, ok } = callsTo(() => service)
 
 const post = async (reader = `reader-${newId()}`, tenant: TestTenant = service): Promise<Json> => {
   const headers = { 'x-api-key': tenant.apiKey, ...(await tenant.as(reader)) }

@@ -4,6 +4,7 @@ import { loadStatements } from '../../src/build/statements.ts'
 import { LAST_ID, newId } from '../../src/core/ids.ts'
 import type { Statement } from '../../src/core/database/statements.ts'
 import { SEARCHED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
+import { callsTo } from '../harness/calls.ts'
 import { explaining } from '../harness/costs.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -20,11 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse['json']> {
-  const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { ok } = callsTo(() => service)
 
 const post = (page: string, headers: Headers, more: object = {}): Promise<Comment> =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body: 'text', ...more }, headers)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -17,17 +18,10 @@ beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)
 })
 
-const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-  service.call(method, path, {
-    headers: { 'x-api-key': tenant.apiKey, ...headers },
-    ...(body !== undefined && { body: body as object }),
-  })
-
-async function ok(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Json> {
-  const answer = await call(method, path, body, headers)
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { call, ok } = callsTo(
+  () => service,
+  () => ({ 'x-api-key': tenant.apiKey }),
+)
 
 const post = async (page = 'page', body = 'text', reader = 'ada'): Promise<Json> =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body }, await tenant.as(reader))

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -18,14 +19,10 @@ beforeEach(async () => {
   await ok('PATCH', '/settings', { moderationMode: 'none', reportThreshold: 100 })
 })
 
-const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
-  service.call(method, path, { headers: { 'x-api-key': tenant.apiKey, ...headers }, ...(body && { body }) })
-
-async function ok(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Json> {
-  const answer = await call(method, path, body, headers)
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.status === 204 ? null : answer.json
-}
+const { call, ok } = callsTo(
+  () => service,
+  () => ({ 'x-api-key': tenant.apiKey }),
+)
 
 const post = async (reader = 'ada', body = 'text'): Promise<Json> =>
   ok('POST', '/discussions/by-external/page/comments', { body }, await tenant.as(reader))

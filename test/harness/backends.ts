@@ -157,3 +157,16 @@ function asker(url: string, send: (address: string, init: RequestInit) => Promis
     return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
   }
 }
+
+/** The parameter of a page, and further ones. */
+export const at = (externalId: string, query = ''): string => `?externalId=${encodeURIComponent(externalId)}${query}`
+
+/** Every write of a page and of a comment. */
+export const writesOf = (page: string, id: string): [method: string, path: string, body?: object][] => [
+  ['POST', `/comments${at(page)}`, { body: 'Hello' }],
+  ['PATCH', `/comments/${id}`, { body: 'Hello again' }],
+  ['PUT', `/comments/${id}/reaction`, { type: 'like' }],
+  ['POST', `/comments/${id}/report`, { reason: 'spam' }],
+  ['DELETE', `/comments/${id}/reaction`],
+  ['DELETE', `/comments/${id}`],
+]

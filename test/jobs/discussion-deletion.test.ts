@@ -16,6 +16,7 @@ import { loadTenant } from '../../src/domains/tenants/tenants.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
+import { callsTo } from '../harness/calls.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
@@ -59,14 +60,10 @@ beforeEach(async () => {
 })
 afterEach(() => streams.splice(0).forEach((stream) => stream.close()))
 
-const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-  service.call(method, path, { headers: { 'x-api-key': tenant.apiKey, ...headers }, body })
-
-async function ok(...args: Parameters<typeof call>): Promise<Json> {
-  const { status, json, text } = await call(...args)
-  expect(status, text).toBeLessThan(300)
-  return json
-}
+const { call, ok } = callsTo(
+  () => service,
+  () => ({ 'x-api-key': tenant.apiKey }),
+)
 
 const post = async (body: string, { as = 'ada', page = 'page', parentId = null as string | null } = {}) =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId }, await tenant.as(as))

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { callsTo } from '../harness/calls.ts'
+import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
@@ -14,11 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-async function ok(method: string, path: string, body?: object, headers = {}): Promise<TestResponse['json']> {
-  const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { ok } = callsTo(() => service)
 const post = (page: string, headers: Record<string, string>, body: string, parentId: string | null = null) =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId }, headers)
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -47,6 +44,7 @@ test('GET /readers/{id}/export answers all stored data of a reader, and of no on
       kind: 'reader',
       trust: 'normal',
       createdAt: TIME,
+      kind: 'reader',
     },
     formerReaders: [],
     comments: [

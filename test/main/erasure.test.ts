@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { finishErasure } from '../../src/domains/erasure/erase.ts'
 import { AUDIT_BATCH, beginErasure } from '../../src/domains/erasure/sql.ts'
+import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
@@ -28,14 +29,7 @@ afterAll(async () => {
   await receiver.close()
 })
 
-const call = async (method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse> =>
-  service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-
-async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse['json']> {
-  const answer = await call(method, path, body, headers)
-  expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300)
-  return answer.json
-}
+const { call, ok } = callsTo(() => service)
 
 const post = (page: string, headers: Headers, body: string, parentId?: string) =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId: parentId ?? null }, headers)

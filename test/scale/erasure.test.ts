@@ -2,9 +2,10 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import type { Sql } from '../../src/core/database/database.ts'
+import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
-import { PATIENT, startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { PATIENT, startService, type TestService } from '../harness/service.ts'
 
 let service: TestService
 let bob: Headers
@@ -17,14 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const call = async (method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse> =>
-  service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-
-async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse['json']> {
-  const answer = await call(method, path, body, headers)
-  expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300)
-  return answer.json
-}
+const { call, ok } = callsTo(() => service)
 
 const post = (page: string, headers: Headers, body: string, parentId?: string) =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId: parentId ?? null }, headers)

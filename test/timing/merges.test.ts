@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { onServer } from '../harness/database.ts'
 import { dumpTables } from '../harness/dump.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // A request that has waited 100 ms for a lock starts over.
@@ -15,14 +16,7 @@ let service: TestService
 beforeAll(async () => void (service = await startService({ worker: false })))
 afterAll(() => service.close())
 
-const call = async (method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse> =>
-  service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-
-async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse['json']> {
-  const answer = await call(method, path, body, headers)
-  expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300)
-  return answer.json
-}
+const { call, ok } = callsTo(() => service)
 
 const post = (page: string, headers: Headers, body: string, parentId?: string) =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId: parentId ?? null }, headers)

@@ -1,6 +1,6 @@
 import type { Sql } from '../../core/database/database.ts'
 import { anyId } from '../../core/database/lists.ts'
-import { statement } from '../../core/database/statements.ts'
+import { statement, type StatementOf } from '../../core/database/statements.ts'
 import { storedNumber } from '../../core/stored.ts'
 import { tenantSettings, tenantSettingsSchema } from '../../core/settings/tenant.ts'
 import { HOURS_KEPT_DAYS } from '../../domains/analytics/kept.ts'
@@ -27,48 +27,45 @@ const deletion = (table: string, old: string, order: string, tenants = 'true'): 
      LIMIT $1))
    RETURNING 1`
 
-type Delete = (sql: Sql, limit: number) => Promise<number>
-
-/** Deletes up to `limit` rows that `old` finds, and returns how many. */
-function deleting<Name extends `delete_old_${string}`>(name: Name, table: string, old: string, order: string): Delete {
-  const asked = statement(
+const deleteOld = <Name extends `delete_old_${string}`>(name: Name, table: string, old: string, order: string) =>
+  statement(
     name,
     `WITH deleted AS (
        ${deletion(table, old, order)}
      )
      SELECT count(*)::int AS count FROM deleted`,
   )
-  return async (sql, limit) => (await sql<{ count: number }>(asked, [limit]))[0]?.count ?? 0
-}
+
+/** Deletes up to `limit` rows, and returns how many. */
+const counted =
+  (asked: StatementOf<{ count: number }>) =>
+  async (sql: Sql, limit: number): Promise<number> =>
+    (await sql<{ count: number }>(asked, [limit]))[0]?.count ?? 0
 
 /**
  * Deletes entries that are older than their tenants' retention. Ids are in the order of time.
  * Imported entries keep theirs.
  */
-export const deleteOldAuditEntries = deleting(
-  'delete_old_audit_entries',
-  'audit_log',
-  `id < first_id(now() - ${AUDIT_DAYS} * interval '1 day') AND ${anyId('tenant_id', 'id')}`,
-  'id',
+export const deleteOldAuditEntries = counted(
+  deleteOld(
+    'delete_old_audit_entries',
+    'audit_log',
+    `id < first_id(now() - ${AUDIT_DAYS} * interval '1 day') AND ${anyId('tenant_id', 'id')}`,
+    'id',
+  ),
 )
 
 /**
  * Deletes client tokens that expired an hour ago: until then they are refused as expired, not as
  * unknown.
  */
-export const deleteOldClientTokens = deleting(
-  'delete_old_client_tokens',
-  'client_tokens',
-  "expires_at < now() - interval '1 hour'",
-  'expires_at',
+export const deleteOldClientTokens = counted(
+  deleteOld('delete_old_client_tokens', 'client_tokens', "expires_at < now() - interval '1 hour'", 'expires_at'),
 )
 
 /** Deletes counts of texts that were last posted a day ago. */
-export const deleteOldPostedTexts = deleting(
-  'delete_old_posted_texts',
-  'posted_texts',
-  'expires_at < now()',
-  'expires_at',
+export const deleteOldPostedTexts = counted(
+  deleteOld('delete_old_posted_texts', 'posted_texts', 'expires_at < now()', 'expires_at'),
 )
 
 const before = (days: number | string): string =>
@@ -79,9 +76,15 @@ const before = (days: number | string): string =>
 const NO_IMPORT =
   'NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id AND i.finished_at IS NULL AND i.undone_at IS NULL)'
 
-const DELETE_ANALYTICS = statement(
-  'delete_old_analytics',
-  `WITH hours AS (
+/**
+ * Deletes up to `limit` rows of each kind from which readers of an hour or a day and the decisions
+ * of the team are counted, once they are too old. The counts of readers stay. Returns the largest
+ * number of a kind.
+ */
+export const deleteOldAnalytics = counted(
+  statement(
+    'delete_old_analytics',
+    `WITH hours AS (
      ${deletion('analytics_activity', `interval = 'hour' AND ${before(HOURS_KEPT_DAYS)}`, 'at', NO_IMPORT)}
    ),
    days AS (
@@ -95,12 +98,5 @@ const DELETE_ANALYTICS = statement(
    )
    SELECT greatest((SELECT count(*) FROM hours), (SELECT count(*) FROM days), (SELECT count(*) FROM pages),
      (SELECT count(*) FROM decisions))::int AS count`,
+  ),
 )
-
-/**
- * Deletes up to `limit` rows of each kind from which readers of an hour or a day and the decisions
- * of the team are counted, once they are too old. The counts of readers stay. Returns the largest
- * number of a kind.
- */
-export const deleteOldAnalytics = async (sql: Sql, limit: number): Promise<number> =>
-  (await sql<{ count: number }>(DELETE_ANALYTICS, [limit]))[0]?.count ?? 0

@@ -1,0 +1,20 @@
+import { expect } from 'vitest'
+
+import type { TestResponse, TestService } from './service.ts'
+
+type Headers = Record<string, string>
+
+/**
+ * Requests of a test to a service that starts later, each with the headers of `always`. `ok` fails
+ * unless the request succeeds, and gives the JSON of the answer.
+ */
+export function callsTo(service: () => Pick<TestService, 'call'>, always: () => Headers = () => ({})) {
+  const call = (method: string, path: string, body?: unknown, headers: Headers = {}): Promise<TestResponse> =>
+    service().call(method, path, { headers: { ...always(), ...headers }, body })
+  const ok = async (...asked: Parameters<typeof call>): Promise<TestResponse['json']> => {
+    const { status, json, text } = await call(...asked)
+    expect(status, `${asked[0]} ${asked[1]}: ${text}`).toBeLessThan(300)
+    return json
+  }
+  return { call, ok }
+}
