@@ -1,4 +1,4 @@
-import { addSigningSecrets } from '../tenants/graphql-signing-secrets.ts'
+import { addSigningSecrets } from '../tenants/graphql-secrets.ts'
 
 addSigningSecrets('classifier', {
   signs: "requests to the tenant's classifier",

@@ -1,5 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
-import { addSigningSecrets } from '../tenants/graphql-signing-secrets.ts'
+import { addSigningSecrets } from '../tenants/graphql-secrets.ts'
 import { getMailer, type Mailer, MAILER_STATES } from './mailer.ts'
 
 addSigningSecrets('mail', {

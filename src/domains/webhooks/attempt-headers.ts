@@ -1,5 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
-
 import { z } from 'zod'
 
 import { REDACTED } from '../../core/delivery/own-headers.ts'
@@ -32,7 +30,10 @@ const MAX_ANSWERED_BYTES = 2048
  * The first headers of an answer. Values of cookies are secrets of the receiver; `redact` takes out
  * those of the request, which it may echo.
  */
-export function answeredHeaders(headers: IncomingHttpHeaders, redact: (text: string) => string): Headers {
+export function answeredHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  redact: (text: string) => string,
+): Headers {
   const kept: [name: string, value: string][] = []
   let room = MAX_ANSWERED_BYTES
   for (const [given, value] of Object.entries(headers).slice(0, MAX_ANSWERED)) {

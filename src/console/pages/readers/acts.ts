@@ -8,8 +8,8 @@ export const actorName = (actor: TimelineActorFieldsFragment | null | undefined)
 /** What a moderator gave as the reason and the message of a decision, or as the reason of a ban. */
 export function givenIn(after: unknown): string {
   const ban = partOf(after, 'ban')
-  if (ban !== undefined) return String(partOf(ban, 'reason') ?? '')
-  const [reason, message] = [partOf(after, 'reason'), partOf(after, 'message')]
+  const [reason, message] = [partOf(ban ?? after, 'reason'), partOf(after, 'message')]
+  if (ban !== undefined) return typeof reason === 'string' ? reason : ''
   return wordsOfDecision({
     reason: isDecisionReason(reason) ? reason : null,
     message: typeof message === 'string' ? message : null,
