@@ -739,7 +739,6 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
   'domains/readers/key-sets.ts identityKeySet.updateMany': 'makes the key set of a tenant due, by its key',
   'domains/readers/ended-tokens.ts guest.deleteMany': 'forgets a guest, by a unique key',
   'domains/readers/ended-tokens.ts guestRequest.deleteMany': 'forgets what an address has asked within an hour',
-  'domains/guests/requests.ts guest.updateMany': 'writes a guest of before under the digest of now, by a unique key',
   'domains/guests/tokens.ts guestToken.updateMany': 'renews a token once a day, by its key',
   'transfer/import/own.ts readerMute.createMany': 'writes a batch of an import, by keys',
   'transfer/rehearsal/predict-batch.ts readerMute.findMany': 'reads whom some readers have muted, by keys, for a batch',
