@@ -52,6 +52,20 @@ describeInBrowser('The audit log in the console', () => {
     await close()
   })
 
+  test('a note leads to its reader, whose id is not spelled out', async () => {
+    const author = await desk.service.as('noted')
+    const comment = await desk.ok('POST', '/discussions/by-external/article/comments', { body: 'A remark' }, author)
+    await desk.ok('POST', `/readers/${comment.author.id}/notes`, { text: 'Look again.' })
+    const { page, complaints, close } = await desk.visit('/audit?action=note.create', { view: NARROW })
+    const row = page.getByRole('row').filter({ hasText: 'Look again.' })
+    await row.waitFor()
+    expect(await row.textContent()).not.toContain(`readerId`)
+    await row.getByRole('link', { name: 'the reader' }).click()
+    await page.waitForURL(new RegExp(`/readers/${comment.author.id}$`))
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('links every kind of target that has a page', async () => {
     const { id } = await desk.ok('POST', '/webhooks', { url: 'https://receiver.example.com/hooks' })
     const { page, close } = await desk.visit('/audit?action=webhook.create')

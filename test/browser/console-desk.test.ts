@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, tabTo, WAIT } from '../harness/console.ts'
+import { enter, expectAccessible, expectInView, NARROW, tabTo, WAIT } from '../harness/console.ts'
 import { openQueue, type Posted } from '../harness/moderation-queue.ts'
 
 describeInBrowser('The desk in the console', () => {
@@ -159,6 +159,31 @@ describeInBrowser('The desk in the console', () => {
     await page.keyboard.press('u')
     await expect.poll(ban, WAIT).toBe(null)
     expect([await stateOf(first.id), await stateOf(second.id)]).toEqual(['pending', 'pending'])
+    await close()
+  })
+
+  test('on a phone all choices of a ban are in view', async () => {
+    const [first] = (await postHeld(1)) as [Posted]
+    const { page, close } = await desk.visit('/moderation', { view: NARROW })
+    await item(page, first).focus()
+    await page.keyboard.press('b')
+    const treatments = page.getByRole('dialog').getByRole('radiogroup', { name: 'Their comments' })
+    for (const name of ['Keep', 'Reject pending', 'Withhold', 'Reject all'])
+      await expectInView(treatments.getByText(name, { exact: true }))
+    await close()
+  })
+
+  test('as comments are judged, the next ones come to the end by themselves', async () => {
+    const all = await postHeld(30)
+    const { page, close } = await desk.visit('/moderation')
+    await item(page, all[24]!).waitFor()
+    expect(await item(page, all[25]!).count()).toBe(0)
+    await item(page, all[0]!).focus()
+    await page.keyboard.press('r')
+    await page.keyboard.press('r')
+    await item(page, all[26]!).waitFor()
+    await expectFocus(page, all[2]!)
+    expect(await page.getByRole('button', { name: /^Show/ }).count()).toBe(0)
     await close()
   })
 

@@ -1,5 +1,6 @@
-import { Button, Stack, Text, VisuallyHidden } from '@mantine/core'
+import { Anchor, Button, Stack, Text, VisuallyHidden } from '@mantine/core'
 import { useState } from 'react'
+import { Link } from 'react-router'
 
 import { WRITTEN } from '../../ui/written.ts'
 import { type AuditChange, changesOf } from './changes.ts'
@@ -26,7 +27,23 @@ export function Difference({ before, after }: { before: unknown; after: unknown 
   )
 }
 
+/** Fields with the id of something that has a page: nobody reads a UUID. */
+const PAGES: Readonly<Record<string, { path: string; words: string }>> = {
+  readerId: { path: '/readers', words: 'the reader' },
+  into: { path: '/readers', words: 'into this reader' },
+  discussionId: { path: '/discussions', words: 'the discussion' },
+}
+
 function OneChange({ change: { field, before, after } }: { change: AuditChange }) {
+  const page = PAGES[field]
+  const id = after ?? before
+  if (page !== undefined && id !== null) {
+    return (
+      <Anchor component={Link} to={`${page.path}/${id}`} size="sm" underline="always">
+        {page.words}
+      </Anchor>
+    )
+  }
   return (
     <Text size="sm" component="div" {...WRITTEN}>
       <Text span size="sm" c="dimmed">

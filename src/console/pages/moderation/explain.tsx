@@ -81,7 +81,7 @@ export function ExplainDialog({
       <Form form={form} labels={LABELS} send={send}>
         {about !== undefined && <Text size="sm">{about}</Text>}
         <Radio.Group label={LABELS.reason} {...form.getInputProps('reason')}>
-          <Group gap="sm" mt={4}>
+          <Group gap="sm" my={4}>
             {Object.entries(DECISION_REASONS).map(([value, label], index) => (
               <Radio key={value} value={value} label={label} data-autofocus={index === 0 || undefined} />
             ))}

@@ -1,6 +1,6 @@
 import { Alert, Button, Checkbox, Group, Paper, Stack, Text } from '@mantine/core'
 import { useInViewport } from '@mantine/hooks'
-import { useState } from 'react'
+import { memo, useState } from 'react'
 
 import { AuthorBadges } from '../../ui/author-badges.tsx'
 import { textWithMarks } from '../../ui/mentions.ts'
@@ -13,12 +13,15 @@ import { partsOf } from './marks.ts'
 import { nameOf, ReaderLink, ReaderSummary } from './reader.tsx'
 import type { QueueItem } from './view/entries.ts'
 
-interface ItemProps extends JudgeProps {
+interface WaitingProps extends JudgeProps {
   isSelected: boolean
-  onSelect: (isSelected: boolean) => void
   /** Whether it is left to the colleague who works on it. */
   isHeld: boolean
-  onDecideAnyway: () => void
+  /** That of the last answer: once in a minute, all are drawn again with their ages. */
+  minute: number
+}
+
+interface ItemProps extends WaitingProps {
   /** Its position in the list, from 1, and the length of the list. */
   place: number
   count: number
@@ -28,8 +31,8 @@ interface ItemProps extends JudgeProps {
  * One comment of the queue, with what a moderator must know to judge it; once judged, a line that
  * says so.
  */
-export function Item(props: ItemProps) {
-  const { entry, place, count, isHeld } = props
+export function Item({ place, count, ...props }: ItemProps) {
+  const { entry, isHeld } = props
   const { comment } = entry.item
   const { ref, inViewport } = useInViewport()
   return (
@@ -59,15 +62,16 @@ export function Item(props: ItemProps) {
   )
 }
 
-function Waiting({
-  entry,
+// A judgement moves all items, and an answer of the service may change one: the others are not
+// drawn again.
+const Waiting = memo(function Waiting({
   isSelected,
-  onSelect,
   isHeld,
-  onDecideAnyway,
   isInView,
+  minute: _minute,
   ...actions
-}: ItemProps & { isInView: boolean }) {
+}: WaitingProps & { isInView: boolean }) {
+  const { entry, acts } = actions
   const { item } = entry
   const { author, parent, reports, createdAt } = item.comment
   return (
@@ -78,7 +82,7 @@ function Waiting({
             aria-label={`Select the comment of ${nameOf(author)}`}
             checked={isSelected}
             disabled={isHeld}
-            onChange={({ currentTarget }) => onSelect(currentTarget.checked)}
+            onChange={({ currentTarget }) => acts.select(entry, currentTarget.checked)}
           />
           <Stack gap={2} miw={0}>
             <Group gap={6} align="baseline">
@@ -103,19 +107,19 @@ function Waiting({
           <Text size="sm">
             <bdi>{entry.colleague}</bdi> works on this comment.
           </Text>
-          <Button size="compact-sm" variant="default" onClick={onDecideAnyway}>
+          <Button size="compact-sm" variant="default" onClick={() => acts.decideAnyway(entry)}>
             Decide anyway
           </Button>
-          <Button size="compact-sm" variant="default" aria-keyshortcuts="c" onClick={actions.onContext}>
+          <Button size="compact-sm" variant="default" aria-keyshortcuts="c" onClick={() => acts.context(entry)}>
             Context
           </Button>
         </Group>
       ) : (
-        <Actions entry={entry} {...actions} />
+        <Actions {...actions} />
       )}
     </Stack>
   )
-}
+})
 
 /** The comment's text; only the beginning of a very long one, until the moderator expands it. */
 function Body({ item: { comment, holdDetails } }: { item: QueueItem }) {

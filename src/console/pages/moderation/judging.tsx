@@ -8,6 +8,20 @@ import type { Entry } from './view/entries.ts'
 import { nameOf } from './reader.tsx'
 import type { Verb } from './undo.ts'
 
+/**
+ * What can be done with a comment of a list. The functions stay the same, so that only items are
+ * drawn again that have changed.
+ */
+export interface Acts {
+  judge: (entry: Entry, verb: Verb) => void
+  ban: (entry: Entry) => void
+  /** Asks for a reason first. */
+  explain: (entry: Entry, verb: 'reject' | 'delete') => void
+  context: (entry: Entry) => void
+  select: (entry: Entry, isSelected: boolean) => void
+  decideAnyway: (entry: Entry) => void
+}
+
 export interface JudgeProps {
   entry: Entry
   /** What says that the comment is fine. */
@@ -16,16 +30,13 @@ export interface JudgeProps {
   inQueue: boolean
   /** Whether all of the list is of one reader, of whom the page itself tells. */
   isOfOneReader: boolean
-  onJudge: (verb: Verb) => void
-  onBan: () => void
-  /** Asks for a reason first. */
-  onExplain: (verb: 'reject' | 'delete') => void
-  onContext: () => void
+  acts: Acts
 }
 
 /** The actions on a waiting comment. */
-export function Actions({ entry, good, inQueue, isOfOneReader, onJudge, onBan, onExplain, onContext }: JudgeProps) {
+export function Actions({ entry, good, inQueue, isOfOneReader, acts }: JudgeProps) {
   const { status, pinnedAt, item } = entry
+  const onJudge = (verb: Verb): void => acts.judge(entry, verb)
   if (status === 'deleted') return null
   const isReview = good === 'review' && status === 'approved'
   // One in view is kept: that answers its reports.
@@ -55,7 +66,7 @@ export function Actions({ entry, good, inQueue, isOfOneReader, onJudge, onBan, o
         </Button>
       )}
       {status !== 'rejected' && (
-        <Button size="compact-sm" variant="default" aria-keyshortcuts="m" onClick={() => onExplain('reject')}>
+        <Button size="compact-sm" variant="default" aria-keyshortcuts="m" onClick={() => acts.explain(entry, 'reject')}>
           Reject, and say why
         </Button>
       )}
@@ -70,16 +81,16 @@ export function Actions({ entry, good, inQueue, isOfOneReader, onJudge, onBan, o
         </Button>
       )}
       {!inQueue && (
-        <Button size="compact-sm" variant="default" onClick={() => onExplain('delete')}>
+        <Button size="compact-sm" variant="default" onClick={() => acts.explain(entry, 'delete')}>
           Delete
         </Button>
       )}
       {item.comment.author != null && !isOfOneReader && (
-        <Button size="compact-sm" variant="default" aria-keyshortcuts="b" onClick={onBan}>
+        <Button size="compact-sm" variant="default" aria-keyshortcuts="b" onClick={() => acts.ban(entry)}>
           Ban
         </Button>
       )}
-      <Button size="compact-sm" variant="default" aria-keyshortcuts="c" onClick={onContext}>
+      <Button size="compact-sm" variant="default" aria-keyshortcuts="c" onClick={() => acts.context(entry)}>
         Context
       </Button>
     </Group>
@@ -102,7 +113,7 @@ function actionsAfter({ status, pinnedAt }: Entry): readonly [verb: Verb, label:
 }
 
 /** A judged comment in one line, with the actions that change the judgement. */
-export function Dealt({ entry, onJudge }: JudgeProps) {
+export function Dealt({ entry, acts }: Pick<JudgeProps, 'entry' | 'acts'>) {
   const { item, status, pinnedAt, dealtBy, decision } = entry
   const again = actionsAfter(entry)
   const { author } = item.comment
@@ -121,7 +132,13 @@ export function Dealt({ entry, onJudge }: JudgeProps) {
         </Group>
         <Group gap={4} wrap="nowrap">
           {again.map(([verb, label]) => (
-            <Button key={verb} size="compact-sm" variant="subtle" miw="fit-content" onClick={() => onJudge(verb)}>
+            <Button
+              key={verb}
+              size="compact-sm"
+              variant="subtle"
+              miw="fit-content"
+              onClick={() => acts.judge(entry, verb)}
+            >
               {label}
             </Button>
           ))}

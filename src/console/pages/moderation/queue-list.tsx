@@ -1,5 +1,5 @@
 import { Button, Center, Group, Stack } from '@mantine/core'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { useNavigate } from 'react-router'
 
 import { ModerationQueueDocument, QueueCountsDocument } from '../../../generated/console.ts'
@@ -16,6 +16,7 @@ import type { Target } from './deliver.ts'
 import { ExplainDialog, pendingOf } from './explain.tsx'
 import { commentAt, focusComment, focusOn, goOn, resumeAtEnd, thenFocus } from './focus.ts'
 import { Item } from './item.tsx'
+import type { Acts } from './judging.tsx'
 import { nameOf } from './reader.tsx'
 import { beginPress, bringUnderPointer, currentPress, dropDouble, endPress } from './pointer.ts'
 import { Beside, type Opened } from './pane/beside.tsx'
@@ -67,6 +68,25 @@ export interface Work {
   /** How long a judgement can be taken back before it is sent. */
   graceMs: number
   onHelp: () => void
+}
+
+/** Functions that stay the same and call the latest `acts`. */
+function useActs(acts: Acts): Acts {
+  const latest = useRef(acts)
+  useEffect(() => {
+    latest.current = acts
+  })
+  return useMemo(
+    () => ({
+      judge: (...args) => latest.current.judge(...args),
+      ban: (...args) => latest.current.ban(...args),
+      explain: (...args) => latest.current.explain(...args),
+      context: (...args) => latest.current.context(...args),
+      select: (...args) => latest.current.select(...args),
+      decideAnyway: (...args) => latest.current.decideAnyway(...args),
+    }),
+    [],
+  )
 }
 
 /** A list of comments, for work by keyboard or mouse. */
@@ -215,6 +235,20 @@ export function JudgedList({
       else if (isHeld(entry)) say(`${entry.colleague} works on this comment. Press s for the next one.`)
       else act(entry)
     })
+  const acts = useActs({
+    judge: (entry, verb) => judgeOne(verb, entry),
+    ban: setToBan,
+    explain: (entry, verb) => setToExplain({ verb, entry }),
+    context: (entry) => {
+      focusOn(idOf(entry))
+      setPane({ hasFocus: false })
+    },
+    select: pick,
+    decideAnyway: (entry) => {
+      setAnyway((before) => new Set([...before, claimOf(entry)]))
+      focusOn(idOf(entry))
+    },
+  })
   useShortcuts(hasShortcuts, {
     j: () => move(1),
     k: () => move(-1),
@@ -283,19 +317,9 @@ export function JudgedList({
               place={index + 1}
               count={all.length}
               isSelected={picked.has(idOf(entry)) && !isHeld(entry)}
-              onSelect={(isPicked) => pick(entry, isPicked)}
               isHeld={isHeld(entry)}
-              onDecideAnyway={() => {
-                setAnyway((before) => new Set([...before, claimOf(entry)]))
-                focusOn(idOf(entry))
-              }}
-              onJudge={(verb) => judgeOne(verb, entry)}
-              onBan={() => setToBan(entry)}
-              onExplain={(verb) => setToExplain({ verb, entry })}
-              onContext={() => {
-                focusOn(idOf(entry))
-                setPane({ hasFocus: false })
-              }}
+              acts={acts}
+              minute={Math.floor(list.dataUpdatedAt / 60_000)}
             />
           ))}
         </Stack>

@@ -161,7 +161,8 @@ export function BanReader({
         {choices.length > 1 && (
           <Input.Wrapper label={LABELS.comments} labelElement="div" description={EFFECTS[treatment]}>
             <SegmentedControl
-              display="flex"
+              className="halves"
+              display={{ sm: 'flex' }}
               mt="xs"
               aria-label={LABELS.comments}
               data={choices}

@@ -1,3 +1,4 @@
+import { shallowEqual } from '@mantine/hooks'
 import { useCallback, useEffect, useRef, useState } from 'react'
 
 import {
@@ -38,6 +39,8 @@ export interface Entry {
 
 /** With fewer waiting comments than this, the next page is loaded. */
 const LOAD_AHEAD = 10
+/** With fewer than this, known ones are added at the end: as many as a page has. */
+const FULL = 25
 /** An answer that was asked for before a judgement may still hold the comment for this long. */
 const STALE_MS = 30_000
 /**
@@ -52,7 +55,10 @@ const MOST_EMPTY_PAGES = 5
  */
 type Intake = 'all' | 'behind'
 
-const NONE: ReadonlySet<string> = new Set()
+/** Judged comments that answers may still hold: until when, in ms; Infinity until they are sent. */
+type Away = ReadonlyMap<string, number>
+
+const NONE: Away = new Map()
 
 const idOf = ({ comment }: QueueItem): string => comment.id
 
@@ -80,6 +86,7 @@ const entryOf = (item: QueueItem): Entry => ({
 /** A list of the service, page by page. */
 interface Listed {
   data: { pages: readonly object[] } | undefined
+  dataUpdatedAt: number
   nodes: readonly QueueItem[] | undefined
   error: unknown
   refetch: () => unknown
@@ -94,7 +101,7 @@ interface Listed {
 interface Left {
   entries: readonly Entry[]
   hadMore: boolean
-  away: ReadonlySet<string>
+  away: Away
   places: Places
 }
 
@@ -114,14 +121,15 @@ interface Kind {
  * until requested, and comments that others have judged are marked.
  */
 export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
-  const { data, nodes, hasNextPage, isFetching, fetchNextPage, isPlaceholderData, isFetchedAfterMount } = list
+  const { data, dataUpdatedAt, nodes, hasNextPage, isFetching, fetchNextPage, isPlaceholderData, isFetchedAfterMount } =
+    list
   const asLeft = useAsLeft(ENTRIES)
   const [entries, setEntries] = useState<readonly Entry[] | null>(asLeft?.entries ?? null)
   // What the next answer may add to the list: everything, only comments after its end, or nothing.
   const [intake, setIntake] = useState<Intake | null>(asLeft === null ? 'all' : null)
   const [hadMore, setHadMore] = useState(asLeft?.hadMore ?? false)
-  // Judged here: answers may hold them for a while.
-  const [away, setAway] = useState<ReadonlySet<string>>(asLeft?.away ?? NONE)
+  const [away, setAway] = useState<Away>(asLeft?.away ?? NONE)
+  const isAway = (id: string): boolean => (away.get(id) ?? -1) >= dataUpdatedAt
   const [places, setPlaces] = useState<Places>(asLeft?.places ?? new Map())
   useLeave(ENTRIES, () => (entries === null ? null : { entries, hadMore, away, places }))
   const compare = order.compare(places)
@@ -131,7 +139,7 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
   }, [])
   /** Lets comments come into the view again. */
   const stay = useCallback((ids: ReadonlySet<string>) => {
-    setAway((before) => new Set([...before].filter((id) => !ids.has(id))))
+    setAway((before) => new Map([...before].filter(([id]) => !ids.has(id))))
   }, [])
   /** Takes judged comments out of the view, or makes them lines. */
   const take = (ids: ReadonlySet<string>, verb: Verb, decision: Decision | null): void => {
@@ -142,7 +150,7 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
       return
     }
     setEntries((before) => before?.filter((entry) => !isTaken(entry)) ?? null)
-    setAway((before) => new Set([...before, ...ids]))
+    setAway((before) => new Map([...before, ...[...ids].map((id) => [id, Infinity] as const)]))
   }
   /** Puts comments into the view, or replaces them there. */
   const bring = (brought: readonly Entry[]): void => {
@@ -155,20 +163,19 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
     stay(ids)
   }
   /** Notes that the service has judged comments that were taken out of the view. */
-  const forget = useCallback(
-    (ids: ReadonlySet<string>) => {
-      patchPages(ModerationQueueDocument, without(ids), ({ moderationQueue }) => moderationQueue.nodes.length === 0)
-      setTimeout(() => stay(ids), STALE_MS)
-    },
-    [stay],
-  )
+  const forget = useCallback((ids: ReadonlySet<string>) => {
+    patchPages(ModerationQueueDocument, without(ids), ({ moderationQueue }) => moderationQueue.nodes.length === 0)
+    // No timer: it would draw the whole list once more for each judgement.
+    const until = Date.now() + STALE_MS
+    setAway((before) => new Map([...before].map(([id, then]) => [id, ids.has(id) ? until : then])))
+  }, [])
 
   // Updated during rendering, not in an effect, so that the old list is never shown beside a new
   // answer.
   const [taken, setTaken] = useState<unknown>(null)
   const isDue = taken !== data || (intake !== null && isFetchedAfterMount)
   if (isDue && nodes !== undefined && !isPlaceholderData) {
-    const now = new Map(nodes.filter((item) => !away.has(idOf(item))).map((item) => [idOf(item), item]))
+    const now = new Map(nodes.filter((item) => !isAway(idOf(item))).map((item) => [idOf(item), item]))
     // The first answer replaces data cached from an earlier visit; after that nothing moves
     // unrequested.
     const takes = isFetchedAfterMount || asLeft !== null ? intake : 'all'
@@ -178,6 +185,7 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
     const known = placesAfter(places, nodes.map(idOf))
     setTaken(data)
     setPlaces(known)
+    setAway(new Map([...away].filter(([id]) => isAway(id))))
     setEntries(refreshed(kept, now, takes, order.compare(known)))
     if (intake !== null && isFetchedAfterMount) {
       setIntake(null)
@@ -211,13 +219,14 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
   }, [goneIds, change])
 
   const shown = new Set((entries ?? []).map(({ item }) => idOf(item)))
-  const fresh = (nodes ?? []).map(idOf).filter((id) => !shown.has(id) && !away.has(id))
+  const fresh = (nodes ?? []).map(idOf).filter((id) => !shown.has(id) && !isAway(id))
 
   // Loads the next comments before the last one is judged. They are added at the end, so that
   // nothing in view moves.
   const waiting = entries?.filter(({ dealtBy }) => dealtBy === null).length
-  const isLow = waiting !== undefined && waiting < LOAD_AHEAD && hadMore && list.error == null
-  const isBehind = isLow && behind(entries ?? [], fresh, compare).length > 0
+  const isBelow = (count: number): boolean => waiting !== undefined && waiting < count && hadMore && list.error == null
+  const isLow = isBelow(LOAD_AHEAD)
+  const isBehind = isBelow(FULL) && behind(entries ?? [], fresh, compare).length > 0
   if (isBehind && intake === null) setIntake('behind')
   const isSparse = emptyPages >= MOST_EMPTY_PAGES
   const isToLoad = isLow && !isBehind && hasNextPage && !isFetching && !isSparse
@@ -286,7 +295,9 @@ function refreshed(
     const item = now.get(idOf(entry.item))
     // What was done here is more recent than an answer that was under way.
     if (item === undefined || entry.dealtBy === 'me') return entry
-    return { ...entryOf(item), refusal: entry.refusal }
+    const present = { ...entryOf(item), refusal: entry.refusal }
+    // An unchanged one stays the same object: it is not drawn again.
+    return shallowEqual(entry, present) ? entry : present
   })
   if (takes === null) return kept
   const unknown = [...now.keys()].filter((id) => !known.has(id))
