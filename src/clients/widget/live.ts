@@ -7,7 +7,7 @@ import type { EngagementCount } from './count.ts'
 const MOST = 50
 /** Elements that come, go or are scrolled in this time change the stream once. */
 const SETTLE_MS = 500
-/** How soon it is tried again, and how soon a page of a site without comments is looked at again. */
+/** How soon it tries again, and looks again at a site's page that had no comment. */
 const LOOK_MS = 60_000
 
 interface Page {
@@ -21,9 +21,9 @@ interface Page {
 type Client = Pick<typeof import('./stream.ts'), 'countChange' | 'openSeveralStream'>
 
 /**
- * Follows all live elements of the page whose count is known, those of a backend by one stream. Each
- * count continues from the position that it was read at. Returns what is to be called when elements
- * have changed.
+ * Follows all live elements of the page whose count is known, those of a backend by one stream.
+ * Each count continues from the position that it was read at. Returns a function to call when
+ * elements have changed.
  */
 export async function follow(page: Page): Promise<() => void> {
   const client = await import('./stream.ts')
