@@ -127,15 +127,17 @@ describe('GET one discussion', () => {
 
 test('POST /discussions/counts answers in the requested order, 0 for an unknown page', async () => {
   await create({ externalId: 'counted' })
+  const comment = { body: { body: 'x' }, headers: await service.as('ann') }
+  await service.call('POST', '/discussions/by-external/counted/comments', comment)
   const answer = await service.call('POST', '/discussions/counts', {
     body: { externalIds: ['never', 'counted', 'never'] },
   })
   expect(answer.status).toBe(200)
   expect(answer.json).toEqual({
     data: [
-      { externalId: 'never', commentCount: 0, state: 'open' },
-      { externalId: 'counted', commentCount: 0, state: 'open' },
-      { externalId: 'never', commentCount: 0, state: 'open' },
+      { externalId: 'never', commentCount: 0, state: 'open', lastEventId: '0' },
+      { externalId: 'counted', commentCount: 1, state: 'open', lastEventId: '1' },
+      { externalId: 'never', commentCount: 0, state: 'open', lastEventId: '0' },
     ],
   })
   const tooMany = Array.from({ length: 201 }, (_, n) => String(n))

@@ -56,6 +56,7 @@ test('GET /widget.js and /lists.js, and all that they load, need no credentials 
     '/widget.history.*.js',
     '/widget.inbox.*.js',
     '/widget.js',
+    '/widget.live.*.js',
     '/widget.names.*.js',
     '/widget.own-list.*.js',
     '/widget.reveal.*.js',

@@ -4,7 +4,8 @@ import { ask } from './backend.ts'
 import { WidgetElement } from './element.ts'
 
 interface Counts {
-  data: { externalId: string; commentCount: number }[]
+  /** An older service has no `lastEventId`. */
+  data: { externalId: string; commentCount: number; lastEventId?: string }[]
 }
 
 /** All elements on the page now. */
@@ -20,8 +21,10 @@ const MAX_LENGTH = 4000
  * the same time share a request.
  */
 export class EngagementCount extends WidgetElement {
-  static readonly observedAttributes = ['discussion', 'backend', 'site', 'service', 'format', 'lang']
+  static readonly observedAttributes = ['discussion', 'backend', 'site', 'service', 'format', 'lang', 'live']
   #count: number | undefined
+  /** The position in the events of the discussion that the count was read at. */
+  position: number | undefined
 
   get count(): number | undefined {
     return this.#count
@@ -40,11 +43,15 @@ export class EngagementCount extends WidgetElement {
 
   disconnectedCallback(): void {
     elements.delete(this)
+    followLive(this)
   }
 
   attributeChangedCallback(name: string, before: string | null, after: string | null): void {
     if (!this.isConnected || before === after) return
-    if (name !== 'format' && name !== 'lang') this.reload()
+    if (name !== 'format' && name !== 'lang') {
+      this.position = undefined
+      this.reload()
+    }
     void this.update()
   }
 
@@ -72,11 +79,29 @@ export function tellCount(backend: string, discussion: string, count: number): v
   show(backend, discussion, count)
 }
 
-function show(backend: string, discussion: string, count: number): void {
+function show(backend: string, discussion: string, count: number, position?: string): void {
   for (const element of elements) {
-    if (element.backend === backend && element.discussion === discussion) element.count = count
+    if (element.backend !== backend || element.discussion !== discussion) continue
+    // A shared cache may have an older answer than the stream.
+    if (position && Number(element.position) > Number(position)) continue
+    element.count = count
+    if (!position) continue
+    element.position = Number(position)
+    followLive(element)
   }
 }
+
+let live: Promise<() => void> | undefined
+
+/** With `live`, a count follows its discussion, by code in a file of its own. */
+function followLive(element: EngagementCount): void {
+  if (!element.hasAttribute('live')) return
+  live ??= import('./live.ts').then(({ follow }) => follow({ elements, ask, recount }))
+  void live.then((change) => change()).catch(() => (live = undefined))
+}
+
+const recount = (backend: string, externalIds: readonly string[]): Promise<unknown> =>
+  Promise.all(Array.from(queries(externalIds), (query) => askCounts(backend, query)))
 
 function askAll(): void {
   const byBackend = new Map<string, Set<string>>()
@@ -107,8 +132,8 @@ async function askCounts(backend: string, query: URLSearchParams): Promise<void>
   const askedAt = performance.now()
   try {
     const { data } = await ask<Counts>(`${backend}/counts?${query}`)
-    for (const { externalId, commentCount } of data) {
-      if ((toldAt.get(backend + externalId) ?? 0) < askedAt) show(backend, externalId, commentCount)
+    for (const { externalId, commentCount, lastEventId } of data) {
+      if ((toldAt.get(backend + externalId) ?? 0) < askedAt) show(backend, externalId, commentCount, lastEventId)
     }
   } catch {
     for (const element of elements) if (element.backend === backend) return element.warn('backend')

@@ -31,19 +31,31 @@ export function applyEvent(state: ThreadState, event: StreamEvent, me: string): 
   }
 }
 
-function applyComment(state: ThreadState, { type, actor, data }: CommentEvent, me: string): void {
+/**
+ * By how much an event changes the number of approved comments. Judged by events alone, whatever
+ * the page has loaded: a public stream only has events about comments that are or were public, and
+ * names tombstones. `withdrawn` keeps those that are known not to count any more.
+ */
+export function countChange({ type, data }: CommentEvent, withdrawn: Set<string>): number {
+  const { comment, tombstones = [] } = data
+  const { id } = comment
+  const wasTombstone = tombstones.some((one) => one.id === id)
+  const wasPublic = !/created|approved/.test(type) && !withdrawn.has(id) && !wasTombstone
+  const isPublic = comment.status === 'approved'
+  if (isPublic) withdrawn.delete(id)
+  else withdrawn.add(id)
+  return Number(isPublic) - Number(wasPublic)
+}
+
+function applyComment(state: ThreadState, event: CommentEvent, me: string): void {
+  const { type, actor, data } = event
   const { tombstones = [] } = data
   const comment = { ...data.comment, bodyHtml: withNames(state, data.comment.bodyHtml) }
   const { id } = comment
   const before = state.comments.get(id)
-  const wasTombstone = tombstones.some((one) => one.id === id)
-  // Judged by events alone, whatever the page has loaded: a public stream only has events about
-  // comments that are or were public, and names tombstones.
-  const wasPublic = !/created|approved/.test(type) && !state.withdrawn.has(id) && !wasTombstone
-  const change = Number(state.isPublic(comment)) - Number(wasPublic)
+  const change = countChange(event, state.withdrawn)
+  const wasPublic = Number(state.isPublic(comment)) > change
   if (change <= 0 || !state.counted.delete(id)) state.exactCount += change
-  if (state.isPublic(comment)) state.withdrawn.delete(id)
-  else state.withdrawn.add(id)
   // Only the author still sees a comment that is withheld. Its event names no author.
   const isOwn = (comment.author ?? before?.author)?.externalId === me
   if (before) {

@@ -103,7 +103,7 @@ export async function send(url: string, init: RequestInit, identities: Map<strin
       const { detail } = (await response.json().catch(() => ({}))) as { detail?: string }
       if (next && token) say(`the service refuses the token of setIdentity: ${detail}`)
       // Anyone may follow the page.
-      if (init.method !== 'GET' && !url.includes('/ticket?')) return refuse('identity_required', 403)
+      if (init.method !== 'GET' && !/\/tickets?\?/.test(url)) return refuse('identity_required', 403)
       response = await sendAs(null, url, init)
     }
   }

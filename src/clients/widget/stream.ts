@@ -4,6 +4,10 @@ import { type DiscussionStream, openDiscussionStream, type StreamEvent, type Str
 import { applyEvent, NAMELESS } from './events.ts'
 import type { Thread } from './thread.ts'
 
+// For the counts of a front page (`live.ts`).
+export { openSeveralStream } from '../browser/stream.ts'
+export { countChange } from './events.ts'
+
 /** How soon the page of a site without comments looks for the first one, and how late. */
 const FIRST_LOOK_MS = 10_000
 const LAST_LOOK_MS = 60_000

@@ -41,6 +41,9 @@ const DiscussionCountRef = builder.objectRef<DiscussionCount>('DiscussionCount')
       type: DiscussionStateEnum,
       description: 'Who may write in it. Open for an unknown page.',
     }),
+    lastEventId: t.exposeString('lastEventId', {
+      description: 'The position of the count: a stream that begins there misses nothing. 0 for an unknown page.',
+    }),
   }),
 })
 

@@ -264,6 +264,7 @@ export const countOfUnknown = (externalId: string): sql.DiscussionCount => ({
   externalId,
   commentCount: 0,
   state: 'open',
+  lastEventId: '0',
 })
 
 const readCounts = sharedReads<readonly string[], ReadonlyMap<string, sql.DiscussionCount>>({

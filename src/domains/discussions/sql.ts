@@ -113,10 +113,10 @@ export const selectIds = (
 
 const COUNTS = statement(
   'discussion_counts',
-  `SELECT external_id AS "externalId", comment_count AS "commentCount", state::text
+  `SELECT external_id AS "externalId", comment_count AS "commentCount", state::text, seq::text AS "lastEventId"
    FROM discussions WHERE tenant_id = $1 AND external_id = ANY($2::text[])
    UNION ALL
-   SELECT a.external_id, d.comment_count, d.state::text FROM ${aliasesOf('$1', '$2')} a
+   SELECT a.external_id, d.comment_count, d.state::text, d.seq::text FROM ${aliasesOf('$1', '$2')} a
    JOIN discussions d ON d.tenant_id = $1 AND d.id = a.discussion_id`,
 )
 
@@ -124,6 +124,7 @@ export interface DiscussionCount {
   externalId: string
   commentCount: number
   state: DiscussionState
+  lastEventId: string
 }
 
 export const selectCounts = (sql: Sql, tenantId: Id, externalIds: readonly string[]): Promise<DiscussionCount[]> =>
