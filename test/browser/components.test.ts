@@ -220,6 +220,15 @@ describeInBrowser('components of frameworks', () => {
         expect(await isFirst(window.page)).toBe(true)
       })
 
+      test('says that the widget does not load', async () => {
+        const window = await visit({ discussion: newArticle(), service: `${service.url}/nowhere` })
+        await vi.waitFor(
+          async () => expect(await heardOf(window, 'error')).toMatchObject([{ detail: { action: 'script' } }]),
+          WAIT,
+        )
+        expect(said.splice(0).join()).toContain('404')
+      })
+
       test('of a site asks from its first request on as the reader whom the page names', async () => {
         const body = { name: 'Pages', origins: [site.url] }
         const { json } = await service.call('POST', '/sites', { body })

@@ -151,3 +151,27 @@ describe('in step with the service', () => {
     )
   })
 })
+
+test('a handler of fetch leaves compression to its server, and goes by the Host that the browser asked', async () => {
+  const backend = createBackend({
+    url: service.url,
+    apiKey: service.apiKey,
+    tenant: service.tenant.slug,
+    identitySecret: service.identitySecret.secret,
+    reader: () => null,
+  })
+  // As Next.js gives it: with the address that the server listens at.
+  const ask = (path: string, origin: string, method = 'POST') =>
+    backend.fetch(
+      new Request(`http://localhost:3000/engagement${path}`, {
+        method,
+        headers: { host: 'www.example.com', origin, 'x-requested-with': 'engagement', 'accept-encoding': 'gzip' },
+      }),
+    )
+  const ticket = await ask(`/ticket?externalId=${newId()}`, 'https://www.example.com')
+  expect(ticket.status).toBe(201)
+  expect(ticket.headers.get('content-encoding')).toBeNull()
+  // An answer of this length is compressed elsewhere.
+  expect((await ticket.text()).length).toBeGreaterThan(1024)
+  expect((await ask(`/ticket?externalId=${newId()}`, 'http://localhost:3000')).status).toBe(403)
+})

@@ -6,7 +6,13 @@ import { logErrors } from './log.ts'
 import { type Page, teller } from './pages.ts'
 import { idempotencyKeyFor, type Profile, profileOf, type SignedInReader, signAssertion } from './readers.ts'
 import { drawingOf, type FirstPage, render, type RenderedThread, type RenderOptions } from './render.ts'
-import { type Backend, type ClientToken, type ClientTokenOptions, requireOwnPage } from './requests.ts'
+import {
+  type Backend,
+  type ClientToken,
+  type ClientTokenOptions,
+  type PageRequest,
+  requireOwnPage,
+} from './requests.ts'
 import { findRoute } from './routes.ts'
 import { type Awaitable, type Call, serveRoutes } from './serve.ts'
 import { askService } from './service.ts'
@@ -165,7 +171,7 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     return render({ ...drawing, signedIn: known }, () => publicThread(externalId, { title, url }, query), onError)
   }
 
-  return { basePath, answer, fetch: (request) => answer(request, request), clientToken, renderThread }
+  return { basePath, answer, fetch: (request) => answer(ofFetch(request), request), clientToken, renderThread }
 }
 
 /** The options that may be left out, and what they take. */
@@ -191,6 +197,20 @@ function requireTypes(options: unknown): void {
   const { origins = [] } = given
   const isList = Array.isArray(origins) && origins.every((each) => typeof each === 'string')
   require(isList, 'origins must be a list of strings')
+}
+
+/**
+ * The request of a handler of fetch. Its server compresses the answer, as Next.js does even where
+ * it is compressed already. The address in it may be the one that the server listens at.
+ */
+function ofFetch({ method, url, headers: given, body, signal }: Request): PageRequest {
+  const headers = new Headers(given)
+  headers.delete('accept-encoding')
+  const address = new URL(url)
+  const host = headers.get('host')
+  // A host without a port would leave that of the address.
+  if (host !== null) Object.assign(address, { port: '', host })
+  return { method, url: address.href, headers, body, signal }
 }
 
 function readOptions<Incoming>(options: BackendOptions<Incoming>) {

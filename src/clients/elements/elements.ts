@@ -179,14 +179,35 @@ export function readRendered(html: string): { attributes: Record<string, string>
   return { attributes: Object.fromEntries(pairs.map(([, key = '', value]) => [key, plain(value)])), content }
 }
 
-/** Loads the widget from the service, once; without `service` the page does. */
+/** Those of this page, by their addresses. */
+const scripts = new Map<string, HTMLScriptElement>()
+
+/**
+ * Loads the widget from the service, once; without `service` the page does. By an element, as
+ * bundlers would look for the module of an `import()`.
+ */
 export function loadFor(name: ElementName, element: Element, service: string | undefined): void {
   if (service === undefined) return
   const url = `${service.replace(/\/+$/, '')}/${ELEMENTS[name].file}`
-  import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ url).catch((error: unknown) => {
+  const script = scripts.get(url) ?? document.createElement('script')
+  const tell = (error: unknown): void => {
     const init = { detail: { error, action: 'script' }, bubbles: true, composed: true }
     element.dispatchEvent(new CustomEvent('engagement-error', init))
+  }
+  script.addEventListener('error', () => {
+    scripts.delete(url)
+    tell(new Error(`${url} does not load`))
   })
+  if (scripts.has(url)) return
+  try {
+    script.type = 'module'
+    script.src = url
+    scripts.set(url, script)
+    document.head.append(script)
+  } catch (error) {
+    // Trusted Types are required: the page loads the widget.
+    tell(error)
+  }
 }
 
 /** Calls `listener` with each event of the element. Returns what ends it. */
