@@ -61,7 +61,7 @@ test('a mailbox gets three mails an hour in any spelling, two of them for one as
   expect(await stored()).toBe(5)
 })
 
-/** A tenant whose site takes guests: what asks for a link at a process, and what confirms it there. */
+/** A tenant whose site takes guests: what asks for a link at a process, and what confirms it. */
 async function guestsOf(slug: string) {
   const owner = await service.addTenant(slug)
   const tenantId = owner.tenant.id
