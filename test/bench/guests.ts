@@ -7,7 +7,8 @@ import { sized } from './size.ts'
 
 const HOW = { connections: 4, seconds: 0.4, rounds: sized(9, 1), warm: sized(2, 1), mayFail: true }
 const ORIGIN = 'https://www.example.com'
-const TARGET = 'at most 5 % of a core'
+const BARE = 'bare Node that answers 403'
+const REFUSED: Beside = [BARE, 'at most 5 % of a core']
 
 /**
  * CPU of the api process for wrong proofs of work, which anybody can send, beside bare Node that
@@ -33,13 +34,12 @@ export const benchGuests = (): Promise<void> =>
     // It comes furthest: the challenge is one of the service.
     const wrong = Buffer.from(JSON.stringify({ challenge, solution: { counter: 1, derivedKey: '0'.repeat(64) } }))
     const sides = {
-      'bare Node that answers 403': { process: bare, requests: post('x') },
+      [BARE]: { process: bare, requests: post('x') },
       'a proof of another form': { process, requests: post('x'.repeat(64)) },
       'a wrong solution of a challenge': { process, requests: post(wrong.toString('base64')) },
       'a challenge': { process, requests: [httpRequest('GET', `${path}/challenge`, { origin: ORIGIN })] },
     } satisfies Record<string, Side>
     const rounds = await compare(sides, HOW)
-    const beside: Beside = ['bare Node that answers 403', TARGET]
     printTurns(
       'guests: requests that anybody can send, 100 of each a second',
       // Microseconds for each of 100 a second, in hundredths of a core.
@@ -49,7 +49,7 @@ export const benchGuests = (): Promise<void> =>
           all.map((each) => ({ ...each, share: each.cpuMicros / 100 })),
         ]),
       ),
-      { 'a proof of another form': beside, 'a wrong solution of a challenge': beside, 'a challenge': beside },
+      { 'a proof of another form': REFUSED, 'a wrong solution of a challenge': REFUSED },
     )
   })
 

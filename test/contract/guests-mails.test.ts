@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import type { App } from '../../src/core/app.ts'
 import { resealSecrets } from '../../src/domains/encryption-keys/reseal.ts'
@@ -7,10 +7,14 @@ import { leaseMails } from '../../src/domains/guests/mails.ts'
 import { openMail, storeRequest } from '../../src/domains/guests/requests.ts'
 import { confirmGuest } from '../../src/domains/guests/tokens.ts'
 import { findSiteByKey } from '../../src/domains/sites/sites.ts'
+import { lockReaders } from '../../src/domains/merges/sql.ts'
+import { ofTenant } from '../../src/core/queues/patience.ts'
 import { admitTenant } from '../../src/domains/tenants/tenants.ts'
+import { onServer } from '../harness/database.ts'
 import { addGuestSite } from '../harness/guests.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { ORIGIN } from '../harness/sites.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 
@@ -42,9 +46,10 @@ test('the mails that are due longest are handed out first, whose tenant it is', 
 
 test('a mailbox gets three mails an hour in any spelling, two of them for one asker', async () => {
   const tenantId = (await service.addTenant('counted')).tenant.id
+  const app = ofTenant(service.app, tenantId)
   const spellings = ['gia.m@gmail.com', 'giam@googlemail.com', 'Gia.M+a@Gmail.com', 'g.i.a.m@gmail.com']
   const ask = (n: number, asker: string, now = new Date()) =>
-    storeRequest(service.app, tenantId, given(spellings[n % spellings.length] ?? ''), asker, now)
+    storeRequest(app, tenantId, given(spellings[n % spellings.length] ?? ''), asker, now)
   const stored = () => service.app.prisma.guestRequest.count({ where: { tenantId } })
   await Promise.all(Array.from({ length: 10 }, (_, n) => ask(n, '192.0.2.1')))
   expect(await stored()).toBe(2)
@@ -57,28 +62,35 @@ test('a mailbox gets three mails an hour in any spelling, two of them for one as
   expect(await stored()).toBe(5)
 })
 
-test('a rotation of ENCRYPTION_KEY makes no second guest, and ends no link', async () => {
-  const owner = await service.addTenant('rotated')
+/** A tenant whose site takes guests: what asks for a link at a process, and what confirms it. */
+async function guestsOf(slug: string) {
+  const owner = await service.addTenant(slug)
+  const tenantId = owner.tenant.id
   const { publicKey } = await addGuestSite(service, owner, { mailUrl: 'https://mailer.example/guests' })
+  let asked = 0
+  const nextAsker = () => `192.0.2.${++asked}`
+  const ask = async (app: App, email: string): Promise<string> => {
+    await storeRequest(app, tenantId, given(email), nextAsker(), new Date())
+    const [request] = await app.prisma.guestRequest.findMany({ where: { tenantId }, orderBy: { id: 'desc' }, take: 1 })
+    const mail = request?.sealed && openMail(app.settings, tenantId, request.id, request.sealed)
+    return String(mail?.url.split('=')[1])
+  }
+  const confirm = async (app: App, token: string): Promise<string> => {
+    const [site, tenant] = [await findSiteByKey(app, publicKey, () => undefined), await admitTenant(app, tenantId)]
+    if (site === null) throw new Error('no site')
+    return (await confirmGuest(app, { site, tenant, address: nextAsker() }, { token })).reader.id
+  }
+  return { tenantId, ask, confirm }
+}
+
+test('a rotation of ENCRYPTION_KEY makes no second guest, and ends no link', async () => {
+  const { tenantId, ask, confirm } = await guestsOf('rotated')
   const withKeys = (ENCRYPTION_KEY: Buffer, ...ENCRYPTION_KEYS: Buffer[]): App => ({
     ...service.app,
     settings: { ...service.app.settings, ENCRYPTION_KEY, ENCRYPTION_KEYS },
   })
   const [old, next] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
   const [before, during, after] = [withKeys(old, next), withKeys(next, old), withKeys(next)]
-  const tenantId = owner.tenant.id
-  let asked = 0
-  const ask = async (app: App, email: string) => {
-    await storeRequest(app, tenantId, given(email), `192.0.2.${++asked}`, new Date())
-    const [request] = await app.prisma.guestRequest.findMany({ where: { tenantId }, orderBy: { id: 'desc' }, take: 1 })
-    const mail = request?.sealed && openMail(app.settings, tenantId, request.id, request.sealed)
-    return String(mail?.url.split('=')[1])
-  }
-  const confirm = async (app: App, token: string) => {
-    const [site, tenant] = [await findSiteByKey(app, publicKey, () => undefined), await admitTenant(app, tenantId)]
-    if (site === null) throw new Error('no site')
-    return (await confirmGuest(app, { site, tenant, address: `192.0.2.${++asked}` }, { token })).reader.id
-  }
   // Processes of both steps run at once.
   const [first, second] = [await ask(before, 'gia@example.com'), await ask(during, 'Gia@example.com')]
   const guest = await confirm(during, second)
@@ -93,3 +105,26 @@ test('a rotation of ENCRYPTION_KEY makes no second guest, and ends no link', asy
   expect(await confirm(during, await ask(during, 'Ann@example.com'))).toBe(other)
   expect(await service.app.prisma.guest.count({ where: { tenantId } })).toBe(2)
 })
+
+// The embedded database has one connection.
+test.runIf(onServer)(
+  'a link that is confirmed within a merge waits for it, and holds nothing that it needs',
+  async () => {
+    const { app } = service
+    const { tenantId, ask, confirm } = await guestsOf('merging')
+    const guest = await confirm(app, await ask(app, 'gia@example.com'))
+    const token = await ask(app, 'gia@example.com')
+    let confirming: Promise<string> | undefined
+    await app.db.transaction(async (sql) => {
+      await lockReaders(sql, tenantId, [guest])
+      confirming = confirm(ofTenant(app, tenantId), token)
+      const waiting = unnamed(
+        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+      await vi.waitFor(async () => expect(await app.db.query(waiting)).not.toHaveLength(0))
+      // As the merge does last. If the other held this row, each would wait for the other.
+      await sql(unnamed('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE NOWAIT'), [tenantId])
+    })
+    expect(await confirming).toBe(guest)
+  },
+)
