@@ -44,7 +44,6 @@ test('GET /readers/{id}/export answers all stored data of a reader, and of no on
       kind: 'reader',
       trust: 'normal',
       createdAt: TIME,
-      kind: 'reader',
     },
     formerReaders: [],
     comments: [
