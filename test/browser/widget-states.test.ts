@@ -21,7 +21,11 @@ describeInBrowser('the widget has no faults in any look', () => {
   const held = newArticle()
 
   beforeAll(async () => {
-    await paper.set({ badges: [{ id: 'staff', label: 'Our staff', tone: 'info' }], bannedWords: ['turnip'] })
+    await paper.set({
+      showEditHistory: true,
+      badges: [{ id: 'staff', label: 'Our staff', tone: 'info' }],
+      bannedWords: ['turnip'],
+    })
     const page = { title: 'A page of this paper', url: `${paper.site.url}/articles/${article}` }
     await paper.call('POST', '/discussions', { externalId: article, ...page })
     const first = await paper.post(article, 'bob', `${FIRST} [link](https://example.com), \`code\` and\n\n> a quote`)
@@ -153,6 +157,12 @@ describeInBrowser('the widget has no faults in any look', () => {
       return window
     },
     'with an edit': () => inPanel('Edit', 'Right'),
+    'with the versions of a comment': async () => {
+      const window = await read()
+      await window.comment('Right').getByRole('button', { name: 'edited' }).click()
+      await window.thread.getByRole('dialog').getByText('Wrong').first().waitFor()
+      return window
+    },
     'with a question before it deletes': () => inPanel('Delete', 'Right'),
     'with a report': () => inPanel('Report', 'Line 0'),
     'that was reported': async () => {

@@ -298,6 +298,27 @@ describe('a ticket', () => {
     expect(await isLetIn(await newTicket(), from())).toBe(true)
   })
 
+  test('counts before the pages of its site are looked up', async () => {
+    const origin = 'https://counted.example'
+    const page = `externalId=${encodeURIComponent(`${origin}/page`)}`
+    expect((await call('POST', '/discussions', { externalId: `${origin}/page` })).status).toBe(201)
+    const { publicKey } = (await call('POST', '/sites', { name: 'Counted', origins: [origin] })).json
+    const minted = await fetch(`${service.url}/engagement/${publicKey as string}/ticket?${page}`, {
+      method: 'POST',
+      headers: { origin, 'x-requested-with': 'engagement', ...from() },
+    })
+    const { streamUrl } = (await minted.json()) as { streamUrl: string }
+    const again = () => isLetIn({ path: streamUrl }, { origin, 'last-event-id': '0', ...from() })
+    const lookUps = vi.spyOn(service.app.prisma.discussion, 'findMany')
+    expect(await again()).toBe(true)
+    expect(lookUps).toHaveBeenCalled()
+    await openings(burst + 10, again)
+    lookUps.mockClear()
+    expect(await again()).toBe(false)
+    expect(lookUps).not.toHaveBeenCalled()
+    lookUps.mockRestore()
+  })
+
   test('pays for a long replay like for the pages with as many events', async () => {
     const ticket = await newTicket()
     const hub = hubOf(service.app)

@@ -58,6 +58,10 @@ ${searchParams.has('lists') ? lists : ''}`,
 
 const scriptFor = (serviceUrl: string): string => `import '${serviceUrl}/widget.js'
 
+// The policy allows no other style.
+const style = new CSSStyleSheet()
+style.replaceSync(':root { color-scheme: light dark; background: Canvas; color: CanvasText }')
+document.adoptedStyleSheets = [style]
 const violations = (window.violations = [])
 addEventListener('securitypolicyviolation', ({ violatedDirective }) => violations.push(violatedDirective))
 const thread = document.querySelector('engagement-thread')

@@ -78,15 +78,14 @@ export abstract class WidgetElement extends HTMLElement {
       if (this.isServed) return
       const focused = this.#root.activeElement
       render(this.view(), this.#root)
-      // What had the focus may be gone. An action that sends it elsewhere does so before.
-      if (focused && !focused.isConnected) setTimeout(() => this.#catchFocus())
+      if (focused?.isConnected !== false) return
+      // What had the focus is gone. An action that sends it elsewhere does so before.
+      setTimeout(() => {
+        if (document.activeElement === document.body)
+          this.#root.querySelector<HTMLElement>('#title')?.focus({ preventScroll: true })
+      })
     })
     return this.#drawn
-  }
-
-  #catchFocus(): void {
-    const { activeElement, body } = document
-    if (activeElement === body) this.#root.querySelector<HTMLElement>('#title')?.focus({ preventScroll: true })
   }
 
   /** The next drawing replaces the server's. */

@@ -1,4 +1,4 @@
-import type { CommentPage, First, Me, PublicSettings } from './backend.ts'
+import type { CommentPage, First, Me, PublicSettings } from './answers.ts'
 import type { Discussion } from '../browser/stream.ts'
 
 type Ask = <T>(path: string, query?: Record<string, string>) => Promise<T>

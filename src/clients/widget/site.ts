@@ -1,5 +1,5 @@
 // How a page without a backend asks the service itself (attribute `site`): a file of its own.
-import type { Identity } from './backend.ts'
+import type { Identity } from './answers.ts'
 
 /** The deadline for the page's function. After it, the page is read as nobody. */
 const TOKEN_MS = 10_000

@@ -152,13 +152,7 @@ builder.relayMutationField(
   },
   {
     description: 'The channel, before its message is sent.',
-    outputFields: (t) => ({
-      noticeChannel: t.field({
-        type: NoticeChannelRef,
-        description: 'The channel.',
-        resolve: ({ noticeChannel }) => noticeChannel,
-      }),
-    }),
+    outputFields: (t) => ({ noticeChannel: t.field(CHANNEL) }),
   },
 )
 

@@ -6,7 +6,7 @@ import { button, icon, type Look, named, nameOf } from './parts.ts'
 import type { Panel, Popup, Thread } from '../thread.ts'
 
 /** A face that smiles, and a plus. */
-const SMILE = 'M12.5 8.5A5.8 5.8 0 1 1 7.5 3M5 10a2.5 2.5 0 0 0 4 0M5 6.5v.5M9 6.5v.5M13 1v5M10.5 3.5h5'
+const SMILE = 'M12 9A5 5 0 1 1 7 4M5 7v1M9 7v1M5 10q2 3 4 0M13 1v5M10.5 3.5h5'
 // A Map, because a type may be named like a property of every object.
 const FACES = new Map(Object.entries({ like: '👍', love: '❤️', laugh: '😂', wow: '😮', sad: '😢', angry: '😠' }))
 
