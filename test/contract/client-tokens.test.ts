@@ -15,6 +15,7 @@ import { sha256Hex } from '../../src/core/secrets/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
 import { documentOf, isOpen, ROOT_FIELDS } from '../harness/browser-fields.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
+import { TOKEN_ENDS } from '../harness/ends.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { followBy } from '../harness/token-follower.ts'
@@ -690,36 +691,18 @@ describe('a subscription', () => {
 })
 
 describe('it ends', () => {
-  const readers = { ban: {}, merge: {} }
-  const ENDS: readonly [string, string, (at: { keyId: string }) => Promise<TestResponse>][] = [
-    [
-      'a ban of its reader',
-      'invalid_client_token',
-      () => service.call('POST', `/readers/${comment.author.id}/ban`, { body: readers.ban }),
-    ],
-    ['the erasure', 'invalid_client_token', () => service.call('DELETE', `/readers/${comment.author.id}`)],
-    [
-      'a merge into another reader',
-      'invalid_client_token',
-      async () => {
-        const { author } = await post(other.id, await service.as(newId()))
-        return service.call('POST', `/readers/${comment.author.id}/merge`, { body: { into: author.id } })
-      },
-    ],
-    ['the end of its key', 'invalid_client_token', ({ keyId }) => service.call('DELETE', `/keys/${keyId}`)],
-  ]
   const newKey = async (): Promise<{ id: string; key: string }> =>
     (await service.call('POST', '/keys', { body: { label: 'k', capabilities: [] } })).json
 
-  test.each(ENDS)('by %s: at once, with what it has open', async (_name, code, end) => {
+  test.each(TOKEN_ENDS)('by %s: at once, with what it has open', async (_what, end) => {
     const { id: keyId, key } = await newKey()
     const token = await tokenOf({}, { 'x-api-key': key, ...ann })
     const open = [follow(token), follow(token, { single: true })]
     for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]), WAIT)
     const bystander = await tokenOf({}, await service.as('bob'))
-    const ended = await end({ keyId })
+    const ended = await end(service, { keyId, readerId: comment.author.id })
     expect(ended.status, ended.text).toBeLessThan(300)
-    expect(codeOf(await ask(token, SETTINGS))).toBe(code)
+    expect(codeOf(await ask(token, SETTINGS))).toBe('invalid_client_token')
     for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]), WAIT)
     expect(open.map(({ completed }) => completed)).toEqual([false, false])
     expect((await ask(bystander, SETTINGS)).status).toBe(200)

@@ -3,17 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { newId } from '../../src/core/ids.ts'
 import { type Inbox, trimNextInbox } from '../../src/domains/notifications/trim.ts'
 import { callsTo } from '../harness/calls.ts'
+import { type KnownReader as Reader, newReader } from '../harness/people.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
-
-interface Reader {
-  id: string
-  externalId: string
-  headers: Headers
-}
 
 let service: TestService
 let ann: Reader
@@ -35,11 +30,7 @@ beforeEach(async () => {
 
 const { call, ok } = callsTo(() => service)
 
-async function reader(name: string): Promise<Reader> {
-  const externalId = `${name}-${newId()}`
-  const headers = await service.as(externalId, { name })
-  return { id: (await ok('GET', '/readers/me', undefined, headers)).id, externalId, headers }
-}
+const reader = (name: string): Promise<Reader> => newReader(service, 'r', { name })
 
 const post = ({ headers }: Reader, parentId?: string): Promise<Json> =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body: `text ${newId()}`, parentId }, headers)

@@ -9,17 +9,12 @@ import { renderAgain } from '../../src/domains/comments/history/render-again.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
 import { callsTo } from '../harness/calls.ts'
+import { type KnownReader as Reader, newReader } from '../harness/people.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
-
-interface Reader {
-  id: string
-  externalId: string
-  headers: Headers
-}
 
 let service: TestService
 let ann: Reader
@@ -41,11 +36,7 @@ beforeEach(async () => {
 
 const { call, ok } = callsTo(() => service)
 
-async function reader(name: string): Promise<Reader> {
-  const externalId = `r-${newId()}`
-  const headers = await service.as(externalId, { name })
-  return { id: (await ok('GET', '/readers/me', undefined, headers)).id, externalId, headers }
-}
+const reader = (name: string): Promise<Reader> => newReader(service, 'r', { name })
 
 const at = ({ id }: Pick<Reader, 'id'>): string => `[@](reader:${id})`
 const post = ({ headers }: Reader, body: string, parentId?: string): Promise<Json> =>

@@ -5,6 +5,7 @@ import { finishMerge, mergeReaderOf } from '../../src/domains/merges/merge.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { expectExactCounts } from '../harness/counts.ts'
+import { newReader } from '../harness/people.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -24,14 +25,6 @@ const list = async (page: string) => (await ok('GET', `/discussions/by-external/
 const merge = (from: string, into: string, headers: Headers = {}) =>
   call('POST', `/readers/${from}/merge`, { into }, headers)
 const expectExact = () => expectExactCounts(service.app.db, service.tenant.id)
-
-/** A reader by their external id, and how they act. */
-async function newReader(name = 'reader', profile: Record<string, unknown> = {}) {
-  const externalId = `${name}-${newId()}`
-  const headers = await service.as(externalId, profile)
-  const { id } = await ok('GET', '/readers/me', undefined, headers)
-  return { id: id as string, externalId, headers }
-}
 
 const newPage = () => `page-${newId()}`
 
@@ -59,9 +52,9 @@ async function tracesOf(...marks: string[]): Promise<string[]> {
 describe('POST /readers/{id}/merge', () => {
   test('moves comments, reactions, reports and notifications, and counts stay exact', async () => {
     const [a, b, other] = [
-      await newReader('a', { name: 'Ann' }),
-      await newReader('b', { name: 'Ben' }),
-      await newReader(),
+      await newReader(service, 'a', { name: 'Ann' }),
+      await newReader(service, 'b', { name: 'Ben' }),
+      await newReader(service),
     ]
     const page = newPage()
     const mine = await post(page, a.headers, 'of a')
@@ -111,8 +104,8 @@ describe('POST /readers/{id}/merge', () => {
   })
 
   test("a search for the merged reader's external id finds the reader who stays, first and once", async () => {
-    const [a, b] = [await newReader(), await newReader()]
-    const other = await newReader(`${a.externalId}-2`, { name: 'Other' })
+    const [a, b] = [await newReader(service), await newReader(service)]
+    const other = await newReader(service, `${a.externalId}-2`, { name: 'Other' })
     const found = async (search: string, more = ''): Promise<string[]> =>
       (await ok('GET', `/readers?search=${search}${more}`)).data.map(({ id }: { id: string }) => id)
     expect(await found(a.externalId)).toEqual([a.id, other.id])
@@ -126,7 +119,7 @@ describe('POST /readers/{id}/merge', () => {
     expect(first).toMatchObject({ data: [{ id: other.id, externalId: other.externalId }] })
     expect(await found(a.externalId)).toEqual([other.id])
     expect(await found(b.externalId)).toEqual([other.id])
-    const later = await newReader(`${a.externalId}-3`, { name: 'Later' })
+    const later = await newReader(service, `${a.externalId}-3`, { name: 'Later' })
     expect(await found(a.externalId, '&limit=1')).toEqual([other.id])
     const page = await ok('GET', `/readers?search=${a.externalId}&limit=1`)
     expect(await found(a.externalId, `&limit=1&cursor=${page.nextCursor}`)).toEqual([later.id])
@@ -137,7 +130,7 @@ describe('POST /readers/{id}/merge', () => {
   })
 
   test('changes the tag of cached pages, and streams get no event', async () => {
-    const [a, b] = [await newReader(), await newReader()]
+    const [a, b] = [await newReader(service), await newReader(service)]
     const page = newPage()
     const { discussionId } = await post(page, a.headers, 'text')
     const path = `/discussions/${discussionId}/comments`
@@ -154,7 +147,7 @@ describe('POST /readers/{id}/merge', () => {
   })
 
   test('a replay names the reader who stays, even from a process that has cached the events', async () => {
-    const [a, b] = [await newReader(), await newReader()]
+    const [a, b] = [await newReader(service), await newReader(service)]
     const { discussionId } = await post(newPage(), a.headers, 'text')
     const open = () =>
       openStream(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, { 'x-api-key': service.apiKey })
@@ -172,7 +165,7 @@ describe('POST /readers/{id}/merge', () => {
   })
 
   test('of two reactions to one comment, that of the reader who stays is kept, and an event has the counts', async () => {
-    const [a, b, author] = [await newReader(), await newReader(), await newReader()]
+    const [a, b, author] = [await newReader(service), await newReader(service), await newReader(service)]
     const page = newPage()
     const both = await post(page, author.headers, 'both')
     const takenBack = await post(page, author.headers, 'taken back by b')
@@ -206,7 +199,7 @@ describe('POST /readers/{id}/merge', () => {
   })
 
   test('of two reports of one comment, that of the reader who stays is kept', async () => {
-    const [a, b, author] = [await newReader(), await newReader(), await newReader()]
+    const [a, b, author] = [await newReader(service), await newReader(service), await newReader(service)]
     const comment = await post(newPage(), author.headers, 'reported')
     await ok('POST', `/comments/${comment.id}/report`, { reason: 'spam', note: 'of a' }, a.headers)
     await ok('POST', `/comments/${comment.id}/report`, { reason: 'abuse', note: 'of b' }, b.headers)
@@ -219,7 +212,7 @@ describe('POST /readers/{id}/merge', () => {
   })
 
   test('a report that counts is kept over one of a reader who was banned in shadow then', async () => {
-    const [a, b, author] = [await newReader(), await newReader(), await newReader()]
+    const [a, b, author] = [await newReader(service), await newReader(service), await newReader(service)]
     const comment = await post(newPage(), author.headers, 'reported')
     await ok('POST', `/comments/${comment.id}/report`, { reason: 'spam', note: 'of a' }, a.headers)
     await ok('POST', `/readers/${b.id}/ban`, { shadow: true })
@@ -239,7 +232,7 @@ describe('POST /readers/{id}/merge', () => {
     ['of two alike their own', { reason: 'a' }, { reason: 'b' }, 'b'],
     ['the only one', { shadow: true }, null, 'a'],
   ])('of two bans the reader who stays has %s', async (_, ofA, ofB, winner) => {
-    const [a, b] = [await newReader(), await newReader()]
+    const [a, b] = [await newReader(service), await newReader(service)]
     await ok('POST', `/readers/${a.id}/ban`, ofA)
     if (ofB !== null) await ok('POST', `/readers/${b.id}/ban`, ofB)
     const { ban } = (await merge(a.id, b.id)).json
@@ -248,7 +241,7 @@ describe('POST /readers/{id}/merge', () => {
   })
 
   test('the external id of the merged reader leads to the one who stays, whose profile does not change', async () => {
-    const [a, b] = [await newReader(), await newReader('b', { name: 'Ben' })]
+    const [a, b] = [await newReader(service), await newReader(service, 'b', { name: 'Ben' })]
     const page = newPage()
     const first = await post(page, a.headers, 'before')
     await merge(a.id, b.id)
@@ -268,7 +261,7 @@ describe('POST /readers/{id}/merge', () => {
   })
 
   test('a repeated merge answers 200 and writes no second audit entry; into another reader it answers 404', async () => {
-    const [a, b, c] = [await newReader(), await newReader(), await newReader()]
+    const [a, b, c] = [await newReader(service), await newReader(service), await newReader(service)]
     for (let n = 0; n < 2; n++) expect((await merge(a.id, b.id)).json).toMatchObject({ id: b.id })
     expect((await merge(a.id, c.id)).json).toMatchObject({ status: 404, code: 'not_found' })
     const { data } = await ok('GET', '/audit-log?action=reader.merge')
@@ -277,7 +270,7 @@ describe('POST /readers/{id}/merge', () => {
   })
 
   test('readers who were merged into a merged reader follow', async () => {
-    const [a, b, c] = [await newReader(), await newReader(), await newReader()]
+    const [a, b, c] = [await newReader(service), await newReader(service), await newReader(service)]
     const { id } = await post(newPage(), a.headers, 'of a')
     await merge(a.id, b.id)
     await merge(b.id, c.id)
@@ -289,7 +282,7 @@ describe('POST /readers/{id}/merge', () => {
   })
 
   test('an Idempotency-Key replays the first answer', async () => {
-    const [a, b] = [await newReader(), await newReader()]
+    const [a, b] = [await newReader(service), await newReader(service)]
     const { id } = await post(newPage(), a.headers, 'of a')
     const key = { 'idempotency-key': newId() }
     const first = await merge(a.id, b.id, key)
@@ -304,7 +297,7 @@ describe('POST /readers/{id}/merge', () => {
 describe('an operator', () => {
   test("names readers by the service's ids or the tenant's, also when repeating", async () => {
     const tenantId = service.tenant.id
-    const [a, b, c] = [await newReader(), await newReader(), await newReader()]
+    const [a, b, c] = [await newReader(service), await newReader(service), await newReader(service)]
     const { id } = await post(newPage(), a.headers, 'of a')
     for (let n = 0; n < 2; n++) {
       expect(await mergeReaderOf(service.app, tenantId, a.externalId, b.externalId)).toMatchObject({ id: b.id })
@@ -318,7 +311,7 @@ describe('an operator', () => {
   })
 
   test('a reader whose external id looks like an id of the service is found by it', async () => {
-    const b = await newReader()
+    const b = await newReader(service)
     const externalId = newId()
     const { id } = await ok('GET', '/readers/me', undefined, await service.as(externalId))
     await mergeReaderOf(service.app, service.tenant.id, externalId, b.id)
@@ -328,7 +321,7 @@ describe('an operator', () => {
 
 describe('what POST /readers/{id}/merge refuses', () => {
   test('the same reader: 422', async () => {
-    const { id } = await newReader()
+    const { id } = await newReader(service)
     expect((await merge(id, id)).json).toMatchObject({
       code: 'validation_failed',
       errors: [{ pointer: '/into', code: 'same_reader' }],
@@ -336,7 +329,7 @@ describe('what POST /readers/{id}/merge refuses', () => {
   })
 
   test('an unknown reader, on either side: 404', async () => {
-    const { id } = await newReader()
+    const { id } = await newReader(service)
     for (const unknown of [newId(), 'not-an-id']) {
       expect((await merge(unknown, id)).json).toMatchObject({ status: 404, code: 'not_found' })
       expect((await merge(id, unknown)).json).toMatchObject({ status: 404, code: 'not_found' })
@@ -344,7 +337,7 @@ describe('what POST /readers/{id}/merge refuses', () => {
   })
 
   test('a merged reader, on either side: 404 that names the reader who stays', async () => {
-    const [a, b, c] = [await newReader(), await newReader(), await newReader()]
+    const [a, b, c] = [await newReader(service), await newReader(service), await newReader(service)]
     await merge(a.id, b.id)
     const gone = { status: 404, code: 'not_found' }
     const detail = `The reader to merge into was merged into ${b.id} before.`
@@ -358,14 +351,14 @@ describe('what POST /readers/{id}/merge refuses', () => {
   })
 
   test('a reader who is being erased, on either side: 409', async () => {
-    const [a, b] = [await newReader(), await newReader()]
+    const [a, b] = [await newReader(service), await newReader(service)]
     await service.app.db.query(unnamed('UPDATE readers SET erasing_at = now() WHERE id = $1'), [a.id])
     expect((await merge(a.id, b.id)).json).toMatchObject({ status: 409, code: 'invalid_transition' })
     expect((await merge(b.id, a.id)).json).toMatchObject({ status: 409, code: 'invalid_transition' })
   })
 
   test('a key without manage_settings: 403', async () => {
-    const [a, b] = [await newReader(), await newReader()]
+    const [a, b] = [await newReader(service), await newReader(service)]
     const { key } = await ok('POST', '/keys', { label: 'moderator', capabilities: ['moderate_content'] })
     expect((await merge(a.id, b.id, { 'x-api-key': key })).json).toMatchObject({ code: 'missing_capability' })
   })
@@ -386,7 +379,7 @@ const whatBecameOf = async (id: string, headers: Headers = {}) => {
 
 describe('GET /readers/{id}/merge', () => {
   test('answers for a merged reader, however often the one who stays was merged, and for no other', async () => {
-    const [a, b, c] = [await newReader('a'), await newReader('b'), await newReader('c')]
+    const [a, b, c] = [await newReader(service, 'a'), await newReader(service, 'b'), await newReader(service, 'c')]
     expect(await whatBecameOf(a.id)).toBe('not_found')
     await merge(a.id, b.id)
     const former = ({ id, externalId }: typeof a) => ({ id, externalId })
@@ -405,7 +398,7 @@ describe('GET /readers/{id}/merge', () => {
   })
 
   test('answers while the merge is under way', async () => {
-    const [a, b] = [await newReader(), await newReader()]
+    const [a, b] = [await newReader(service), await newReader(service)]
     await beginOnly(a.id, b.id)
     expect(await whatBecameOf(a.id)).toMatchObject({ isUnderWay: true, into: { id: b.id } })
     await merge(a.id, b.id)
@@ -433,7 +426,7 @@ const minutesLater = () => new Date(Date.now() + 61_000)
 
 describe('an interrupted merge', () => {
   test('is continued by a worker after a minute', async () => {
-    const [a, b] = [await newReader(), await newReader()]
+    const [a, b] = [await newReader(service), await newReader(service)]
     const { id } = await post(newPage(), a.headers, 'of a')
     await beginOnly(a.id, b.id)
     const signal = new AbortController().signal
@@ -444,7 +437,7 @@ describe('an interrupted merge', () => {
   })
 
   test('is continued by the same request', async () => {
-    const [a, b] = [await newReader(), await newReader()]
+    const [a, b] = [await newReader(service), await newReader(service)]
     const { id } = await post(newPage(), a.headers, 'of a')
     await beginOnly(a.id, b.id)
     expect((await merge(a.id, b.id)).status).toBe(200)
@@ -452,7 +445,7 @@ describe('an interrupted merge', () => {
   })
 
   test('meanwhile the reader is not found, writes belong to the one who stays, and comments keep their author', async () => {
-    const [a, b] = [await newReader('a', { name: 'Ann' }), await newReader()]
+    const [a, b] = [await newReader(service, 'a', { name: 'Ann' }), await newReader(service)]
     const page = newPage()
     const { id } = await post(page, a.headers, 'of a')
     await beginOnly(a.id, b.id)
@@ -465,7 +458,7 @@ describe('an interrupted merge', () => {
   })
 
   test('is taken along by the merge of its target into a third reader', async () => {
-    const [a, b, c] = [await newReader(), await newReader(), await newReader()]
+    const [a, b, c] = [await newReader(service), await newReader(service), await newReader(service)]
     const { id } = await post(newPage(), a.headers, 'of a')
     await beginOnly(a.id, b.id)
     expect((await merge(b.id, c.id)).status).toBe(200)
@@ -485,10 +478,10 @@ describe('DELETE /readers/{id} of a reader into whom others were merged', () => 
     [', the merge of one having been interrupted', beginOnly],
   ])('leaves nothing of them either%s', async (_, mergeThem) => {
     const word = `word${newId().replaceAll('-', '')}`
-    const [a, b] = [await newReader(word, { name: `Name ${word}` }), await newReader(word)]
+    const [a, b] = [await newReader(service, word, { name: `Name ${word}` }), await newReader(service, word)]
     const page = newPage()
     const { discussionId } = await post(page, a.headers, `${word} in a text`)
-    const other = await post(page, (await newReader()).headers, 'of another')
+    const other = await post(page, (await newReader(service)).headers, 'of another')
     await ok('POST', `/comments/${other.id}/report`, { reason: 'spam', note: word }, a.headers)
     await ok('POST', `/readers/${a.id}/ban`, { reason: word })
     const key = { 'idempotency-key': newId() }

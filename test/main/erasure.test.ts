@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { finishErasure } from '../../src/domains/erasure/erase.ts'
 import { AUDIT_BATCH, beginErasure } from '../../src/domains/erasure/sql.ts'
 import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { newPerson, type Person } from '../harness/people.ts'
 import { PATIENT, startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -44,22 +44,6 @@ async function held(headers: Headers, name: string, body: string) {
   const comment = await post(name, headers, body)
   await ok('PATCH', '/settings', { moderationMode: 'none' })
   return comment
-}
-
-/** A person whom nothing else in the database resembles. */
-interface Person {
-  headers: Headers
-  marks: readonly string[]
-  /** A word in every text of theirs. */
-  word: string
-}
-
-async function newPerson(): Promise<Person> {
-  const tag = newId().replaceAll('-', '')
-  const [externalId, name, word] = [`external-${tag}`, `Name ${tag}`, `word${tag}`]
-  const urls = [`https://img.example/${tag}.png`, `https://people.example/${tag}`] as const
-  const headers = await service.as(externalId, { name, avatarUrl: urls[0], profileUrl: urls[1] })
-  return { headers, marks: [externalId, name, word, ...urls, tag], word }
 }
 
 const EVENTS = unnamed(
@@ -139,7 +123,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     endpointId = (await ok('POST', '/webhooks', hook)).id
     await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${endpointId}`)).state).toBe('verified'), WAIT)
     await setMode(mode)
-    person = await newPerson()
+    person = await newPerson(service)
     life = await livesOf(person, name)
     await vi.waitFor(async () => expect(await snippets(person.word)).toBeGreaterThan(5), WAIT)
     before = await eventsOf(life.discussionId)
@@ -307,7 +291,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
 
 test('a tombstone without an author is deleted with its last reply', async () => {
   await setMode('delete')
-  const [one, two] = [await newPerson(), await newPerson()]
+  const [one, two] = [await newPerson(service), await newPerson(service)]
   const root = await post('last-reply', one.headers, one.word)
   const middle = await post('last-reply', two.headers, two.word, root.id)
   const leaf = await post('last-reply', one.headers, one.word, middle.id)
@@ -324,7 +308,7 @@ test('a tombstone without an author is deleted with its last reply', async () =>
 
 test('stored answers of an Idempotency-Key no longer show the person; an erasure with one runs once', async () => {
   await setMode('anonymise')
-  const person = await newPerson()
+  const person = await newPerson(service)
   const keyed = (key: string, method: string, path: string, body?: object, headers: Headers = {}) =>
     call(method, path, body, { ...headers, 'idempotency-key': key })
   const first = [
@@ -351,7 +335,7 @@ test('stored answers of an Idempotency-Key no longer show the person; an erasure
 
 test('a reader who only reacted to an erased comment leaves no trace either', async () => {
   await setMode('delete')
-  const [author, fan] = [await newPerson(), await newPerson()]
+  const [author, fan] = [await newPerson(service), await newPerson(service)]
   const { id, author: written } = await post('fans', author.headers, author.word)
   await ok('POST', `/comments/${id}/reactions`, { type: 'like' }, fan.headers)
   const { data } = await ok('GET', '/readers?limit=1')
@@ -363,7 +347,7 @@ test('a reader who only reacted to an erased comment leaves no trace either', as
 
 test('reports of an erased reader no longer count; answered ones stay answered', async () => {
   await ok('PATCH', '/settings', { reportThreshold: 10, erasureMode: 'anonymise' })
-  const [first, second] = [await newPerson(), await newPerson()]
+  const [first, second] = [await newPerson(service), await newPerson(service)]
   const comment = await post('reports', bob, 'reported')
   const report = (headers: Headers) => ok('POST', `/comments/${comment.id}/report`, { reason: 'spam' }, headers)
   const readersId = async ({ headers }: Person) => (await post('reports', headers, 'x')).author.id
@@ -384,7 +368,7 @@ test('reports of an erased reader no longer count; answered ones stay answered',
 
 test('a worker finishes an erasure whose process has died, and leaves alone one that is running', async () => {
   await setMode('anonymise')
-  const person = await newPerson()
+  const person = await newPerson(service)
   const { author } = await post('abandoned', person.headers, person.word)
   const { signal } = new AbortController()
   const later = (seconds: number) => new Date(Date.now() + seconds * 1000)
@@ -414,7 +398,7 @@ const TOLD = unnamed(
 const toldOf = async (id: string) => (await service.app.db.query<{ n: number }>(TOLD, [id]))[0]?.n
 
 test('more audit entries than one batch are emptied in statements of a batch each, and after a crash by a worker', async () => {
-  const [person, former] = [await newPerson(), await newPerson()]
+  const [person, former] = [await newPerson(service), await newPerson(service)]
   const ids: string[] = []
   for (const each of [person, former]) ids.push((await post('told', each.headers, each.word)).author.id)
   const [id = '', formerId = ''] = ids
@@ -443,7 +427,7 @@ test('more audit entries than one batch are emptied in statements of a batch eac
 
 test('concurrent writes of the reader leave nothing of the old record behind, and none fails for good', async () => {
   await setMode('delete')
-  const person = await newPerson()
+  const person = await newPerson(service)
   const first = await post('race', person.headers, person.word)
   const target = await post('race', bob, 'target')
   const writes: Promise<TestResponse>[] = []

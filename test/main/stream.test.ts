@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { changeMember, operatorOf, removeMember } from '../../src/domains/staff/membership.ts'
-import { setPassword } from '../../src/domains/staff/operators.ts'
 import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
+import { MEMBER_ENDS } from '../harness/ends.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -267,18 +266,7 @@ describe('credentials of a stream', () => {
     await expectProblem(await open(`${discussionId}?lastEventId=1&lastEventId=2`), 422, 'validation_failed')
   })
 
-  test.each([
-    ['is gone', (email: string) => removeMember(service.app, operatorOf(service.tenant.id), { email })],
-    ['has another password', (email: string) => setPassword(service.app, service.tenant.id, email)],
-    [
-      'is disabled',
-      (email: string) => changeMember(service.app, operatorOf(service.tenant.id), { email }, { state: 'disabled' }),
-    ],
-    [
-      'has another role',
-      (email: string) => changeMember(service.app, operatorOf(service.tenant.id), { email }, { role: 'analyst' }),
-    ],
-  ])('a stream ends when its member %s, and the others stay', async (_how, end) => {
+  test.each(MEMBER_ENDS)('a stream ends when its member %s, and the others stay', async (_how, end) => {
     const discussionId = await newDiscussion()
     const admin = await createAdmin(service.app, service.tenant.id, `leaver-${newId()}@example.com`)
     const { token } = (await service.call('POST', '/admin/auth/login', { body: admin, headers: { 'x-api-key': '' } }))
@@ -286,7 +274,7 @@ describe('credentials of a stream', () => {
     const headers = { authorization: `Bearer ${token}` }
     const [theirs, other] = [await open(discussionId, headers), await open(discussionId)]
     await vi.waitFor(() => expect(theirs.connected).toBeDefined())
-    await end(admin.email)
+    await end(service, admin.email)
     await vi.waitFor(() => expect(theirs.closed).toBe(true))
     expect(other.closed).toBe(false)
     await vi.waitFor(async () => expectProblem(await open(discussionId, headers), 401, 'invalid_admin_token'))

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import type { Sql } from '../../src/core/database/database.ts'
 import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
+import { newPerson } from '../harness/people.ts'
 import { PATIENT, startService, type TestService } from '../harness/service.ts'
 
 let service: TestService
@@ -26,25 +26,9 @@ const erase = async (id: string) => expect((await call('DELETE', `/readers/${id}
 const setMode = (erasureMode: string) => ok('PATCH', '/settings', { erasureMode })
 const expectExactCounts = () => expectExact(service.app.db, service.tenant.id)
 
-/** A person whom nothing else in the database resembles. */
-interface Person {
-  headers: Headers
-  marks: readonly string[]
-  /** A word in every text of theirs. */
-  word: string
-}
-
-async function newPerson(): Promise<Person> {
-  const tag = newId().replaceAll('-', '')
-  const [externalId, name, word] = [`external-${tag}`, `Name ${tag}`, `word${tag}`]
-  const urls = [`https://img.example/${tag}.png`, `https://people.example/${tag}`] as const
-  const headers = await service.as(externalId, { name, avatarUrl: urls[0], profileUrl: urls[1] })
-  return { headers, marks: [externalId, name, word, ...urls, tag], word }
-}
-
 test('more rows than one batch, over many discussions, are erased as well', async () => {
   await setMode('delete')
-  const person = await newPerson()
+  const person = await newPerson(service)
   const mine = await post('many-0', person.headers, person.word)
   const count = 130
   const write = async (n: number): Promise<void> => {
@@ -64,7 +48,7 @@ test.each([
   ['with one', { 'idempotency-key': 'erase-in-short-transactions' }],
 ])('no transaction of an erasure locks more than one discussion and 20 comments: %s', async (_how, headers) => {
   await setMode('anonymise')
-  const person = await newPerson()
+  const person = await newPerson(service)
   const written = [await post('short-0', person.headers, person.word)]
   for (let n = 1; n < 50; n++)
     written.push(await post(`short-${n < 30 ? 0 : n % 4}`, person.headers, `${person.word} ${n}`))

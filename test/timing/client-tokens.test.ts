@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { newId } from '../../src/core/ids.ts'
 import { sha256Hex } from '../../src/core/secrets/crypto.ts'
 import { deleteOldClientTokens } from '../../src/worker/statements/old-rows-sql.ts'
+import { TOKEN_ENDS } from '../harness/ends.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -14,7 +15,6 @@ const SETTINGS = '{ publicSettings { maxDepth } }'
 let service: TestService
 let ann: Record<string, string>
 let discussion: { id: string }
-let other: { id: string }
 let comment: { id: string; author: { id: string } }
 
 beforeAll(async () => {
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 beforeEach(async () => {
   ann = await service.as(`ann-${newId()}`)
-  ;[discussion, other] = [await newDiscussion(), await newDiscussion()]
+  discussion = await newDiscussion()
   comment = await post(discussion.id, ann)
 })
 
@@ -72,36 +72,18 @@ describe('a client token that expired', () => {
 })
 
 describe('it ends', () => {
-  const readers = { ban: {}, merge: {} }
-  const ENDS: readonly [string, string, (at: { keyId: string }) => Promise<TestResponse>][] = [
-    [
-      'a ban of its reader',
-      'invalid_client_token',
-      () => service.call('POST', `/readers/${comment.author.id}/ban`, { body: readers.ban }),
-    ],
-    ['the erasure', 'invalid_client_token', () => service.call('DELETE', `/readers/${comment.author.id}`)],
-    [
-      'a merge into another reader',
-      'invalid_client_token',
-      async () => {
-        const { author } = await post(other.id, await service.as(newId()))
-        return service.call('POST', `/readers/${comment.author.id}/merge`, { body: { into: author.id } })
-      },
-    ],
-    ['the end of its key', 'invalid_client_token', ({ keyId }) => service.call('DELETE', `/keys/${keyId}`)],
-  ]
   const newKey = async (): Promise<{ id: string; key: string }> =>
     (await service.call('POST', '/keys', { body: { label: 'k', capabilities: [] } })).json
 
-  test.each(ENDS)('by %s: what it has open within 1 s', async (_name, code, end) => {
+  test.each(TOKEN_ENDS)('by %s: what it has open within 1 s', async (_what, end) => {
     const { id: keyId, key } = await newKey()
     const token = await tokenOf({}, { 'x-api-key': key, ...ann })
     const open = [follow(token), follow(token, { single: true })]
     for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]), WAIT)
     const bystander = await tokenOf({}, await service.as('bob'))
-    const ended = await end({ keyId })
+    const ended = await end(service, { keyId, readerId: comment.author.id })
     expect(ended.status, ended.text).toBeLessThan(300)
-    expect(codeOf(await ask(token, SETTINGS))).toBe(code)
+    expect(codeOf(await ask(token, SETTINGS))).toBe('invalid_client_token')
     for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]), { ...WAIT, timeout: 1000 })
     expect(open.map(({ completed }) => completed)).toEqual([false, false])
     expect((await ask(bystander, SETTINGS)).status).toBe(200)

@@ -4,6 +4,7 @@ import { newId } from '../../src/core/ids.ts'
 import { callsTo } from '../harness/calls.ts'
 import { onServer } from '../harness/database.ts'
 import { dumpTables } from '../harness/dump.ts'
+import { newReader } from '../harness/people.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -22,14 +23,6 @@ const post = (page: string, headers: Headers, body: string, parentId?: string) =
   ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId: parentId ?? null }, headers)
 const merge = (from: string, into: string, headers: Headers = {}) =>
   call('POST', `/readers/${from}/merge`, { into }, headers)
-
-/** A reader by their external id, and how they act. */
-async function newReader(name = 'reader', profile: Record<string, unknown> = {}) {
-  const externalId = `${name}-${newId()}`
-  const headers = await service.as(externalId, profile)
-  const { id } = await ok('GET', '/readers/me', undefined, headers)
-  return { id: id as string, externalId, headers }
-}
 
 const newPage = () => `page-${newId()}`
 
@@ -55,7 +48,7 @@ test.runIf(onServer).each([
   async (_, path, body) => {
     const { db } = service.app
     for (let n = 0; n < 5; n++) {
-      const [a, b, author] = [await newReader(), await newReader(), await newReader()]
+      const [a, b, author] = [await newReader(service), await newReader(service), await newReader(service)]
       const target = await post(newPage(), author.headers, 'of another')
       let unlock = (): void => undefined
       let locked: Promise<unknown> = Promise.resolve()
@@ -98,7 +91,7 @@ test.runIf(onServer)(
     // A request that has waited 100 ms starts over behind the other one: on a busy machine the
     // moderator may be first, and then sees the reader from before, or both never wait at once.
     for (let round = 1; ; round++) {
-      const [a, b] = [await newReader(), await newReader()]
+      const [a, b] = [await newReader(service), await newReader(service)]
       const { id, discussionId } = await post(newPage(), a.headers, 'of a')
       const waiting: ReturnType<typeof call>[] = []
       await db.transaction(async (sql) => {

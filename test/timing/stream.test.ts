@@ -4,9 +4,8 @@ import { EventSource } from 'eventsource'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { changeMember, operatorOf, removeMember } from '../../src/domains/staff/membership.ts'
-import { setPassword } from '../../src/domains/staff/operators.ts'
 import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
+import { MEMBER_ENDS } from '../harness/ends.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
@@ -62,18 +61,7 @@ test('a stream is resumed by an EventSource by itself, without loss', async () =
   }
 })
 
-test.each([
-  ['is gone', (email: string) => removeMember(service.app, operatorOf(service.tenant.id), { email })],
-  ['has another password', (email: string) => setPassword(service.app, service.tenant.id, email)],
-  [
-    'is disabled',
-    (email: string) => changeMember(service.app, operatorOf(service.tenant.id), { email }, { state: 'disabled' }),
-  ],
-  [
-    'has another role',
-    (email: string) => changeMember(service.app, operatorOf(service.tenant.id), { email }, { role: 'analyst' }),
-  ],
-])('a stream ends when its member %s, within 1 s, and the others stay', async (_how, end) => {
+test.each(MEMBER_ENDS)('a stream ends when its member %s, within 1 s, and the others stay', async (_how, end) => {
   const discussionId = await newDiscussion()
   const admin = await createAdmin(service.app, service.tenant.id, `leaver-${newId()}@example.com`)
   const { token } = (await service.call('POST', '/admin/auth/login', { body: admin, headers: { 'x-api-key': '' } }))
@@ -81,7 +69,7 @@ test.each([
   const headers = { authorization: `Bearer ${token}` }
   const [theirs, other] = [await open(discussionId, headers), await open(discussionId)]
   await vi.waitFor(() => expect(theirs.connected).toBeDefined())
-  await end(admin.email)
+  await end(service, admin.email)
   await holdsWithin(1000, async () => expect(theirs.closed).toBe(true))
   expect(other.closed).toBe(false)
 })
