@@ -65,6 +65,7 @@ import { documentIdOf, findDocument } from '../../src/domains/documents/document
 import { followKeySet } from '../../src/domains/readers/key-sets.ts'
 import { findApiKey } from '../../src/domains/api-keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/readers/merged.ts'
+import { digestsOf } from '../../src/domains/guests/address.ts'
 import { deferMail, endMail } from '../../src/domains/guests/mails.ts'
 import { isNewGuest } from '../../src/domains/comments/history/new-guest.ts'
 import { forgetOldRequests, storeRequest } from '../../src/domains/guests/requests.ts'
@@ -360,7 +361,10 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'old sign-ins': ({ app }) => deleteOldSignIns(app),
   'old requests of guests': ({ app }) => forgetOldRequests(app),
   'expired tokens of guests': ({ app }) => deleteExpiredGuestTokens(app),
-  'a mail for a guest': ({ app, w }) => storeRequest(app, w.id('tenant'), GUEST, '192.0.2.1', w.now),
+  'a mail for a guest': async ({ app, w }) => {
+    const digests = await digestsOf(app, w.id('tenant'), GUEST.email, '192.0.2.1')
+    await storeRequest(app, w.id('tenant'), GUEST, digests, w.now)
+  },
   'a confirmed address, of a guest and of a new one': async (asking) => {
     const { site, tenant } = await guestSite(asking)
     const from = { site, tenant, address: '192.0.2.1' }
@@ -726,7 +730,6 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
   'domains/readers/key-sets.ts identityKeySet.updateMany': 'makes the key set of a tenant due, by its key',
   'domains/readers/ended-tokens.ts guest.deleteMany': 'forgets a guest, by a unique key',
   'domains/readers/ended-tokens.ts guestRequest.deleteMany': 'forgets what an address has asked within an hour',
-  'domains/guests/requests.ts guest.updateMany': 'writes a guest of before under the digest of now, by a unique key',
   'domains/guests/tokens.ts guestToken.updateMany': 'renews a token once a day, by its key',
   'transfer/import/own.ts readerMute.createMany': 'writes a batch of an import, by keys',
   'transfer/rehearsal/predict-batch.ts readerMute.findMany': 'reads whom some readers have muted, by keys, for a batch',
