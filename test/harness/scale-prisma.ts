@@ -66,6 +66,7 @@ import { documentIdOf, findDocument } from '../../src/domains/documents/document
 import { followKeySet } from '../../src/domains/readers/key-sets.ts'
 import { findApiKey } from '../../src/domains/api-keys/keys.ts'
 import { formerReadersOf } from '../../src/domains/readers/merged.ts'
+import { digestsOf } from '../../src/domains/guests/address.ts'
 import { getMailer, noteFailure, noteSuccess } from '../../src/domains/guests/mailer.ts'
 import { deferMail, endMail } from '../../src/domains/guests/mails.ts'
 import { isNewGuest } from '../../src/domains/comments/history/new-guest.ts'
@@ -370,7 +371,10 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
   'old sign-ins': ({ app }) => deleteOldSignIns(app),
   'old requests of guests': ({ app }) => forgetOldRequests(app),
   'expired tokens of guests': ({ app }) => deleteExpiredGuestTokens(app),
-  'a mail for a guest': ({ app, w }) => storeRequest(app, w.id('tenant'), GUEST, '192.0.2.1', w.now),
+  'a mail for a guest': async ({ app, w }) => {
+    const digests = await digestsOf(app, w.id('tenant'), GUEST.email, '192.0.2.1')
+    await storeRequest(app, w.id('tenant'), GUEST, digests, w.now)
+  },
   'a confirmed address, of a guest and of a new one': async (asking) => {
     const { site, tenant } = await guestSite(asking)
     const from = { site, tenant, address: '192.0.2.1' }

@@ -48,7 +48,7 @@ export const PROBLEMS = {
   unavailable: {
     status: 503,
     title: 'The service cannot answer now',
-    help: 'The database is not available, a lock was not free in time, or the service is starting. Send the request again after `Retry-After`; an `Idempotency-Key` keeps a write from being done twice.',
+    help: 'The database is not available, a lock was not free in time, the service is starting, or it lacks an encryption key. Send the request again after `Retry-After`; an `Idempotency-Key` keeps a write from being done twice.',
   },
 } as const
 

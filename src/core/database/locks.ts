@@ -9,3 +9,6 @@ export class LockFailure extends Error {}
 /** Whether a transaction failed only because of locks, so that a retry may succeed. */
 export const isLockFailure = (error: unknown): boolean =>
   error instanceof LockFailure || (error instanceof Error && LOCK_FAILURES.has(codeOf(error)))
+
+/** Whether a write failed because of a unique key. */
+export const isDuplicate = (error: unknown): boolean => error instanceof Error && codeOf(error) === '23505'

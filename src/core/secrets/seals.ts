@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
+import { ServiceError } from '../errors.ts'
 import { deriveKey, sha256 } from './crypto.ts'
 import type { Settings } from '../settings/settings.ts'
 
@@ -37,19 +38,25 @@ export function seal({ ENCRYPTION_KEY: key }: SealKeys, plain: string, context: 
 }
 
 /**
- * Opens the result of `seal`. Throws where the process lacks the key, the context differs, or a bit
- * has changed.
+ * Opens the result of `seal`. Throws `unavailable` where the process lacks the key, another error
+ * where the context differs or a bit has changed.
  */
 export function unseal(keys: SealKeys, sealed: Uint8Array, context: string): string {
   const id = sealed.subarray(0, KEY_ID_BYTES)
   const key = allKeys(keys).find((each) => idBytesOf(each).equals(id))
-  if (key === undefined) throw new Error(`this process does not have the key ${Buffer.from(id).toString('hex')}`)
+  if (key === undefined) throw missing(Buffer.from(id).toString('hex'))
   const [nonce, tag] = [KEY_ID_BYTES, KEY_ID_BYTES + NONCE_BYTES]
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(nonce, tag))
     .setAAD(Buffer.from(context))
     .setAuthTag(sealed.subarray(tag, tag + TAG_BYTES))
   return Buffer.concat([decipher.update(sealed.subarray(tag + TAG_BYTES)), decipher.final()]).toString('utf8')
 }
+
+const missing = (id: string): ServiceError =>
+  new ServiceError('unavailable', {
+    detail: `The service does not have the key ${id}, which it needs: put it into ENCRYPTION_KEYS.`,
+    retryAfterSeconds: 60,
+  })
 
 /** A key derived from one of the process's keys, for one purpose. */
 export interface DerivedKey {

@@ -44,9 +44,3 @@ const DELETE_EXPIRED = statement(
 /** Deletes up to `limit` aliases that lead nowhere any more. Returns how many. */
 export const deleteExpiredAliases = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ n: number }>(DELETE_EXPIRED, [limit])).length
-
-const UNIQUE_VIOLATION = '23505'
-
-/** Whether a write failed because its external id leads to another discussion. */
-export const isTaken = (error: unknown): boolean =>
-  error instanceof Error && (error as { code?: unknown }).code === UNIQUE_VIOLATION

@@ -5,8 +5,9 @@ import type { Ctx } from '../../core/context.ts'
 import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/database/database.ts'
+import { isDuplicate } from '../../core/database/locks.ts'
 import { validate } from '../../core/input/validate.ts'
-import { isTaken, moveAlias } from './aliases.ts'
+import { moveAlias } from './aliases.ts'
 import { announce, type AppendedEvents } from './append-events.ts'
 import { closeDue } from './close.ts'
 import {
@@ -49,7 +50,7 @@ export async function changeDiscussion(app: App, doer: Doer, id: Id, changes: Di
     if (closed !== null) announce(app, closed)
     return toDiscussion(row)
   } catch (error) {
-    if (!isTaken(error)) throw error
+    if (!isDuplicate(error)) throw error
     const detail = 'Another discussion has this external id, or had it in the last year.'
     throw new ServiceError('external_id_taken', { detail })
   }

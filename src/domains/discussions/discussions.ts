@@ -12,11 +12,11 @@ import { roomOf } from '../../core/cache.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/queues/shared-reads.ts'
+import { isDuplicate } from '../../core/database/locks.ts'
 import { searchSchema } from '../../core/database/search.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
-import { isTaken } from './aliases.ts'
 import { lockDiscussionRow } from './locks.ts'
 import {
   auditForm,
@@ -52,7 +52,7 @@ export async function createDiscussion(
     : upsertAudited(ctx, id, fields)
   const written = await writing.catch((error: unknown) => {
     // It was given up between the look-up and the write; the next look-up finds where it leads.
-    if (isTaken(error)) throw new ServiceError('unavailable', { detail: RENAMING, retryAfterSeconds: 1 })
+    if (isDuplicate(error)) throw new ServiceError('unavailable', { detail: RENAMING, retryAfterSeconds: 1 })
     throw error
   })
   if (written !== undefined) return { discussion: toDiscussion(written), created: written.id === id }

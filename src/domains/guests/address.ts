@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
 
 import type { App } from '../../core/app.ts'
-import type { TxSql } from '../../core/database/database.ts'
 import type { Id } from '../../core/ids.ts'
 import { addressBucket } from '../../core/limits.ts'
 import { randomHex } from '../../core/secrets/crypto.ts'
@@ -30,8 +29,12 @@ export interface Digests {
   askerDigest: Digest
 }
 
-/** Without the key nobody finds an address by trying those that there are. */
-export function digestsOf(key: string, email: string, asker: string): Digests {
+/**
+ * Without the tenant's key nobody finds an address by trying those that there are. Throws
+ * `unavailable` where the process cannot open it.
+ */
+export async function digestsOf(app: App, tenantId: Id, email: string, asker: string): Promise<Digests> {
+  const key = await digestKeyOf(app, tenantId)
   const digest = (kind: string, text: string): Digest =>
     Buffer.from(createHmac('sha256', key).update(`${kind} ${text}`).digest())
   return {
@@ -53,17 +56,15 @@ export const guestKeyContext = (tenantId: Id): string => `guest-key:${tenantId}`
 
 /**
  * The key of a tenant's digests, which is made for the first guest. It is stored sealed, so that a
- * rotation of ENCRYPTION_KEY changes no digest. The tenant's row is locked.
+ * rotation of ENCRYPTION_KEY changes no digest.
  */
-export async function digestKeyOf(
-  { prisma }: TxSql,
-  { settings }: Pick<App, 'settings'>,
-  tenantId: Id,
-): Promise<string> {
+async function digestKeyOf(app: App, tenantId: Id): Promise<string> {
+  const { prisma, settings } = app
   const context = guestKeyContext(tenantId)
   const stored = await prisma.guestKey.findUnique({ where: { tenantId_kind: { tenantId, kind: KIND } } })
   if (stored !== null) return unseal(settings, stored.sealed, context)
-  const key = randomHex(32)
-  await prisma.guestKey.create({ data: { tenantId, kind: KIND, sealed: seal(settings, key, context) } })
-  return key
+  const data = { tenantId, kind: KIND, sealed: seal(settings, randomHex(32), context) }
+  await prisma.guestKey.createMany({ data, skipDuplicates: true })
+  // Of two at once, both take the one that was stored.
+  return digestKeyOf(app, tenantId)
 }

@@ -3,11 +3,12 @@ import { z } from 'zod'
 import type { App } from '../../core/app.ts'
 import { CHANNELS } from '../../core/bus.ts'
 import type { Tenant } from '../../core/caller.ts'
+import { isDuplicate } from '../../core/database/locks.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { atMost, nameOrNull, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
-import { addressBucket } from '../../core/limits.ts'
+import { addressBucket, type RateLimitResult } from '../../core/limits.ts'
 import { randomHex, sha256 } from '../../core/secrets/crypto.ts'
 import { seal, type SealKeys, unseal } from '../../core/secrets/seals.ts'
 import { SearchedText, wordFilter } from '../comments/text/words.ts'
@@ -15,7 +16,7 @@ import { MAX_NAME_LENGTH } from '../readers/fields.ts'
 import { isPageOf } from '../sites/pages.ts'
 import type { Site } from '../sites/sites.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { digestKeyOf, digestsOf, formerDigestsOf } from './address.ts'
+import { type Digests, digestsOf, formerDigestsOf } from './address.ts'
 import { checkProof, spendProof } from './proof.ts'
 
 /** How long a link can be confirmed. */
@@ -72,18 +73,21 @@ const requestSchema = z.strictObject({
 
 /**
  * Whether the path of a page has another address in it, encoded or not. Many sites have a page that
- * sends its visitors on to such an address: a browser would take the token of the link there.
+ * sends its visitors on to such an address: a browser would take the token of the link there. What
+ * is still encoded after four rounds counts as one.
  */
 export function namesAnother(pageUrl: string): boolean {
-  const { pathname } = new URL(pageUrl)
-  let path = pathname
-  // Each round makes it shorter, so it ends.
-  for (let next = decoded(path); next !== path; next = decoded(path)) path = next
-  return /\/\/|\\|https?:/i.test(path)
+  let path = new URL(pageUrl).pathname
+  for (let round = 0; round < 4; round++) path = decoded(path)
+  return /\/\/|\\|https?:/i.test(path) || decoded(path) !== path
 }
 
+/** Without spaces and control characters, which browsers leave out of addresses. */
 const decoded = (text: string): string =>
-  text.replace(/%([0-7][0-9a-f])/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  text
+    .replace(/%([0-7][0-9a-f])/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    // oxlint-disable-next-line no-control-regex
+    .replace(/[\0-\x20\x7f]/g, '')
 
 export interface GuestRequest {
   site: Site
@@ -95,10 +99,13 @@ export interface GuestRequest {
 /**
  * Has a mail with a link sent to an address. The answer is the same for any address. Nothing is
  * queried before the proof of work holds. Returns until when the link can be confirmed. Throws
- * `guests_disabled`, `invalid_proof`, `validation_failed`, `rate_limited`.
+ * `guests_disabled`, `invalid_proof`, `validation_failed`, `rate_limited`, `unavailable`.
  */
 export async function requestMail(app: App, { site, tenant, address }: GuestRequest, body: unknown): Promise<Date> {
   requireGuests(site, tenant)
+  const asker = `${site.id}/${addressBucket(address)}`
+  // What is refused for another reason takes no token.
+  requireToken(app.limits.take('guest', asker, REQUESTS, 0))
   const proof = await checkProof(app, site, (body as { proof?: unknown } | null | undefined)?.proof)
   const { name, email, pageUrl } = validate(requestSchema, body)
   if (!isPageOf(site, pageUrl)) throw invalid('/pageUrl', 'not_allowed', 'must be the address of a page of the site')
@@ -107,13 +114,17 @@ export async function requestMail(app: App, { site, tenant, address }: GuestRequ
   const words = wordFilter(tenant.settings.bannedWords)
   if (words.matches(new SearchedText([name])))
     throw invalid('/name', 'banned_word', 'has a word that is not allowed here')
-  const { isAllowed, retryAfterSeconds } = app.limits.take('guest', `${site.id}/${addressBucket(address)}`, REQUESTS)
-  if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
+  requireToken(app.limits.take('guest', asker, REQUESTS))
+  const digests = await digestsOf(app, tenant.id, email, address)
   await spendProof(app, site, proof)
   const now = new Date()
-  await storeRequest(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, address, now)
+  await storeRequest(app, tenant.id, { name: nameOrNull(name) ?? '', email, pageUrl }, digests, now)
   app.bus.publish(CHANNELS.work, '')
   return new Date(now.getTime() + LINK_MS)
+}
+
+function requireToken({ isAllowed, retryAfterSeconds }: RateLimitResult): void {
+  if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
 }
 
 interface Given {
@@ -124,33 +135,56 @@ interface Given {
 
 /**
  * Stores a request, unless the mailbox has had its mails of the hour, or those that one asker may
- * have sent there. `asker` is an address of the internet.
+ * have sent there.
  */
-export function storeRequest(app: App, tenantId: Id, given: Given, asker: string, now: Date): Promise<void> {
+export async function storeRequest(app: App, tenantId: Id, given: Given, digests: Digests, now: Date): Promise<void> {
   const { name, email, pageUrl } = given
+  if (await hasHadItsMails(app, tenantId, digests, now)) return
+  await moveFormer(app, tenantId, email, digests)
   const token = randomHex(32)
   // A page that sends its visitors on to an address in its query would send the token there.
   const [page = ''] = pageUrl.split(/[?#]/, 1)
-  return app.db.transaction(async (sql) => {
-    const { guest, guestRequest } = sql.prisma
+  await app.db.transaction(async (sql) => {
     // Of two at once, the second sees the first.
     await lockTenant(sql, tenantId)
-    const digests = digestsOf(await digestKeyOf(sql, app, tenantId), email, asker)
-    const { addressDigest, mailboxDigest, askerDigest } = digests
-    const former = { tenantId, addressDigest: { in: formerDigestsOf(app, tenantId, email) } }
-    // A guest of the release before is found by the digest of now, unless that has one as well.
-    if ((await guest.count({ where: { tenantId, addressDigest } })) === 0)
-      await guest.updateMany({ where: former, data: { addressDigest }, limit: 1 })
-    const where = { tenantId, mailboxDigest, createdAt: { gt: new Date(now.getTime() - RECENT_MS) } }
-    const recent = await guestRequest.findMany({ where, select: { askerDigest: true }, take: MAX_RECENT })
-    const byAsker = recent.filter((each) => each.askerDigest !== null && askerDigest.equals(each.askerDigest))
-    if (recent.length >= MAX_RECENT || byAsker.length >= MAX_BY_ONE) return
+    if (await hasHadItsMails(sql, tenantId, digests, now)) return
     const id = newId()
     const mail: Mail = { email, name, url: `${page}#engagement-guest=${token}` }
     const sealed = seal(app.settings, JSON.stringify(mail), contextOf(tenantId, id))
     const data = { tenantId, id, ...digests, name, sealed, tokenDigest: sha256(token), dueAt: now, createdAt: now }
-    await guestRequest.create({ data })
+    await sql.prisma.guestRequest.create({ data })
   })
+}
+
+async function hasHadItsMails(
+  { prisma }: Pick<App, 'prisma'>,
+  tenantId: Id,
+  { mailboxDigest, askerDigest }: Digests,
+  now: Date,
+): Promise<boolean> {
+  const where = { tenantId, mailboxDigest, createdAt: { gt: new Date(now.getTime() - RECENT_MS) } }
+  const recent = await prisma.guestRequest.findMany({ where, select: { askerDigest: true }, take: MAX_RECENT })
+  const byAsker = recent.filter((each) => each.askerDigest !== null && askerDigest.equals(each.askerDigest))
+  return recent.length >= MAX_RECENT || byAsker.length >= MAX_BY_ONE
+}
+
+/**
+ * Writes the guest and the requests of an address that the release before has stored under the
+ * digests of now. It does not look whether there are any: who is known must not be told by the
+ * time that the answer takes.
+ */
+async function moveFormer(
+  { prisma, settings }: App,
+  tenantId: Id,
+  email: string,
+  { addressDigest, mailboxDigest }: Digests,
+): Promise<void> {
+  const where = { tenantId, addressDigest: { in: formerDigestsOf({ settings }, tenantId, email) } }
+  await prisma.guest.updateMany({ where, data: { addressDigest }, limit: 1 }).catch((error: unknown) => {
+    // The address has a guest under the digest of now as well, who stays.
+    if (!isDuplicate(error)) throw error
+  })
+  await prisma.guestRequest.updateMany({ where, data: { addressDigest, mailboxDigest } })
 }
 
 /** What the tenant's mailer gets. */

@@ -14,7 +14,6 @@ import { NO_CLAIMS } from '../readers/fields.ts'
 import { newGuestId } from '../readers/guest-ids.ts'
 import { lockReader } from '../readers/records.ts'
 import type { Site } from '../sites/sites.ts'
-import { touchPages } from '../tenants/tenants.ts'
 import { type GuestRequest, LINK_MS, requireGuests } from './requests.ts'
 
 const RAW_TOKEN = /^gt_[0-9a-f]{64}$/
@@ -121,7 +120,8 @@ const CONFIRMATIONS = { perSecond: 1 / 6, burst: 10 }
 
 /**
  * Spends the token of a mail's link: the address is confirmed, and its guest gets a token of their
- * own. An address that was confirmed at the tenant before is that guest, who gets the name of now.
+ * own. An address that was confirmed at the tenant before is that guest, with the name of then: who
+ * asks with the address of somebody else must not write over their name.
  * Throws `guests_disabled`, `validation_failed`, `rate_limited`, `invalid_guest_token`.
  */
 export async function confirmGuest(
@@ -154,37 +154,24 @@ async function confirmOnce(app: App, tenantId: Id, tokenDigest: Buffer<ArrayBuff
   const addressDigest = Buffer.from(request.addressDigest)
   const known = await app.prisma.guest.findUnique({ where: { tenantId_addressDigest: { tenantId, addressDigest } } })
   const token = newGuestToken()
-  const { reader, hasNewName, expiresAt } = await app.db.transaction(async (sql) => {
-    // The reader first, then the request, and the tenant last: as merges and erasures lock them.
+  return app.db.transaction(async (sql) => {
+    // The reader before the request: as merges and erasures lock them.
     const former = known === null ? null : await lockGuest(sql, tenantId, known.readerId)
     // Of two at once, one spends it.
     const spent = { tokenDigest: null, sealed: null, name: null }
     const { count } = await sql.prisma.guestRequest.updateMany({ where: { tenantId, id, tokenDigest }, data: spent })
     if (count === 0) throw new ServiceError('invalid_guest_token')
-    const guest = former ?? (await makeGuest(sql, tenantId, addressDigest, name, now))
-    const row = { tenantId, digest: sha256(token), readerId: guest.id, createdAt: now }
+    const reader = former ?? (await makeGuest(sql, tenantId, addressDigest, name, now))
     const expiresAt = endOf(now, now.getTime())
-    await sql.prisma.guestToken.create({ data: { ...row, expiresAt } })
-    const hasNewName = guest.name !== name
-    if (hasNewName) await rename(sql, tenantId, guest.id, name, now)
-    return { reader: { ...guest, name }, hasNewName, expiresAt }
+    const row = { tenantId, digest: sha256(token), readerId: reader.id, createdAt: now, expiresAt }
+    await sql.prisma.guestToken.create({ data: row })
+    return { token, expiresAt, reader }
   })
-  if (hasNewName) {
-    announceChange(app, { kind: 'reader', tenantId, externalId: reader.externalId })
-    announceChange(app, { kind: 'guest', readerId: reader.id })
-  }
-  return { token, expiresAt, reader: { id: reader.id, name: reader.name } }
 }
 
-const GUEST = { id: true, externalId: true, name: true } as const
+const GUEST = { id: true, name: true } as const
 
-interface GuestReader {
-  id: Id
-  externalId: string
-  name: string | null
-}
-
-async function lockGuest(sql: TxSql, tenantId: Id, id: Id): Promise<GuestReader> {
+async function lockGuest(sql: TxSql, tenantId: Id, id: Id): Promise<Confirmed['reader']> {
   if (!(await lockReader(sql, tenantId, id)))
     throw new ServiceError('unavailable', { detail: 'The guest is being changed.', retryAfterSeconds: 1 })
   return sql.prisma.reader.findUniqueOrThrow({ where: { tenantId_id: { tenantId, id } }, select: GUEST })
@@ -197,19 +184,13 @@ async function makeGuest(
   addressDigest: Buffer<ArrayBuffer>,
   name: string | null,
   now: Date,
-): Promise<GuestReader> {
+): Promise<Confirmed['reader']> {
   const data = { tenantId, id: newId(), externalId: newGuestId(), name, profileIssuedAt: now, createdAt: now }
   const made = await prisma.reader.create({ data, select: GUEST })
   const guest = { tenantId, readerId: made.id, addressDigest }
   const { count } = await prisma.guest.createMany({ data: guest, skipDuplicates: true })
   if (count === 0) throw new GuestWasMade()
   return made
-}
-
-/** Gives a guest, whose row is locked, the name that was confirmed last. */
-async function rename(sql: TxSql, tenantId: Id, id: Id, name: string | null, now: Date): Promise<void> {
-  await sql.prisma.reader.updateMany({ where: { tenantId, id }, data: { name, profileIssuedAt: now } })
-  await touchPages(sql, tenantId)
 }
 
 /** Ends a guest's own token: they have signed out. One that is unknown has ended before. */
