@@ -2,7 +2,7 @@ import type { SettingsQuery } from '../../../generated/console.ts'
 import { MODES } from '../../ui/moderation-modes.ts'
 
 type Settings = NonNullable<SettingsQuery['settings']>
-type IsGroup<Value> = NonNullable<Value> extends readonly unknown[] | string | number ? false : true
+type IsGroup<Value> = NonNullable<Value> extends readonly unknown[] | string | number | boolean ? false : true
 
 /** Every setting of the form: `maxLinks`, `stream.replayHours`. */
 type SettingPath =
