@@ -75,6 +75,12 @@ describeInBrowser('<engagement-count live>', () => {
   const expectStreams = (page: Page, count: number) =>
     vi.waitFor(async () => expect(await page.evaluate('window.streams.size')).toBe(count), WAIT)
 
+  const setHidden = (page: Page, isHidden: boolean) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', { get: () => value, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))
+    }, isHidden)
+
   const counts = (page: Page): Promise<string[]> => page.locator('engagement-count [part=count]').allInnerTexts()
   const expectCounts = (page: Page, expected: number[]) =>
     vi.waitFor(async () => expect(await counts(page)).toEqual(expected.map(String)), WAIT)
@@ -114,18 +120,33 @@ describeInBrowser('<engagement-count live>', () => {
     await first(service.apis).start()
     await paper.post(article, 'ann', 'Two')
     await expectCounts(page, [2])
-    const setHidden = (isHidden: boolean) =>
-      page.evaluate((value) => {
-        Object.defineProperty(document, 'hidden', { get: () => value, configurable: true })
-        document.dispatchEvent(new Event('visibilitychange'))
-      }, isHidden)
-    await setHidden(true)
+    await setHidden(page, true)
     await expectStreams(page, 0)
     await paper.post(article, 'ann', 'Three')
-    await setHidden(false)
+    await setHidden(page, false)
     await expectCounts(page, [3])
     await paper.post(article, 'ann', 'Four')
     await expectCounts(page, [4])
+  })
+
+  test('counts again where more has happened than can be replayed', { timeout: LONG }, async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'One')
+    await paper.set({ stream: { replayEvents: 100 } })
+    try {
+      const { page, asked } = await open([article])
+      await expectStreams(page, 1)
+      await setHidden(page, true)
+      await expectStreams(page, 0)
+      for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
+      await setHidden(page, false)
+      await expectCounts(page, [121])
+      expect(asked(`/counts?externalId=${article}`).length).toBe(2)
+      await paper.post(article, 'ann', 'The last one')
+      await expectCounts(page, [122])
+    } finally {
+      await paper.set({ stream: { replayEvents: 10_000 } })
+    }
   })
 
   test('of more than 50 pages, those that are seen are followed', { timeout: LONG }, async () => {

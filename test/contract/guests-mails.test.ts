@@ -209,10 +209,10 @@ test('an address that is known and one that is not cost as many statements', asy
 /** Prisma that notes each call. */
 const noting = (prisma: App['prisma'], calls: string[]): App['prisma'] =>
   new Proxy(prisma, {
-    get: (models, model: keyof App['prisma']) =>
-      new Proxy(models[model], {
+    get: (models, model) =>
+      new Proxy(Reflect.get(models, model) as object, {
         get: (methods, method) => {
-          calls.push(`${model}.${String(method)}`)
+          calls.push(`${String(model)}.${String(method)}`)
           return Reflect.get(methods, method) as unknown
         },
       }),

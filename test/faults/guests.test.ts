@@ -83,10 +83,10 @@ test('a mailbox gets three mails an hour, however many ask two processes at once
 
 test('a guest begins five discussions at once over two processes', LONG, async () => {
   const { token } = await addGuest(at(both(0)), mailer, 'begins@example.com')
-  const [first, second] = [at(both(0)), at(both(1))]
+  const [one, other] = [at(both(0)), at(both(1))]
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, n) =>
-      (n % 2 === 0 ? first : second).ask('POST', `/comments${page(`${ORIGIN}/begun-${n}`)}`, {
+      (n % 2 === 0 ? one : other).ask('POST', `/comments${page(`${ORIGIN}/begun-${n}`)}`, {
         body: { body: `Text ${n}` },
         token,
       }),

@@ -184,21 +184,23 @@ const scripts = new Map<string, HTMLScriptElement>()
 
 /**
  * Loads the widget from the service, once; without `service` the page does. By an element, as
- * bundlers would look for the module of an `import()`.
+ * bundlers would look for the module of an `import()`. Returns what ends its report of a failure.
  */
-export function loadFor(name: ElementName, element: Element, service: string | undefined): void {
-  if (service === undefined) return
+export function loadFor(name: ElementName, element: Element, service: string | undefined): () => void {
+  if (service === undefined) return () => undefined
   const url = `${service.replace(/\/+$/, '')}/${ELEMENTS[name].file}`
   const script = scripts.get(url) ?? document.createElement('script')
   const tell = (error: unknown): void => {
     const init = { detail: { error, action: 'script' }, bubbles: true, composed: true }
     element.dispatchEvent(new CustomEvent('engagement-error', init))
   }
-  script.addEventListener('error', () => {
+  const fail = (): void => {
     scripts.delete(url)
     tell(new Error(`${url} does not load`))
-  })
-  if (scripts.has(url)) return
+  }
+  script.addEventListener('error', fail)
+  const stop = (): void => script.removeEventListener('error', fail)
+  if (scripts.has(url)) return stop
   try {
     script.type = 'module'
     script.src = url
@@ -208,6 +210,7 @@ export function loadFor(name: ElementName, element: Element, service: string | u
     // Trusted Types are required: the page loads the widget.
     tell(error)
   }
+  return stop
 }
 
 /** Calls `listener` with each event of the element. Returns what ends it. */

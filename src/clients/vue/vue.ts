@@ -62,7 +62,7 @@ function component<Name extends ElementName>(name: Name, componentName: string):
         )
         watch(
           () => props.service,
-          (service) => loadFor(name, mounted, service),
+          (service, _before, onCleanup) => onCleanup(loadFor(name, mounted, service)),
           now,
         )
       })

@@ -86,7 +86,6 @@ export function namesAnother(pageUrl: string): boolean {
 const decoded = (text: string): string =>
   text
     .replace(/%([0-7][0-9a-f])/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-    // oxlint-disable-next-line no-control-regex
     .replace(/[\0-\x20\x7f]/g, '')
 
 export interface GuestRequest {
