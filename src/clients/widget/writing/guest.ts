@@ -48,7 +48,7 @@ export function ask(thread: Thread, place: string): void {
   const guest = guestIn(thread)
   // Another tab knows it.
   if (guestOf(thread.backend) !== null) return thread.reload()
-  // Whoever has come by a link needs no other one.
+  // The link that they have come by is not spent yet.
   const isLinked = thread.guestLink !== undefined
   Object.assign(guest, { place, step: isLinked ? 'confirm' : 'form' })
   thread.errors.delete(PLACE)
