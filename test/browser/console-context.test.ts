@@ -50,6 +50,26 @@ describeInBrowser('The context of a comment in the console', () => {
     await close()
   })
 
+  test('shows the earlier texts of an edited comment, also those that no reader saw', async () => {
+    const held = await post('hal', 'hold the first')
+    for (const body of ['hold the second', 'hold the third'])
+      await desk.service.call('PATCH', `/comments/${held.id}`, {
+        headers: await desk.service.as('hal'),
+        body: { body },
+      })
+    const { page, complaints, close } = await desk.visit('/moderation')
+    await item(page, held).focus()
+    await page.keyboard.press('c')
+    const texts = pane(page).getByRole('list', { name: 'Earlier texts' }).getByRole('listitem')
+    await texts.first().waitFor()
+    expect(await texts.count()).toBe(2)
+    expect(await texts.first().innerText()).toContain('hold the second')
+    expect(await texts.last().innerText()).toContain('hold the first')
+    await expectAccessible(page, 'moderation-earlier-texts')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('Enter goes into it, where keys still judge; notes come and go; Escape leads back', async () => {
     const [first, second] = (await postHeld(2)) as [Posted, Posted]
     const { page, complaints, close } = await desk.visit('/moderation')

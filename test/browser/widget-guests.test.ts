@@ -142,6 +142,46 @@ describeInBrowser('guests in the widget', () => {
     await one.sees('You write as Gia Ferro.')
   })
 
+  test('a key of the keyboard does not take the link away, and Cancel does', async () => {
+    const [path, email] = [newPath(), newEmail()]
+    const typing = await site.visit(path)
+    await ask(typing, email)
+    const confirming = await site.visit(await linkTo(email))
+    await confirming.button('Confirm').waitFor()
+    await confirming.thread.getByRole('textbox', { name: 'Write a comment' }).press('Control+Enter')
+    const isFocused = () => confirming.button('Confirm').evaluate((own) => own.matches(':focus'))
+    await vi.waitFor(async () => expect(await isFocused()).toBe(true), WAIT)
+    expect(await confirming.thread.getByRole('textbox', { name: 'E-mail address' }).count()).toBe(0)
+    await confirming.button('Cancel').click()
+    await confirming.seesNot('Confirm')
+    await confirming.button('Post').click()
+    await confirming.thread.getByRole('textbox', { name: 'E-mail address' }).waitFor()
+    // The link is not spent.
+    await confirm(await site.visit(await linkTo(email)))
+  })
+
+  test("a page's own reader can post with a link open, and reads why it is refused", async () => {
+    const reader = await site.visit(newPath(), async (page) => {
+      await page.route('**/thread?*', async (route) => {
+        const answer = await route.fetch()
+        const known = { id: 'ann', name: 'Ann Okafor', avatarUrl: null, ban: null }
+        await route.fulfill({ response: answer, json: { ...(await answer.json()), reader: known } })
+      })
+    })
+    await reader.thread.getByRole('textbox', { name: 'Write a comment' }).fill('Of Ann')
+    const open = () => reader.page.evaluate(`location.hash = '#engagement-guest=${'0'.repeat(64)}'`)
+    await open()
+    await reader.button('Confirm').waitFor()
+    await reader.button('Post').waitFor()
+    await reader.button('Cancel').click()
+    await reader.seesNot('Cancel')
+    await open()
+    await reader.button('Confirm').click()
+    await reader.sees('This link is no longer valid.')
+    await reader.button('Post').waitFor()
+    expect(await reader.thread.getByLabel('E-mail address').count()).toBe(0)
+  })
+
   test('refusals are told in words, with what was typed', async () => {
     const window = await site.visit(newPath())
     await ask(window, newEmail())

@@ -84,15 +84,73 @@ describeInBrowser('the versions of a comment, in the widget', () => {
     const dialog = dialogOf(reader)
     await dialog.waitFor()
     expect(await dialog.locator('.version').count()).toBe(20)
-    await dialog.getByRole('button', { name: 'Earlier versions' }).click()
+    const shown = await dialog.locator('li').elementHandles()
+    const more = dialog.getByRole('button', { name: 'Earlier versions' })
+    // Some browsers take the focus from a button that is off.
+    await reader.page.evaluate(`{
+      const buttons = document.querySelector('engagement-thread').shadowRoot.querySelectorAll('dialog button')
+      for (const button of buttons)
+        new MutationObserver(() => (window.wasOff = true)).observe(button, { attributeFilter: ['disabled'] })
+    }`)
+    await more.click()
     await dialog.getByRole('alert').getByText('That did not work.').waitFor()
+    expect(await more.evaluate((own) => own.matches(':focus'))).toBe(true)
+    expect(await reader.page.evaluate('window.wasOff')).toBeUndefined()
     isDown = false
-    await dialog.getByRole('button', { name: 'Earlier versions' }).click()
+    await more.click()
     await expect.poll(() => dialog.locator('.version').count()).toBe(22)
-    expect((await versionsOf(reader)).at(-1)).toBe('Number 1')
+    expect((await versionsOf(reader)).slice(-4)).toEqual(['Number 34', 'Number 23', 'Number 12', 'Number 1'])
+    // What is shown stays, but for the last one, which is compared with the next.
+    const stay = await Promise.all(shown.map((each) => each.evaluate((own) => own.isConnected)))
+    expect(stay).toEqual([...Array<boolean>(19).fill(true), false])
     await expect
       .poll(() => dialog.getByRole('button', { name: 'Close' }).evaluate((own) => own.matches(':focus')))
       .toBe(true)
+  })
+
+  test('close when another reader takes over the page', async () => {
+    const article = newArticle()
+    const id = await paper.post(article, 'ann', 'One')
+    await edit(id, 'A suspect text')
+    await paper.call('POST', `/comments/${id}/approve`)
+    await edit(id, 'Three')
+    const author = await paper.read(article, { as: 'ann' })
+    await author.button('edited').click()
+    await dialogOf(author).waitFor()
+    // It is drawn again for its reader, and stays.
+    const reload = () =>
+      author.page.evaluate(`new Promise((done) => {
+        const own = document.querySelector('engagement-thread')
+        own.addEventListener('engagement-ready', () => done(own.update()), { once: true })
+        own.reload()
+      })`)
+    await reload()
+    expect(await dialogOf(author).count()).toBe(1)
+    await author.page.context().clearCookies()
+    await reload()
+    await dialogOf(author).waitFor({ state: 'detached' })
+  })
+
+  test('call a text the current one only if it is the one above', async () => {
+    const article = newArticle()
+    const id = await paper.post(article, 'ann', 'One')
+    await edit(id, 'Two')
+    const body = await paper.call('GET', `/comments/${id}/history`)
+    await edit(id, 'Three')
+    // As from a cache that has not seen the last edit.
+    let isOld = true
+    const reader = await paper.read(article, {
+      prepare: (page) =>
+        page.route('**/history?*', (route) => (isOld ? route.fulfill({ json: body }) : route.continue())),
+    })
+    await reader.comment('Three').getByRole('button', { name: 'edited' }).click()
+    await dialogOf(reader).waitFor()
+    expect(await dialogOf(reader).locator('li').first().innerText()).toContain('Two')
+    expect(await dialogOf(reader).innerText()).not.toContain('Current version')
+    await reader.page.keyboard.press('Escape')
+    isOld = false
+    await reader.button('edited').click()
+    await dialogOf(reader).getByText('Current version').waitFor()
   })
 
   test('are no button without the setting', async () => {

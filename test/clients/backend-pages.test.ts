@@ -473,3 +473,28 @@ test("a comment out of view is shown to its author, and is 404 to all others, wh
   expect((await service.call('GET', `/comments/${held.json.id}`)).status).toBe(200)
   expect([(await get()).status, (await get('ann')).status]).toEqual([404, 404])
 })
+
+test("the history of a comment does not tell that it exists, whatever the backend's key may see", async () => {
+  await service.call('PATCH', '/settings', { body: { showEditHistory: true } })
+  const { json } = await service.call('POST', '/discussions/by-external/told/comments', {
+    body: { body: 'Look at it' },
+    headers: await service.as('ann'),
+  })
+  const keys = [service.apiKey]
+  const { json: minted } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
+  keys.push(minted.key)
+  for (const apiKey of keys) {
+    const site = fetchSite(service, { apiKey })
+    const get = (id: string, as?: string) => site.ask('GET', `/comments/${id}/history`, { ...(as && { as }) })
+    await service.call('POST', `/comments/${json.id}/approve`)
+    expect((await get(json.id)).json.data).toMatchObject([{ body: 'Look at it' }])
+    await service.call('POST', `/comments/${json.id}/reject`)
+    for (const as of [undefined, 'ben']) {
+      const unknown = await get(newId(), as)
+      expect(unknown).toMatchObject({ status: 200, json: { data: [], nextCursor: null, hasMore: false } })
+      expect((await get(json.id, as)).json).toEqual(unknown.json)
+    }
+    expect((await get(json.id, 'ann')).json.data).toMatchObject([{ body: 'Look at it' }])
+  }
+  await service.call('PATCH', '/settings', { body: { showEditHistory: false } })
+})

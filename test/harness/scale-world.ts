@@ -196,6 +196,10 @@ const fills = (w: World): string[] => {
      FROM ${rows(N)}`,
     `INSERT INTO comment_revisions (tenant_id, comment_id, revision, body)
      SELECT ${t}, ${i('comment', 'n')}, 1, 'before' FROM ${rows(N)} WHERE n % 20 = 0`,
+    // The author of one has made very many edits that the public did not see.
+    `INSERT INTO comment_revisions (tenant_id, comment_id, revision, body)
+     SELECT ${t}, ${i('comment', '0')}, n, 'unseen' FROM ${rows(N, 10)}`,
+    `UPDATE comments SET revision = ${N} WHERE tenant_id = ${t} AND id = ${i('comment', '0')}`,
     `INSERT INTO reactions (tenant_id, comment_id, reader_id, type, updated_at)
      SELECT ${t}, ${i('comment', 'n')}, ${i('reader', w.few ? `n * 7 % ${R}` : `CASE WHEN n % 10 = 1 THEN 0 ELSE n * 7 % ${R} END`, R)}, 'like', pg_temp.w(n, ${N})
      FROM ${rows(N)}

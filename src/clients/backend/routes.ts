@@ -202,6 +202,9 @@ export const ROUTES: readonly Route[] = [
     service: 'GET /comments/:id/history',
     query: ['limit', 'cursor'],
     reader: 'told',
+    // A key that may moderate gets an empty list for a comment out of view. With another answer for
+    // an unknown one, everybody would learn which exist.
+    ifNone: { data: [], nextCursor: null, hasMore: false },
   },
   { method: 'PATCH', path: '/comments/:id', service: 'PATCH /comments/:id', hasBody: true, reader: 'required' },
   {

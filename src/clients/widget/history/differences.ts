@@ -4,8 +4,8 @@ export interface Piece {
   text: string
 }
 
-/** The most pairs of words to compare: 8 MB. A text that is changed more is shown as replaced. */
-const MAX_PAIRS = 4_000_000
+/** The most pairs of words to compare: 2 MB. A text that is changed more is shown as replaced. */
+const MAX_PAIRS = 1_000_000
 
 /** Words as the language divides texts. Browsers without this divide them by spaces. */
 function wordsOf(text: string, lang: string): string[] {

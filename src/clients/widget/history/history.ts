@@ -21,13 +21,16 @@ interface Page {
 /** Opens a dialog with the texts of a comment that this reader may read, the present one first. */
 export async function showHistory(thread: Thread, comment: PageComment, { ask, en, sheetOf }: Kit): Promise<void> {
   Object.assign(en, strings)
+  const { me, discussion } = thread
+  /** Who reads now may not be allowed to see these texts. */
+  const isForOthers = (): boolean => thread.me?.id !== me?.id || thread.discussion !== discussion
   const load = (cursor: string | null): Promise<Page> =>
     ask(
       `${thread.backend}/comments/${comment.id}/history?${new URLSearchParams({ limit: '20', ...(cursor && { cursor }) })}`,
     )
   const [page] = await Promise.all([load(null), thread.loadWords()])
   const root = thread.shadowRoot
-  if (!root || !thread.isConnected) return
+  if (!root || !thread.isConnected || isForOthers()) return
   const sheet = sheetOf(css)
   if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet)
 
@@ -40,22 +43,33 @@ export async function showHistory(thread: Thread, comment: PageComment, { ask, e
   const header = make('div', { class: 'header' }, make('h2', { id: 'versions' }, words.text('versions')), close)
   const more = buttonOf(words.text('moreVersions'), () => void loadMore())
   const failure = make('p', { part: 'error', class: 'error', role: 'alert' })
-  dialog.append(header, list, failure, more)
-  dialog.addEventListener('close', () => dialog.remove())
+  const none = make('p', { class: 'quiet' }, words.text('noVersions'))
+  dialog.append(header, list, none, failure, more)
+  // Whatever changes the reader draws the page again.
+  const watch = new MutationObserver(() => isForOthers() && dialog.close())
+  dialog.addEventListener('close', () => {
+    watch.disconnect()
+    dialog.remove()
+  })
 
-  const versions: Version[] = []
   let cursor: string | null = null
+  let last: Version | undefined
   const show = ({ data, nextCursor }: Page): void => {
-    versions.push(...data)
     cursor = nextCursor
     more.hidden = cursor === null
+    // The last one so far is compared now that the one before it is there.
+    list.lastElementChild?.remove()
+    const versions = last ? [last, ...data] : data
     const texts = versions.map(({ body }) => withNames(body, comment.bodyHtml ?? ''))
-    // The last one of a page is compared once the one before it is there.
-    list.replaceChildren(...versions.map((version, n) => itemOf(thread, version, texts[n] ?? '', texts[n + 1])))
-    if (versions.length < 2) list.append(make('li', { class: 'quiet' }, words.text('noVersions')))
+    list.append(...versions.map((version, n) => itemOf(thread, comment, version, texts[n] ?? '', texts[n + 1])))
+    last = versions.at(-1)
+    none.hidden = list.childElementCount > 1 || cursor !== null
   }
+  let isLoading = false
   const loadMore = async (): Promise<void> => {
-    more.disabled = true
+    // Disabled, the button would lose the focus.
+    if (isLoading) return
+    isLoading = true
     failure.textContent = ''
     try {
       show(await load(cursor))
@@ -64,16 +78,25 @@ export async function showHistory(thread: Thread, comment: PageComment, { ask, e
     } catch {
       failure.textContent = words.text('error')
     }
-    more.disabled = false
+    isLoading = false
   }
   show(page)
   root.append(dialog)
   dialog.showModal()
+  watch.observe(root, { childList: true, subtree: true, attributes: true, characterData: true })
 }
 
-function itemOf({ words }: Thread, { createdAt, replacedAt }: Version, text: string, earlier: string | undefined) {
+function itemOf(
+  { words }: Thread,
+  comment: PageComment,
+  { body, createdAt, replacedAt }: Version,
+  text: string,
+  earlier: string | undefined,
+): HTMLElement {
+  // Answers are cached for a moment: the last edit may be in this one alone, or in the page alone.
+  const isCurrent = replacedAt === null && body === comment.body
   const time = make('time', { datetime: createdAt }, words.full(createdAt))
-  const head = make('p', { class: 'quiet' }, time, replacedAt === null ? ` · ${words.text('currentVersion')}` : '')
+  const head = make('p', { class: 'quiet' }, time, isCurrent ? ` · ${words.text('currentVersion')}` : '')
   const pieces = earlier === undefined ? [text] : differences(earlier, text, words.lang).map(nodeOf)
   return make('li', {}, head, make('div', { part: 'body', class: 'version', dir: 'auto' }, ...pieces))
 }

@@ -48,9 +48,11 @@ export function ask(thread: Thread, place: string): void {
   const guest = guestIn(thread)
   // Another tab knows it.
   if (guestOf(thread.backend) !== null) return thread.reload()
-  Object.assign(guest, { place, step: 'form' })
+  // The link that they have come by is not spent yet.
+  const isLinked = thread.guestLink !== undefined
+  Object.assign(guest, { place, step: isLinked ? 'confirm' : 'form' })
   thread.errors.delete(PLACE)
-  void thread.focusOn('.guest input', true)
+  void thread.focusOn(isLinked ? '.guest button' : '.guest input', true)
 }
 
 /** Called where the page was opened by a link, or its reader is a guest already. */
@@ -145,10 +147,10 @@ const signOut = (thread: Thread): Promise<void> =>
     thread.reload()
   })
 
-/** Whether somebody who is no guest yet is asked something below the field of this place. */
+/** Whether somebody who is not signed in is asked something below the field of this place. */
 export function isAsked(thread: Thread, place: string): boolean {
   const guest = guests.get(thread)
-  return guest?.place === place && (guest.step === 'confirm' || (!thread.me && guest.step !== 'none'))
+  return !thread.me && guest?.place === place && guest.step !== 'none'
 }
 
 /** What stands below the field of this place. */
@@ -157,9 +159,11 @@ export function view(thread: Thread, place: string): unknown {
   const guest = guests.get(thread)
   if (!guest) return nothing
   const { me } = thread
-  if (isAsked(thread, place))
+  // Readers who are signed in may come by a link as well, and can post all the same.
+  if (guest.place === place && (!me || guest.step === 'confirm'))
     return { confirm: confirmView, sent: sentView, form: formView, none: () => nothing }[guest.step](thread, guest)
-  return place === kit.NEW && me?.id.startsWith('guest:') ? knownView(thread, me.name) : nothing
+  if (place !== kit.NEW || !me) return nothing
+  return me.id.startsWith('guest:') ? knownView(thread, me.name) : kit.errorView(thread.errors.get(PLACE))
 
   function knownView({ words, errors }: Thread, name: string | null): unknown {
     const shown = name ?? words.text('anonymous')
@@ -170,13 +174,22 @@ export function view(thread: Thread, place: string): unknown {
   }
 }
 
-function confirmView(thread: Thread): unknown {
+function confirmView(thread: Thread, guest: Guest): unknown {
   const { words, errors } = thread
+  const cancel = (): void => {
+    thread.guestLink = undefined
+    guest.step = 'none'
+    thread.errors.delete(PLACE)
+    void thread.focusOn(fieldOf(thread), true)
+  }
   // Programs that open links of mails, and run scripts, press no button.
   return kit.html`<div part="guest" class="guest notice" role="group" aria-label=${words.text('guestConfirm')} tabindex="-1">
     <p>${words.text('guestConfirm')}</p>
     ${isHeld(thread) ? kit.nothing : kit.html`<p>${words.text('guestElsewhere')}</p>`}
-    ${kit.button(words.text('confirm'), () => confirm(thread), { kind: 'primary' })}
+    <div class="row">
+      ${kit.button(words.text('confirm'), () => confirm(thread), { kind: 'primary' })}
+      ${kit.button(words.text('cancel'), cancel)}
+    </div>
     ${kit.errorView(errors.get(PLACE))}
   </div>`
 }

@@ -102,7 +102,8 @@ interface Viewers {
 
 const MODERATORS: Viewers = { areModerators: true, readerId: null }
 
-// A replaced body has the time of its replacement, which is when the next body was written.
+// A replaced body has the time of its replacement, which is when the next body was written. The
+// public has a branch and an index of its own: an author may make thousands of edits unseen.
 const BODIES = statement(
   'comment_bodies',
   upToBytes(
@@ -118,7 +119,12 @@ const BODIES = statement(
      (SELECT c.revision, c.body, NULL::timestamptz AS replaced_at WHERE c.revision < $3 AND (c.is_public OR c.is_all))
      UNION ALL
      (SELECT revision, body, created_at FROM comment_revisions
-      WHERE tenant_id = $1 AND comment_id = c.id AND revision < $3 AND ((c.is_public AND was_public) OR c.is_all)
+      WHERE tenant_id = $1 AND comment_id = c.id AND revision < $3 AND c.is_all
+      ORDER BY revision DESC LIMIT $4)
+     UNION ALL
+     (SELECT revision, body, created_at FROM comment_revisions
+      WHERE tenant_id = $1 AND comment_id = c.id AND revision < $3 AND was_public
+        AND c.is_public AND c.is_all IS NOT TRUE
       ORDER BY revision DESC LIMIT $4)
      ORDER BY revision DESC LIMIT $4
    ) v

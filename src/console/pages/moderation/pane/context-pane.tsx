@@ -19,8 +19,8 @@ import type { QueueItem } from '../view/entries.ts'
 import { Decisions } from './decisions.tsx'
 
 /**
- * What is around a comment: its thread, its author's other comments, what moderators decided and
- * what they noted.
+ * What is around a comment: its earlier texts, its thread, its author's other comments, what
+ * moderators decided and what they noted.
  */
 export function ContextPane({ comment }: { comment: QueueItem['comment'] }) {
   const { id, author, parent, discussion } = comment
@@ -30,6 +30,7 @@ export function ContextPane({ comment }: { comment: QueueItem['comment'] }) {
     parentId: parent?.id ?? null,
     readerId: author?.id ?? '',
     hasReader: author != null,
+    isEdited: comment.editedAt != null,
   })
   // Until its own answer is there, the last one is of another comment.
   const own = { ...query, data: query.data?.comment?.id === id ? query.data : undefined }
@@ -42,13 +43,30 @@ export function ContextPane({ comment }: { comment: QueueItem['comment'] }) {
 
 function Context({ context, comment }: { context: CommentContextQuery; comment: QueueItem['comment'] }) {
   const { id, author } = comment
-  const { reader, decisions, bans, onReader, onComment } = context
+  const { commentRevisions: texts, reader, decisions, bans, onReader, onComment } = context
   const parent = context.comment?.parent
   const replies = context.comment?.replies.nodes ?? []
   const beside = (context.discussion?.comments.nodes ?? []).filter((other) => other.id !== id).slice(0, 5)
   const others = (reader?.comments?.nodes ?? []).filter((other) => other.id !== id)
   return (
     <Stack gap="md">
+      {texts != null && (
+        <Part title="Earlier texts">
+          <Stack component="ul" gap={6} m={0} p={0} style={{ listStyle: 'none' }} aria-label="Earlier texts">
+            {texts.nodes
+              .filter(({ replacedAt }) => replacedAt != null)
+              .map(({ revision, body, createdAt }) => (
+                <li key={revision} style={QUOTED}>
+                  <Time at={createdAt} size="xs" c="dimmed" />
+                  <Text size="sm" {...WRITTEN}>
+                    {textOf({ body, bodyHtml: comment.bodyHtml })}
+                  </Text>
+                </li>
+              ))}
+          </Stack>
+          {texts.pageInfo.hasNextPage && <Nothing>and earlier ones</Nothing>}
+        </Part>
+      )}
       <Part title="Thread">
         <Lines label="Above it" comments={[parent?.parent, parent].filter((each) => each != null)} />
         <Lines label="Replies to it" comments={replies} />
@@ -100,6 +118,8 @@ const Nothing = ({ children }: { children: ReactNode }) => (
   </Text>
 )
 
+const QUOTED = { borderInlineStart: '3px solid var(--mantine-color-default-border)', paddingInlineStart: 8 }
+
 type Line = ContextCommentFragment & { discussion?: { title?: string | null; externalId: string } }
 
 function Lines({
@@ -119,10 +139,7 @@ function Lines({
       </Text>
       <Stack component="ul" gap={6} m={0} p={0} style={{ listStyle: 'none' }} aria-label={label}>
         {comments.map(({ id, body, bodyHtml, status, createdAt, author, discussion }) => (
-          <li
-            key={id}
-            style={{ borderInlineStart: '3px solid var(--mantine-color-default-border)', paddingInlineStart: 8 }}
-          >
+          <li key={id} style={QUOTED}>
             <Group gap={6}>
               {(withState || status !== 'approved') && <CommentStatusBadge status={status} />}
               <Text size="xs" c="dimmed" {...WRITTEN}>
