@@ -419,6 +419,7 @@ describe('GET /moderation/queue', () => {
       holdDetails: [],
       reviewedAt: null,
       claimedBy: null,
+      decision: null,
     })
     const walked: string[] = []
     for (let cursor = ''; ;) {

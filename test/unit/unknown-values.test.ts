@@ -11,6 +11,7 @@ const OWN = [
   'Capability',
   'ClassifierFallback',
   'ErasureMode',
+  'GuestMailerState',
   'ImportState',
   'ImportUploadState',
   'KeySetState',
