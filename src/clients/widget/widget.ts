@@ -10,7 +10,7 @@ import { PREFIX } from './storage.ts'
 import { loadStreamClient } from './stream-client.ts'
 import { type Live, type TakeOver, Thread, type Writing } from './thread.ts'
 import { faceView } from './views/actions-view.ts'
-import { button, errorView, icon, named, nameOf, notice } from './views/parts.ts'
+import { button, errorView, named, nameOf, notice } from './views/parts.ts'
 import { threadView } from './views/thread-view.ts'
 
 export { setStrings } from './words.ts'
@@ -29,7 +29,6 @@ const kit = {
   button,
   errorView,
   faceView,
-  icon,
   named,
   nameOf,
   notice,

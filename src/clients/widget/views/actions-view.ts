@@ -2,11 +2,9 @@ import { html, nothing } from 'lit/html.js'
 
 import { open, toggleReplies, write } from '../actions.ts'
 import type { PageComment } from '../backend.ts'
-import { button, icon, type Look, named, nameOf } from './parts.ts'
+import { button, type Look, named, nameOf } from './parts.ts'
 import type { Panel, Popup, Thread } from '../thread.ts'
 
-/** A face that smiles, and a plus. */
-const SMILE = 'M12 9A5 5 0 1 1 7 4M5 7v1M9 7v1M5 10q2 3 4 0M13 1v5M10.5 3.5h5'
 // A Map, because a type may be named like a property of every object.
 const FACES = new Map(Object.entries({ like: '👍', love: '❤️', laugh: '😂', wow: '😮', sad: '😢', angry: '😠' }))
 
@@ -37,13 +35,7 @@ function press(event: KeyboardEvent): void {
 }
 
 /** The button that opens a panel below a comment, or a popup over it. */
-function opener(
-  thread: Thread,
-  { id }: PageComment,
-  kind: (Panel | Popup)['kind'],
-  text: unknown,
-  look: Look,
-): unknown {
+function opener(thread: Thread, { id }: PageComment, kind: (Panel | Popup)['kind'], text: string, look: Look): unknown {
   const isOpen = [thread.panel, thread.popup].some((one) => one?.id === id && one.kind === kind)
   return button(text, () => open(thread, id, kind), { opens: kind, isOpen, ...look })
 }
@@ -57,7 +49,7 @@ function facesView(thread: Thread, comment: PageComment, isOpen: boolean): unkno
   const held = Object.keys(comment.reactionCounts)
   const seen = thread.nodes.seen(comment.id, [...reactionTypes.slice(0, 1), ...held])
   const types = [...new Set([...reactionTypes, ...seen.toSorted()])].filter((type) => seen.includes(type))
-  return html`${isOpen && types.length > 0 ? opener(thread, comment, 'react', icon(SMILE), { label: thread.words.text('react') }) : nothing}
+  return html`${isOpen && types.length > 0 ? opener(thread, comment, 'react', '☺\uFE0E+', { label: thread.words.text('react') }) : nothing}
     <div class="faces">
       ${types.map((type) => (isOpen || held.includes(type) ? faceView(thread, comment, type) : nothing))}
     </div>`

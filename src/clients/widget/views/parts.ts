@@ -34,10 +34,6 @@ export const button = (text: unknown, click: (() => unknown) | null, look: Look 
   </button>`
 }
 
-/** A drawing of 16 by 16 in the colour of the text around it: fonts lack some signs. */
-export const icon = (path: string): unknown =>
-  html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d=${path} /></svg>`
-
 export const notice = (content: unknown): unknown => html`<p part="notice" class="notice">${content}</p>`
 
 /** Why something failed: a known text, or the reason itself. */

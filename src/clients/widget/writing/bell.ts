@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../browser/stream.ts'
 import type { PageComment, RequestError } from '../backend.ts'
 import type { Thread } from '../thread.ts'
 import type { Bell, Unread } from './inbox.ts'
-import { BELL, SHEET } from './icons.ts'
+import { BELL, icon, SHEET } from './icons.ts'
 import { addStyles, kit } from './kit.ts'
 import { MENTION } from './mentions.ts'
 
@@ -13,7 +13,7 @@ const bells = new WeakMap<Thread, Bell>()
 const SPREAD_MS = 3000
 
 export function bellView(thread: Thread): unknown {
-  const { html, nothing, button, icon } = kit
+  const { html, nothing, button } = kit
   const bell = bellOf(thread)
   if (!bell?.unread) return nothing
   const { unread, isOpen, inbox, isOwnOpen, own } = bell
@@ -26,8 +26,8 @@ export function bellView(thread: Thread): unknown {
   }
   const ownLabel = words.text('ownComments')
   return html`<div part="bell" class="bell" @keydown=${leave}>
-      ${button(icon(SHEET), () => toggleOwn(thread, bell), { label: ownLabel, isOpen: isOwnOpen, opens: 'own' })}
-      ${button(html`${icon(BELL)}${n}`, () => toggle(thread, bell), { label, isOpen, opens: 'inbox' })}
+      ${button(icon(kit, SHEET), () => toggleOwn(thread, bell), { label: ownLabel, isOpen: isOwnOpen, opens: 'own' })}
+      ${button(html`${icon(kit, BELL)}${n}`, () => toggle(thread, bell), { label, isOpen, opens: 'inbox' })}
     </div>
     ${isOpen ? inbox?.view() : nothing} ${isOwnOpen ? own?.view() : nothing}`
 }

@@ -3,7 +3,7 @@ import type { Thread } from '../thread.ts'
 import { moveFocus } from './arrows.ts'
 import css from './format.css?inline'
 import { typeOver } from './fields.ts'
-import { LINK, QUOTE } from './icons.ts'
+import { icon, LINK, QUOTE } from './icons.ts'
 import { isMac, withCtrl } from './keys.ts'
 import { addStyles, kit } from './kit.ts'
 import { change, type Format } from './markup.ts'
@@ -111,7 +111,7 @@ function toggle(thread: Thread, place: string): void {
 
 /** The bar, and the preview where it is open. */
 export function view(thread: Thread, place: string): unknown {
-  const { html, nothing, errorView, icon } = kit
+  const { html, nothing, errorView } = kit
   const { words, me, errors } = thread
   addStyles(thread, css)
   later(thread, place)
@@ -149,7 +149,7 @@ export function view(thread: Thread, place: string): unknown {
         aria-keyshortcuts=${keys}
         @click=${choose(format)}
       >
-        ${sign.length > 3 ? icon(sign) : html`<span aria-hidden="true">${sign}</span>`}
+        ${sign.length > 3 ? icon(kit, sign) : html`<span aria-hidden="true">${sign}</span>`}
       </button>`
     })}
     ${me ? html`<button type="button" part="button preview" class="plain" tabindex="-1" aria-expanded=${preview !== undefined} @click=${() => toggle(thread, place)}>${words.text('preview')}</button>` : nothing}

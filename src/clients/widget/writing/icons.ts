@@ -1,4 +1,9 @@
-// The drawings of what only writers see, for `icon` of `views/parts.ts`.
+// The drawings of what only writers see: fonts lack some signs.
+import type { Kit } from './kit.ts'
+
+/** A drawing of 16 by 16 in the colour of the text around it. */
+export const icon = ({ html }: Kit, path: string): unknown =>
+  html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d=${path} /></svg>`
 
 /** The reader's notifications. */
 export const BELL = 'M3 12h10l-1-2V7a4 4 0 0 0-8 0v3zM6.5 14h3M8 3V1.5'

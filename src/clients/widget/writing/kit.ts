@@ -6,7 +6,7 @@ import type { sheetOf } from '../element.ts'
 import type { en } from '../strings.ts'
 import type { Thread } from '../thread.ts'
 import type { faceView } from '../views/actions-view.ts'
-import type { button, errorView, icon, named, nameOf, notice } from '../views/parts.ts'
+import type { button, errorView, named, nameOf, notice } from '../views/parts.ts'
 
 /**
  * What this folder has of the rest of the widget. It is handed over, not imported: a page may load
@@ -27,7 +27,6 @@ export interface Kit {
   button: typeof button
   errorView: typeof errorView
   faceView: typeof faceView
-  icon: typeof icon
   named: typeof named
   nameOf: typeof nameOf
   notice: typeof notice
