@@ -50,6 +50,18 @@ describe('the table of the elements', () => {
   })
 })
 
+describe('attributesOf', () => {
+  test.each([
+    [true, { live: '' }],
+    ['', { live: '' }],
+    [false, {}],
+    [null, {}],
+    [undefined, {}],
+  ])('writes live of %j as the attribute of a switch', (live, expected) =>
+    expect(attributesOf('count', { live })).toEqual(expected),
+  )
+})
+
 describe('readRendered', () => {
   test('reads the attributes and the content of what renderThread draws', () => {
     const html =

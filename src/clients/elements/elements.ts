@@ -4,9 +4,10 @@ import type { ListEvents, ThreadEvents } from './events.ts'
 
 export type { ListEvents, SignedInReader, ThreadEvents } from './events.ts'
 
-/** A number, a text, or one of some texts. */
-type Kind = typeof NUMBER | typeof TEXT | readonly string[]
+/** A number, a text, one of some texts, or whether the attribute is there. */
+type Kind = typeof NUMBER | typeof TEXT | typeof SWITCH | readonly string[]
 const NUMBER = 'number'
+const SWITCH = 'switch'
 const TEXT = 'text'
 
 /** An element: the file of the service that defines it, its attributes, and its events. */
@@ -71,6 +72,8 @@ export const ELEMENTS = {
       discussion: TEXT,
       /** `12` in the place of `12 comments`. */
       format: ['number'],
+      /** Follows the discussion while the page is open. */
+      live: SWITCH,
     },
     events: [],
   },
@@ -100,7 +103,13 @@ export const ELEMENTS = {
 
 export type ElementName = keyof typeof ELEMENTS
 type AttributesOf<Name extends ElementName> = (typeof ELEMENTS)[Name]['attributes']
-type ValueOf<Of> = Of extends typeof NUMBER ? number : Of extends readonly (infer Value)[] ? Value : string
+type ValueOf<Of> = Of extends typeof NUMBER
+  ? number
+  : Of extends typeof SWITCH
+    ? boolean
+    : Of extends readonly (infer Value)[]
+      ? Value
+      : string
 
 /** The attributes of an element, by the names of properties. */
 export type Attributes<Name extends ElementName> = {
@@ -160,8 +169,15 @@ const hyphenated = (name: string): string => name.replace(/[A-Z]/g, (letter) => 
 /** The attributes of an element as HTML has them, without those that are not set. */
 export function attributesOf(name: ElementName, props: object): Record<string, string> {
   const values = props as Readonly<Record<string, unknown>>
-  const given = Object.keys(ELEMENTS[name].attributes).filter((key) => (values[key] ?? null) !== null)
-  return Object.fromEntries(given.map((key) => [hyphenated(key), String(values[key])]))
+  const kinds: Readonly<Record<string, Kind>> = ELEMENTS[name].attributes
+  const attributes: Record<string, string> = {}
+  for (const [key, kind] of Object.entries(kinds)) {
+    const value = values[key] ?? null
+    if (value === null || (kind === SWITCH && value === false)) continue
+    // Templates of Vue give '' for a switch without a value.
+    attributes[hyphenated(key)] = kind === SWITCH ? '' : String(value)
+  }
+  return attributes
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
