@@ -150,8 +150,8 @@ export interface ThreadProperties {
   html?: string | undefined
   strings?: Texts | undefined
   /**
-   * Who reads a page of a site. The widget asks again when this changes between null and a
-   * function. After any other change call `reload()` of the element.
+   * Who reads a page of a site. The widget asks again when this changes between null, or nothing,
+   * and a function. After any other change call `reload()` of the element.
    */
   identity?: Identity | null | undefined
 }
@@ -159,7 +159,7 @@ export interface ThreadProperties {
 export const THREAD_PROPERTIES = ['html', 'strings', 'identity'] as const satisfies readonly (keyof ThreadProperties)[]
 
 /** A thread that is defined. */
-interface Thread extends EngagementElement {
+export interface Thread extends EngagementElement {
   strings: Texts
   setIdentity(identity: Identity | null): void
 }
@@ -188,9 +188,9 @@ const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
  */
 export function readRendered(html: string): { attributes: Record<string, string>; content: string } {
   const [, start, content] =
-    /^<engagement-thread((?: [a-z-]+="[^"<>]*")*)>([^]*)<\/engagement-thread>$/.exec(html) ?? []
+    /^<engagement-thread((?: [a-z][a-z0-9-]*="[^"<>]*")*)>([^]*)<\/engagement-thread>$/.exec(html) ?? []
   if (start === undefined || content === undefined) throw new TypeError('html must be that of renderThread')
-  const pairs = [...start.matchAll(/ ([a-z-]+)="([^"]*)"/g)]
+  const pairs = [...start.matchAll(/ ([a-z][a-z0-9-]*)="([^"]*)"/g)]
   const plain = (value = ''): string => value.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity)
   return { attributes: Object.fromEntries(pairs.map(([, key = '', value]) => [key, plain(value)])), content }
 }
@@ -205,18 +205,18 @@ const scripts = new Map<string, HTMLScriptElement>()
 export function loadFor(name: ElementName, element: Element, service: string | undefined): () => void {
   if (service === undefined) return () => undefined
   const url = `${service.replace(/\/+$/, '')}/${ELEMENTS[name].file}`
-  const script = scripts.get(url) ?? document.createElement('script')
+  const known = scripts.get(url)
+  const script = known ?? document.createElement('script')
   const tell = (error: unknown): void => {
     const init = { detail: { error, action: 'script' }, bubbles: true, composed: true }
     element.dispatchEvent(new CustomEvent('engagement-error', init))
   }
-  const fail = (): void => {
-    scripts.delete(url)
-    tell(new Error(`${url} does not load`))
-  }
+  const fail = (): void => tell(new Error(`${url} does not load`))
   script.addEventListener('error', fail)
   const stop = (): void => script.removeEventListener('error', fail)
-  if (scripts.has(url)) return stop
+  if (known) return stop
+  // Also when all elements are gone by then: the next one tries again.
+  script.addEventListener('error', () => scripts.delete(url))
   try {
     script.type = 'module'
     script.src = url
