@@ -152,6 +152,44 @@ describeInBrowser('components of frameworks', () => {
         )
       })
 
+      test('takes back what the page no longer gives', async () => {
+        const article = newArticle()
+        const [first, second] = [`Text of ${article}`, 'Text without a page']
+        await post(article, 'bob', first)
+        await post('undefined', 'bob', second)
+        const strings = { title: 'Opinions' }
+        const window = await visit({ discussion: article, sort: 'oldest', lang: 'de', strings }, { as: 'ann' })
+        await window.thread.getByRole('heading', { name: 'Opinions' }).waitFor()
+        await window.show({ thread: { service: service.url } })
+        await vi.waitFor(
+          async () => expect(await window.page.evaluate(`${THREAD}.getAttributeNames().sort()`)).toEqual(['service']),
+          WAIT,
+        )
+        await window.thread.getByRole('heading', { name: 'Opinions' }).waitFor({ state: 'detached' })
+        await window.show({ thread: { service: service.url, discussion: article } })
+        await window.sees(first)
+        expect(await window.thread.getByText(second).count()).toBe(0)
+        said.splice(0)
+      })
+
+      test('goes on with its attributes when the page withdraws the html', async () => {
+        const article = newArticle()
+        await post(article, 'bob', 'Text one')
+        const window = await visit({}, { render: { externalId: article, lang: 'de' } })
+        await vi.waitFor(async () => expect(await streamsOf(article)).toBe(1), WAIT)
+        await window.show({ thread: { service: service.url, discussion: article } })
+        await vi.waitFor(
+          async () =>
+            expect(await window.page.evaluate(`${THREAD}.getAttributeNames().sort()`)).toEqual([
+              'discussion',
+              'service',
+            ]),
+          WAIT,
+        )
+        await window.sees('Text one')
+        expect(await window.page.evaluate(`${THREAD}.backend`)).toBe('/engagement')
+      })
+
       test('calls back with what readers do, with the function of the last drawing', async () => {
         const article = newArticle()
         await post(article, 'bob', 'Text one')
@@ -246,6 +284,15 @@ describeInBrowser('components of frameworks', () => {
         await window.show({ token: null })
         await vi.waitFor(async () => expect((await heardOf(window, 'ready')).length).toBeGreaterThan(before), WAIT)
         expect(new Set(tokens(window))).toEqual(new Set([undefined]))
+        // Nothing after a function is nobody as well.
+        const reads = async (token: string) => {
+          window.asked.length = 0
+          await window.page.evaluate(`window.show({ token: ${token} })`)
+          await vi.waitFor(() => expect(tokens(window).length).toBeGreaterThan(0), WAIT)
+          return tokens(window)[0]
+        }
+        expect(await reads(`'of-an-issuer'`)).toBe('Bearer of-an-issuer')
+        expect(await reads('undefined')).toBeUndefined()
         // The tenant has no issuer, so that the service refuses the token, and the widget says so.
         const refusals = said.splice(0).filter((text) => !/401|of setIdentity/.test(text))
         expect(refusals).toEqual([])

@@ -91,6 +91,7 @@ describe('a page of another site', () => {
     ['by its origin alone', { origin: 'https://evil.example' }],
     ['by another port', { origin: 'https://www.example.com:8443' }],
     ['by an opaque origin', { origin: 'null' }],
+    ['by an opaque origin, with a host that is none', { origin: 'null', host: 'a b' }],
   ])('is refused with 403 origin_not_allowed %s', async (_how, headers) => {
     expect(await write(headers)).toMatchObject({ status: 403, json: { code: 'origin_not_allowed' } })
   })
@@ -99,6 +100,7 @@ describe('a page of another site', () => {
     ["the site's own", { 'sec-fetch-site': 'same-origin', origin: 'https://www.example.com' }],
     ["the site's own in an older browser", { origin: 'https://www.example.com' }],
     ["the site's own behind a proxy that ends TLS", { origin: 'http://www.example.com' }],
+    ["the site's own by the host that its server is asked by", { origin: 'https://inner', host: 'inner' }],
     ['one that is named', { 'sec-fetch-site': 'same-site', origin: 'https://app.example.com' }],
     ['no browser', {}],
   ])('is not taken for %s', async (_whose, headers) => {

@@ -1,9 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { describe, expect, test } from 'vitest'
+import { createElement } from 'react'
+import { renderToStaticMarkup } from 'react-dom/server'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { createSSRApp, h } from 'vue'
+import { renderToString } from 'vue/server-renderer'
 
-import { attributesOf, ELEMENTS, readRendered } from '../../src/clients/elements/elements.ts'
+import { attributesOf, ELEMENTS, loadFor, readRendered } from '../../src/clients/elements/elements.ts'
+import * as forReact from '../../src/clients/react/react.ts'
+import * as forVue from '../../src/clients/vue/vue.ts'
 import { ROOT } from '../harness/markdown.ts'
 
 const WIDGET = join(ROOT, 'src/clients/widget')
@@ -50,11 +56,26 @@ describe('the table of the elements', () => {
   })
 })
 
+describe('attributesOf', () => {
+  test.each([
+    [true, { live: '' }],
+    ['', { live: '' }],
+    [false, {}],
+    [null, {}],
+    [undefined, {}],
+  ])('writes live of %j as the attribute of a switch', (live, expected) =>
+    expect(attributesOf('count', { live })).toEqual(expected),
+  )
+})
+
 describe('readRendered', () => {
   test('reads the attributes and the content of what renderThread draws', () => {
     const html =
-      '<engagement-thread discussion="a&amp;&quot;&#39;b" page-size="20"><template>1 > 0</template></engagement-thread>'
-    const expected = { attributes: { discussion: `a&"'b`, 'page-size': '20' }, content: '<template>1 > 0</template>' }
+      '<engagement-thread discussion="a&amp;&quot;&#39;b" data-v-7ba5bd90=""><template>1 > 0</template></engagement-thread>'
+    const expected = {
+      attributes: { discussion: `a&"'b`, 'data-v-7ba5bd90': '' },
+      content: '<template>1 > 0</template>',
+    }
     expect(readRendered(html)).toEqual(expected)
     expect(readRendered('<engagement-thread discussion="a"></engagement-thread>').content).toBe('')
   })
@@ -63,4 +84,51 @@ describe('readRendered', () => {
     'refuses %j',
     (html) => expect(() => readRendered(html)).toThrow('html must be that of renderThread'),
   )
+})
+
+describe('a component with the html of renderThread, on a server', () => {
+  const html =
+    '<engagement-thread class="wide" style="color:red" discussion="a"><template>Drawn</template></engagement-thread>'
+
+  test('of React draws it alone, with its class, and without a style that React refuses', () => {
+    const draw = (props: object) => renderToStaticMarkup(createElement(forReact.EngagementThread, { html, ...props }))
+    const drawn = '<engagement-thread discussion="a" class="wide"><template>Drawn</template></engagement-thread>'
+    expect(draw({ children: 'Written by the page' })).toBe(drawn)
+    expect(draw({ className: 'narrow', style: { color: 'blue' } })).toBe(
+      '<engagement-thread style="color:blue" discussion="a" class="narrow"><template>Drawn</template></engagement-thread>',
+    )
+  })
+
+  test('of Vue draws it alone', async () => {
+    const app = createSSRApp(() => h(forVue.EngagementThread, { html }, () => 'Written by the page'))
+    const drawn = await renderToString(app)
+    expect(drawn).toContain('discussion="a"')
+    expect(drawn).toMatch(/><template>Drawn<\/template><\/engagement-thread>$/)
+  })
+})
+
+describe('loadFor', () => {
+  afterEach(() => void vi.unstubAllGlobals())
+
+  test('loads a script again that failed after its element was gone', () => {
+    const scripts: EventTarget[] = []
+    vi.stubGlobal('document', {
+      createElement: () => new EventTarget(),
+      head: { append: (script: EventTarget) => void scripts.push(script) },
+    })
+    const load = () => {
+      const element = new EventTarget()
+      const failed = vi.fn<(event: Event) => void>()
+      element.addEventListener('engagement-error', failed)
+      return { failed, stop: loadFor('thread', element as Element, 'https://comments.example') }
+    }
+    const first = load()
+    first.stop()
+    scripts[0]!.dispatchEvent(new Event('error'))
+    const second = load()
+    const third = load()
+    expect(scripts).toHaveLength(2)
+    scripts[1]!.dispatchEvent(new Event('error'))
+    expect([first, second, third].map(({ failed }) => failed.mock.calls.length)).toEqual([0, 1, 1])
+  })
 })

@@ -201,16 +201,12 @@ function requireTypes(options: unknown): void {
 
 /**
  * The request of a handler of fetch. Its server compresses the answer, as Next.js does even where
- * it is compressed already. The address in it may be the one that the server listens at.
+ * it is compressed already.
  */
 function ofFetch({ method, url, headers: given, body, signal }: Request): PageRequest {
   const headers = new Headers(given)
   headers.delete('accept-encoding')
-  const address = new URL(url)
-  const host = headers.get('host')
-  // A host without a port would leave that of the address.
-  if (host !== null) Object.assign(address, { port: '', host })
-  return { method, url: address.href, headers, body, signal }
+  return { method, url, headers, body, signal }
 }
 
 function readOptions<Incoming>(options: BackendOptions<Incoming>) {

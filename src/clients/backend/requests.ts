@@ -4,7 +4,7 @@ import type { RenderedThread, RenderOptions } from './render.ts'
 /** A page's request in the form of fetch; adapters convert a framework's request. */
 export interface PageRequest {
   readonly method: string
-  /** Absolute. Its host is the one that the browser requested. */
+  /** Absolute. Its host, or the one of the header `Host`, is the one that the browser requested. */
   readonly url: string
   readonly headers: Headers
   readonly body: AsyncIterable<Uint8Array> | null
@@ -84,8 +84,18 @@ export function requireOwnPage({ url, headers }: PageRequest, origins: readonly 
   // Older browsers send only the origin. Its scheme is ignored: behind a proxy that ends TLS it is
   // not known here.
   const site = headers.get('sec-fetch-site')
-  const isOwn = site === null ? origin === null || hostOf(origin) === hostOf(url) : site === 'same-origin'
+  const isOwn = site === null ? origin === null || isHost(origin, { url, headers }) : site === 'same-origin'
   if (!isOwn) throw new Refusal('origin_not_allowed', { detail: 'Only pages of this site may write here.' })
+}
+
+/**
+ * Whether the browser requested the host of the origin. A framework knows it by the address of the
+ * request, where a proxy has changed `Host`, or by `Host`, where the address is the one that the
+ * server listens at.
+ */
+function isHost(origin: string, { url, headers }: Pick<PageRequest, 'url' | 'headers'>): boolean {
+  const host = hostOf(origin)
+  return host !== null && [url, `${new URL(url).protocol}//${headers.get('host') ?? ''}`].map(hostOf).includes(host)
 }
 
 const hostOf = (url: string): string | null => (URL.canParse(url) ? new URL(url).host : null)

@@ -4,9 +4,10 @@ import type { ListEvents, ThreadEvents } from './events.ts'
 
 export type { ListEvents, SignedInReader, ThreadEvents } from './events.ts'
 
-/** A number, a text, or one of some texts. */
-type Kind = typeof NUMBER | typeof TEXT | readonly string[]
+/** A number, a text, one of some texts, or whether the attribute is there. */
+type Kind = typeof NUMBER | typeof TEXT | typeof SWITCH | readonly string[]
 const NUMBER = 'number'
+const SWITCH = 'switch'
 const TEXT = 'text'
 
 /** An element: the file of the service that defines it, its attributes, and its events. */
@@ -71,6 +72,8 @@ export const ELEMENTS = {
       discussion: TEXT,
       /** `12` in the place of `12 comments`. */
       format: ['number'],
+      /** Follows the discussion while the page is open. */
+      live: SWITCH,
     },
     events: [],
   },
@@ -100,7 +103,13 @@ export const ELEMENTS = {
 
 export type ElementName = keyof typeof ELEMENTS
 type AttributesOf<Name extends ElementName> = (typeof ELEMENTS)[Name]['attributes']
-type ValueOf<Of> = Of extends typeof NUMBER ? number : Of extends readonly (infer Value)[] ? Value : string
+type ValueOf<Of> = Of extends typeof NUMBER
+  ? number
+  : Of extends typeof SWITCH
+    ? boolean
+    : Of extends readonly (infer Value)[]
+      ? Value
+      : string
 
 /** The attributes of an element, by the names of properties. */
 export type Attributes<Name extends ElementName> = {
@@ -141,8 +150,8 @@ export interface ThreadProperties {
   html?: string | undefined
   strings?: Texts | undefined
   /**
-   * Who reads a page of a site. The widget asks again when this changes between null and a
-   * function. After any other change call `reload()` of the element.
+   * Who reads a page of a site. The widget asks again when this changes between null, or nothing,
+   * and a function. After any other change call `reload()` of the element.
    */
   identity?: Identity | null | undefined
 }
@@ -150,7 +159,7 @@ export interface ThreadProperties {
 export const THREAD_PROPERTIES = ['html', 'strings', 'identity'] as const satisfies readonly (keyof ThreadProperties)[]
 
 /** A thread that is defined. */
-interface Thread extends EngagementElement {
+export interface Thread extends EngagementElement {
   strings: Texts
   setIdentity(identity: Identity | null): void
 }
@@ -160,8 +169,15 @@ const hyphenated = (name: string): string => name.replace(/[A-Z]/g, (letter) => 
 /** The attributes of an element as HTML has them, without those that are not set. */
 export function attributesOf(name: ElementName, props: object): Record<string, string> {
   const values = props as Readonly<Record<string, unknown>>
-  const given = Object.keys(ELEMENTS[name].attributes).filter((key) => (values[key] ?? null) !== null)
-  return Object.fromEntries(given.map((key) => [hyphenated(key), String(values[key])]))
+  const kinds: Readonly<Record<string, Kind>> = ELEMENTS[name].attributes
+  const attributes: Record<string, string> = {}
+  for (const [key, kind] of Object.entries(kinds)) {
+    const value = values[key] ?? null
+    if (value === null || (kind === SWITCH && value === false)) continue
+    // Templates of Vue give '' for a switch without a value.
+    attributes[hyphenated(key)] = kind === SWITCH ? '' : String(value)
+  }
+  return attributes
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
@@ -172,9 +188,9 @@ const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
  */
 export function readRendered(html: string): { attributes: Record<string, string>; content: string } {
   const [, start, content] =
-    /^<engagement-thread((?: [a-z-]+="[^"<>]*")*)>([^]*)<\/engagement-thread>$/.exec(html) ?? []
+    /^<engagement-thread((?: [a-z][a-z0-9-]*="[^"<>]*")*)>([^]*)<\/engagement-thread>$/.exec(html) ?? []
   if (start === undefined || content === undefined) throw new TypeError('html must be that of renderThread')
-  const pairs = [...start.matchAll(/ ([a-z-]+)="([^"]*)"/g)]
+  const pairs = [...start.matchAll(/ ([a-z][a-z0-9-]*)="([^"]*)"/g)]
   const plain = (value = ''): string => value.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity)
   return { attributes: Object.fromEntries(pairs.map(([, key = '', value]) => [key, plain(value)])), content }
 }
@@ -189,18 +205,18 @@ const scripts = new Map<string, HTMLScriptElement>()
 export function loadFor(name: ElementName, element: Element, service: string | undefined): () => void {
   if (service === undefined) return () => undefined
   const url = `${service.replace(/\/+$/, '')}/${ELEMENTS[name].file}`
-  const script = scripts.get(url) ?? document.createElement('script')
+  const known = scripts.get(url)
+  const script = known ?? document.createElement('script')
   const tell = (error: unknown): void => {
     const init = { detail: { error, action: 'script' }, bubbles: true, composed: true }
     element.dispatchEvent(new CustomEvent('engagement-error', init))
   }
-  const fail = (): void => {
-    scripts.delete(url)
-    tell(new Error(`${url} does not load`))
-  }
+  const fail = (): void => tell(new Error(`${url} does not load`))
   script.addEventListener('error', fail)
   const stop = (): void => script.removeEventListener('error', fail)
-  if (scripts.has(url)) return stop
+  if (known) return stop
+  // Also when all elements are gone by then: the next one tries again.
+  script.addEventListener('error', () => scripts.delete(url))
   try {
     script.type = 'module'
     script.src = url

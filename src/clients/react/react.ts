@@ -7,6 +7,7 @@ import {
   type ForwardRefExoticComponent,
   type HTMLAttributes,
   type RefAttributes,
+  type RefObject,
   useEffect,
   useImperativeHandle,
   useLayoutEffect,
@@ -24,6 +25,7 @@ import {
   loadFor,
   readRendered,
   tellThread,
+  type Thread,
   THREAD_PROPERTIES,
   type ThreadProperties,
 } from '../elements/elements.ts'
@@ -66,6 +68,21 @@ const isServer = typeof document === 'undefined'
 /** React 18 warns of layout effects on a server. */
 const useBrowserEffect = isServer ? useEffect : useLayoutEffect
 
+/** Tells the thread a value that is given, and undefined when it is withdrawn. */
+function useThread<Value>(
+  element: RefObject<EngagementElement | null>,
+  value: Value,
+  tell: (thread: Thread, value: Value) => void,
+): void {
+  const told = useRef<Value>(undefined)
+  useBrowserEffect(() => {
+    const before = told.current ?? null
+    told.current = value
+    if (value === undefined && before === null) return
+    tellThread(element.current as EngagementElement, (thread) => tell(thread, value))
+  }, [value])
+}
+
 function component<Name extends ElementName>(name: Name, displayName: string): Component<Name> {
   const { tag, attributes, events } = ELEMENTS[name]
   const own = new Set([...Object.keys(attributes), ...events.map(callbackOf), ...THREAD_PROPERTIES, 'className'])
@@ -87,27 +104,29 @@ function component<Name extends ElementName>(name: Name, displayName: string): C
         }),
       [],
     )
-    const texts = JSON.stringify(strings)
-    useBrowserEffect(() => {
-      if (texts === undefined) return
-      tellThread(element.current as EngagementElement, (thread) => (thread.strings = JSON.parse(texts)))
-    }, [texts])
-    const reader = identity && 'known'
-    useBrowserEffect(() => {
-      if (reader === undefined) return
-      const ask = reader === null ? null : (isRefused: boolean) => latest.current.identity?.(isRefused)
-      tellThread(element.current as EngagementElement, (thread) => thread.setIdentity(ask))
-    }, [reader])
+    useThread(element, JSON.stringify(strings), (thread, texts) => (thread.strings = JSON.parse(texts ?? '{}')))
+    useThread(element, identity && 'known', (thread, reader) =>
+      thread.setIdentity(reader ? (isRefused) => latest.current.identity?.(isRefused) : null),
+    )
     useEffect(() => loadFor(name, element.current as EngagementElement, service), [service])
 
     const rendered = html === undefined ? undefined : readRendered(html)
-    const rest = Object.entries(props).filter(([key]) => !own.has(key))
+    // React refuses a style that is a text.
+    const { class: classes, style: _, ...others } = rendered?.attributes ?? {}
+    const rest = Object.entries(props).filter(([key]) => !own.has(key) && !(rendered && key === 'children'))
+    const given: Record<string, unknown> = { ...Object.fromEntries(rest), ...others, ...attributesOf(name, props) }
+    const names = Object.keys(given).filter((key) => (given[key] ?? null) !== null)
+    const before = useRef(names)
+    useBrowserEffect(() => {
+      // React 19 sets a property such as `lang` to undefined, which writes "undefined".
+      const withdrawn = before.current.filter((key) => !names.includes(key))
+      for (const key of withdrawn) element.current?.removeAttribute(key)
+      before.current = names
+    })
     return createElement(tag, {
-      ...Object.fromEntries(rest),
-      ...rendered?.attributes,
-      ...attributesOf(name, props),
+      ...given,
       // React 18 has `className` of no custom element.
-      class: className,
+      class: className ?? classes,
       ref: element,
       // The browser makes a shadow root of it as it reads the page, so that React finds no content.
       ...(isServer && rendered && { dangerouslySetInnerHTML: { __html: rendered.content } }),

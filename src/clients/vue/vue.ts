@@ -48,14 +48,14 @@ function component<Name extends ElementName>(name: Name, componentName: string):
         const now = { immediate: true }
         watch(
           () => props.strings,
-          (strings) => strings && tellThread(mounted, (thread) => (thread.strings = strings)),
+          (strings, before) => (strings ?? before) && tellThread(mounted, (thread) => (thread.strings = strings ?? {})),
           now,
         )
         watch(
           () => props.identity && 'known',
-          (reader) => {
-            if (reader === undefined) return
-            const ask = reader === null ? null : (isRefused: boolean) => props.identity?.(isRefused)
+          (reader, before) => {
+            if (reader === undefined && !before) return
+            const ask = reader ? (isRefused: boolean) => props.identity?.(isRefused) : null
             tellThread(mounted, (thread) => thread.setIdentity(ask))
           },
           now,
@@ -69,9 +69,9 @@ function component<Name extends ElementName>(name: Name, componentName: string):
       onBeforeUnmount(() => stop())
       return () => {
         const rendered = props.html === undefined ? undefined : readRendered(props.html)
-        const all = { ref: element, ...rendered?.attributes, ...attributesOf(name, props) }
+        const all = { ...rendered?.attributes, ...attributesOf(name, props), ref: element }
         if (isServer && rendered) return h(tag, { ...all, innerHTML: rendered.content })
-        return h(tag, all, slots['default']?.())
+        return h(tag, all, rendered ? undefined : slots['default']?.())
       }
     },
     {

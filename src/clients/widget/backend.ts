@@ -38,6 +38,10 @@ export const baseOf = (element: Element): string => {
   return base.replace(/(^|[^/])\/+$/, '$1') + (site ? `/engagement/${site}` : '')
 }
 
+/** A property that is an attribute. React 19 sets undefined for one that it no longer has. */
+export const setAttribute = (element: Element, name: string, value: string | null | undefined): void =>
+  value == null ? element.removeAttribute(name) : element.setAttribute(name, value)
+
 /** Those for a site go by a file of their own. */
 const send = async (url: string, init: RequestInit): Promise<Response> =>
   url.includes('/engagement/pk_') ? (await import('./site.ts')).send(url, init, identities) : fetch(url, init)

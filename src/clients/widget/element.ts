@@ -1,7 +1,7 @@
 import { render } from 'lit/html.js'
 
 import type { ThreadEvents } from '../elements/events.ts'
-import { baseOf, identities, type Identity } from './backend.ts'
+import { baseOf, identities, type Identity, setAttribute } from './backend.ts'
 import css from './widget.css?inline'
 import type { Strings } from './strings.ts'
 import type { Warning } from './warnings.ts'
@@ -98,16 +98,16 @@ export abstract class WidgetElement extends HTMLElement {
   get discussion(): string {
     return this.getAttribute('discussion') || this.#address
   }
-  set discussion(value: string) {
-    this.setAttribute('discussion', value)
+  set discussion(value: string | null | undefined) {
+    setAttribute(this, 'discussion', value)
   }
 
   /** The base path of the publisher's backend, or of the site. */
   get backend(): string {
     return baseOf(this)
   }
-  set backend(value: string) {
-    this.setAttribute('backend', value)
+  set backend(value: string | null | undefined) {
+    setAttribute(this, 'backend', value)
   }
 
   /** Texts for this element alone, instead of those of its language. */

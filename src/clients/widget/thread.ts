@@ -8,6 +8,7 @@ import {
   type PageComment,
   type PublicSettings,
   RequestError,
+  setAttribute,
   type Sort,
   SORTS,
 } from './backend.ts'
@@ -216,8 +217,8 @@ export abstract class Thread extends WidgetElement {
   get sort(): Sort {
     return SORTS.find((sort) => sort === this.getAttribute('sort')) ?? 'newest'
   }
-  set sort(sort: Sort) {
-    this.setAttribute('sort', sort)
+  set sort(sort: Sort | null | undefined) {
+    setAttribute(this, 'sort', sort)
   }
 
   /** Of the page, without a fragment. */

@@ -2,7 +2,7 @@
 // `<script type="module" src="…/lists.js">`. They need no thread, and use no templates: two scripts
 // of one page could not both make the policies that those need where Trusted Types are required.
 import type { ListEvents } from '../../elements/events.ts'
-import { ask, baseOf, type PageComment } from '../backend.ts'
+import { ask, baseOf, type PageComment, setAttribute } from '../backend.ts'
 import { loadStrings, type Words, wordsFor } from '../words.ts'
 import css from './lists.css?inline'
 
@@ -82,8 +82,8 @@ abstract class ListElement<Item> extends HTMLElement {
   get backend(): string {
     return baseOf(this)
   }
-  set backend(value: string) {
-    this.setAttribute('backend', value)
+  set backend(value: string | null | undefined) {
+    setAttribute(this, 'backend', value)
   }
 
   /** Loads the list again. Without an answer, what is shown stays. */
