@@ -11,7 +11,7 @@ import {
   type Sort,
   SORTS,
 } from './backend.ts'
-import { tellCount } from './count.ts'
+import { followLive, tellCount } from './count.ts'
 import { WidgetElement } from './element.ts'
 import { Nodes } from './views/nodes.ts'
 import { ThreadState, TOP } from './state.ts'
@@ -306,6 +306,8 @@ export abstract class Thread extends WidgetElement {
     this.#stream = undefined
     this.#seen?.disconnect()
     clearTimeout(this.#retry)
+    // It tells no further count.
+    followLive()
   }
 
   #begin(): void {
@@ -409,7 +411,7 @@ export abstract class Thread extends WidgetElement {
   }
 
   tell(): void {
-    tellCount(this.backend, this.discussion, this.state.count)
+    tellCount(this, this.state.count)
     void this.update()
   }
 }
