@@ -99,7 +99,7 @@ export function followLive(element?: EngagementCount): void {
   void live.then((change) => change()).catch(() => (live = undefined))
 }
 
-const recount = (backend: string, externalIds: readonly string[]): Promise<unknown> =>
+const recount = (backend: string, externalIds: Iterable<string>): Promise<unknown> =>
   Promise.all(Array.from(queries(externalIds), (query) => askCounts(backend, query)))
 
 function askAll(): void {
@@ -109,9 +109,7 @@ function askAll(): void {
       byBackend.set(backend, (byBackend.get(backend) ?? new Set()).add(discussion))
   }
   wanting.clear()
-  for (const [backend, ids] of byBackend) {
-    for (const query of queries(ids)) void askCounts(backend, query)
-  }
+  for (const [backend, ids] of byBackend) void recount(backend, ids)
 }
 
 function* queries(ids: Iterable<string>): Generator<URLSearchParams> {

@@ -6,10 +6,7 @@ import type { WidgetElement } from './element.ts'
 
 /** The most discussions of one ticket. */
 const MOST = 50
-/**
- * Elements that come or go in this time change the stream once. A reader who scrolls changes it after
- * a rest of this length.
- */
+/** Elements that come or go in this time change the stream once, a reader who scrolls after it. */
 const SETTLE_MS = 500
 /** A stream is not opened again earlier, so that a reader who scrolls costs few requests. */
 const REOPEN_MS = 5000
