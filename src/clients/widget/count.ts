@@ -25,6 +25,8 @@ export class EngagementCount extends WidgetElement {
   #count: number | undefined
   /** The position in the events of the discussion that the count was read at. */
   position: number | undefined
+  /** When a thread of this page has told its count. Answers to earlier requests are older. */
+  toldAt = 0
 
   get count(): number | undefined {
     return this.#count
@@ -52,6 +54,7 @@ export class EngagementCount extends WidgetElement {
       this.position = undefined
       this.reload()
     }
+    if (name === 'live') followLive(this)
     void this.update()
   }
 
@@ -70,23 +73,19 @@ export class EngagementCount extends WidgetElement {
   }
 }
 
-/** When threads of this page have told their counts. */
-const toldAt = new Map<string, number>()
-
 /** A thread on the same page has a newer count than the last answer. */
-export function tellCount(backend: string, discussion: string, count: number): void {
-  toldAt.set(backend + discussion, performance.now())
-  show(backend, discussion, count)
-}
+export const tellCount = (thread: WidgetElement, count: number): void =>
+  show(thread.backend, thread.discussion, count, Infinity)
 
-function show(backend: string, discussion: string, count: number, position?: string): void {
+/** `askedAt` is `Infinity` for what a thread tells, which has no position. */
+function show(backend: string, discussion: string, count: number, askedAt: number, position?: string): void {
   for (const element of elements) {
     if (element.backend !== backend || element.discussion !== discussion) continue
     // A shared cache may have an older answer than the stream.
-    if (position && Number(element.position) > Number(position)) continue
+    if (element.toldAt > askedAt || Number(element.position) > Number(position)) continue
+    if (askedAt === Infinity) element.toldAt = performance.now()
     element.count = count
-    if (!position) continue
-    element.position = Number(position)
+    element.position = position ? Number(position) : undefined
     followLive(element)
   }
 }
@@ -94,13 +93,13 @@ function show(backend: string, discussion: string, count: number, position?: str
 let live: Promise<() => void> | undefined
 
 /** With `live`, a count follows its discussion, by code in a file of its own. */
-function followLive(element: EngagementCount): void {
-  if (!element.hasAttribute('live')) return
+export function followLive(element?: EngagementCount): void {
+  if (!live && !element?.hasAttribute('live')) return
   live ??= import('./live.ts').then(({ follow }) => follow({ elements, ask, recount }))
   void live.then((change) => change()).catch(() => (live = undefined))
 }
 
-const recount = (backend: string, externalIds: readonly string[]): Promise<unknown> =>
+const recount = (backend: string, externalIds: Iterable<string>): Promise<unknown> =>
   Promise.all(Array.from(queries(externalIds), (query) => askCounts(backend, query)))
 
 function askAll(): void {
@@ -110,9 +109,7 @@ function askAll(): void {
       byBackend.set(backend, (byBackend.get(backend) ?? new Set()).add(discussion))
   }
   wanting.clear()
-  for (const [backend, ids] of byBackend) {
-    for (const query of queries(ids)) void askCounts(backend, query)
-  }
+  for (const [backend, ids] of byBackend) void recount(backend, ids)
 }
 
 function* queries(ids: Iterable<string>): Generator<URLSearchParams> {
@@ -133,7 +130,7 @@ async function askCounts(backend: string, query: URLSearchParams): Promise<void>
   try {
     const { data } = await ask<Counts>(`${backend}/counts?${query}`)
     for (const { externalId, commentCount, lastEventId } of data) {
-      if ((toldAt.get(backend + externalId) ?? 0) < askedAt) show(backend, externalId, commentCount, lastEventId)
+      show(backend, externalId, commentCount, askedAt, lastEventId)
     }
   } catch {
     for (const element of elements) if (element.backend === backend) return element.warn('backend')

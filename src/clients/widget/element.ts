@@ -43,7 +43,7 @@ export abstract class WidgetElement extends HTMLElement {
 
   #address = ''
   /** With `loading="lazy"`, until a reader comes near. */
-  protected isWaiting = false
+  isWaiting = false
   #identity: Identity | undefined
 
   constructor() {

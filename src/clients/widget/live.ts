@@ -2,11 +2,14 @@
 import type { SeveralStream, StreamTicketForSeveral } from '../browser/stream.ts'
 import type { ask } from './backend.ts'
 import type { EngagementCount } from './count.ts'
+import type { WidgetElement } from './element.ts'
 
 /** The most discussions of one ticket. */
 const MOST = 50
-/** Elements that come, go or are scrolled in this time change the stream once. */
+/** Elements that come or go in this time change the stream once, a reader who scrolls after it. */
 const SETTLE_MS = 500
+/** A stream is not opened again earlier, so that a reader who scrolls costs few requests. */
+const REOPEN_MS = 5000
 /** How soon it tries again, and looks again at a site's page that had no comment. */
 const LOOK_MS = 60_000
 
@@ -29,12 +32,20 @@ export async function follow(page: Page): Promise<() => void> {
   const client = await import('./stream.ts')
   const followers = new Map<string, Follower>()
   const visible = new Set<Element>()
+  const askedAgain = new WeakMap<EngagementCount, number>()
   let timer: ReturnType<typeof setTimeout> | undefined
 
   const change = (): void => {
     const all = [...page.elements].filter((element) => element.hasAttribute('live'))
     for (const element of all) seen.observe(element)
-    const followed = all.filter((element) => element.position !== undefined && !hasThread(element))
+    const free = all.filter((element) => !hasThread(element))
+    const followed = free.filter((element) => element.position !== undefined)
+    // A thread that has gone, or follows nothing, has told a count without a position.
+    for (const element of free) {
+      if (element.position !== undefined || element.toldAt <= (askedAgain.get(element) ?? 0)) continue
+      askedAgain.set(element, element.toldAt)
+      element.reload()
+    }
     const backends = new Set([...followers.keys(), ...followed.map((element) => element.backend)])
     for (const backend of backends) {
       const own = followed.filter((element) => element.backend === backend)
@@ -54,16 +65,18 @@ export async function follow(page: Page): Promise<() => void> {
       if (isIntersecting) visible.add(target)
       else visible.delete(target)
     }
+    clearTimeout(timer)
+    timer = undefined
     changeSoon()
   })
   document.addEventListener('visibilitychange', change)
   return changeSoon
 }
 
-/** A thread on the same page tells its count itself. */
+/** A thread on the same page that follows it tells its count itself. */
 const hasThread = ({ backend, discussion }: EngagementCount): boolean =>
-  Array.from(document.querySelectorAll<EngagementCount>('engagement-thread')).some(
-    (thread) => thread.backend === backend && thread.discussion === discussion,
+  Array.from(document.querySelectorAll<WidgetElement>('engagement-thread:not([stream=off])')).some(
+    (thread) => !thread.isWaiting && thread.backend === backend && thread.discussion === discussion,
   )
 
 /** The stream of one backend. */
@@ -74,6 +87,8 @@ class Follower {
   #names: readonly string[] = []
   #stream: SeveralStream | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
+  #opening: ReturnType<typeof setTimeout> | undefined
+  #openedAt = -REOPEN_MS
   /** The number of the current stream: answers for earlier ones are ignored. */
   #current = 0
   readonly #withdrawn = new Set<string>()
@@ -86,43 +101,56 @@ class Follower {
 
   /** Of more discussions than one stream takes, those that the reader sees. */
   choose(elements: readonly EngagementCount[], visible: ReadonlySet<Element>): void {
+    for (const element of elements) this.#catchUp(element)
     const all = new Set(elements.map(({ discussion }) => discussion))
     const first = elements.filter((element) => visible.has(element)).map(({ discussion }) => discussion)
     // Those that it has stay while there is room: a stream that is opened again costs a request.
     const names = [...new Set([...first, ...this.#names.filter((name) => all.has(name)), ...all])].slice(0, MOST)
     if (names.length === this.#names.length && names.every((name) => this.#names.includes(name))) return
     this.#names = names
-    void this.#open()
+    clearTimeout(this.#opening)
+    if (names.length === 0) return this.#close()
+    const waitMs = this.#openedAt + REOPEN_MS - performance.now()
+    if (waitMs <= 0) void this.#open()
+    else this.#opening = setTimeout(() => void this.#open(), waitMs)
+  }
+
+  /** A shared cache may have answered a new element with a count that the stream has passed. */
+  #catchUp(element: EngagementCount): void {
+    for (const { count, position } of this.#elements(element.discussion)) {
+      if (Number(position) > Number(element.position)) Object.assign(element, { count, position })
+    }
   }
 
   #close(): void {
     this.#current++
     clearTimeout(this.#timer)
+    clearTimeout(this.#opening)
     this.#stream?.close()
     this.#stream = undefined
   }
 
   async #open(): Promise<void> {
     this.#close()
+    this.#openedAt = performance.now()
     const names = this.#names
-    if (names.length === 0) return
     const current = this.#current
     const { countChange, openSeveralStream } = this.#client
     const query = new URLSearchParams(names.map((name) => ['externalId', name]))
     const request = (): Promise<StreamTicketForSeveral | null> =>
       this.#page.ask(`${this.#backend}/tickets?${query}`, 'POST')
-    let first = await request().catch(() => null)
+    let first = await request().catch(() => undefined)
     if (current !== this.#current) return
     const found = first?.discussions.map(({ externalId }) => externalId) ?? []
     // A site's page without comments has no discussion yet.
     const missing = names.filter((name) => !found.includes(name))
-    if (missing.length > 0) this.#look(missing)
+    if (missing.length > 0) this.#look(missing, first === undefined)
     if (!first) return
     const ids = new Map<string, string>()
     this.#stream = openSeveralStream({
       ticket: async () => {
         const ticket = first ?? (await request())
-        first = null
+        first = undefined
         if (!ticket) throw new Error('the discussions are gone')
         const discussions = ticket.discussions.map((one) => {
           ids.set(one.discussionId, one.externalId)
@@ -131,10 +159,12 @@ class Follower {
         return { ...ticket, discussions }
       },
       onEvent: (event) => {
-        if (!event.type.startsWith('comment_')) return
-        const change = countChange(event as Parameters<typeof countChange>[0], this.#withdrawn)
+        const change = event.type.startsWith('comment_')
+          ? countChange(event as Parameters<typeof countChange>[0], this.#withdrawn)
+          : 0
         for (const element of this.#elements(ids.get(event.discussionId))) {
-          if (event.seq <= Number(element.position)) continue
+          // One without a position waits for its count.
+          if (!(event.seq > Number(element.position))) continue
           element.position = event.seq
           element.count = Number(element.count) + change
         }
@@ -150,14 +180,17 @@ class Follower {
     })
   }
 
-  #look(names: readonly string[]): void {
+  /** Asks again each minute: for a ticket if that failed, or if one that was empty has begun. */
+  #look(names: readonly string[], hasFailed: boolean): void {
+    // Of another page that has comments, the backend gives no ticket.
+    const empty = names.filter((name) => !(Number(this.#position(name)) > 0))
     const look = async (): Promise<void> => {
       const current = this.#current
       await this.#recount(names)
       if (current !== this.#current) return
-      const isBegun = names.some((name) => Number(this.#position(name)) > 0)
-      if (isBegun || !this.#stream) void this.#open()
-      else this.#look(names)
+      const isBegun = empty.some((name) => Number(this.#position(name)) > 0)
+      if (isBegun || hasFailed) void this.#open()
+      else this.#look(names, false)
     }
     this.#timer = setTimeout(() => void look(), LOOK_MS * (0.5 + Math.random()))
   }

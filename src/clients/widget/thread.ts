@@ -12,7 +12,7 @@ import {
   type Sort,
   SORTS,
 } from './backend.ts'
-import { tellCount } from './count.ts'
+import { followLive, tellCount } from './count.ts'
 import { WidgetElement } from './element.ts'
 import { Nodes } from './views/nodes.ts'
 import { ThreadState, TOP } from './state.ts'
@@ -307,6 +307,8 @@ export abstract class Thread extends WidgetElement {
     this.#stream = undefined
     this.#seen?.disconnect()
     clearTimeout(this.#retry)
+    // It tells no further count.
+    followLive()
   }
 
   #begin(): void {
@@ -410,7 +412,7 @@ export abstract class Thread extends WidgetElement {
   }
 
   tell(): void {
-    tellCount(this.backend, this.discussion, this.state.count)
+    tellCount(this, this.state.count)
     void this.update()
   }
 }
