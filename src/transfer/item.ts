@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { reachOf } from '../core/input/validate.ts'
 import { badgeId, MAX_BADGES } from '../core/settings/tenant.ts'
 import { carriedSchema } from '../domains/comments/fields.ts'
-import { CAUSES as NOTICE_CAUSES, KINDS as NOTICE_KINDS } from '../domains/notices/causes.ts'
+import { causesSchema, KINDS as NOTICE_KINDS } from '../domains/notices/causes.ts'
 import { DECISION_ACTIONS, DECISION_REASONS } from '../domains/comments/decision.ts'
 import { HOLD_REASONS } from '../domains/comments/rules.ts'
 import { claimedAs } from '../domains/readers/fields.ts'
@@ -273,7 +273,7 @@ export const noticeItem = z.object({
   id,
   form: z.enum(NOTICE_KINDS).describe('Whose form its messages have'),
   host: name,
-  on: z.array(z.enum(NOTICE_CAUSES)).min(1),
+  on: causesSchema,
   createdAt: time,
 })
 

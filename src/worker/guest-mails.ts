@@ -33,33 +33,40 @@ export const startGuestMails = (app: App, outbound: Outbound): Task =>
       const { mailUrl: url } = (await loadTenant(app, tenantId)).settings.guests
       // The tenant takes no guests any more.
       if (url === null) return void (await endMail(app, mail))
-      const error = await handOut(app, outbound, { ...mail, url }, signal)
+      const { error, wasSent } = await handOut(app, outbound, { ...mail, url }, signal)
       if (signal.aborted) return
       if (error === null) {
         await endMail(app, mail)
-        return void (await noteSuccess(app, tenantId))
+        return void (await noteSuccess(app, { tenantId, url }))
       }
       app.log.warn({ tenantId, guestRequestId: id, attempts, error }, 'the mail for a guest was not handed out')
       await deferMail(app, mail, retryInMs(attempts))
-      // Without a secret nothing was sent: that says nothing of the mailer.
-      if (mail.secrets !== null) await noteFailure(app, { tenantId, url, error })
+      // What was not sent says nothing of the mailer.
+      if (wasSent) await noteFailure(app, { tenantId, url, error })
     },
     release: (mail) => deferMail(app, mail, 0),
     idsOf: ({ id }) => ({ guestRequestId: id }),
   })
 
-/** Returns why the mailer has not taken the mail; null if it has. */
+interface HandedOut {
+  /** Why the mailer has not taken the mail; null if it has. */
+  error: string | null
+  wasSent: boolean
+}
+
+const unsent = (error: string): HandedOut => ({ error, wasSent: false })
+
 async function handOut(
   app: App,
   outbound: Outbound,
   due: DueMail & { url: string },
   signal: AbortSignal,
-): Promise<string | null> {
+): Promise<HandedOut> {
   const { tenantId, id, url } = due
   const mail = openMail(app.settings, tenantId, id, due.sealed)
   const secrets = openSecrets(app.settings, tenantId, due.secrets)
-  if (due.secrets === null) return 'there is no mail secret: create one'
-  if (mail === null || secrets === null) return 'the address or the secret cannot be opened'
+  if (due.secrets === null) return unsent('there is no mail secret: create one')
+  if (mail === null || secrets === null) return unsent('the address or the secret cannot be opened')
   const event = 'guest_mail'
   const body = JSON.stringify({ email: mail.email, name: mail.name, url: mail.url })
   const request = {
@@ -71,6 +78,6 @@ async function handOut(
   }
   const headers = signedHeaders(request, secrets, new Date(), body)
   const { error, statusCode } = await outbound.post({ url, headers, body, timeoutMs: TIMEOUT_MS, signal })
-  if (error !== null) return error
-  return statusCode !== null && statusCode >= 200 && statusCode < 300 ? null : `status ${statusCode}`
+  const isTaken = statusCode !== null && statusCode >= 200 && statusCode < 300
+  return { error: error ?? (isTaken ? null : `status ${statusCode}`), wasSent: true }
 }

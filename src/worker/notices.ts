@@ -1,10 +1,10 @@
 import { baseUrl } from '../core/address.ts'
 import type { App } from '../core/app.ts'
 import { ofTenant } from '../core/queues/patience.ts'
-import { CAUSES, type NoticeCause, type NoticeKind } from '../domains/notices/causes.ts'
+import { CAUSES, type NoticeKind } from '../domains/notices/causes.ts'
 import { bodyFor, type Notice } from '../domains/notices/messages.ts'
 import { LOOKS, stillTold, toldOf } from '../domains/notices/news.ts'
-import { addressOf, type NoticeChannel } from '../domains/notices/notices.ts'
+import { addressOf, type NoticeChannel, type SendState } from '../domains/notices/notices.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
 import type { Outbound } from '../outbound/outbound.ts'
 
@@ -36,8 +36,9 @@ export async function tellChannels(app: App, outbound: Outbound, signal: AbortSi
       const { tenantId, id, dueAt } = channel
       const until = new Date(Date.now() + LEASE_MS)
       // Of several workers that have found it, one takes it.
-      const { count } = await noticeChannel.updateMany({ where: { tenantId, id, dueAt }, data: { dueAt: until } })
-      if (count > 0) await tell(app, outbound, { ...channel, dueAt: until }, signal)
+      const lease = { dueAt: until, told: { ...(channel.told as object), leasedUntil: until.getTime() } }
+      const { count } = await noticeChannel.updateMany({ where: { tenantId, id, dueAt }, data: lease })
+      if (count > 0) await tell(app, outbound, { ...channel, ...lease }, signal)
     }),
   )
   return due.length === BATCH
@@ -48,13 +49,19 @@ async function tell(app: App, outbound: Outbound, channel: NoticeChannel, signal
   const { tenantId, id, dueAt } = channel
   const { prisma, db } = ofTenant(app, tenantId)
   const source = { prisma, sql: db.query }
-  const sentAt = sentAtOf(channel)
+  const { sentAt: before, test } = channel.told as SendState
+  const sentAt = { ...before }
+  let hasSent = false
   let told = await stillTold(prisma, tenantId, toldOf(channel.told))
   let error: string | null = null
   let next = Date.now() + LOOK_MS
-  if (isTest(channel)) {
+  let failures = 0
+  if (test === true) {
     error = await send(app, outbound, channel, TEST, signal)
-    if (error === null) sentAt.test = Date.now()
+    sentAt.test = Date.now()
+    hasSent = error === null
+    // Its failure lets no notice wait longer.
+    if (error !== null) failures = channel.failures
   }
   for (const cause of error === null ? CAUSES.filter((each) => channel.causes.includes(each)) : []) {
     const free = (sentAt[cause] ?? 0) + BETWEEN_MS
@@ -65,14 +72,16 @@ async function tell(app: App, outbound: Outbound, channel: NoticeChannel, signal
       continue
     }
     error = await send(app, outbound, channel, news, signal)
-    if (error !== null) break
+    if (error !== null) {
+      failures = channel.failures + 1
+      break
+    }
     told = { ...told, ...news.told }
     sentAt[cause] = Date.now()
+    hasSent = true
   }
   if (signal.aborted) return
-  const failures = error === null ? 0 : channel.failures + 1
   if (failures > 0) next = Date.now() + Math.min(LAST_WAIT_MS, BETWEEN_MS * 2 ** Math.min(failures - 1, 10))
-  const hasSent = Object.values(sentAt).some((at) => at > (channel.lastSentAt?.getTime() ?? 0))
   const data = {
     told: { ...told, sentAt },
     failures,
@@ -81,18 +90,13 @@ async function tell(app: App, outbound: Outbound, channel: NoticeChannel, signal
     ...(error !== null && { lastError: error }),
   }
   // One that was changed meanwhile is looked at again, by its new fields.
-  await prisma.noticeChannel.updateMany({ where: { tenantId, id, dueAt }, data })
+  const where = { tenantId, id, dueAt }
+  const asLeased = { told: { equals: channel.told as object } }
+  if ((await prisma.noticeChannel.updateMany({ where: { ...where, ...asLeased }, data })).count > 0) return
+  // A test that was asked for meanwhile is still to be sent.
+  const asked = { ...data, told: { ...data.told, test: true }, dueAt: new Date() }
+  await prisma.noticeChannel.updateMany({ where, data: asked })
 }
-
-type SentAt = Partial<Record<NoticeCause | 'test', number>>
-
-/** When a message of each cause was last taken (ms since 1970). */
-function sentAtOf({ told }: NoticeChannel): SentAt {
-  const { sentAt } = told as { sentAt?: SentAt }
-  return { ...sentAt }
-}
-
-const isTest = ({ told }: NoticeChannel): boolean => (told as { test?: boolean }).test === true
 
 const TEST = { cause: 'test', text: 'This is a test message. Notices come here.', path: '/settings#notices' } as const
 

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 
 import { keyIdOf, seal } from '../../src/core/secrets/seals.ts'
 import { guestKeyContext } from '../../src/domains/guests/address.ts'
+import { noteSuccess } from '../../src/domains/guests/mailer.ts'
 import { forgetOldRequests, requestMail } from '../../src/domains/guests/requests.ts'
 import { deleteExpiredGuestTokens } from '../../src/domains/guests/tokens.ts'
 import { findSiteByKey } from '../../src/domains/sites/sites.ts'
@@ -762,6 +763,10 @@ describe('the state of the mailer', () => {
     await service.call('PATCH', '/settings', { body: { guests: { mailUrl: `${mailer.url}/new` } }, headers })
     expect(await stateOf(headers)).toEqual({ url: `${mailer.url}/new`, state: 'ready', ...never })
     await service.call('PATCH', '/settings', { body: { guests: { mailUrl: `${mailer.url}/mails` } }, headers })
+
+    // A mail that the former address took late says nothing of this one.
+    await noteSuccess(service.app, { tenantId: id, url: `${mailer.url}/new` })
+    expect(await stateOf(headers)).toMatchObject({ state: 'failing' })
 
     mailer.on('/mails', null)
     await query('UPDATE guest_requests SET due_at = now() WHERE tenant_id = $1', [id])

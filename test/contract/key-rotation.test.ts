@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Logger } from 'pino'
 
+import { toServiceError } from '../../src/api/execution/errors.ts'
 import type { App } from '../../src/core/app.ts'
+import { problemOf } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
 import { openHeaders, type SealedHeader } from '../../src/core/delivery/own-headers.ts'
 import { keyIdOf, seal, unseal } from '../../src/core/secrets/seals.ts'
@@ -272,8 +275,22 @@ describe('cli secrets reseal', () => {
     expect(JSON.stringify(await findKeyUse(before.app.db.query, during.app.settings))).not.toContain(
       newKey.toString('base64'),
     )
-    expect(() => unseal(during.app.settings, Buffer.from(rows[0]?.[0]?.sealed ?? '', 'base64'), 'x')).toThrow(
-      /does not have the key/,
-    )
+    const open = () => unseal(during.app.settings, Buffer.from(rows[0]?.[0]?.sealed ?? '', 'base64'), 'x')
+    expect(open).toThrow(/does not have the key/)
+    // The log names the key, and the answer, which may go to anybody, does not.
+    const logged: unknown[] = []
+    const log = { error: (about: { err: Error }) => logged.push(about.err.message) } as unknown as Logger
+    const refusal = toServiceError(errorOf(open), log, { requestId: 'r' })
+    expect(logged).toEqual([expect.stringContaining(keyIdOf(strangeKey))])
+    expect(JSON.stringify(problemOf(refusal, 'r'))).not.toContain(keyIdOf(strangeKey))
   })
 })
+
+function errorOf(run: () => unknown): unknown {
+  try {
+    run()
+  } catch (error) {
+    return error
+  }
+  throw new Error('nothing was thrown')
+}

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { adoptNoticeChannel } from '../../src/domains/notices/adopt.ts'
 import { addressOf, MAX_CHANNELS } from '../../src/domains/notices/notices.ts'
 import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
 import { tellChannels } from '../../src/worker/notices.ts'
@@ -171,10 +172,45 @@ describe('a test message', () => {
       lastSentAt: taken.lastSentAt,
       lastError: 'status 500',
     })
+    const { failures, dueAt } = await channel(id)
+    expect(failures).toBe(0)
+    expect(dueAt.getTime()).toBeLessThan(Date.now() + 20_000)
     status = 200
     await look({ minutesLater: 2 })
     expect(got).toHaveLength(2)
     expect((await service.call('POST', `/notice-channels/${id}/test`)).status).toBe(404)
+  })
+
+  test('is refused while another one waits, and for ten seconds after it', async () => {
+    const { id } = await create({ on: ['export_ready'] })
+    const ask = () => call('POST', `/notice-channels/${id}/test`)
+    expect((await ask()).status).toBe(202)
+    const waiting = await ask()
+    expect([waiting.status, waiting.json.code]).toEqual([429, 'rate_limited'])
+    await look()
+    const soon = await ask()
+    expect([soon.status, Number(soon.headers.get('retry-after'))]).toEqual([429, expect.any(Number)])
+    await look({ minutesLater: 1 })
+    expect((await ask()).status).toBe(202)
+    expect(got).toHaveLength(1)
+  })
+
+  test('that is asked for while a notice is under way is sent after it, and nothing twice', async () => {
+    const { id } = await create({ on: ['comment_waiting'] })
+    await hold()
+    const { signal } = new AbortController()
+    const post: Outbound['post'] = async (...request) => {
+      expect((await call('POST', `/notice-channels/${id}/test`)).status).toBe(202)
+      // Another worker, which must leave the channel to the first one.
+      await tellChannels(service.app, outbound, signal)
+      return outbound.post(...request)
+    }
+    await service.app.prisma.noticeChannel.updateMany({ data: { dueAt: new Date(0) } })
+    await tellChannels(service.app, { ...outbound, post }, signal)
+    await tellChannels(service.app, outbound, signal)
+    expect(got.map(({ body }) => body.cause)).toEqual(['comment_waiting', 'test'])
+    await look({ minutesLater: 2 })
+    expect(got).toHaveLength(2)
   })
 
   test('has the form of the kind', async () => {
@@ -325,6 +361,21 @@ describe('the form of a message', () => {
       ],
     })
   })
+})
+
+test('one that was imported is due only once it has an address', async () => {
+  const { app } = service
+  const item = { id: newId(), kind: 'slack', host: 'hooks.example.com', on: ['comment_waiting'] } as const
+  const of = { tenantId: tenant.tenant.id, importId: newId() }
+  const given = { ...item, createdAt: new Date() }
+  expect(await app.db.transaction((sql) => adoptNoticeChannel(sql, of, given))).toBe('taken')
+  const due = () => app.prisma.noticeChannel.count({ where: { dueAt: { lte: new Date() } } })
+  // A worker of the release before would read it, and fail for all tenants.
+  expect(await due()).toBe(0)
+  await call('PATCH', `/notice-channels/${item.id}`, { on: ALL })
+  expect(await due()).toBe(0)
+  await call('PATCH', `/notice-channels/${item.id}`, { url: `${url}/given` })
+  expect(await due()).toBe(1)
 })
 
 describe('a channel that does not take a message', () => {

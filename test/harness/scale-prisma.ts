@@ -385,8 +385,9 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     const mail = { tenantId: w.id('tenant'), id: w.id('guestRequest', 3) }
     await deferMail(app, mail, 0)
     await endMail(app, mail)
-    await noteSuccess(app, w.id('tenant'))
-    await noteFailure(app, { tenantId: w.id('tenant'), url: 'https://mailer.example.com/', error: 'status 500' })
+    const mailer = { tenantId: w.id('tenant'), url: 'https://mailer.example.com/' }
+    await noteSuccess(app, mailer)
+    await noteFailure(app, { ...mailer, error: 'status 500' })
   },
   'the token of a guest, and its end': async (asking) => {
     const { site, tenant } = await guestSite(asking)

@@ -45,6 +45,22 @@ test('an answer that repeats a secret of the request, or has controls, is kept w
   })
 })
 
+test('the secrets are taken out of all headers of an answer at once', () => {
+  let calls = 0
+  const redact = (text: string): string => {
+    calls++
+    return text.replaceAll('s3cret', '[header]')
+  }
+  const given = { 'x-s3cret': 'a\nb', 'x-none': undefined, 'x-many': ['s3cret', 'c'], 'set-cookie': ['s3cret=1'] }
+  expect(answeredHeaders(given, redact)).toEqual({
+    'x-[header]': 'a b',
+    'x-none': '',
+    'x-many': '[header], c',
+    'set-cookie': '[redacted]',
+  })
+  expect(calls).toBe(1)
+})
+
 test('an attempt of an earlier release has none', () => {
   expect(readHeaders(null)).toBeNull()
   expect(readHeaders({ sent: { a: 'b' }, answered: {} })).toEqual({ sent: { a: 'b' }, answered: {} })

@@ -4,14 +4,16 @@ import type { Logger } from 'pino'
 import type { Ctx } from '../../core/context.ts'
 import { problemOf, retryAfterOf, sentenceOf, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
+import { MissingKeyError } from '../../core/secrets/seals.ts'
 import { countRefusal } from '../../core/telemetry/metrics.ts'
 import { requestRefusal } from '../../graphql/documents/rules.ts'
 
 /**
  * Converts any thrown value to the error that the caller may see. Errors other than ServiceError
- * are logged, and reveal nothing. `about` identifies the request in the log.
+ * are logged, and reveal nothing; so is a missing key. `about` identifies the request in the log.
  */
 export function toServiceError(error: unknown, log: Logger, about: { requestId: string }): ServiceError {
+  if (error instanceof MissingKeyError) log.error({ ...about, err: error }, 'a key is missing')
   if (error instanceof ServiceError) return error
   if (error instanceof GraphQLError) {
     const cause = causeOf(error)

@@ -38,13 +38,13 @@ export function seal({ ENCRYPTION_KEY: key }: SealKeys, plain: string, context: 
 }
 
 /**
- * Opens the result of `seal`. Throws `unavailable` where the process lacks the key, another error
+ * Opens the result of `seal`. Throws MissingKeyError where the process lacks the key, another error
  * where the context differs or a bit has changed.
  */
 export function unseal(keys: SealKeys, sealed: Uint8Array, context: string): string {
   const id = sealed.subarray(0, KEY_ID_BYTES)
   const key = allKeys(keys).find((each) => idBytesOf(each).equals(id))
-  if (key === undefined) throw missing(Buffer.from(id).toString('hex'))
+  if (key === undefined) throw new MissingKeyError(Buffer.from(id).toString('hex'))
   const [nonce, tag] = [KEY_ID_BYTES, KEY_ID_BYTES + NONCE_BYTES]
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(nonce, tag))
     .setAAD(Buffer.from(context))
@@ -52,11 +52,14 @@ export function unseal(keys: SealKeys, sealed: Uint8Array, context: string): str
   return Buffer.concat([decipher.update(sealed.subarray(tag + TAG_BYTES)), decipher.final()]).toString('utf8')
 }
 
-const missing = (id: string): ServiceError =>
-  new ServiceError('unavailable', {
-    detail: `The service does not have the key ${id}, which it needs: put it into ENCRYPTION_KEYS.`,
-    retryAfterSeconds: 60,
-  })
+/** The process lacks a key. The message is for the log: an answer may go to anybody. */
+export class MissingKeyError extends ServiceError {
+  constructor(id: string) {
+    super('unavailable', { retryAfterSeconds: 60 })
+    this.name = 'MissingKeyError'
+    this.message = `The service does not have the key ${id}, which it needs: put it into ENCRYPTION_KEYS.`
+  }
+}
 
 /** A key derived from one of the process's keys, for one purpose. */
 export interface DerivedKey {

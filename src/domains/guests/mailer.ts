@@ -61,6 +61,6 @@ export function noteFailure(
   return prisma.guestMailer.upsert({ where: { tenantId }, create: { tenantId, ...data }, update: data })
 }
 
-/** Notes that a mail was taken. Without an earlier failure nothing is written. */
-export const noteSuccess = ({ prisma }: App, tenantId: Id): Promise<unknown> =>
-  prisma.guestMailer.updateMany({ where: { tenantId, recoveredAt: null }, data: { recoveredAt: new Date() } })
+/** Notes that a mail was taken at an address. Without an earlier failure there nothing is written. */
+export const noteSuccess = ({ prisma }: App, { tenantId, url }: { tenantId: Id; url: string }): Promise<unknown> =>
+  prisma.guestMailer.updateMany({ where: { tenantId, url, recoveredAt: null }, data: { recoveredAt: new Date() } })

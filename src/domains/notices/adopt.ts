@@ -2,7 +2,7 @@ import { recordAuditOfImport } from '../../core/audit.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import type { Id } from '../../core/ids.ts'
 import { toldNow } from './news.ts'
-import { MAX_CHANNELS, type NoticeInput, shown } from './notices.ts'
+import { MAX_CHANNELS, NEVER, type NoticeInput, shown } from './notices.ts'
 
 interface AdoptedChannel extends Omit<NoticeInput, 'url'> {
   id: Id
@@ -25,7 +25,7 @@ export async function adoptNoticeChannel(
   if ((await noticeChannel.count({ where: { tenantId } })) >= MAX_CHANNELS) return 'full'
   const told = await toldNow(sql, tenantId)
   const lastError = 'imported without its address: edit it to give one'
-  const data = { tenantId, id, kind, host, causes: [...on], told, lastError, createdAt, sealed: null }
+  const data = { tenantId, id, kind, host, causes: [...on], told, lastError, createdAt, sealed: null, dueAt: NEVER }
   const channel = await noticeChannel.create({ data })
   await recordAuditOfImport(sql, of, {
     action: 'notice_channel.create',

@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 /** Whose form the messages of a channel have. */
 export const NOTICE_KINDS = {
   slack: 'An incoming webhook of Slack, or of a program that takes its form.',
@@ -23,3 +25,13 @@ const namesOf = <Name extends string>(all: Readonly<Record<Name, string>>): [Nam
 
 export const KINDS = namesOf(NOTICE_KINDS)
 export const CAUSES = namesOf(NOTICE_CAUSES)
+
+/** The causes of a channel. */
+export const causesSchema = z
+  .array(z.enum(CAUSES))
+  .min(1)
+  .max(CAUSES.length)
+  .refine((causes) => new Set(causes).size === causes.length, {
+    message: 'must not repeat one',
+    params: { code: 'repeated' },
+  })

@@ -147,7 +147,7 @@ builder.relayMutationField(
   {
     access: 'manage_settings',
     description:
-      'Has a worker send a test message. `lastSentAt` and `lastError` of the channel tell what became of it.',
+      'Has a worker send a test message. `lastSentAt` and `lastError` of the channel tell what became of it. Refused within ten seconds of another one.',
     resolve: async (_root, { input }, ctx) => ({ noticeChannel: await testNoticeChannel(ctx, input) }),
   },
   {

@@ -15,7 +15,7 @@ import type { Settings } from '../../core/settings/settings.ts'
 import type { NoticeChannel } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { outboundUrl } from '../webhooks/sending/urls.ts'
-import { CAUSES, KINDS, type NoticeCause, type NoticeKind } from './causes.ts'
+import { causesSchema, KINDS, type NoticeCause, type NoticeKind } from './causes.ts'
 import { toldNow } from './news.ts'
 
 export type { NoticeChannel }
@@ -26,14 +26,7 @@ export const MAX_CHANNELS = 10
 export const noticeFields = z.object({
   kind: z.enum(KINDS),
   url: z.string(),
-  on: z
-    .array(z.enum(CAUSES))
-    .min(1)
-    .max(CAUSES.length)
-    .refine((causes) => new Set(causes).size === causes.length, {
-      message: 'must not repeat one',
-      params: { code: 'repeated' },
-    }),
+  on: causesSchema,
 })
 
 /** The fields that a change has: another kind is another channel. */
@@ -48,6 +41,12 @@ export interface NoticeInput {
 export type NoticeChange = { [Name in 'url' | 'on']?: NoticeInput[Name] | null | undefined }
 
 export const noticeContext = (id: Id, kind: string): string => `notice-channel:${id}:${kind}`
+
+/**
+ * When a channel without an address is due. Workers of the release before must not read one: they
+ * would take the null for damage.
+ */
+export const NEVER = new Date('9999-12-31T00:00:00Z')
 
 /** The address of a channel. Throws where the process lacks the key, or the channel the address. */
 export function addressOf(keys: SealKeys, { id, kind, sealed }: NoticeChannel): string {
@@ -131,7 +130,8 @@ export async function updateNoticeChannel(
     const now = on === undefined ? {} : { causes: on, told: await toldOfNew(sql, before, on) }
     // Another address is tried at once. Without its lease, no worker writes over the change what it
     // has told by the former fields.
-    const data = { ...(moved && { ...moved, failures: 0, lastError: null }), ...now, dueAt: new Date() }
+    const dueAt = moved || before.sealed !== null ? new Date() : NEVER
+    const data = { ...(moved && { ...moved, failures: 0, lastError: null }), ...now, dueAt }
     const after = await sql.prisma.noticeChannel.update({ where: where(tenant.id, id), data })
     await recordAudit(sql, ctx, {
       action: 'notice_channel.update',
@@ -154,16 +154,39 @@ async function toldOfNew(sql: TxSql, { tenantId, causes, told }: NoticeChannel, 
   }
 }
 
+/** The fields of `told` that are about no news. */
+export interface SendState {
+  /** When the last message of each cause was taken, and the last test was sent (ms since 1970). */
+  sentAt?: Partial<Record<NoticeCause | 'test', number>>
+  /** A test message is to be sent. */
+  test?: true
+  /** Until when a worker has the channel: then `dueAt` is that time (ms since 1970). */
+  leasedUntil?: number
+}
+
+/** The least time between two test messages of a channel. */
+const BETWEEN_TESTS_MS = 10_000
+
 /**
  * Has a worker send a test message, whose outcome `lastSentAt` and `lastError` tell. Throws
- * `not_found`, and `validation_failed` for a channel without an address.
+ * `not_found`, `rate_limited` soon after another one, and `validation_failed` for a channel without
+ * an address.
  */
 export async function testNoticeChannel(ctx: Ctx, { id }: { id: Id }): Promise<NoticeChannel> {
   const { tenant } = requireCaller(ctx)
   return ctx.app.db.transaction(async (sql) => {
-    const { told, sealed } = await lock(sql, tenant.id, id)
+    const { told, sealed, dueAt } = await lock(sql, tenant.id, id)
     if (sealed === null) throw invalid('/url', 'required', 'is required: the channel was imported without one')
-    const data = { told: { ...(told as object), test: true }, dueAt: new Date() }
+    const { sentAt, test, leasedUntil } = told as SendState
+    const waitMs = test === true ? BETWEEN_TESTS_MS : (sentAt?.test ?? 0) + BETWEEN_TESTS_MS - Date.now()
+    if (waitMs > 0)
+      throw new ServiceError('rate_limited', {
+        detail: 'A test message was sent a moment ago, or is about to be.',
+        retryAfterSeconds: Math.ceil(waitMs / 1000),
+      })
+    // A worker that has the channel keeps it: another one would send its messages again.
+    const isLeased = leasedUntil === dueAt.getTime() && leasedUntil > Date.now()
+    const data = { told: { ...(told as object), test: true }, ...(!isLeased && { dueAt: new Date() }) }
     const channel = await sql.prisma.noticeChannel.update({ where: where(tenant.id, id), data })
     await recordAudit(sql, ctx, {
       action: 'notice_channel.test',

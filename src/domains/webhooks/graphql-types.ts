@@ -227,7 +227,7 @@ const AttemptRef = builder.prismaObject('Attempt', {
       type: 'JSON',
       nullable: true,
       description:
-        'The headers that were sent, without signatures. The values of own headers are `[redacted]`. Null if nothing was sent, and for attempts of earlier releases.',
+        'The headers that were sent, without signatures. The values of own headers are `[redacted]`. They stand here also where no connection was made: see `error`. Null if there was nothing to send, and for attempts of earlier releases.',
       extensions: { ...shapedBy(HEADERS_SHAPE), ...MEASURED, ...ONLY_WHERE_NAMED },
       resolve: ({ headers }) => readHeaders(headers)?.sent ?? null,
     }),
