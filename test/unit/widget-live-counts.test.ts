@@ -78,7 +78,7 @@ const liveCount = (discussion: string, count: number, position: number | undefin
 })
 
 /** Follows these. Tickets are given at once, for all pages but `withheld`. */
-async function followAll(elements: Count[], recount: () => void = () => undefined) {
+async function followAll(elements: Count[]) {
   const ask = async (url: string) => {
     const names = new URL(url, PAGE.baseURI).searchParams.getAll('externalId')
     tickets.push(names)
@@ -90,7 +90,7 @@ async function followAll(elements: Count[], recount: () => void = () => undefine
   const change = await follow({
     elements: { [Symbol.iterator]: () => shown[Symbol.iterator]() } as unknown as ReadonlySet<EngagementCount>,
     ask: ask as never,
-    recount: async () => recount(),
+    recount: async () => undefined,
   })
   change()
   await vi.advanceTimersByTimeAsync(500)
