@@ -55,7 +55,7 @@ export function unseal(keys: SealKeys, sealed: Uint8Array, context: string): str
 /** The process lacks a key. The message is for the log: an answer may go to anybody. */
 export class MissingKeyError extends ServiceError {
   constructor(id: string) {
-    super('unavailable', { retryAfterSeconds: 60 })
+    super('unavailable', { detail: 'A key of the service is missing. Its log says which.', retryAfterSeconds: 60 })
     this.name = 'MissingKeyError'
     this.message = `The service does not have the key ${id}, which it needs: put it into ENCRYPTION_KEYS.`
   }
