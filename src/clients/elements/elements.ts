@@ -168,7 +168,7 @@ const hyphenated = (name: string): string => name.replace(/[A-Z]/g, (letter) => 
 
 /** The attributes of an element as HTML has them, without those that are not set. */
 export function attributesOf(name: ElementName, props: object): Record<string, string> {
-  const values = props as Readonly<Record<string, unknown>>
+  const values = props as Readonly<Record<string, string | number | boolean | null | undefined>>
   const kinds: Readonly<Record<string, Kind>> = ELEMENTS[name].attributes
   const attributes: Record<string, string> = {}
   for (const [key, kind] of Object.entries(kinds)) {

@@ -171,8 +171,10 @@ function keyStep({ apiKeys }: FirstStepsQuery): StepProps | null {
       <>
         <PageLink to="/keys">Create a key</PageLink> without capabilities for the backend of your pages: it can do what
         readers do, and no more. Put it where that backend reads its secrets.
-        {ofPages.length > 0 && ' You have one, and it was not used yet.'} For pages without a backend,{' '}
-        <PageLink to="/sites">add a site</PageLink> instead.
+        {ofPages.length > 0 &&
+          ofPages.every(({ lastUsedAt }) => lastUsedAt === null) &&
+          ' You have one, and it was not used yet.'}{' '}
+        For pages without a backend, <PageLink to="/sites">add a site</PageLink> instead.
       </>
     ),
   }
