@@ -37,7 +37,7 @@ export const addressOf = (name: string): string => name.replace(/(^|\/)README\.m
 /** Where a link of a page leads, as a path below `docs`. Null for another site or folder. */
 export function targetOf(name: string, href: string): string | null {
   if (/^[a-z]+:|^#/i.test(href)) return null
-  const target = posix.join(posix.dirname(name), href.replace(/#.*$/, ''))
+  const target = posix.join(posix.dirname(name), href.replace(/#[^]*/, ''))
   return target.startsWith('..') ? null : target
 }
 
@@ -48,7 +48,7 @@ export function linkFrom(name: string, href: string): string | null {
   if (target === null) return null
   const relative = posix.relative(posix.dirname(name), addressOf(target).replace(/\/$/, ''))
   const address = `${relative === '' ? '.' : relative}${/(^|\/)README\.md(#|$)/.test(href) ? '/' : ''}`
-  return `${address}${/#.*$/.exec(href)?.[0] ?? ''}`
+  return `${address}${/#[^]*/.exec(href)?.[0] ?? ''}`
 }
 
 const LINK = /(!?)\[([^\][]*)\]\(([^()\s]+)\)/g

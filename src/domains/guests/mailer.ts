@@ -61,6 +61,6 @@ export function noteFailure(
   return prisma.guestMailer.upsert({ where: { tenantId }, create: { tenantId, ...data }, update: data })
 }
 
-/** Notes that a mail was taken at an address. Without an earlier failure there nothing is written. */
+/** Notes that a mail was taken at an address. Where none failed before, nothing is written. */
 export const noteSuccess = ({ prisma }: App, { tenantId, url }: { tenantId: Id; url: string }): Promise<unknown> =>
   prisma.guestMailer.updateMany({ where: { tenantId, url, recoveredAt: null }, data: { recoveredAt: new Date() } })

@@ -113,8 +113,8 @@ function indexPage(
   source: string,
 ): string {
   const introduction = info.description
-    .replace(/\]\(https:\/\/[^)]*\/docs\/guides\/\)/, '](../../guides/README.md)')
-    .replace(/\[[^\]]*\]\(https:\/\/[^)]*(\/api\/v1\/asyncapi\.json)\)/, (_, path: string) => code(path))
+    .replace(/\]\(https:\/\/[^()]*\/docs\/guides\/\)/, '](../../guides/README.md)')
+    .replace(/\[[^\][]*\]\(https:\/\/[^()]*(\/api\/v1\/asyncapi\.json)\)/, (_, path: string) => code(path))
   return page('REST', source, [
     'Every route with its parameters, its body, an example and its errors. For programs the same is OpenAPI 3.1, at `/api/v1/openapi.json` of your service. API clients such as Bruno, Insomnia and Postman import it.',
     introduction,
@@ -173,7 +173,12 @@ function sectionOf(document: Document, route: Route, everywhere: ReadonlySet<str
   ].filter((part) => part !== '')
 }
 
-const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, ' ').trim()
+const oneLine = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' ')
 
 function parameterLine({ name, in: place, required, description = '', schema }: Parameter): string {
   const facts = [
