@@ -361,7 +361,7 @@ describeInBrowser('Settings in the console', () => {
     await save(page).click()
     await page.getByText('Give a whole number').waitFor()
     await expectAccessible(page, 'settings')
-    await page.getByRole('button', { name: 'Create a secret' }).click()
+    await page.getByRole('button', { name: 'Create a secret' }).first().click()
     await page.getByRole('dialog').waitFor()
     await expectAccessible(page)
     expect(complaints).toEqual([])

@@ -204,7 +204,7 @@ const scripts = new Map<string, HTMLScriptElement>()
  */
 export function loadFor(name: ElementName, element: Element, service: string | undefined): () => void {
   if (service === undefined) return () => undefined
-  const url = `${service.replace(/\/+$/, '')}/${ELEMENTS[name].file}`
+  const url = `${service.replace(/(?<!\/)\/+$/, '')}/${ELEMENTS[name].file}`
   const known = scripts.get(url)
   const script = known ?? document.createElement('script')
   const tell = (error: unknown): void => {

@@ -30,7 +30,7 @@ export async function checkBackend(ctx: Ctx, input: { url: string }): Promise<Ba
   const { isAllowed, retryAfterSeconds } = app.limits.take('backendCheck', tenant.id, RATE)
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
   const url = new URL(base)
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/settings`
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/settings`
   url.search = ''
   url.hash = ''
   const refusal = await refusalOf(app, url.href)
