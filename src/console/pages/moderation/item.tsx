@@ -29,9 +29,9 @@ interface ItemProps extends WaitingProps {
 
 /**
  * One comment of the queue, with what a moderator must know to judge it; once judged, a line that
- * says so.
+ * says so. An answer of the service may change one of a hundred: the others are not drawn again.
  */
-export function Item({ place, count, ...props }: ItemProps) {
+export const Item = memo(function Item({ place, count, ...props }: ItemProps) {
   const { entry, isHeld } = props
   const { comment } = entry.item
   const { ref, inViewport } = useInViewport()
@@ -60,10 +60,9 @@ export function Item({ place, count, ...props }: ItemProps) {
       )}
     </Paper>
   )
-}
+})
 
-// A judgement moves all items, and an answer of the service may change one: the others are not
-// drawn again.
+// A judgement changes the place of all items, and nothing else of them.
 const Waiting = memo(function Waiting({
   isSelected,
   isHeld,

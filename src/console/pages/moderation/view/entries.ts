@@ -1,4 +1,5 @@
 import { shallowEqual } from '@mantine/hooks'
+import { replaceEqualDeep } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
 
 import {
@@ -98,11 +99,25 @@ interface Listed {
   fetchNextPage: () => Promise<unknown>
 }
 
+/** What is kept of a list while another page is open. */
 interface Left {
-  entries: readonly Entry[]
+  /** Null before the first answer. */
+  entries: readonly Entry[] | null
+  /** Whether comments were left after the last answer that has added some. */
   hadMore: boolean
   away: Away
   places: Places
+}
+
+/**
+ * One state, not one for each field: React can drop what is set during rendering while another
+ * update waits, and then drops all of it. The next rendering sees that `taken` is not the answer.
+ */
+interface View extends Left {
+  /** What the next answer may add to the list: everything, only comments after its end, or nothing. */
+  intake: Intake | null
+  /** The last answer that is in the list. */
+  taken: unknown
 }
 
 const ENTRIES: Part<Left> = { name: 'entries' }
@@ -124,56 +139,81 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
   const { data, dataUpdatedAt, nodes, hasNextPage, isFetching, fetchNextPage, isPlaceholderData, isFetchedAfterMount } =
     list
   const asLeft = useAsLeft(ENTRIES)
-  const [entries, setEntries] = useState<readonly Entry[] | null>(asLeft?.entries ?? null)
-  // What the next answer may add to the list: everything, only comments after its end, or nothing.
-  const [intake, setIntake] = useState<Intake | null>(asLeft === null ? 'all' : null)
-  const [hadMore, setHadMore] = useState(asLeft?.hadMore ?? false)
-  const [away, setAway] = useState<Away>(asLeft?.away ?? NONE)
+  const [view, setView] = useState<View>(() => ({
+    ...(asLeft ?? { entries: null, hadMore: false, away: NONE, places: new Map() }),
+    intake: asLeft === null ? 'all' : null,
+    taken: null,
+  }))
+  const { entries, intake, hadMore, away, places } = view
   const isAway = (id: string): boolean => (away.get(id) ?? -1) >= dataUpdatedAt
-  const [places, setPlaces] = useState<Places>(asLeft?.places ?? new Map())
   useLeave(ENTRIES, () => (entries === null ? null : { entries, hadMore, away, places }))
   const compare = order.compare(places)
 
-  const change = useCallback((id: string, news: Partial<Entry>) => {
-    setEntries((before) => before?.map((entry) => (idOf(entry.item) === id ? { ...entry, ...news } : entry)) ?? null)
+  const setEntries = useCallback((update: (entries: readonly Entry[]) => readonly Entry[]) => {
+    setView((before) => {
+      const after = before.entries && update(before.entries)
+      return after === before.entries ? before : { ...before, entries: after }
+    })
   }, [])
+  const setAway = useCallback((update: (away: Away) => Away) => {
+    setView((before) => ({ ...before, away: update(before.away) }))
+  }, [])
+  const setIntake = useCallback((next: Intake) => {
+    setView((before) => ({ ...before, intake: next }))
+  }, [])
+  const change = useCallback(
+    (id: string, news: Partial<Entry>) => {
+      setEntries((before) => {
+        const old = before.find(({ item }) => idOf(item) === id)
+        if (old === undefined) return before
+        const changed = { ...old, ...news }
+        return shallowEqual(old, changed) ? before : before.map((entry) => (entry === old ? changed : entry))
+      })
+    },
+    [setEntries],
+  )
   /** Lets comments come into the view again. */
-  const stay = useCallback((ids: ReadonlySet<string>) => {
-    setAway((before) => new Map([...before].filter(([id]) => !ids.has(id))))
-  }, [])
+  const stay = useCallback(
+    (ids: ReadonlySet<string>) => {
+      setAway((before) => new Map([...before].filter(([id]) => !ids.has(id))))
+    },
+    [setAway],
+  )
   /** Takes judged comments out of the view, or makes them lines. */
   const take = (ids: ReadonlySet<string>, verb: Verb, decision: Decision | null): void => {
     const isTaken = ({ item }: Entry): boolean => ids.has(idOf(item))
     if (status === null) {
       const judged = { status: DONE_STATES[verb], dealtBy: 'me', decision, refusal: null } as const
-      setEntries((before) => before?.map((entry) => (isTaken(entry) ? { ...entry, ...judged } : entry)) ?? null)
+      setEntries((before) => before.map((entry) => (isTaken(entry) ? { ...entry, ...judged } : entry)))
       return
     }
-    setEntries((before) => before?.filter((entry) => !isTaken(entry)) ?? null)
+    setEntries((before) => before.filter((entry) => !isTaken(entry)))
     setAway((before) => new Map([...before, ...[...ids].map((id) => [id, Infinity] as const)]))
   }
   /** Puts comments into the view, or replaces them there. */
   const bring = (brought: readonly Entry[]): void => {
     const ids = new Set(brought.map(({ item }) => idOf(item)))
     setEntries((before) =>
-      [...(before ?? []).filter(({ item }) => !ids.has(idOf(item))), ...brought].sort((a, b) =>
+      [...before.filter(({ item }) => !ids.has(idOf(item))), ...brought].sort((a, b) =>
         compare(idOf(a.item), idOf(b.item)),
       ),
     )
     stay(ids)
   }
   /** Notes that the service has judged comments that were taken out of the view. */
-  const forget = useCallback((ids: ReadonlySet<string>) => {
-    patchPages(ModerationQueueDocument, without(ids), ({ moderationQueue }) => moderationQueue.nodes.length === 0)
-    // No timer: it would draw the whole list once more for each judgement.
-    const until = Date.now() + STALE_MS
-    setAway((before) => new Map([...before].map(([id, then]) => [id, ids.has(id) ? until : then])))
-  }, [])
+  const forget = useCallback(
+    (ids: ReadonlySet<string>) => {
+      patchPages(ModerationQueueDocument, without(ids), ({ moderationQueue }) => moderationQueue.nodes.length === 0)
+      // No timer: it would draw the whole list once more for each judgement.
+      const until = Date.now() + STALE_MS
+      setAway((before) => new Map([...before].map(([id, then]) => [id, ids.has(id) ? until : then])))
+    },
+    [setAway],
+  )
 
   // Updated during rendering, not in an effect, so that the old list is never shown beside a new
   // answer.
-  const [taken, setTaken] = useState<unknown>(null)
-  const isDue = taken !== data || (intake !== null && isFetchedAfterMount)
+  const isDue = view.taken !== data || (intake !== null && isFetchedAfterMount)
   if (isDue && nodes !== undefined && !isPlaceholderData) {
     const now = new Map(nodes.filter((item) => !isAway(idOf(item))).map((item) => [idOf(item), item]))
     // The first answer replaces data cached from an earlier visit; after that nothing moves
@@ -183,14 +223,15 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
       ({ item, dealtBy }) => takes !== 'all' || now.has(idOf(item)) || dealtBy !== null,
     )
     const known = placesAfter(places, nodes.map(idOf))
-    setTaken(data)
-    setPlaces(known)
-    setAway(new Map([...away].filter(([id]) => isAway(id))))
-    setEntries(refreshed(kept, now, takes, order.compare(known)))
-    if (intake !== null && isFetchedAfterMount) {
-      setIntake(null)
-      setHadMore(hasNextPage)
-    }
+    const isIntake = intake !== null && isFetchedAfterMount
+    setView({
+      taken: data,
+      places: known,
+      away: new Map([...away].filter(([id]) => isAway(id))),
+      entries: refreshed(kept, now, takes, order.compare(known)),
+      intake: isIntake ? null : intake,
+      hadMore: isIntake ? hasNextPage : hadMore,
+    })
   }
 
   // Comments that left the queue and were not judged here were judged by others: they are few, and
@@ -232,7 +273,7 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
   const isToLoad = isLow && !isBehind && hasNextPage && !isFetching && !isSparse
   useEffect(() => {
     if (isToLoad) void fetchNextPage().then(() => setIntake('behind'))
-  }, [isToLoad, fetchNextPage])
+  }, [isToLoad, fetchNextPage, setIntake])
 
   return {
     status,
@@ -256,7 +297,7 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
       await fetchNextPage()
       setIntake('all')
     },
-    clearDealt: () => setEntries((before) => before?.filter(({ dealtBy }) => dealtBy === null) ?? null),
+    clearDealt: () => setEntries((before) => before.filter(({ dealtBy }) => dealtBy === null)),
   }
 }
 
@@ -295,8 +336,8 @@ function refreshed(
     const item = now.get(idOf(entry.item))
     // What was done here is more recent than an answer that was under way.
     if (item === undefined || entry.dealtBy === 'me') return entry
-    const present = { ...entryOf(item), refusal: entry.refusal }
-    // An unchanged one stays the same object: it is not drawn again.
+    // An unchanged one stays the same object, whatever page it is in now: it is not drawn again.
+    const present = { ...entryOf(replaceEqualDeep(entry.item, item)), refusal: entry.refusal }
     return shallowEqual(entry, present) ? entry : present
   })
   if (takes === null) return kept
