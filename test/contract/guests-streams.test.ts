@@ -100,6 +100,12 @@ describe('streams of a guest', () => {
   })
 })
 
+test('the ticket of a guest names them as the page does', async () => {
+  const { token } = await addGuest(site, mailer, `guest-${++guests}@example.com`)
+  const { json } = await site.ask('GET', `/thread${page()}&signedIn=1`, { token })
+  expect(json.ticket.recipient.externalId).toBe(json.reader.id)
+})
+
 test('streams of a reader end with the token of the issuer, and its ticket as well', async () => {
   // The clock may differ by 60 s.
   const token = await site.token({ sub: 'short', iat: now() - 100, exp: now() - 57 })

@@ -454,7 +454,7 @@ describe('what caches may keep', () => {
       }
     }
     const thread = await site.ask('GET', `/thread${page(address, { signedIn: '1' })}`, { token })
-    expect(thread.json).toMatchObject({ reader: { id: 'ann' }, ticket: { ticket: expect.any(String) as string } })
+    expect(thread.json).toMatchObject({ reader: { id: 'ann' }, ticket: { recipient: { externalId: 'ann' } } })
   })
 
   test('no refusal is kept', async () => {

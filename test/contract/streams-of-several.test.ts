@@ -91,6 +91,7 @@ describe('POST /stream/ticket for several discussions', () => {
         discussionState: 'open',
         lastEventId: n === 1 ? '1' : '0',
       })),
+      recipient: null,
     })
     expect(json.ticket.length).toBeLessThan(1024)
   })

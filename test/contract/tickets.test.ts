@@ -76,10 +76,17 @@ describe('POST /stream/ticket', () => {
       discussionState: 'open',
       lastEventId: '0',
       streamUrl: `${service.url}/api/v1/stream/${discussionId}?ticket=${json.ticket}`,
+      recipient: null,
     })
     const inSeconds = (Date.parse(json.expiresAt) - Date.now()) / 1000
     expect(inSeconds).toBeGreaterThan(50)
     expect(inSeconds).toBeLessThanOrEqual(60)
+  })
+
+  test('names the reader of the identity', async () => {
+    const { json } = await mint({ externalId: newId() }, await service.as('ada'))
+    const { data } = (await service.call('GET', '/readers?externalId=ada')).json
+    expect(json.recipient).toEqual({ readerId: data[0].id, externalId: 'ada' })
   })
 
   test('by an external id creates the discussion', async () => {

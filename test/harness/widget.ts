@@ -62,7 +62,11 @@ export const newArticle = (): string => `t-${newId()}`
 /**
  * Of a service of this process, or one of its own at `serviceUrl`. Closing it leaves the service.
  */
-export async function openNewspaper(service: TestService | Processes, serviceUrl: string): Promise<Newspaper> {
+export async function openNewspaper(
+  service: TestService | Processes,
+  serviceUrl: string,
+  part?: 'whole' | 'shell',
+): Promise<Newspaper> {
   const call: Call = async (method, path, body, as) => {
     const headers = as === undefined ? {} : await service.as(as)
     const { status, json, text } = await service.call(method, path, { ...(body && { body }), headers })
@@ -75,7 +79,7 @@ export async function openNewspaper(service: TestService | Processes, serviceUrl
     'slug' in service ? [service.slug, service.identitySecret] : [service.tenant.slug, service.identitySecret.secret]
   const site = await startPublisher({ serviceUrl, apiKey, tenant, identitySecret })
   await call('PATCH', '/settings', { allowedOrigins: [site.url] })
-  const browser = await launchBrowser()
+  const browser = await launchBrowser(part)
   const contexts = new Set<BrowserContext>()
 
   const read = async (article: string, options: ReadOptions = {}): Promise<Window> => {

@@ -136,9 +136,9 @@ function openTab(lastEventIds?: Record<string, string>): Tab {
 const settle = () => vi.advanceTimersByTimeAsync(0)
 
 /** The service answers what is open, and sends what each source has not got. */
-function serve(lose: () => boolean = () => false): void {
+function serve(lose: (source: FakeSource) => boolean = () => false): void {
   for (const source of page.sources) {
-    if (source.readyState === 2 || lose()) continue
+    if (source.readyState === 2 || lose(source)) continue
     if (source.readyState === 0) {
       const [at = 0, bt = 0] = source.lastEventId?.slice(9).split('.').map(Number) ?? []
       if (!sent.has(source)) sent.set(source, { a: at, b: bt })
@@ -210,6 +210,65 @@ test('a tab that hears nothing of its leader goes on by itself', async () => {
   expect(other.read).toEqual(['a1'])
   browser.kill(leader)
   ;[leader, other].forEach(({ close }) => close())
+})
+
+test('a tab whose leader has lost its stream goes on by itself until the leader has one', async () => {
+  stubBrowser()
+  const tabs = [openTab({ a: '0', b: '0' }), openTab({ a: '0', b: '0' })]
+  await settle()
+  serve()
+  await settle()
+  const [led] = page.sources
+  led?.drop()
+  heads = { a: 1, b: 0 }
+  await vi.advanceTimersByTimeAsync(4000)
+  expect(openSources()).toBe(1)
+  // The timers of a hidden leader may be late.
+  await vi.advanceTimersByTimeAsync(2000)
+  expect(openSources()).toBe(2)
+  const isOfLeader = (source: FakeSource) => source === led
+  serve(isOfLeader)
+  expect(tabs.map(({ read }) => read)).toEqual([[], ['a1']])
+  serve()
+  await vi.advanceTimersByTimeAsync(10)
+  expect(openSources()).toBe(1)
+  expect(tabs.map(({ read }) => read)).toEqual([['a1'], ['a1']])
+  tabs.forEach(({ close }) => close())
+})
+
+test.each([
+  [
+    'refuses channels',
+    () => {
+      vi.stubGlobal('BroadcastChannel', function refuse() {
+        throw new DOMException('not here', 'SecurityError')
+      })
+    },
+  ],
+  [
+    'refuses locks',
+    () => {
+      const request = () => Promise.reject(new DOMException('not here', 'SecurityError'))
+      vi.stubGlobal('navigator', { locks: { request } })
+    },
+  ],
+])('where the browser %s each tab has a stream', async (_what, refuse) => {
+  stubBrowser()
+  refuse()
+  const tabs = [openTab({ a: '0', b: '0' }), openTab({ a: '0', b: '0' })]
+  await settle()
+  expect(openSources()).toBe(2)
+  heads = { a: 1, b: 1 }
+  serve()
+  for (const { read } of tabs) expect(read).toEqual(['a1', 'b1'])
+  page.document.emit('freeze')
+  expect(openSources()).toBe(0)
+  page.document.emit('resume')
+  await settle()
+  expect(openSources()).toBe(2)
+  await vi.advanceTimersByTimeAsync(10)
+  tabs.forEach(({ close }) => close())
+  expect(vi.getTimerCount()).toBe(0)
 })
 
 test('a page that freezes gives the stream to another tab', async () => {

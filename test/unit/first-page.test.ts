@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { contentOf } from '../../src/clients/first-page/content.ts'
 import { htmlOf, Markup } from '../../src/clients/first-page/template.ts'
 import { LINKS, TAGS } from '../../src/clients/widget/views/tags.ts'
+import { leaveOut } from '../../src/clients/widget/vite.config.ts'
 
 /** What a parser finds: each tag with its attributes, each end, and the text. */
 function parse(markup: string): { tags: [string, Record<string, string>][]; open: number; text: string } {
@@ -125,4 +126,12 @@ test('a body is drawn as the widget draws it, and as lines of text for search en
     html: '<strong>Title</strong>\n<p>A &lt; B <a href="https://www.example.com/" rel="nofollow ugc noopener">l</a></p>\n<ol start="3"><li>a</li></ol>',
     text: 'Title\nA < B l\na',
   })
+})
+
+test('a build without marks for bundlers does the same', () => {
+  const built = `const kept=/* @__PURE__ */ new Map;const made=()=>{return/* @__PURE__ */ new Set([typeof/* @__PURE__ */ f()])};`
+  const code = leaveOut(built)
+  expect(code).not.toContain('__PURE__')
+  const run = (text: string): unknown => new Function('f', `${text}return [kept, made()]`)(() => 1)
+  expect(run(code)).toEqual(run(built))
 })

@@ -48,6 +48,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   'ReaderRecord.id': READER_ID,
   'Reader.externalId': 'reader-1',
   'ReaderRecord.externalId': 'reader-1',
+  'EventRecipient.externalId': 'reader-1',
   name: 'Ann',
   avatarUrl: 'https://www.example.com/ann.png',
   profileUrl: 'https://www.example.com/readers/ann',

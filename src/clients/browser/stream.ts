@@ -17,6 +17,8 @@ export interface StreamTicket {
   streamUrl: string
   /** The discussion's position when the ticket was minted. */
   lastEventId: string
+  /** The reader whose notifications the stream has; an older service does not tell. */
+  recipient?: { readerId: string; externalId: string } | null
 }
 
 /** `connecting` includes a lost stream that is reconnecting. */

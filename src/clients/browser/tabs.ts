@@ -18,14 +18,17 @@ const ASK_MS = 2000
 /** The leader tells its positions so often. Timers of a hidden page run once a minute. */
 const TELL_MS = 15_000
 const SILENCE_MS = 150_000
+/** For so long the others wait for a leader that has lost its stream, and may be hidden. */
+const LOST_MS = 5000
 
 type At = Record<string, number>
 
 /** What the leader tells. */
 interface Told {
+  /** The state of its stream. */
+  state: StreamState
   /** Its positions. */
   at?: At
-  state?: StreamState
   /** An event, and the leader's position in its discussion before it. */
   event?: StreamEvent
   before?: number
@@ -130,7 +133,7 @@ function share(
   let own: Own | undefined
   let state: StreamState = 'connecting'
   let isLeader = false
-  /** Whether the leader was heard lately. Until then this tab goes on by itself. */
+  /** Whether a leader with an open stream was heard lately. Until then this tab goes on by itself. */
   let isLed = false
   let isClosed = false
   let channel: BroadcastChannel | undefined
@@ -152,10 +155,10 @@ function share(
     }
   }
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
-  const tell = (told: Told | null): void => channel?.postMessage(told)
+  const tell = (told: Omit<Told, 'state'> | null): void => channel?.postMessage(told && { ...told, state })
   const tellAll = (): void => {
     learn()
-    tell({ at: Object.fromEntries(at), state })
+    tell({ at: Object.fromEntries(at) })
     later(TELL_MS, tellAll)
   }
   const later = (ms: number, action: () => void): void => {
@@ -165,7 +168,7 @@ function share(
   const report = (now: StreamState): void => {
     if (isClosed || now === state) return
     state = now
-    if (isLeader) tell({ state })
+    if (isLeader) tell({})
     void call(() => page.onState?.(now))
   }
   /** Takes the positions of the first ticket, where the page gave none. */
@@ -225,8 +228,8 @@ function share(
       return
     }
     if (told === null) return
-    isLed = true
-    later(SILENCE_MS, followUnled)
+    isLed = told.state === 'open'
+    later(isLed ? SILENCE_MS : LOST_MS, followUnled)
     const { event, before = 0 } = told
     for (const [id, position] of Object.entries(told.at ?? {})) {
       leaderAt.set(id, position)
@@ -242,7 +245,7 @@ function share(
     if (told.gone !== undefined) void call(() => page.onGone?.(told.gone as string))
     if (isBehind()) followAlone()
     else stopIfCaughtUp()
-    if (own === undefined && told.state !== undefined) report(told.state)
+    if (own === undefined) report(told.state)
   }
   const leave = (): void => {
     control?.abort()
@@ -255,10 +258,14 @@ function share(
   }
   const enter = (): void => {
     const { locks } = (globalThis as { navigator?: { locks?: Locks } }).navigator ?? {}
-    // A browser with locks has channels.
     if (locks === undefined) return followUnled()
+    try {
+      channel = new BroadcastChannel(`engagement ${name}`)
+    } catch {
+      // Browsers refuse it to pages that may store nothing.
+      return followUnled()
+    }
     const { signal } = (control = new AbortController())
-    channel = new BroadcastChannel(`engagement ${name}`)
     channel.addEventListener('message', hear)
     tell(null)
     later(ASK_MS, followUnled)

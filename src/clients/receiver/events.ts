@@ -147,7 +147,7 @@ export interface DiscussionEventData {
   discussion: Discussion
 }
 
-/** The reader that a notification is for. */
+/** The reader that notifications are for. */
 export interface EventRecipient {
   /** The id of the reader in this service. */
   readerId: string

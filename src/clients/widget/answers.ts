@@ -43,7 +43,7 @@ export interface First {
   comments: CommentPage | null
   /** The reader's comments that wait or were rejected; missing from an older backend. */
   own?: PageComment[] | null
-  ticket: StreamTicket | null
+  ticket: (StreamTicket & { expiresAt: string }) | null
 }
 
 /**

@@ -1,12 +1,66 @@
 // The stream's client and what its events change: a file of its own, which comes while the comments
 // do.
-import { type DiscussionStream, openDiscussionStream, type StreamEvent, type StreamOptions } from '../browser/stream.ts'
+import {
+  type DiscussionStream,
+  openDiscussionStream,
+  type StreamEvent,
+  type StreamOptions,
+  type StreamTicket,
+} from '../browser/stream.ts'
+import { shareDiscussionStream } from '../browser/tabs.ts'
 import { applyEvent, NAMELESS } from './events.ts'
 import type { Thread } from './thread.ts'
 
 // For the counts of a front page (`live.ts`).
 export { openSeveralStream } from '../browser/stream.ts'
 export { countChange } from './events.ts'
+
+/** What the thread gives. */
+type Options = Omit<StreamOptions, 'ticket'>
+
+/** The id of the reader whom a ticket names, null for none; undefined if it does not say. */
+const readerOf = ({ recipient }: StreamTicket): string | null | undefined => recipient && recipient.externalId
+
+/**
+ * One stream for all tabs that show the discussion to the same reader. Once this tab gets tickets
+ * for another reader, or for nobody, it has a stream of its own: a stream has what only its reader
+ * may see.
+ */
+function share(thread: Thread, options: Options): DiscussionStream {
+  const { backend, discussion, pages } = thread
+  const reader = thread.me?.id ?? null
+  const ticket = async (): Promise<StreamTicket> => thread.spend() ?? pages.ticket()
+  const leave = (lastEventId = stream.lastEventId): void => {
+    // The thread may have ended it meanwhile.
+    if (stream.state === 'closed') return
+    stream.close()
+    stream = openDiscussionStream({ ...options, ticket, lastEventId })
+  }
+  let stream: DiscussionStream = shareDiscussionStream({
+    ...options,
+    name: JSON.stringify([new URL(backend, document.baseURI), discussion, reader]),
+    ticket: async () => {
+      const given = await ticket()
+      if (readerOf(given) !== reader) leave()
+      return given
+    },
+    onReload: async (now) => {
+      const shown = await options.onReload(now)
+      // Another reader may have signed in.
+      if ((thread.me?.id ?? null) !== reader) leave(shown ?? now)
+      return shown
+    },
+  })
+  return {
+    get lastEventId() {
+      return stream.lastEventId
+    },
+    get state() {
+      return stream.state
+    },
+    close: () => stream.close(),
+  }
+}
 
 /** How soon the page of a site without comments looks for the first one, and how late. */
 const FIRST_LOOK_MS = 10_000
@@ -16,16 +70,16 @@ const LAST_LOOK_MS = 60_000
  * Follows the discussion; not with `stream="off"`. The page of a site has a stream once it has a
  * comment: until then it looks for one.
  */
-export function openStream(thread: Thread, options: StreamOptions): DiscussionStream | undefined {
+export function openStream(thread: Thread, options: Options): DiscussionStream | undefined {
   if (thread.getAttribute('stream') === 'off') return undefined
-  if (thread.discussionId || !thread.hasAttribute('site')) return openDiscussionStream(options)
+  if (thread.discussionId || !thread.hasAttribute('site')) return share(thread, options)
   let stream: DiscussionStream | undefined
   let timer: ReturnType<typeof setTimeout>
   let isClosed = false
   const look = async (nextMs: number): Promise<void> => {
     const isBegun = document.visibilityState === 'visible' && (await hasComments(thread))
     if (isClosed) return
-    if (isBegun) stream = openDiscussionStream(options)
+    if (isBegun) stream = share(thread, options)
     else wait(nextMs)
   }
   // Random, so that many pages do not ask in the same instant.
@@ -80,6 +134,8 @@ function tellSoon(thread: Thread): void {
 
 export function hear(thread: Thread, event: StreamEvent): void {
   const { state, me } = thread
+  // Another reader has signed in since the page was loaded, and the stream is theirs.
+  if (event.type === 'notification_reply' && event.data.recipient?.externalId !== me?.id) return
   const before = state.list(null).waiting.length
   const known = 'comment' in event.data ? state.comments.get(event.data.comment.id) : undefined
   applyEvent(state, event, me?.id ?? '')

@@ -72,7 +72,7 @@ export interface Writing {
 
 /** The stream's client and what its events change, in a file of its own (`stream.ts`). */
 export interface Live {
-  openStream: (thread: Thread, options: StreamOptions) => DiscussionStream | undefined
+  openStream: (thread: Thread, options: Omit<StreamOptions, 'ticket'>) => DiscussionStream | undefined
   hear: (thread: Thread, event: StreamEvent) => void
 }
 
@@ -123,8 +123,7 @@ export abstract class Thread extends WidgetElement {
   status = ''
   pages: PageBackend = backendFor('', '')
   #stream: DiscussionStream | undefined
-  /** It came with the first page, for the first connection. */
-  #ticket: StreamTicket | null = null
+  #ticket: First['ticket'] = null
   /** The number of the current start: results of earlier ones are ignored. */
   #start = 0
   #failures = 0
@@ -295,10 +294,11 @@ export abstract class Thread extends WidgetElement {
     void this.update()
   }
 
-  #spend(): StreamTicket | null {
+  /** The ticket that came with the first page, once. Null where it opens no stream any more. */
+  spend(): StreamTicket | null {
     const ticket = this.#ticket
     this.#ticket = null
-    return ticket
+    return ticket && Date.parse(ticket.expiresAt) > now() ? ticket : null
   }
 
   #end(): void {
@@ -322,7 +322,6 @@ export abstract class Thread extends WidgetElement {
 
   async #open(start: number): Promise<void> {
     this.pages = backendFor(this.backend, this.discussion)
-    const { pages } = this
     const live = this.loadLive((error) => this.emit('error', { error, action: 'stream' }))
     try {
       const isWanted = (): boolean => start === this.#start
@@ -335,7 +334,6 @@ export abstract class Thread extends WidgetElement {
       const { hear, openStream } = await live
       if (start !== this.#start) return
       this.#stream = openStream(this, {
-        ticket: () => this.#spend() ?? pages.ticket(),
         lastEventId,
         onEvent: (event) => hear(this, event),
         onReload: () => this.#load(isWanted),

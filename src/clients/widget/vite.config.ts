@@ -122,9 +122,12 @@ const trimLit: Rolldown.Plugin = {
 /** Space between the tags of a template. Space within a line of text is kept. */
 const EDGES = /(?<=>) (?=<|\$\{)|(?<=\}) (?=<\/)/g
 
-/** Removes the white space of templates, and marks for bundlers: no bundler follows this one. */
+/**
+ * Removes the white space of templates, and marks for bundlers: no bundler follows this one. Space
+ * stays in the place of a mark, as one may stand right behind `return`.
+ */
 export const leaveOut = (code: string): string =>
-  code.replace(/\n +/g, ' ').replace(EDGES, '').replaceAll('/* @__PURE__ */ ', '').replace(MARKS, ',')
+  code.replace(/\n +/g, ' ').replace(EDGES, '').replaceAll('/* @__PURE__ */', ' ').replace(MARKS, ',')
 
 /**
  * Shortens what Oxc leaves: inlines constants and functions that are used once, and renames lit's

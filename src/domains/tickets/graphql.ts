@@ -54,6 +54,11 @@ const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').i
       description: 'The stream position when the ticket was created; of several discussions a cursor.',
     }),
     streamUrl: t.exposeString('streamUrl', { description: 'The whole address to open with an EventSource.' }),
+    recipient: t.expose('recipient', {
+      type: RecipientRef,
+      nullable: true,
+      description: 'The reader whose notifications the stream includes. Null without an identity.',
+    }),
   }),
 })
 
@@ -242,7 +247,7 @@ interface Recipient {
 }
 
 const RecipientRef = builder.objectRef<Recipient>('EventRecipient').implement({
-  description: 'The reader that a notification is for.',
+  description: 'The reader that notifications are for.',
   fields: (t) => ({
     readerId: t.exposeID('readerId', { description: 'The id of the reader in this service.' }),
     externalId: t.exposeString('externalId', { description: "The reader's id at the tenant." }),

@@ -49,6 +49,8 @@ export interface StreamTicket {
   /** The present position: of several discussions a cursor. */
   lastEventId: string
   streamUrl: string
+  /** The reader whose notifications the stream shows; null without an identity. */
+  recipient: { readerId: Id; externalId: string } | null
 }
 
 export const ticketInput = z.object({
@@ -72,7 +74,7 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
   const named = names == null ? new Map<Id, string>() : await idsOf(ctx, names)
   const ids = names == null ? (discussionIds ?? [discussionId ?? '']) : [...named.keys()]
   const discussions = await readDiscussions(ctx, ids, named)
-  const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
+  const reader = identity === null ? null : await ensureReader(app, tenant, identity)
   const minter = { ...credentialOf({ tenant, actor, identity }), expiresAt: expiryOf({ actor, identity }) }
   const [first] = discussions
   if (first === undefined) throw noSuch('discussion')
@@ -80,7 +82,7 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
     tenantId: tenant.id,
     discussionId: isForSeveral ? null : first.discussionId,
     discussionIds: discussions.map((each) => each.discussionId),
-    readerId,
+    readerId: reader?.id ?? null,
     minter,
     mintedAt: Date.now(),
   }
@@ -94,6 +96,7 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
     discussions,
     lastEventId: isForSeveral ? new Cursors(bound.discussionIds).encode(positions) : first.lastEventId,
     streamUrl: `${baseUrl(app)}/api/v1/stream${isForSeveral ? '' : `/${first.discussionId}`}?ticket=${ticket}`,
+    recipient: reader && { readerId: reader.id, externalId: reader.externalId },
   }
 }
 
