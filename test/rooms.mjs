@@ -71,7 +71,7 @@ const ROOMS = {
       'generated/event-labels.json',
     ],
   },
-  'clients/backend': { imports: ['#first-page'], not: [/^(?!node:)/] },
+  'clients/backend': { imports: ['../dist/clients/backend/first-page.js'], not: [/^(?!node:)/] },
   'clients/receiver': { imports: [], not: [/^(?!node:)/] },
   'clients/browser': { imports: [], types: ['clients/receiver/events.ts'], not: [NO_PACKAGE] },
   'clients/graphql': { imports: [], not: [/^(?!(graphql|@apollo\/client|@urql|relay-runtime)(\/|$))/] },

@@ -1,21 +1,9 @@
-// Makes the packages for sites from the files of `npm run build`: @engagement-service/client, and
-// those of src/clients that have a package.json. Their version is that of the service, and so is
-// whether they may be published (`private`).
+// Makes the packages for sites from the files of `npm run build`: one of each folder in src/clients
+// that has a package.json, with its README and changelog. Their version is that of the service, and
+// so is whether they may be published (`private`).
 // Usage: node deploy/npm/packages.mjs [folder, else dist/packages]
-import { execFileSync } from 'node:child_process'
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { basename, join, resolve } from 'node:path'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 const made = resolve(process.argv[2] ?? join(root, 'dist/packages'))
@@ -24,56 +12,29 @@ const read = (path) => JSON.parse(readFileSync(path, 'utf8'))
 const { version, license, engines, private: isPrivate } = read(join(root, 'package.json'))
 
 for (const name of readdirSync(clients).filter((each) => existsSync(join(clients, each, 'package.json'))))
-  makePackage(join(clients, name))
-makePackage(join(import.meta.dirname, 'client'))
-cpSync(join(import.meta.dirname, 'client/widget.d.ts'), join(made, 'client/widget/widget.d.ts'))
-writeWidgetTypes(join(made, 'client/widget'))
+  makePackage(join(clients, name), join(made, name))
 
-/** From the folder with its README and its package.json, whose `files` are folders of the build. */
-function makePackage(from) {
-  const to = join(made, basename(from))
+/** The `files` of the package.json in `from` are folders of the build, or files of this repository. */
+function makePackage(from, to) {
   rmSync(to, { recursive: true, force: true })
   mkdirSync(to, { recursive: true })
-  const manifest = { ...read(join(from, 'package.json')), version, license, engines, private: isPrivate }
-  writeFileSync(join(to, 'package.json'), JSON.stringify(manifest, null, 2))
-  cpSync(join(from, 'README.md'), join(to, 'README.md'))
+  const { files, ...manifest } = read(join(from, 'package.json'))
+  const whole = { ...manifest, version, license, engines, private: isPrivate }
+  writeFileSync(join(to, 'package.json'), JSON.stringify(whole, null, 2))
+  for (const name of ['README.md', 'CHANGELOG.md']) cpSync(join(from, name), join(to, name))
   cpSync(join(root, 'LICENSE'), join(to, 'LICENSE'))
-  for (const name of manifest.files) {
-    const source = [`dist/clients/${name}`, `dist/${name}`, name].map((each) => join(root, each)).find(existsSync)
-    if (statSync(source).isDirectory()) copyCode(source, join(to, name))
-    else cpSync(source, join(to, name))
-  }
+  // Of the widget, `dist/clients` has the types and `dist` the scripts.
+  for (const name of files)
+    for (const source of [`dist/clients/${name}`, `dist/${name}`, name].map((each) => join(root, each)))
+      if (existsSync(source)) copy(source, join(to, name))
 }
 
-/** Without source maps, whose sources are not in the package. */
-function copyCode(from, to) {
-  mkdirSync(to)
-  for (const name of readdirSync(from).filter((each) => /\.(js|d\.ts)$/.test(each))) {
+/** Of a folder its code, without source maps, whose sources are not in the package. */
+function copy(from, to) {
+  if (!statSync(from).isDirectory()) return cpSync(from, to)
+  for (const name of readdirSync(from, { recursive: true }).filter((each) => /\.(js|d\.ts)$/.test(each))) {
     const text = readFileSync(join(from, name), 'utf8')
+    mkdirSync(dirname(join(to, name)), { recursive: true })
     writeFileSync(join(to, name), text.replace(/^\/\/# sourceMappingURL=.*\n?/m, ''))
-  }
-}
-
-/** The types of the widget's texts; those of its elements would need the types of its libraries. */
-function writeWidgetTypes(to) {
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-types-'))
-  try {
-    const options = [
-      '--noEmit',
-      'false',
-      '--declaration',
-      '--emitDeclarationOnly',
-      '--outDir',
-      folder,
-      '--rootDir',
-      'src',
-    ]
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
-    execFileSync(process.execPath, [tsc, '-p', 'src/clients/widget', ...options], { cwd: root, stdio: 'inherit' })
-    mkdirSync(join(to, 'writing'))
-    for (const name of ['strings.d.ts', 'writing/strings.d.ts'])
-      cpSync(join(folder, 'clients/widget', name), join(to, name))
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
   }
 }

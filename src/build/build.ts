@@ -142,6 +142,7 @@ await Promise.all([
       build: async () => {
         await bundle('src/clients/widget')
         await bundle('src/clients/widget/lists')
+        await run('typescript/bin/tsc', '-p', 'src/clients/widget/tsconfig.types.json')
       },
     },
   ),

@@ -37,7 +37,7 @@ describeInBrowser('examples/nextjs', () => {
       execFileSync(process.execPath, [join(ROOT, 'deploy/npm/packages.mjs'), packages])
       for (const [from, name] of [
         ['react', 'engagement-react'],
-        ['client', 'engagement-service'],
+        ['browser', 'engagement-service'],
       ] as const) {
         const to = join(SITE, 'node_modules', name)
         rmSync(to, { recursive: true, force: true })

@@ -28,6 +28,25 @@ function install(folder: string, name: string): void {
   run('install', '--offline', '--silent', '--no-audit', '--no-fund', '--legacy-peer-deps', `./${tarball}`)
 }
 
+/** Expects README, changelog, licence and what the exports name, and no dependencies. */
+function expectWhole(folder: string, name: string): void {
+  const installed = join(folder, 'node_modules', name)
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
+    version: string
+    dependencies?: object
+    exports: Record<string, string | { types: string; default: string }>
+  }
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+  expect(manifest.version).toBe(version)
+  expect(manifest.dependencies).toBeUndefined()
+  const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).map((each) => `./${each}`)
+  const named = Object.values(manifest.exports).flatMap((each) =>
+    typeof each === 'string' ? each : Object.values(each),
+  )
+  expect(files).toEqual(expect.arrayContaining([...named, './README.md', './CHANGELOG.md', './LICENSE']))
+  expect(files.filter((each) => /\.(ts|map)$/.test(each) && !each.endsWith('.d.ts'))).toEqual([])
+}
+
 /** What the site has beside it. */
 function link(folder: string, name: string): void {
   const to = join(folder, 'node_modules', name)
@@ -35,10 +54,17 @@ function link(folder: string, name: string): void {
   symlinkSync(join(ROOT, 'node_modules', name), to)
 }
 
-/** What the compiler says of the site's programs. */
+/** What the compiler says of the site's programs, as Node and as a bundler find modules. */
 function typeErrors(folder: string): string {
+  return (
+    typeErrorsWith(folder, { module: 'nodenext' }) +
+    typeErrorsWith(folder, { module: 'esnext', moduleResolution: 'bundler' })
+  )
+}
+
+function typeErrorsWith(folder: string, options: object): string {
   const compilerOptions = {
-    module: 'nodenext',
+    ...options,
     target: 'es2023',
     lib: ['es2023', 'dom', 'dom.iterable'],
     strict: true,
@@ -87,28 +113,14 @@ describe('@engagement-service/client', { timeout: LONG }, () => {
   const installed = join(folder, 'node_modules', CLIENT)
   const node = (...args: string[]) => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
 
-  beforeAll(() => install(folder, 'client'), LONG)
+  beforeAll(() => install(folder, 'browser'), LONG)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   test('installs by itself, and holds what its exports name', () => {
     expect(readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual([
       '@engagement-service',
     ])
-    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
-      version: string
-      dependencies?: object
-      exports: Record<string, string | { types: string; default: string }>
-    }
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
-    expect(manifest.version).toBe(version)
-    expect(manifest.dependencies).toBeUndefined()
-    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).map((name) => `./${name}`)
-    const named = Object.values(manifest.exports).flatMap((each) =>
-      typeof each === 'string' ? each : Object.values(each),
-    )
-    expect(files).toEqual(expect.arrayContaining(named))
-    expect(files).toEqual(expect.arrayContaining(['./README.md', './LICENSE', './widget/widget.js']))
-    expect(files.filter((name) => /\.(ts|map)$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
+    expectWhole(folder, CLIENT)
   })
 
   test.each([
@@ -156,6 +168,63 @@ describe('@engagement-service/client', { timeout: LONG }, () => {
     link(folder, '@types/node')
     expect(typeErrors(folder)).toBe('')
   })
+})
+
+// `run` prints "works"; the widget needs a browser.
+test.each([
+  {
+    name: '@engagement-service/backend',
+    folder: 'backend',
+    page: `import { createBackend } from '@engagement-service/backend'
+      const of = { url: 'https://x.example', apiKey: 'k', tenant: 'demo', identitySecret: 's' }
+      export const { fetch } = createBackend({ ...of, reader: (request: Request) => ({ id: request.url, name: 'Ann' }) })
+      // @ts-expect-error: it needs more
+      createBackend({})`,
+    // No service answers: it draws the element alone.
+    run: `import { createBackend } from '@engagement-service/backend'
+      const [apiKey, identitySecret] = ['ek_', 'ids_'].map((prefix) => prefix + 'a'.repeat(64))
+      const of = { url: 'http://127.0.0.1:1', apiKey, tenant: 'demo', identitySecret, reader: () => null }
+      const { html } = await createBackend({ ...of, onError: () => undefined }).renderThread({ externalId: 'a' })
+      console.log(html.startsWith('<engagement-thread discussion="a"') ? 'works' : html)`,
+  },
+  {
+    name: '@engagement-service/webhooks',
+    folder: 'receiver',
+    page: `import { verifyWebhook, type WebhookVerificationError } from '@engagement-service/webhooks'
+      const event = verifyWebhook({}, '{}', ['whs_'])
+      export const challenge = event.type === 'verification' ? event.challenge : null
+      export type Reason = WebhookVerificationError['reason']`,
+    run: `import { verifyWebhook } from '@engagement-service/webhooks'
+      try { verifyWebhook({}, '{}', ['whs_secret']) } catch (error) { console.log(error.reason && 'works') }`,
+  },
+  {
+    name: '@engagement-service/widget',
+    folder: 'widget',
+    page: `import { setStrings, type EngagementCount } from '@engagement-service/widget'
+      const count: EngagementCount = document.createElement('engagement-count')
+      count.reload()
+      document.createElement('engagement-thread').setIdentity((isRefused) => (isRefused ? null : Promise.resolve('token')))
+      setStrings('de', { title: 'Kommentare' })
+      // @ts-expect-error: there is no such text
+      count.strings = { titel: 'Kommentare' }`,
+    run: `import { readFileSync } from 'node:fs'
+      const text = readFileSync(new URL(import.meta.resolve('@engagement-service/widget')), 'utf8')
+      console.log(/export\\s*\\{[^}]*setStrings/.test(text) && text.includes('engagement-count') && 'works')`,
+  },
+])('$name is whole, runs by itself, and has types', { timeout: LONG }, ({ name, folder: its, page, run }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
+  try {
+    install(folder, its)
+    expectWhole(folder, name)
+    writeFileSync(join(folder, 'run.js'), run)
+    const { stdout, stderr } = spawnSync(process.execPath, ['run.js'], { cwd: folder, encoding: 'utf8' })
+    expect(stdout, stderr).toBe('works\n')
+    writeFileSync(join(folder, 'page.ts'), page)
+    link(folder, '@types/node')
+    expect(typeErrors(folder)).toBe('')
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 })
 
 describe.each([
@@ -213,12 +282,7 @@ describe.each([
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   test('holds what its exports name, and depends on nothing but the framework', () => {
-    const installed = join(folder, 'node_modules', name)
-    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Record<string, object>
-    expect(manifest['dependencies']).toBeUndefined()
-    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).map((each) => `./${each}`)
-    expect(files).toEqual(expect.arrayContaining(Object.values((manifest['exports'] as { '.': object })['.'])))
-    expect(files).toEqual(expect.arrayContaining(['./README.md', './LICENSE']))
+    expectWhole(folder, name)
   })
 
   test('draws on a server what renderThread has drawn, with the properties of the component', () => {

@@ -15,8 +15,9 @@ import { freePort } from '../harness/ports.ts'
 import { findProgram } from '../harness/programs.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { typeErrorsOf } from '../harness/type-check.ts'
+import { CHECKED, typescriptOf } from '../harness/vue-programs.ts'
 
-const COMPILED = ['js', 'ts', 'tsx']
+const COMPILED = ['js', 'ts', 'tsx', 'vue']
 const LANGUAGES = [...COMPILED, 'python', 'go']
 
 /**
@@ -40,20 +41,39 @@ test('every program of the guides is run, or has a reason why not', () => {
   expect([...blocks.keys()].toSorted()).toEqual(Object.keys(PROGRAMS).toSorted())
 })
 
-test('those in JavaScript and TypeScript match the types of the clients', () => {
+/** As of JavaScript: it does not look for what may be undefined. */
+const OPTIONS = { strict: false, exactOptionalPropertyTypes: false, jsx: 'react-jsx' }
+const DECLARATIONS = { 'globals.d.ts': GLOBALS, 'modules.d.ts': MODULES, 'checked.d.ts': CHECKED }
+
+test('those in JavaScript, TypeScript and Vue match the types of the clients', () => {
   const scripts = [...blocks].filter(([, { language }]) => COMPILED.includes(language))
   const files = scripts.map(([name, { language, content }]) => [
-    `${name.replace(/[./:]+/g, '-')}.${language}`,
+    `${name.replace(/[./:]+/g, '-')}.${language === 'vue' ? 'ts' : language}`,
     // Only annotations tell the compiler which framework's request it is, and what was asked for.
-    `${content
+    `${(language === 'vue' ? typescriptOf(content) : content)
       .replace('reader: (req)', 'reader: (/** @type {import("express").Request} */ req)')
       .replace('next: ({ data, errors })', 'next: (/** @type {any} */ { data, errors })')}\nexport {}\n`,
   ])
-  // As of JavaScript: it does not look for what may be undefined.
-  const options = { strict: false, exactOptionalPropertyTypes: false, jsx: 'react-jsx' }
-  expect(
-    typeErrorsOf({ ...Object.fromEntries(files), 'globals.d.ts': GLOBALS, 'modules.d.ts': MODULES }, options),
-  ).toEqual([])
+  expect(typeErrorsOf({ ...Object.fromEntries(files), ...DECLARATIONS }, OPTIONS)).toEqual([])
+})
+
+test('components of Vue are checked with their templates', () => {
+  const withThread = (template: string): string =>
+    typescriptOf(
+      `<script setup lang="ts">\nimport { EngagementThread } from 'engagement-vue'\n</script>\n<template>${template}</template>`,
+    )
+  const errors = typeErrorsOf(
+    {
+      'right.ts': withThread('<EngagementThread sign-in="/login" @sign-in="(event) => event.preventDefault()" />'),
+      'event.ts': withThread('<EngagementThread @posted="({ detail }) => detail.count" />'),
+      'name.ts': withThread('<EngagementThread article="a" />'),
+      'value.ts': withThread('<EngagementThread sort="best" />'),
+      ...DECLARATIONS,
+    },
+    OPTIONS,
+  )
+  expect(errors.map((line) => line.split('(')[0])).toEqual(['event.ts', 'name.ts', 'value.ts'])
+  expect(() => withThread('<EngagementThread>')).toThrow('missing end tag')
 })
 
 describe('run against the service', () => {

@@ -130,6 +130,10 @@ print(json.dumps([is_genuine(each["headers"], each["body"].encode(), each["secre
   'react:3': null,
   'react:4': null,
   'react:5': null,
+  'vue:1': null,
+  'vue:2': null,
+  'vue:3': null,
+  'vue:4': null,
   'widget:3': null,
 }
 
@@ -239,6 +243,9 @@ declare module 'urql' {
 }
 declare module '@urql/exchange-persisted' {
   export function persistedExchange(options: object): import('@urql/core').Exchange
+}
+declare module '*/login' {
+  export function openLogin(): Promise<void>
 }
 declare module '*/token.js' {
   export function token(externalId: string): Promise<{ token: string; expiresAt: string }>

@@ -13,7 +13,7 @@ export interface Needs {
 const TYPE_IMPORTS = /^(?:import|export) type [^']*'[^']*'$/gm
 /** Modules of the project, whether imported or run by their path. */
 const MODULES = /'(\.\.?\/[^']+\.tsx?)'/g
-const BUILT = /\/generated\/|\bdist\b|'#first-page'/
+const BUILT = /\/generated\/|\bdist\b|'\.\/first-page\.js'/
 const DATABASE = join(import.meta.dirname, 'database.ts')
 
 /** What `files` need made. All but unit tests need everything. */

@@ -21,6 +21,7 @@ const TSCONFIG = {
       'engagement-service/graphql': [join(ROOT, 'dist/clients/graphql/client.d.ts')],
       'engagement-service/graphql/*': [join(ROOT, 'dist/clients/graphql/*.d.ts')],
       'engagement-react': [join(ROOT, 'dist/clients/react/react.d.ts')],
+      'engagement-vue': [join(ROOT, 'dist/clients/vue/vue.d.ts')],
       'engagement-service/webhooks': [join(ROOT, 'dist/clients/receiver/verify.d.ts')],
       'https://engagement.example/widget.js': [join(ROOT, 'src/clients/widget/words.ts')],
     },

@@ -99,7 +99,7 @@ export async function render(
   onError: (error: unknown) => void,
 ): Promise<RenderedThread> {
   // Only here, because it takes longer to load than the rest of this library.
-  const { drawElement, drawFirstPage } = await import('#first-page')
+  const { drawElement, drawFirstPage } = await import('./first-page.js')
   try {
     const { comments, ...first } = await load()
     const shown = JSON.stringify({ ...first, comments: comments && publicPage(comments) })

@@ -2,8 +2,6 @@
 // and how a page that the server has rendered is taken over.
 import type { ListEvents, ThreadEvents } from './events.ts'
 
-export type { ListEvents, SignedInReader, ThreadEvents } from './events.ts'
-
 /** A number, a text, one of some texts, or whether the attribute is there. */
 type Kind = typeof NUMBER | typeof TEXT | typeof SWITCH | readonly string[]
 const NUMBER = 'number'
@@ -112,7 +110,7 @@ type ValueOf<Of> = Of extends typeof NUMBER
       : string
 
 /** The attributes of an element, by the names of properties. */
-export type Attributes<Name extends ElementName> = {
+type Attributes<Name extends ElementName> = {
   -readonly [Key in keyof AttributesOf<Name>]?: ValueOf<AttributesOf<Name>[Key]> | undefined
 }
 
@@ -156,7 +154,23 @@ export interface ThreadProperties {
   identity?: Identity | null | undefined
 }
 
-export const THREAD_PROPERTIES = ['html', 'strings', 'identity'] as const satisfies readonly (keyof ThreadProperties)[]
+const THREAD_PROPERTIES = ['html', 'strings', 'identity'] as const satisfies readonly (keyof ThreadProperties)[]
+
+/** What the component of an element is given, beside its events and what every element has. */
+export type Properties<Name extends ElementName> = Attributes<Name> &
+  (Name extends 'thread' ? ThreadProperties : unknown)
+
+/** The properties of any element that components read by themselves. */
+export type Given = ThreadProperties & { service?: string }
+
+/** The names of `Properties`. */
+export const propertiesOf = (name: ElementName): string[] => [
+  ...Object.keys(ELEMENTS[name].attributes),
+  ...(name === 'thread' ? THREAD_PROPERTIES : []),
+]
+
+/** Whether a server draws the page. The browser makes a shadow root of what it reads there. */
+export const isServer = typeof document === 'undefined'
 
 /** A thread that is defined. */
 export interface Thread extends EngagementElement {
@@ -193,6 +207,15 @@ export function readRendered(html: string): { attributes: Record<string, string>
   const pairs = [...start.matchAll(/ ([a-z][a-z0-9-]*)="([^"]*)"/g)]
   const plain = (value = ''): string => value.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity)
   return { attributes: Object.fromEntries(pairs.map(([, key = '', value]) => [key, plain(value)])), content }
+}
+
+/** The attributes of an element, first those of `html`, and the content of `html`. */
+export function draw(
+  name: ElementName,
+  props: ThreadProperties,
+): { attributes: Record<string, string>; content: string | undefined } {
+  const rendered = props.html === undefined ? undefined : readRendered(props.html)
+  return { attributes: { ...rendered?.attributes, ...attributesOf(name, props) }, content: rendered?.content }
 }
 
 /** Those of this page, by their addresses. */

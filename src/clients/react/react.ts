@@ -15,29 +15,22 @@ import {
 } from 'react'
 
 import {
-  type Attributes,
-  attributesOf,
+  draw,
   type ElementName,
   ELEMENTS,
   type EngagementElement,
   type EventsOf,
+  type Given,
+  isServer,
   listen,
   loadFor,
-  readRendered,
+  type Properties,
+  propertiesOf,
   tellThread,
   type Thread,
-  THREAD_PROPERTIES,
-  type ThreadProperties,
 } from '../elements/elements.ts'
 
-export type {
-  EngagementElement,
-  Identity,
-  ListEvents,
-  SignedInReader,
-  Texts,
-  ThreadEvents,
-} from '../elements/elements.ts'
+export type * from '../elements/types.ts'
 
 type Camel<Text> = Text extends `${infer Head}-${infer Tail}`
   ? `${Capitalize<Head>}${Camel<Tail>}`
@@ -46,9 +39,7 @@ type Camel<Text> = Text extends `${infer Head}-${infer Tail}`
 type Callbacks<Name extends ElementName> = {
   [Event in keyof EventsOf<Name> as `on${Camel<Event>}`]?: ((event: EventsOf<Name>[Event]) => void) | undefined
 }
-type Own<Name extends ElementName> = Attributes<Name> &
-  Callbacks<Name> &
-  (Name extends 'thread' ? ThreadProperties : unknown)
+type Own<Name extends ElementName> = Properties<Name> & Callbacks<Name>
 type Props<Name extends ElementName> = Own<Name> &
   Omit<HTMLAttributes<HTMLElement>, keyof Own<Name> | 'dangerouslySetInnerHTML'>
 type Component<Name extends ElementName> = ForwardRefExoticComponent<Props<Name> & RefAttributes<EngagementElement>>
@@ -58,13 +49,9 @@ export type EngagementCountProps = Props<'count'>
 export type EngagementLatestProps = Props<'latest'>
 export type EngagementMostDiscussedProps = Props<'mostDiscussed'>
 
-/** Of any element: what it has of these is checked by its own type. */
-type Given = Readonly<Record<string, unknown>> & ThreadProperties & { service?: string; className?: string }
-
 const callbackOf = (event: string): string =>
   `on-${event}`.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-const isServer = typeof document === 'undefined'
 /** React 18 warns of layout effects on a server. */
 const useBrowserEffect = isServer ? useEffect : useLayoutEffect
 
@@ -84,11 +71,14 @@ function useThread<Value>(
 }
 
 function component<Name extends ElementName>(name: Name, displayName: string): Component<Name> {
-  const { tag, attributes, events } = ELEMENTS[name]
-  const own = new Set([...Object.keys(attributes), ...events.map(callbackOf), ...THREAD_PROPERTIES, 'className'])
+  const { tag, events } = ELEMENTS[name]
+  const own = new Set([...propertiesOf(name), ...events.map(callbackOf), 'className'])
 
-  function Element(props: Given, ref: ForwardedRef<EngagementElement>) {
-    const { html, strings, identity, service, className } = props
+  function Element(
+    props: Given & Readonly<Record<string, unknown>> & { className?: string },
+    ref: ForwardedRef<EngagementElement>,
+  ) {
+    const { strings, identity, service, className } = props
     const element = useRef<EngagementElement>(null)
     // The callbacks of the last drawing: another one changes nothing of the element.
     const latest = useRef(props)
@@ -110,11 +100,12 @@ function component<Name extends ElementName>(name: Name, displayName: string): C
     )
     useEffect(() => loadFor(name, element.current as EngagementElement, service), [service])
 
-    const rendered = html === undefined ? undefined : readRendered(html)
+    const { attributes, content } = draw(name, props)
     // React refuses a style that is a text.
-    const { class: classes, style: _, ...others } = rendered?.attributes ?? {}
-    const rest = Object.entries(props).filter(([key]) => !own.has(key) && !(rendered && key === 'children'))
-    const given: Record<string, unknown> = { ...Object.fromEntries(rest), ...others, ...attributesOf(name, props) }
+    const { class: classes, style: _, ...others } = attributes
+    const isDrawn = content !== undefined
+    const rest = Object.entries(props).filter(([key]) => !own.has(key) && !(isDrawn && key === 'children'))
+    const given: Record<string, unknown> = { ...Object.fromEntries(rest), ...others }
     const names = Object.keys(given).filter((key) => (given[key] ?? null) !== null)
     const before = useRef(names)
     useBrowserEffect(() => {
@@ -128,8 +119,8 @@ function component<Name extends ElementName>(name: Name, displayName: string): C
       // React 18 has `className` of no custom element.
       class: className ?? classes,
       ref: element,
-      // The browser makes a shadow root of it as it reads the page, so that React finds no content.
-      ...(isServer && rendered && { dangerouslySetInnerHTML: { __html: rendered.content } }),
+      // In the browser React finds no content: it is the shadow root.
+      ...(isServer && isDrawn && { dangerouslySetInnerHTML: { __html: content } }),
     })
   }
   Element.displayName = displayName

@@ -2,41 +2,27 @@
 import { defineComponent, type DefineSetupFnComponent, h, onBeforeUnmount, onMounted, shallowRef, watch } from 'vue'
 
 import {
-  type Attributes,
-  attributesOf,
+  draw,
   type ElementName,
   ELEMENTS,
   type EngagementElement,
   type EventsOf,
+  type Given,
+  isServer,
   listen,
   loadFor,
-  readRendered,
+  type Properties,
+  propertiesOf,
   tellThread,
-  THREAD_PROPERTIES,
-  type ThreadProperties,
 } from '../elements/elements.ts'
 
-export type {
-  EngagementElement,
-  Identity,
-  ListEvents,
-  SignedInReader,
-  Texts,
-  ThreadEvents,
-} from '../elements/elements.ts'
+export type * from '../elements/types.ts'
 
-type Props<Name extends ElementName> = Attributes<Name> & (Name extends 'thread' ? ThreadProperties : unknown)
 type Emits<Name extends ElementName> = { [Event in keyof EventsOf<Name>]: (event: EventsOf<Name>[Event]) => void }
-type Component<Name extends ElementName> = DefineSetupFnComponent<Props<Name>, Emits<Name>>
-
-/** Of any element. */
-type Given = ThreadProperties & { service?: string }
-
-/** What `renderThread` has drawn becomes a shadow root as the browser reads the page. */
-const isServer = typeof document === 'undefined'
+type Component<Name extends ElementName> = DefineSetupFnComponent<Properties<Name>, Emits<Name>>
 
 function component<Name extends ElementName>(name: Name, componentName: string): Component<Name> {
-  const { tag, attributes, events } = ELEMENTS[name]
+  const { tag, events } = ELEMENTS[name]
   const made = defineComponent<Given, string[]>(
     (props, { emit, expose, slots }) => {
       const element = shallowRef<EngagementElement>()
@@ -68,15 +54,15 @@ function component<Name extends ElementName>(name: Name, componentName: string):
       })
       onBeforeUnmount(() => stop())
       return () => {
-        const rendered = props.html === undefined ? undefined : readRendered(props.html)
-        const all = { ...rendered?.attributes, ...attributesOf(name, props), ref: element }
-        if (isServer && rendered) return h(tag, { ...all, innerHTML: rendered.content })
-        return h(tag, all, rendered ? undefined : slots['default']?.())
+        const { attributes, content } = draw(name, props)
+        const all = { ...attributes, ref: element }
+        if (isServer && content !== undefined) return h(tag, { ...all, innerHTML: content })
+        return h(tag, all, content === undefined ? slots['default']?.() : undefined)
       }
     },
     {
       name: componentName,
-      props: [...Object.keys(attributes), ...(name === 'thread' ? THREAD_PROPERTIES : [])] as (keyof Given)[],
+      props: propertiesOf(name) as (keyof Given)[],
       emits: [...events],
     },
   )
