@@ -18,11 +18,12 @@ const TSCONFIG = {
     paths: {
       'engagement-service/backend': [join(ROOT, 'dist/clients/backend/backend.d.ts')],
       'engagement-service/client': [join(ROOT, 'dist/clients/browser/stream.d.ts')],
+      'engagement-service/client/tabs': [join(ROOT, 'dist/clients/browser/tabs.d.ts')],
       'engagement-service/graphql': [join(ROOT, 'dist/clients/graphql/client.d.ts')],
       'engagement-service/graphql/*': [join(ROOT, 'dist/clients/graphql/*.d.ts')],
       'engagement-react': [join(ROOT, 'dist/clients/react/react.d.ts')],
       'engagement-service/webhooks': [join(ROOT, 'dist/clients/receiver/verify.d.ts')],
-      'https://engagement.example/widget.js': [join(ROOT, 'src/clients/widget/words.ts')],
+      'https://comments.example.com/widget.js': [join(ROOT, 'src/clients/widget/words.ts')],
     },
   },
   include: ['.'],
