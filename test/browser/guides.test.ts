@@ -62,6 +62,7 @@ describeInBrowser('the pages of the documentation', () => {
     const page = await browser.newPage()
     await page.goto(`${service.url}/docs/`)
     await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('combobox', { name: 'Search the documentation' }).waitFor()
     await page.keyboard.type('zzzz <img src=x onerror=alert(1)>')
     await page.getByText('Nothing was found.').waitFor()
     await page.keyboard.press('Escape')
@@ -86,6 +87,7 @@ describeInBrowser('the pages of the documentation', () => {
     await page.goto(`${service.url}/docs/guides/no/such/page`)
     await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('combobox', { name: 'Search the documentation' }).waitFor()
     await page.keyboard.type('webhooks')
     // Results of the first letters are others.
     await page.locator('#hits a[href*=ebhook]').first().click()
