@@ -81,11 +81,23 @@ function highlight(code: string, name: string): string {
   return language === '' ? escapeHtml(code) : hljs.highlight(code, { language, ignoreIllegals: true }).value
 }
 
+/** Where the examples say that the service is: on this machine, and in public. */
+const SERVICE = /http:\/\/127\.0\.0\.1:4000|https:\/\/comments\.example\.com/g
+
+/**
+ * Marks the addresses of the service, for which the script of the page puts its own. Operations are
+ * about services that are yet to be started.
+ */
+const markService = (html: string, { name }: { name: string }): string =>
+  name.startsWith('operations/') ? html : html.replace(SERVICE, '<span data-service>$&</span>')
+
 const markdown = new MarkdownIt()
-markdown.renderer.rules.fence = (tokens, index) => {
+markdown.renderer.rules.fence = (tokens, index, _options, page: { name: string }) => {
   const { content = '', info = '' } = tokens[index] ?? {}
-  return `<div class="code"><pre><code>${highlight(content, info)}</code></pre></div>\n`
+  return `<div class="code"><pre><code>${markService(highlight(content, info), page)}</code></pre></div>\n`
 }
+markdown.renderer.rules.code_inline = (tokens, index, _options, page: { name: string }) =>
+  `<code>${markService(escapeHtml(tokens[index]?.content ?? ''), page)}</code>`
 markdown.renderer.rules.table_open = () => '<div class="table"><table>\n'
 markdown.renderer.rules.table_close = () => '</table></div>\n'
 
@@ -128,7 +140,7 @@ export function renderPage(name: string): Rendered {
     if (section !== undefined) section.body += plainText(token, name.startsWith('reference/'))
     token.children = linksOf(name, token)
   })
-  return { html: markdown.renderer.render(withoutEmpty(tokens), markdown.options, {}), sections }
+  return { html: markdown.renderer.render(withoutEmpty(tokens), markdown.options, { name }), sections }
 }
 
 /** The mark beside a heading, for those who copy its address. */

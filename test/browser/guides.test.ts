@@ -62,6 +62,7 @@ describeInBrowser('the pages of the documentation', () => {
     const page = await browser.newPage()
     await page.goto(`${service.url}/docs/`)
     await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('combobox', { name: 'Search the documentation' }).waitFor()
     await page.keyboard.type('zzzz <img src=x onerror=alert(1)>')
     await page.getByText('Nothing was found.').waitFor()
     await page.keyboard.press('Escape')
@@ -86,8 +87,10 @@ describeInBrowser('the pages of the documentation', () => {
     await page.goto(`${service.url}/docs/guides/no/such/page`)
     await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('combobox', { name: 'Search the documentation' }).waitFor()
     await page.keyboard.type('webhooks')
-    await page.locator('#hits a').first().click()
+    // Results of the first letters are others.
+    await page.locator('#hits a[href*=ebhook]').first().click()
     await page.waitForURL('**/docs/**ebhook**')
     await page.close()
   })
@@ -121,6 +124,19 @@ describeInBrowser('the pages of the documentation', () => {
     expect(await page.locator('.code').count()).toBe(await page.locator('pre').count())
     expect(errors).toEqual([])
     await context.close()
+  })
+
+  test('examples name the service that serves them, but for operations', { timeout: 60_000 }, async () => {
+    const page = await browser.newPage()
+    const codeAt = async (name: string): Promise<string> => {
+      await page.goto(`${service.url}/docs/${name}`)
+      return (await page.locator('main code').allTextContents()).join('\n')
+    }
+    expect(await codeAt('guides/static-page')).toContain(`src="${service.url}/widget.js"`)
+    expect(await codeAt('guides/react')).toContain(`service="${service.url}"`)
+    expect(await codeAt('guides/single-sign-on/google')).toContain(`${service.url}/api/v1/admin/auth/oidc/callback`)
+    expect(await codeAt('operations/deploy')).toContain('BASE_URL=https://comments.example.com')
+    await page.close()
   })
 
   test('none scrolls sideways at 320 pixels', { timeout: 120_000 }, async () => {

@@ -270,6 +270,7 @@ describe('names in prose', () => {
     'CommentReportsConnection',
     'DiscussionCommentsConnection',
     'DiscussionCommentsConnectionEdge',
+    'issuer.mjs',
     'QueryAuditLogConnection',
     'QueryCommentReportsConnection',
     'ReaderRecordCommentsConnection',

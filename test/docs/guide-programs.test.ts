@@ -9,11 +9,13 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { exampleEvent } from '../../src/domains/webhooks/example.ts'
 import { signedHeaders } from '../../src/core/delivery/request.ts'
 import { newSigningSecret } from '../../src/core/secrets/signing-secrets.ts'
+import { refreshDueKeySets } from '../../src/domains/readers/key-sets.ts'
 import { GLOBALS, MODULES, PROGRAMS } from '../harness/guide-programs.ts'
 import { readPages, ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
 import { findProgram } from '../harness/programs.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { addSite, ORIGIN, type TestSite } from '../harness/sites.ts'
 import { typeErrorsOf } from '../harness/type-check.ts'
 import { CHECKED, typescriptOf } from '../harness/vue-programs.ts'
 
@@ -78,11 +80,13 @@ test('components of Vue are checked with their templates', () => {
 
 describe('run against the service', () => {
   let service: TestService
+  let site: TestSite
   const folder = mkdtempSync(join(tmpdir(), 'guide-programs-'))
   const running: ChildProcess[] = []
 
   beforeAll(async () => {
-    service = await startService({ worker: false })
+    service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
+    site = await addSite(service, service)
     const ann = await service.as('reader-1')
     await service.call('POST', '/discussions/by-external/article-1/comments', {
       body: { body: 'From the start' },
@@ -106,8 +110,10 @@ describe('run against the service', () => {
   function start(name: string, env: Readonly<Record<string, string>>): ChildProcess {
     const program = PROGRAMS[name]
     if (program == null) throw new Error(`${name} is not run`)
-    // Where a guide has an address in public, this service.
-    const content = (blocks.get(name)?.content ?? '').replaceAll('https://comments.example.com', service.url)
+    // Where a guide has an address in public, this service, and its site.
+    const content = (blocks.get(name)?.content ?? '')
+      .replaceAll('https://comments.example.com', service.url)
+      .replaceAll('pk_…', site.publicKey)
     const file = join(folder, `${name.replace(/[/:]/g, '-')}.mjs`)
     writeFileSync(file, [program.before, content, program.after].join('\n'))
     const child = spawn(process.execPath, [file], {
@@ -151,12 +157,37 @@ describe('run against the service', () => {
       expect(await (await fetch(url)).text()).toContain('<engagement-thread discussion="article-123"')
   })
 
-  test('stream:1 to stream:3: a ticket, the client and EventSource alone', async () => {
+  test('stream:1 to stream:4: a ticket, the client, that of several tabs and EventSource alone', async () => {
     const site = await serve('stream:1', { BASE: service.url, API_KEY: service.apiKey })
-    for (const name of ['stream:2', 'stream:3']) {
+    for (const name of ['stream:2', 'stream:3', 'stream:4']) {
       const { stdout } = start(name, { SITE: site })
       expect(await text(stdout as NodeJS.ReadableStream), name).toBe('From the start\n')
     }
+  })
+
+  test.each([5, 6])('stream:%i follows several discussions', async (n) => {
+    const { json } = await service.call('GET', '/discussions/by-external/article-1')
+    const { stdout } = start(`stream:${n}`, { BASE: service.url, KEY: service.apiKey, ID: json.id })
+    expect(await text(stdout as NodeJS.ReadableStream)).toBe(`${json.id}\n`)
+  })
+
+  test('issuers:1 signs a reader of a site in', async () => {
+    const issuer = await serve('issuers:1')
+    const identity = { issuer, jwksUrl: `${issuer}/keys`, audience: 'demo' }
+    await service.call('PATCH', '/settings', { body: { identity } })
+    await refreshDueKeySets(service.app, async (url) => (await fetch(url)).json() as Promise<unknown>)
+    const token = await (await fetch(`${issuer}/token`)).text()
+    const { status, text: answer, json } = await site.ask('GET', '/me?signedIn=1', { token })
+    expect(status, answer).toBe(200)
+    expect(json.reader).toMatchObject({ id: 'ann', name: 'Ann' })
+  })
+
+  test('graphql/site:1 asks for a page of the site', async () => {
+    const path = `/discussions/by-external/${encodeURIComponent(`${ORIGIN}/a-page`)}/comments`
+    const posted = await service.call('POST', path, { body: { body: 'At a site' }, headers: await service.as('ann') })
+    expect(posted.status, posted.text).toBe(201)
+    const { stdout } = start('graphql/site:1', {})
+    expect(JSON.parse(await text(stdout as NodeJS.ReadableStream))).toMatchObject({ discussion: { commentCount: 1 } })
   })
 
   test('graphql/client:1 and graphql/client:4: a page asks with the token of its backend', async () => {

@@ -26,6 +26,23 @@ const { ENGAGEMENT_URL: url, ENGAGEMENT_API_KEY: apiKey, ENGAGEMENT_TENANT: tena
 const identitySecret = process.env.ENGAGEMENT_IDENTITY_SECRET
 const engagement = createBackend({ url, apiKey, tenant, identitySecret, reader: () => ({ id: 'ann', name: 'Ann' }) })`
 
+/** A page that follows several discussions: its backend mints the tickets. */
+const SEVERAL = `import { EventSource } from 'eventsource'
+const { BASE, KEY, ID } = process.env
+const overNetwork = globalThis.fetch
+const fetch = () => {
+  const headers = { 'X-API-Key': KEY, 'Content-Type': 'application/json' }
+  const body = JSON.stringify({ externalIds: ['article-1'] })
+  return overNetwork(BASE + '/api/v1/stream/ticket', { method: 'POST', headers, body })
+}
+const visible = Object.assign(new EventTarget(), { baseURI: BASE, visibilityState: 'visible' })
+Object.assign(globalThis, { EventSource, window: new EventTarget(), document: visible })
+const discussion = { id: ID, lastEventId: '0' }
+const count = (id) => {
+  console.log(id)
+  process.exit()
+}`
+
 /** A page's fetch: paths are those of its site. */
 const TOKENS = `const { SITE } = process.env
 const overNetwork = globalThis.fetch
@@ -60,6 +77,14 @@ app.use((request, _response, next) => {
   // The module `token.js`, which the programs that follow import.
   'graphql/client:3': null,
   'graphql/client:4': { before: TOKENS, after: 'console.log(JSON.stringify({ data, errors }))' },
+  'graphql/site:1': {
+    before: `const overNetwork = globalThis.fetch
+globalThis.fetch = (path, options) => {
+  options.headers.set('Origin', 'https://www.example.com')
+  return overNetwork(path, options)
+}`,
+    after: 'console.log(JSON.stringify(data))',
+  },
   'graphql/subscriptions:1': {
     before: `${TOKENS}\nconst page = { id: process.env.ID, lastEventId: '0' }`,
     after: '',
@@ -90,8 +115,25 @@ app.use((request, _response, next) => {
   'stream:1': { before: `${EXPRESS}\nconst { BASE } = process.env`, after: LISTEN },
   'stream:2': { before: PAGE, after: '' },
   'stream:3': {
+    before: `${PAGE}
+const user = null
+// The guide follows from now on, this one from the first event on.
+const ticket = async () => {
+  const answer = await fetch('/comments/article-1/ticket', { method: 'POST' })
+  return { ...(await answer.json()), lastEventId: '0' }
+}
+const onEvent = (event) => event.type === 'comment_created' && show(event.data.comment)
+const onReload = undefined`,
+    after: '',
+  },
+  'stream:4': {
     before: `${PAGE}\nconst { streamUrl } = await (await fetch('/comments/article-1/ticket', { method: 'POST' })).json()`,
     after: '',
+  },
+  'stream:5': { before: SEVERAL, after: '' },
+  'stream:6': {
+    before: `${SEVERAL}\nconst ticket = await (await fetch()).json()`,
+    after: `source.addEventListener('connected', () => count(ID))`,
   },
   'webhook-signatures:1': {
     before: `${EXPRESS}
@@ -116,14 +158,17 @@ print(json.dumps([is_genuine(each["headers"], each["body"].encode(), each["secre
   // Needs Go, which is not installed where the tests run.
   'webhook-signatures:3': null,
   'widget:1': { before: '', after: '' },
+  'issuers:1': { before: '', after: '' },
   // They need accounts at issuers. test/browser/widget-site signs in at an issuer of its own.
-  'issuers:1': null,
   'issuers:2': null,
   'issuers:3': null,
   'issuers:4': null,
   'issuers:5': null,
-  // They need the widget in a browser: test/browser/widget-pages does what they do.
-  'widget:2': null,
+  'issuers:6': null,
+  // They need the widget in a browser: test/browser/widget-refusals replaces `sign-in`, and
+  // test/unit/widget-languages adds texts.
+  'widget-options:1': null,
+  'widget-options:2': null,
   // test/browser/components shows what they do, and test/cluster/packages what is installed.
   'react:1': null,
   'react:2': null,
@@ -134,14 +179,14 @@ print(json.dumps([is_genuine(each["headers"], each["body"].encode(), each["secre
   'vue:2': null,
   'vue:3': null,
   'vue:4': null,
-  'widget:3': null,
+  'react:6': null,
 }
 
 /** The declarations that the guides assume, for the compiler. */
 export const GLOBALS = `import type { Express } from 'express'
 import type { FastifyInstance } from 'fastify'
 import type { Backend } from 'engagement-service/backend'
-import type { Comment } from 'engagement-service/client'
+import type { Comment, StreamEvent, StreamTicket } from 'engagement-service/client'
 
 declare global {
   const app: Express
@@ -155,6 +200,15 @@ declare global {
   function pageOf(article: object, thread: { html: string; head: string }): string
   const secrets: string[]
   const streamUrl: string
+  const user: { id: string } | null
+  const discussion: { id: string; lastEventId: string }
+  const ticket: (() => Promise<StreamTicket>) & { streamUrl: string; lastEventId: string }
+  const onEvent: (event: StreamEvent) => unknown
+  const onReload: () => Promise<string>
+  function count(discussionId: string): void
+  function remove(discussionId: string): void
+  function reloadDiscussion(id: string): Promise<string>
+  function reloadDiscussions(ids: string[]): Promise<Record<string, string>>
   const page: { id: string; lastEventId?: string }
   const badge: Element
   function show(comment: Comment): void

@@ -31,6 +31,12 @@ function makeScrollable(): void {
   }
 }
 
+/** Examples name this service, wherever it is served. */
+function showOwnAddress(): void {
+  const own = new URL('..', addressOf(root.dataset.docs)).href.replace(/\/$/, '')
+  for (const place of document.querySelectorAll('[data-service]')) place.textContent = own
+}
+
 function addThemeChoice(place: Element): void {
   const select = document.createElement('select')
   select.setAttribute('aria-label', 'Colours')
@@ -114,6 +120,7 @@ function showCurrentPage(): void {
 
 for (const tools of document.querySelectorAll('.tools')) addSearch(tools)
 for (const choices of document.querySelectorAll('.choices')) addThemeChoice(choices)
+showOwnAddress()
 addCopyButtons()
 makeScrollable()
 addEventListener('resize', makeScrollable)
