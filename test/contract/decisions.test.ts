@@ -148,8 +148,10 @@ describe('the decision on a comment', () => {
     const url = `/discussions/by-external/${page}/comments`
     const tagOf = async () => (await call('GET', url, undefined, ann)).headers.get('etag')!
     const eventsFor = async () =>
-      service.app.db.query<{ type: string; audience: string }>(
-        unnamed('SELECT type, audience::text FROM events WHERE discussion_id = $1 ORDER BY seq'),
+      service.app.db.query<{ type: string; audience: string; again: boolean | null }>(
+        unnamed(
+          `SELECT type, audience::text, data->'wasApproved' AS again FROM events WHERE discussion_id = $1 ORDER BY seq`,
+        ),
         [discussionId],
       )
     await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, bob)
@@ -164,7 +166,7 @@ describe('the decision on a comment', () => {
     const changed = await call('GET', url, undefined, { ...ann, 'if-none-match': tag })
     expect(changed.status).toBe(200)
     expect(changed.json.data[0].decision).toMatchObject({ message: 'It may stay.' })
-    expect((await eventsFor()).at(-1)).toEqual({ type: 'comment_approved', audience: 'own' })
+    expect((await eventsFor()).at(-1)).toEqual({ type: 'comment_approved', audience: 'own', again: true })
   })
 
   test('is null in every event, and the author reads it through a subscription', async () => {
