@@ -82,6 +82,27 @@ describeInBrowser('The search in the console', () => {
     await close()
   })
 
+  test('says what an author was told once they are, and nothing of one who has a shadow ban', async () => {
+    const told = await post('pat', 'ships in a bottle')
+    const untold = await post('quin', 'ships in a harbour')
+    await desk.ok('POST', `/readers/${untold.author.id}/ban`, { shadow: true })
+    const { page, complaints, close } = await desk.visit('/search?search=ships')
+    const dialog = page.getByRole('dialog', { name: 'Reject the comment of' })
+    const words = (comment: Posted) => item(page, comment).getByText('Told to the author: Spam')
+    for (const comment of [told, untold]) {
+      await item(page, comment).getByRole('button', { name: 'Reject, and say why' }).click()
+      await dialog.getByRole('radio', { name: 'Spam' }).check()
+      await enter(dialog.getByRole('button', { name: 'Reject' }))
+      await dialog.waitFor({ state: 'detached' })
+      expect(await words(comment).count()).toBe(0)
+    }
+    await expectState(untold, 'rejected')
+    await words(told).waitFor()
+    expect(await words(untold).count()).toBe(0)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('says of a tenant without comments that there are none, and blames a filter only where one is set', async () => {
     const { admin } = await desk.service.addTenant('newcomer')
     const { page, complaints, close } = await desk.visit('/search', { admin })

@@ -121,14 +121,37 @@ describe('the decision on a comment', () => {
     expect(await ownDecision(one.id, ann)).toMatchObject({ action: 'delete', reason: 'illegal', message: null })
   })
 
+  test('of an outcome is what the author is told, which is nothing under a shadow ban', async () => {
+    const page = newPage()
+    const eve = { ...plain, ...(await service.as(newId())) }
+    const [own, theirs] = [await post(page, ann), await post(page, eve)]
+    await ok('POST', `/readers/${theirs.author.id}/ban`, { shadow: true })
+    const outcomesOf = async (input: object): Promise<Json> => {
+      const OUTCOMES = 'outcomes { ok decision { action reason message automated } }'
+      const query = `mutation ($input: ModerateCommentsInput!) { moderateComments(input: $input) { ${OUTCOMES} } }`
+      return (await service.graphql(query, { input })).json.data.moderateComments.outcomes
+    }
+    const ids = [own.id, theirs.id, newId()]
+    const decision = { action: 'reject', ...SPAM, automated: false }
+    expect(await outcomesOf({ ids, action: 'reject', ...SPAM })).toEqual([
+      { ok: true, decision },
+      { ok: true, decision: null },
+      { ok: false, decision: null },
+    ])
+    const { data } = await ok('POST', '/comments/bulk', { ids, action: 'approve' })
+    expect(Object.keys(data[0])).toEqual(['id', 'ok', 'status', 'code', 'detail'])
+  })
+
   test('stays as it was where a moderator only answers reports and tells the author nothing', async () => {
     const page = newPage()
     const { id, discussionId } = await post(page, ann)
     const url = `/discussions/by-external/${page}/comments`
     const tagOf = async () => (await call('GET', url, undefined, ann)).headers.get('etag')!
     const eventsFor = async () =>
-      service.app.db.query<{ type: string; audience: string }>(
-        unnamed('SELECT type, audience::text FROM events WHERE discussion_id = $1 ORDER BY seq'),
+      service.app.db.query<{ type: string; audience: string; again: boolean | null }>(
+        unnamed(
+          `SELECT type, audience::text, data->'wasApproved' AS again FROM events WHERE discussion_id = $1 ORDER BY seq`,
+        ),
         [discussionId],
       )
     await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, bob)
@@ -143,7 +166,7 @@ describe('the decision on a comment', () => {
     const changed = await call('GET', url, undefined, { ...ann, 'if-none-match': tag })
     expect(changed.status).toBe(200)
     expect(changed.json.data[0].decision).toMatchObject({ message: 'It may stay.' })
-    expect((await eventsFor()).at(-1)).toEqual({ type: 'comment_approved', audience: 'own' })
+    expect((await eventsFor()).at(-1)).toEqual({ type: 'comment_approved', audience: 'own', again: true })
   })
 
   test('is null in every event, and the author reads it through a subscription', async () => {

@@ -306,6 +306,50 @@ describe('POST /webhooks/{id}/redeliver', () => {
   })
 })
 
+describe('the headers of attempts', () => {
+  test('are read for one delivery, and not for a list, which so reads a tenth', async () => {
+    const { id } = await register()
+    const rows = await service.app.db.query<{ id: string }>(
+      unnamed(`INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, status)
+        SELECT $1, new_id(), $2, new_id(), 'comment_created', new_id(), 1, 'failed' FROM generate_series(1, 20)
+        RETURNING id`),
+      [service.tenant.id, id],
+    )
+    const ids = rows.map((row) => row.id)
+    const headers = { sent: { 'x-sent': 'x'.repeat(500) }, answered: { 'x-answered': 'y'.repeat(2000) } }
+    await service.app.db.query(
+      unnamed(`INSERT INTO attempts (tenant_id, delivery_id, n, at, duration_ms, headers)
+        SELECT $1, d.id, n, now(), 1, $3::jsonb FROM unnest($2::uuid[]) AS d (id), generate_series(1, 3) AS n`),
+      [service.tenant.id, ids, JSON.stringify(headers)],
+    )
+    const { attempt } = service.app.prisma
+    const find = attempt.findMany.bind(attempt)
+    let bytes = 0
+    const spy = vi.spyOn(attempt, 'findMany').mockImplementation(((args: Parameters<typeof find>[0]) =>
+      find(args).then((found) => {
+        bytes += JSON.stringify(found).length
+        return found
+      })) as never)
+    try {
+      const { data } = await ok('GET', `/webhooks/${id}/deliveries?limit=100`)
+      expect(data.flatMap((each: Json) => each.attempts)).toHaveLength(60)
+      expect([spy.mock.calls.length, bytes < 60 * 300]).toEqual([1, true])
+      const one = await ok('GET', `/webhooks/${id}/deliveries/${ids[0]}`)
+      const shown = { requestHeaders: headers.sent, responseHeaders: headers.answered }
+      expect(one.attempts).toMatchObject([
+        { n: 1, ...shown },
+        { n: 2, ...shown },
+        { n: 3, ...shown },
+      ])
+      // One statement for the attempts, and one for the headers of all of them.
+      expect(spy).toHaveBeenCalledTimes(3)
+      expect(bytes).toBeGreaterThan(3 * 2500)
+    } finally {
+      spy.mockRestore()
+    }
+  })
+})
+
 describe('GET /webhooks/{id}/health', () => {
   const HOUR_MS = 3_600_000
   const QUEUE =

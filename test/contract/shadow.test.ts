@@ -28,6 +28,21 @@ test('a reader banned in shadow counts their own, and gets the truth once the ba
   expect((await service.call('GET', at, { headers: mal })).json.data).toHaveLength(1)
 })
 
+test('an approval out of the shadow is no news to the author, to whom the comment counts already', async () => {
+  const mal = { ...plain, ...(await service.as('approved')) }
+  const at = `/discussions/by-external/approved/comments`
+  const { author } = (await service.call('POST', at, { headers: mal, body: { body: 'before' } })).json
+  await service.call('POST', `/readers/${author.id}/ban`, { body: { shadow: true } })
+  const { id } = (await service.call('POST', at, { headers: mal, body: { body: 'in shadow' } })).json
+  await service.call('POST', `/comments/${id}/approve`)
+  const APPROVALS = unnamed(`SELECT audience::text, recipient_id AS "recipientId", data->'wasApproved' AS again
+    FROM events WHERE type = 'comment_approved' AND data->'comment'->>'id' = $1 ORDER BY seq`)
+  expect(await service.app.db.query(APPROVALS, [id])).toEqual([
+    { audience: 'public', recipientId: author.id, again: null },
+    { audience: 'own', recipientId: author.id, again: true },
+  ])
+})
+
 test('the export of a reader has the reactions that only they see', async () => {
   const mal = { ...plain, ...(await service.as('exported')) }
   const made = await service.call('POST', '/discussions/by-external/exported/comments', {

@@ -362,6 +362,6 @@ describe('the number of statements', () => {
       expect(few.length).toBeLessThan(8)
     }
     // A page that is kept: its version, decisions on the reader's own comments, their reactions.
-    expect(await rest('many')).toEqual(['decisions_for_author', 'discussion_versions', 'viewer_reactions'])
+    expect(await rest('many')).toEqual(['decisions_on_comments', 'discussion_versions', 'viewer_reactions'])
   })
 })

@@ -32,6 +32,7 @@ const commentOf = (id: string, more: Partial<Comment> = {}): Comment => ({
 const eventOf = (
   type: `comment_${'created' | 'edited' | 'pinned' | 'deleted' | 'approved' | 'rejected'}`,
   comment: Comment,
+  data: object = {},
 ) =>
   ({
     id: 'e',
@@ -40,7 +41,7 @@ const eventOf = (
     seq: ++seq,
     occurredAt: '2026-01-01T00:00:00.000Z',
     actor: { kind: 'system' },
-    data: { comment },
+    data: { comment, ...data },
   }) satisfies StreamEvent
 
 /** A page of these comments, as the reader `ann` sees it. */
@@ -161,6 +162,13 @@ test('replies are counted at their parent once, loaded or not', () => {
   expect([state.comments.get('1')?.replyCount, state.count]).toEqual([1, 3])
   hear('comment_deleted', commentOf('unknown', { ...gone, parentId: '1', status: 'deleted' }))
   expect([state.comments.get('1')?.replyCount, state.count]).toEqual([0, 2])
+})
+
+test('an approval of a comment that was approved before, which only its author gets, counts nothing', () => {
+  const { state, hear } = pageOf('newest', commentOf('1', { author: ann }))
+  hear('comment_approved', commentOf('1', { author: ann }), { wasApproved: true })
+  hear('comment_approved', commentOf('unknown', { author: ann }), { wasApproved: true })
+  expect(state.count).toBe(1)
 })
 
 test('a withdrawn comment leaves its place; one that returns is shown there', () => {

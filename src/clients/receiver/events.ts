@@ -89,6 +89,11 @@ export interface CommentEventData {
    * nearest first. None of them was approved before.
    */
   tombstones?: Comment[]
+  /**
+   * Of `comment_approved`: the comment was approved before, and counts already. A moderator has
+   * told its author something, and nobody else gets the event.
+   */
+  wasApproved?: boolean
 }
 
 /** The data of `reaction_toggled`. */

@@ -37,10 +37,11 @@ export function applyEvent(state: ThreadState, event: StreamEvent, me: string): 
  * names tombstones. `withdrawn` keeps those that are known not to count any more.
  */
 export function countChange({ type, data }: CommentEvent, withdrawn: Set<string>): number {
-  const { comment, tombstones = [] } = data
+  const { comment, tombstones = [], wasApproved = false } = data
   const { id } = comment
   const wasTombstone = tombstones.some((one) => one.id === id)
-  const wasPublic = !/created|approved/.test(type) && !withdrawn.has(id) && !wasTombstone
+  const isNew = /created|approved/.test(type) || withdrawn.has(id) || wasTombstone
+  const wasPublic = wasApproved || !isNew
   const isPublic = comment.status === 'approved'
   if (isPublic) withdrawn.delete(id)
   else withdrawn.add(id)

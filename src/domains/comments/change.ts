@@ -65,17 +65,28 @@ export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Co
   return comment
 }
 
+/** The data of an approval that its author gets, to whom the comment was approved before. */
+export const WAS_APPROVED = { wasApproved: true }
+
 /**
  * An event, and what its author is told if they are banned in shadow and take the comment for
  * public. While it is in shadow they get the comment itself, in place of what the public gets; once
- * it leaves the shadow otherwise than by an approval, its tombstone.
+ * it leaves the shadow, its tombstone, or that it is approved, as it was to them.
  */
 function withOwn(event: ChangeEvent, before: LockedComment, after: LockedComment): ChangeEvent[] {
   const recipientId = before.authorId
   const isToPublic = event.audience === 'public'
   if (recipientId === null || before.authorBan !== 'shadow' || event.audience === 'recipient') return [event]
   const own = { ...event, audience: 'own', recipientId } as const
-  if (!isInShadow(after)) return isInShadow(before) && !isToPublic ? [event, own] : [event]
+  if (!isInShadow(after)) {
+    if (!isInShadow(before)) return [event]
+    if (after.status === 'approved')
+      return [
+        { ...event, recipientId },
+        { ...own, data: WAS_APPROVED },
+      ]
+    return isToPublic ? [event] : [event, own]
+  }
   return isToPublic ? [{ ...event, recipientId }, own] : [{ ...event, audience: 'recipient', recipientId }]
 }
 

@@ -38,22 +38,35 @@ export async function decisionsForViewer(ctx: Ctx, commentIds: readonly Id[]): P
   if ((await viewerInShadow(ctx)) !== null) return new Map()
   const { id: readerId } = await requireReader(ctx)
   const { tenant } = requireCaller(ctx)
-  const rows = await selectDecisions(ctx.app.db.query, tenant.id, readerId, [...new Set(commentIds)])
-  return new Map(rows.map(({ id, decision }) => [id, decision]))
+  return selectDecisions(ctx.app.db.query, tenant.id, readerId, [...new Set(commentIds)])
 }
 
-const OF_AUTHOR = statement(
-  'decisions_for_author',
+/**
+ * What the author of a comment is told of the last decision on it, for moderators; null if nothing.
+ * One statement serves all comments of a request.
+ */
+export const loadToldDecision = perRequest<Id, Decision | null>(async (ctx, commentIds) => {
+  const { tenant } = requireCaller(ctx)
+  const told = await selectDecisions(ctx.app.db.query, tenant.id, null, [...new Set(commentIds)])
+  return commentIds.map((id) => told.get(id) ?? null)
+})
+
+const DECISIONS = statement(
+  'decisions_on_comments',
   `SELECT c.id, c.decision FROM unnest($3::uuid[]) AS k (id)
    CROSS JOIN LATERAL (
      SELECT id, author_id, decision FROM comments WHERE tenant_id = $1 AND id = k.id LIMIT 1
    ) c
-   WHERE c.author_id = $2 AND c.decision IS NOT NULL`,
+   WHERE ($2::uuid IS NULL OR c.author_id = $2) AND c.decision IS NOT NULL`,
 )
 
-const selectDecisions = (
+/** The decisions on these comments: on those of one author, or on all for null. */
+async function selectDecisions(
   sql: Sql,
   tenantId: Id,
-  readerId: Id,
+  authorId: Id | null,
   ids: readonly Id[],
-): Promise<{ id: Id; decision: Decision }[]> => sql(OF_AUTHOR, [tenantId, readerId, ids])
+): Promise<ReadonlyMap<Id, Decision>> {
+  const rows = await sql<{ id: Id; decision: Decision }>(DECISIONS, [tenantId, authorId, ids])
+  return new Map(rows.map(({ id, decision }) => [id, decision]))
+}

@@ -6,7 +6,8 @@ import { shapedBy } from '../../graphql/shape.ts'
 import { ofComment } from '../discussions/scope.ts'
 import { findComment } from '../comments/comments.ts'
 import { explanationSchema } from '../comments/decision.ts'
-import { besideComment, CommentRef, CommentStatusEnum, explanationFields } from '../comments/graphql.ts'
+import { besideComment, CommentRef, CommentStatusEnum, DecisionRef, explanationFields } from '../comments/graphql.ts'
+import { loadToldDecision } from '../comments/viewers-decision.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import { type BulkOutcome, bulkInput, moderateComments } from './bulk.ts'
@@ -99,6 +100,14 @@ const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').imple
       description: 'The comment after the action. Null if it was refused.',
       extensions: ONLY_WHERE_NAMED,
       resolve: ({ id, ok }, _args, ctx) => (ok ? findComment(ctx, id) : null),
+    }),
+    decision: t.field({
+      type: DecisionRef,
+      nullable: true,
+      description:
+        'What the author is told of the last decision on the present text. Null if they are told nothing, as with a shadow ban, and if the action was refused.',
+      extensions: ONLY_WHERE_NAMED,
+      resolve: ({ id, ok }, _args, ctx) => (ok ? loadToldDecision(ctx, id) : null),
     }),
     code: t.exposeString('code', { nullable: true, description: 'The error code if the action was refused.' }),
     detail: t.exposeString('detail', { nullable: true, description: 'The reason of a refusal.' }),

@@ -2,7 +2,7 @@ import { ServiceError } from '../../core/errors.ts'
 import type { EventActor } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
 import type { TxSql } from '../../core/database/database.ts'
-import { audienceOf, type CommentChange, type ChangeEvent, setState } from '../comments/change.ts'
+import { audienceOf, type CommentChange, type ChangeEvent, setState, WAS_APPROVED } from '../comments/change.ts'
 import { decisionBy, type Explanation, givenIn, keptFor } from '../comments/decision.ts'
 import type { LockedComment } from '../comments/locked.ts'
 import type { HoldReason } from '../comments/rules.ts'
@@ -68,7 +68,7 @@ export async function applyVerb(
   const event = { type: EVENTS[verb], audience: audienceOf(comment, after), actor }
   if (isAnswerAlone) {
     const isForAuthor = decision != null && comment.authorId !== null
-    const own = { ...event, audience: 'own', recipientId: comment.authorId } as const
+    const own = { ...event, audience: 'own', recipientId: comment.authorId, data: WAS_APPROVED } as const
     return { comment: after, events: isForAuthor ? [own] : [] }
   }
   const replies = await replyEvents(sql, tenantId, after, actor, now)

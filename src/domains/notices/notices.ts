@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { requireCaller } from '../../core/access.ts'
-import { recordAudit } from '../../core/audit.ts'
+import { type AuditRecord, recordAudit } from '../../core/audit.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
@@ -121,8 +121,7 @@ export async function updateNoticeChannel(
   const { tenant } = requireCaller(ctx)
   const { url, on } = validate(noticeChange, input)
   const host = url === undefined ? undefined : checkUrl(app.settings, url).host
-  return app.db.transaction(async (sql) => {
-    const before = await lock(sql, tenant.id, id)
+  return changeChannel(ctx, id, 'update', async (sql, before) => {
     const moved = url !== undefined && {
       sealed: seal(app.settings, url, noticeContext(id, before.kind)),
       host: host ?? '',
@@ -132,15 +131,9 @@ export async function updateNoticeChannel(
     // has told by the former fields.
     const dueAt = moved || before.sealed !== null ? new Date() : NEVER
     const data = { ...(moved && { ...moved, failures: 0, lastError: null }), ...now, dueAt }
-    const after = await sql.prisma.noticeChannel.update({ where: where(tenant.id, id), data })
-    await recordAudit(sql, ctx, {
-      action: 'notice_channel.update',
-      targetType: 'notice_channel',
-      targetId: id,
-      before: shown(before),
-      after: { ...shown(after), ...(moved && { urlChanged: true }) },
-    })
-    return after
+    const channel = await sql.prisma.noticeChannel.update({ where: where(tenant.id, id), data })
+    const after = { ...shown(channel), ...(moved && { urlChanged: true }) }
+    return { channel, before: shown(before), after }
   })
 }
 
@@ -174,8 +167,7 @@ const BETWEEN_TESTS_MS = 10_000
  */
 export async function testNoticeChannel(ctx: Ctx, { id }: { id: Id }): Promise<NoticeChannel> {
   const { tenant } = requireCaller(ctx)
-  return ctx.app.db.transaction(async (sql) => {
-    const { told, sealed, dueAt } = await lock(sql, tenant.id, id)
+  return changeChannel(ctx, id, 'test', async (sql, { told, sealed, dueAt }) => {
     if (sealed === null) throw invalid('/url', 'required', 'is required: the channel was imported without one')
     const { sentAt, test, leasedUntil } = told as SendState
     const waitMs = test === true ? BETWEEN_TESTS_MS : (sentAt?.test ?? 0) + BETWEEN_TESTS_MS - Date.now()
@@ -188,36 +180,40 @@ export async function testNoticeChannel(ctx: Ctx, { id }: { id: Id }): Promise<N
     const isLeased = leasedUntil === dueAt.getTime() && leasedUntil > Date.now()
     const data = { told: { ...(told as object), test: true }, ...(!isLeased && { dueAt: new Date() }) }
     const channel = await sql.prisma.noticeChannel.update({ where: where(tenant.id, id), data })
-    await recordAudit(sql, ctx, {
-      action: 'notice_channel.test',
-      targetType: 'notice_channel',
-      targetId: id,
-      after: shown(channel),
-    })
-    return channel
+    return { channel, after: shown(channel) }
   })
 }
 
 /** Deletes a channel. Returns its last state. Throws `not_found`. */
 export async function deleteNoticeChannel(ctx: Ctx, { id }: { id: Id }): Promise<NoticeChannel> {
   const { tenant } = requireCaller(ctx)
-  return ctx.app.db.transaction(async (sql) => {
-    const before = await lock(sql, tenant.id, id)
+  return changeChannel(ctx, id, 'delete', async (sql, channel) => {
     await sql.prisma.noticeChannel.delete({ where: where(tenant.id, id) })
-    await recordAudit(sql, ctx, {
-      action: 'notice_channel.delete',
-      targetType: 'notice_channel',
-      targetId: id,
-      before: shown(before),
-    })
-    return before
+    return { channel, before: shown(channel) }
   })
 }
 
-async function lock(sql: TxSql, tenantId: Id, id: Id): Promise<NoticeChannel> {
-  if (!isId(id)) throw new ServiceError('not_found')
-  await lockTenant(sql, tenantId)
-  const channel = await sql.prisma.noticeChannel.findUnique({ where: where(tenantId, id) })
-  if (channel === null) throw new ServiceError('not_found')
-  return channel
+/** What a change has made of a channel, with the forms of its audit entry. */
+interface Changed extends Pick<AuditRecord, 'before' | 'after'> {
+  channel: NoticeChannel
+}
+
+/** Changes a channel, whose tenant is locked, with its audit entry. Throws `not_found`. */
+function changeChannel(
+  ctx: Ctx,
+  id: Id,
+  verb: 'update' | 'test' | 'delete',
+  change: (sql: TxSql, before: NoticeChannel) => Promise<Changed>,
+): Promise<NoticeChannel> {
+  const { tenant } = requireCaller(ctx)
+  return ctx.app.db.transaction(async (sql) => {
+    if (!isId(id)) throw new ServiceError('not_found')
+    await lockTenant(sql, tenant.id)
+    const found = await sql.prisma.noticeChannel.findUnique({ where: where(tenant.id, id) })
+    if (found === null) throw new ServiceError('not_found')
+    const { channel, ...forms } = await change(sql, found)
+    const target = { targetType: 'notice_channel', targetId: id }
+    await recordAudit(sql, ctx, { action: `notice_channel.${verb}`, ...target, ...forms })
+    return channel
+  })
 }

@@ -160,7 +160,7 @@ const commentOfEvent = (
 ): Promise<Comment> | Comment => (asksOnlyFor(info, FIXED) ? comment : presentComment(ctx, comment))
 
 const CommentEventDataRef = builder
-  .objectRef<{ comment: Comment; tombstones?: Comment[] }>('CommentEventData')
+  .objectRef<{ comment: Comment; tombstones?: Comment[]; wasApproved?: true }>('CommentEventData')
   .implement({
     description: 'The data of events about a comment.',
     fields: (t) => ({
@@ -175,6 +175,11 @@ const CommentEventDataRef = builder
           'Tombstones that come into view, leave it (`replyCount` 0) or change with the comment, the nearest first. None of them was approved before.',
         resolve: ({ tombstones = [] }, _args, ctx, info) =>
           asksOnlyFor(info, FIXED) ? tombstones : Promise.all(tombstones.map((each) => presentComment(ctx, each))),
+      }),
+      wasApproved: t.boolean({
+        description:
+          'Of `comment_approved`: the comment was approved before, and counts already. A moderator has told its author something, and nobody else gets the event.',
+        resolve: ({ wasApproved = false }) => wasApproved,
       }),
     }),
   })

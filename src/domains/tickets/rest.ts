@@ -26,8 +26,9 @@ export const eventOperation = `
       data {
         ... on CommentEventData {
           comment { ...CommentFields }
-          # Optional: most events have no such member.
+          # Optional: most events have no such members.
           tombstones @include(if: true) { ...CommentFields }
+          wasApproved @include(if: true)
         }
         ... on ReactionEventData { commentId type previousType reactionCounts reader { ...ReaderFields } }
         ... on DiscussionEventData { discussion { ...DiscussionFields } }

@@ -5,12 +5,14 @@ import { type Page, type PageArgs, pageOf, pageSize } from '../../core/input/pag
 import { bodyOf, idempotencyKeyOf, lastingHeaders } from '../../core/delivery/request.ts'
 import { invalid, noSuch, ServiceError } from '../../core/errors.ts'
 import { type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
+import { grouped } from '../../core/grouped.ts'
 import { FIRST_ID, firstIdAt, type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { REDACTED, withOwnHeaders } from '../../core/delivery/own-headers.ts'
 import { perRequest, rowPerRequest } from '../../core/per-request.ts'
 import type { Sql, TxSql } from '../../core/database/database.ts'
 import type { Attempt, Delivery } from '../../generated/prisma/client.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
+import { type AttemptHeaders, readHeaders } from './attempt-headers.ts'
 import { countHeld, type DeliveryFilter, findEvents, isRare, listDeliveryIds } from './sql.ts'
 import { findWebhookEndpoint, getWebhookEndpoint } from './webhooks.ts'
 
@@ -160,19 +162,39 @@ export const findDeliveriesIn = (
 ): Promise<Delivery[]> =>
   prisma.delivery.findMany({ where: { tenantId, endpointId, id: { in: [...ids] } }, orderBy: { id: 'asc' } })
 
+/** An attempt without its headers, which are most of its bytes, and which lists do not show. */
+export type ListedAttempt = Omit<Attempt, 'headers'>
+
 /**
  * The attempts of a delivery, first ones first. One statement serves all deliveries of a request.
  */
-export const attemptsOf = (ctx: Ctx, deliveryId: Id): Promise<Attempt[]> => loadAttempts(ctx, deliveryId)
+export const attemptsOf = (ctx: Ctx, deliveryId: Id): Promise<ListedAttempt[]> => loadAttempts(ctx, deliveryId)
 
 // No relation: Prisma would name the tenant once for each delivery, and without statistics
 // PostgreSQL would read all attempts of the tenant.
-const loadAttempts = perRequest<Id, Attempt[]>(async (ctx, ids) => {
-  const where = { tenantId: requireCaller(ctx).tenant.id, deliveryId: { in: [...new Set(ids)] } }
-  const attempts = new Map<Id, Attempt[]>(ids.map((id) => [id, []]))
-  for (const attempt of await ctx.app.prisma.attempt.findMany({ where }))
-    attempts.get(attempt.deliveryId)?.push(attempt)
+const ofDeliveries = (ctx: Ctx, ids: readonly Id[]) => ({
+  tenantId: requireCaller(ctx).tenant.id,
+  deliveryId: { in: [...new Set(ids)] },
+})
+
+const loadAttempts = perRequest<Id, ListedAttempt[]>(async (ctx, ids) => {
+  const where = ofDeliveries(ctx, ids)
+  const rows = await ctx.app.prisma.attempt.findMany({ where, omit: { headers: true } })
+  const attempts = grouped(rows, ({ deliveryId }) => deliveryId)
   return ids.map((id) => (attempts.get(id) ?? []).sort((a, b) => a.n - b.n))
+})
+
+/** The headers of an attempt. One statement serves all attempts of a request. */
+export const headersOf = (ctx: Ctx, attempt: ListedAttempt): Promise<AttemptHeaders | null> => loadHeaders(ctx, attempt)
+
+const loadHeaders = perRequest<ListedAttempt, AttemptHeaders | null>(async (ctx, attempts) => {
+  const where = ofDeliveries(
+    ctx,
+    attempts.map(({ deliveryId }) => deliveryId),
+  )
+  const rows = await ctx.app.prisma.attempt.findMany({ where, select: { deliveryId: true, n: true, headers: true } })
+  const headers = new Map(rows.map((row) => [`${row.deliveryId} ${row.n}`, readHeaders(row.headers)]))
+  return attempts.map(({ deliveryId, n }) => headers.get(`${deliveryId} ${n}`) ?? null)
 })
 
 /**

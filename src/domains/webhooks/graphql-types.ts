@@ -12,8 +12,16 @@ import { secretType } from '../../graphql/secret-type.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { findDiscussion } from '../discussions/discussions.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
-import { readHeaders } from './attempt-headers.ts'
-import { attemptsOf, countHeldDeliveries, deliveryHeaders, getBody, HELD_LIMIT, nextAttemptOf } from './deliveries.ts'
+import {
+  attemptsOf,
+  countHeldDeliveries,
+  deliveryHeaders,
+  getBody,
+  headersOf,
+  HELD_LIMIT,
+  type ListedAttempt,
+  nextAttemptOf,
+} from './deliveries.ts'
 import { circuitOf, lastFailureOf, lastVerificationOf, HEADERS, pausedUntilOf, validSecrets } from './endpoint.ts'
 import { findWebhookEndpoint } from './webhooks.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './sending/policy.ts'
@@ -207,8 +215,7 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
 
 const HEADERS_SHAPE = z.record(z.string(), z.string())
 
-const AttemptRef = builder.prismaObject('Attempt', {
-  name: 'DeliveryAttempt',
+const AttemptRef = builder.objectRef<ListedAttempt>('DeliveryAttempt').implement({
   description: 'One attempt to deliver.',
   fields: (t) => ({
     n: t.exposeInt('n', { description: '1 for the first.' }),
@@ -229,7 +236,7 @@ const AttemptRef = builder.prismaObject('Attempt', {
       description:
         'The headers that were sent, without signatures. The values of own headers are `[redacted]`. They stand here also where no connection was made: see `error`. Null if there was nothing to send, and for attempts of earlier releases.',
       extensions: { ...shapedBy(HEADERS_SHAPE), ...MEASURED, ...ONLY_WHERE_NAMED },
-      resolve: ({ headers }) => readHeaders(headers)?.sent ?? null,
+      resolve: async (attempt, _args, ctx) => (await headersOf(ctx, attempt))?.sent ?? null,
     }),
     responseHeaders: t.field({
       type: 'JSON',
@@ -237,7 +244,7 @@ const AttemptRef = builder.prismaObject('Attempt', {
       description:
         'The headers of the answer: the first 30, of 2 KiB together. The values of cookies are `[redacted]`. Null where `requestHeaders` is.',
       extensions: { ...shapedBy(HEADERS_SHAPE), ...MEASURED, ...ONLY_WHERE_NAMED },
-      resolve: ({ headers }) => readHeaders(headers)?.answered ?? null,
+      resolve: async (attempt, _args, ctx) => (await headersOf(ctx, attempt))?.answered ?? null,
     }),
   }),
 })

@@ -32,7 +32,7 @@ export function CommentCard({
   isFinal: boolean
   desk: Desk
 }) {
-  const { comment, isChanged, decision, refusal } = desk.see(given)
+  const { comment, isChanged, refusal } = desk.see(given)
   // A judgement answers them.
   const about = isChanged ? undefined : known
   const { author, body, status, createdAt, editedAt, pinnedAt, reactionCounts } = comment
@@ -79,7 +79,7 @@ export function CommentCard({
       <Text size="sm" {...WRITTEN} mt={4} {...(body == null ? { c: 'dimmed' } : {})}>
         {textOf(comment) ?? status}
       </Text>
-      <Told decision={isChanged ? decision : known?.decision} />
+      <Told decision={about?.decision} />
       <Reactions counts={reactionCounts} />
       {refusal !== null && (
         <Alert color="red" mt="xs" p="xs">

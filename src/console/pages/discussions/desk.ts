@@ -23,8 +23,6 @@ const OUTDATED = [ThreadDocument, MarkedDocument, DiscussionDocument, WithheldCo
 interface Change {
   status?: ThreadCommentFragment['status']
   pinnedAt?: string | null
-  /** What the author is told. */
-  decision?: Decision | null
   /** Why the last action on it was refused. */
   refusal: string | null
 }
@@ -87,10 +85,10 @@ export function useDesk() {
         wait(id)
         setChanges((before) => new Map(before).set(id, { ...before.get(id), pinnedAt, refusal: null }))
       },
-      take: (ids, verb, decision) => {
+      take: (ids, verb) => {
         for (const id of ids) wait(id)
         const status = DONE_STATES[verb]
-        const change = { status, decision, refusal: null, ...(status !== 'approved' && { pinnedAt: null }) }
+        const change = { status, refusal: null, ...(status !== 'approved' && { pinnedAt: null }) }
         set([...ids].map((id) => [id, change]))
       },
       bring: (entries) => {
@@ -117,10 +115,10 @@ export function useDesk() {
     remember,
     /** The comment as it is after the actions here. */
     see: (comment: ThreadCommentFragment) => {
-      const { refusal, decision, ...change } = changes.get(comment.id) ?? UNCHANGED
+      const { refusal, ...change } = changes.get(comment.id) ?? UNCHANGED
       const isChanged = change.status !== undefined && change.status !== comment.status
       const isGone = change.status === 'deleted' && { body: null, bodyHtml: null }
-      return { comment: { ...comment, ...change, ...isGone }, isChanged, decision, refusal }
+      return { comment: { ...comment, ...change, ...isGone }, isChanged, refusal }
     },
     /** The state that an action here has given a comment, until an answer shows it. */
     statusAfter: (id: string) => changes.get(id)?.status,

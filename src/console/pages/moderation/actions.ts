@@ -1,12 +1,12 @@
 import { notifications } from '@mantine/notifications'
 import { useEffect, useRef } from 'react'
 
-import { type CommentStatus, type ModerationQueueStatus } from '../../../generated/console.ts'
+import type { CommentStatus, ModerationQueueStatus } from '../../../generated/console.ts'
 import { wordsOf } from '../../api/errors.ts'
 import type { Decision } from '../../ui/decision.ts'
 import { sendAll, sendLater, sendNow, takeBack } from '../../api/outbox.ts'
 import { type Entry, isWaiting } from './view/entries.ts'
-import { deliver, type Outcome, type Target } from './deliver.ts'
+import { deliver, type Done, type Outcome, type Target } from './deliver.ts'
 import { type CountedOut, countOut } from './view/counts.ts'
 import { DONE, inverseOf, type Step, type Verb } from './undo.ts'
 
@@ -18,7 +18,6 @@ export interface Judgeable extends Pick<Entry, 'status' | 'pinnedAt' | 'dealtBy'
 /** An action on comments that may wait to be sent. */
 interface Judged<E> {
   verb: Verb
-  decision: Decision | null
   /** The comments as they were before. */
   entries: readonly E[]
   /** How many comments it is about, with those that are not in view. */
@@ -41,12 +40,12 @@ interface Comments<E> {
   /** The queue; null for a list of any comments. */
   status: ModerationQueueStatus | null
   change: (id: string, news: Partial<Pick<Entry, 'pinnedAt' | 'refusal'>>) => void
-  take: (ids: ReadonlySet<string>, verb: Verb, decision: Decision | null) => void
+  take: (ids: ReadonlySet<string>, verb: Verb) => void
   bring: (entries: readonly E[]) => void
-  forget: (ids: ReadonlySet<string>) => void
+  forget: (done: ReadonlyMap<string, Done>) => void
   stay: (ids: ReadonlySet<string>) => void
   /** The service has taken an action on these. */
-  answered?: (ids: ReadonlySet<string>) => void
+  answered?: (ids: Iterable<string>) => void
   /** Fetches again what the service has refused, or what was undone. */
   refresh: () => Promise<void>
 }
@@ -93,9 +92,8 @@ export function useActions<E extends Judgeable>(
     judged.counted?.send()
     const { done, refused, failure } = await outcome
     judged.counted?.end(done)
-    const taken = new Set(done.keys())
-    if (!isPin(verb)) forget(taken)
-    answered?.(taken)
+    if (!isPin(verb)) forget(done)
+    answered?.(done.keys())
     if (done.size === count) return
     release()
     bring(
@@ -133,7 +131,6 @@ export function useActions<E extends Judgeable>(
     }
     const judged: Judged<E> = {
       verb,
-      decision,
       entries,
       count: targets.length,
       release: () => stay(otherIds),
@@ -149,7 +146,7 @@ export function useActions<E extends Judgeable>(
       const pinnedAt = verb === 'pin' ? new Date().toISOString() : null
       for (const id of ids) change(id, { pinnedAt, refusal: null })
     } else {
-      take(new Set(targets.map(({ id }) => id)), verb, decision)
+      take(new Set(targets.map(({ id }) => id)), verb)
     }
     say([wordsFor(doneOf(judged), targets.length), also].filter(Boolean).join(' '))
     // What is deleted is gone: that can always be taken back.
@@ -159,7 +156,7 @@ export function useActions<E extends Judgeable>(
   }
 
   /** Reverses a judgement that the service has taken, as far as that is possible. */
-  const reverse = async ({ verb, entries, decision: told }: Judged<E>, { done }: Outcome): Promise<string> => {
+  const reverse = async ({ verb, entries }: Judged<E>, { done }: Outcome): Promise<string> => {
     const taken = entries.filter((entry) => done.has(idOf(entry)))
     const comments = taken.map((entry) => ({
       id: idOf(entry),
@@ -168,14 +165,13 @@ export function useActions<E extends Judgeable>(
       isPinned: entry.pinnedAt !== null,
     }))
     const { steps, because } = inverseOf({ verb, comments })
-    const states = new Map<string, CommentStatus>(done)
+    const states = new Map(done)
     for (const step of steps) await repeat(step, taken, states)
     bring(
       taken.map((entry) => {
-        const status = states.get(idOf(entry)) ?? entry.status
-        const dealtBy = isPin(verb) || isWaiting(status, queue) ? entry.dealtBy : 'me'
-        const decision = isPin(verb) ? entry.decision : status === done.get(idOf(entry)) ? told : null
-        return { ...entry, status, dealtBy, decision, refusal: null }
+        const state = states.get(idOf(entry)) ?? entry
+        const dealtBy = isPin(verb) || isWaiting(state.status, queue) ? entry.dealtBy : 'me'
+        return { ...entry, status: state.status, decision: state.decision, dealtBy, refusal: null }
       }),
     )
     void refresh()
@@ -227,7 +223,7 @@ export function useActions<E extends Judgeable>(
 async function repeat(
   { verb, comments }: Step,
   entries: readonly Judgeable[],
-  states: Map<string, CommentStatus>,
+  states: Map<string, Done>,
 ): Promise<void> {
   const ids = new Set(comments.map(({ id }) => id))
   const { done, refused, failure } = await deliver(
@@ -236,7 +232,7 @@ async function repeat(
     null,
   )
   if (done.size === 0) throw new Error(failure ?? [...refused.values()][0] ?? 'It could not be undone.')
-  for (const [id, status] of done) states.set(id, status)
+  for (const [id, state] of done) states.set(id, state)
 }
 
 /** One that is approved already is kept. */

@@ -62,7 +62,7 @@ class Claims {
   }
 
   /** These were judged: nobody holds them. */
-  forget(ids: ReadonlySet<string>): void {
+  forget(ids: Iterable<string>): void {
     for (const id of ids) {
       this.#judged.delete(id)
       this.#held.delete(id)
@@ -148,9 +148,9 @@ export function useClaims(queue: Entries, graceMs: number): { claims: Claims; qu
     claims,
     queue: {
       ...queue,
-      take: (ids, verb, decision) => {
+      take: (ids, verb) => {
         if (graceMs > 0) claims.judge(ids)
-        queue.take(ids, verb, decision)
+        queue.take(ids, verb)
       },
       bring: (entries: readonly Entry[]) => {
         claims.bring(entries.map(({ item }) => item.comment.id))
@@ -160,9 +160,9 @@ export function useClaims(queue: Entries, graceMs: number): { claims: Claims; qu
         claims.bring(ids)
         queue.stay(ids)
       },
-      forget: (ids) => {
-        claims.forget(ids)
-        queue.forget(ids)
+      forget: (done) => {
+        claims.forget(done.keys())
+        queue.forget(done)
       },
     },
   }

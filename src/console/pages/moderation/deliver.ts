@@ -10,10 +10,16 @@ export interface Target {
   revision: number
 }
 
+/** A comment after an action. */
+export interface Done {
+  status: CommentStatus
+  /** What its author is told of the last decision on it. */
+  decision: Decision | null
+}
+
 /** What the service has done, by the comments' ids. */
 export interface Outcome {
-  /** The new states. */
-  done: ReadonlyMap<string, CommentStatus>
+  done: ReadonlyMap<string, Done>
   /** Why comments were refused. */
   refused: ReadonlyMap<string, string>
   /** Why a whole request failed: the service was not reached, or does not take it. */
@@ -25,7 +31,7 @@ const MOST_AT_ONCE = 100
 
 /** Tells the service of an action on comments. */
 export async function deliver(verb: Verb, comments: readonly Target[], decision: Decision | null): Promise<Outcome> {
-  const done = new Map<string, CommentStatus>()
+  const done = new Map<string, Done>()
   const refused = new Map<string, string>()
   let failure: string | null = null
   const post = async (some: readonly Target[]): Promise<void> => {
@@ -35,8 +41,8 @@ export async function deliver(verb: Verb, comments: readonly Target[], decision:
     try {
       const input = { ids, action: verb, revisions, ...decision }
       const { moderateComments } = await requestToTheEnd(ModerateCommentsDocument, { input })
-      for (const { commentId: id, ok, status, detail } of moderateComments.outcomes) {
-        if (ok && status != null) done.set(id, status)
+      for (const { commentId: id, ok, status, detail, decision: told } of moderateComments.outcomes) {
+        if (ok && status != null) done.set(id, { status, decision: told ?? null })
         else refused.set(id, detail ?? 'It was refused.')
       }
     } catch (error) {

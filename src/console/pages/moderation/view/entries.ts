@@ -13,6 +13,7 @@ import type { Decision } from '../../../ui/decision.ts'
 import { patchPages } from '../../../api/queries.ts'
 import { request } from '../../../api/request.ts'
 import { whoIsHere } from '../../../api/session.ts'
+import type { Done } from '../deliver.ts'
 import { DONE_STATES, type Verb } from '../undo.ts'
 import { type Part, useAsLeft, useLeave } from './as-left.ts'
 import { type Order, type Places, placesAfter } from './order.ts'
@@ -180,10 +181,10 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
     [setAway],
   )
   /** Takes judged comments out of the view, or makes them lines. */
-  const take = (ids: ReadonlySet<string>, verb: Verb, decision: Decision | null): void => {
+  const take = (ids: ReadonlySet<string>, verb: Verb): void => {
     const isTaken = ({ item }: Entry): boolean => ids.has(idOf(item))
     if (status === null) {
-      const judged = { status: DONE_STATES[verb], dealtBy: 'me', decision, refusal: null } as const
+      const judged = { status: DONE_STATES[verb], dealtBy: 'me', decision: null, refusal: null } as const
       setEntries((before) => before.map((entry) => (isTaken(entry) ? { ...entry, ...judged } : entry)))
       return
     }
@@ -200,15 +201,25 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
     )
     stay(ids)
   }
-  /** Notes that the service has judged comments that were taken out of the view. */
+  /** Notes what the service has made of comments that were judged here. */
   const forget = useCallback(
-    (ids: ReadonlySet<string>) => {
-      patchPages(ModerationQueueDocument, without(ids), ({ moderationQueue }) => moderationQueue.nodes.length === 0)
+    (done: ReadonlyMap<string, Done>) => {
+      patchPages(
+        ModerationQueueDocument,
+        without(new Set(done.keys())),
+        ({ moderationQueue }) => moderationQueue.nodes.length === 0,
+      )
       // No timer: it would draw the whole list once more for each judgement.
       const until = Date.now() + STALE_MS
-      setAway((before) => new Map([...before].map(([id, then]) => [id, ids.has(id) ? until : then])))
+      setAway((before) => new Map([...before].map(([id, then]) => [id, done.has(id) ? until : then])))
+      setEntries((before) =>
+        before.map((entry) => {
+          const state = done.get(idOf(entry.item))
+          return state === undefined ? entry : { ...entry, decision: state.decision }
+        }),
+      )
     },
-    [setAway],
+    [setAway, setEntries],
   )
 
   // Updated during rendering, not in an effect, so that the old list is never shown beside a new
@@ -251,7 +262,7 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
       request(QueuedCommentStateDocument, { id }, stop.signal)
         .then(({ comment }) => {
           const state = stateOf(comment)
-          if (isDealt(id, state.status)) change(id, { ...state, dealtBy: 'another' })
+          if (isDealt(id, state.status)) change(id, { ...state, dealtBy: 'another', decision: null })
         })
         // It stays unchanged, and is queried again at the next change of the queue.
         .catch(() => undefined)
