@@ -140,6 +140,27 @@ describeInBrowser('Judgements in the console', () => {
     await close()
   })
 
+  test('a judgement that is refused after its page was left brings the comment back there', async () => {
+    const [first, second] = (await postHeld(2)) as [Posted, Posted]
+    const { page, close } = await desk.visit('/moderation')
+    await item(page, second).waitFor()
+    await page.route('**/graphql', (route) => (isJudgement(route.request()) ? route.abort() : route.continue()))
+    await item(page, first).focus()
+    await page.keyboard.press('a')
+    await item(page, first).waitFor({ state: 'detached' })
+    const refused = page.waitForEvent('requestfailed', { predicate: isJudgement })
+    await item(page, second).getByRole('link').first().click()
+    await refused
+    await page.goBack()
+    await item(page, second).waitFor()
+    await page.clock.setSystemTime(Date.now() + 60_000)
+    const third = await post('third', 'hold third')
+    await page.getByRole('button', { name: 'Show 2 new' }).click()
+    await item(page, first).waitFor()
+    await item(page, third).waitFor()
+    await close()
+  })
+
   test('with the switch a judgement is sent at once, also after the page was opened again', async () => {
     const [first, second] = (await postHeld(2)) as [Posted, Posted]
     const { page, close } = await visitConsole(desk.browser, desk.service, '/moderation')

@@ -103,6 +103,26 @@ describeInBrowser('The search in the console', () => {
     await close()
   })
 
+  test('says nothing of a rejection on a comment that was approved meanwhile, until that is taken back', async () => {
+    const comment = await post('rita', 'ships at noon')
+    const { page, complaints, close } = await desk.visit('/search?search=noon')
+    const dialog = page.getByRole('dialog', { name: 'Reject the comment of' })
+    const words = item(page, comment).getByText('Told to the author: Spam')
+    await item(page, comment).getByRole('button', { name: 'Reject, and say why' }).click()
+    await dialog.getByRole('radio', { name: 'Spam' }).check()
+    await enter(dialog.getByRole('button', { name: 'Reject' }))
+    await dialog.waitFor({ state: 'detached' })
+    const answered = page.waitForResponse((response) => /ModerateComments/.test(response.request().postData() ?? ''))
+    await item(page, comment).getByRole('button', { name: 'Approve' }).click()
+    await answered
+    await expectState(comment, 'rejected')
+    expect(await words.count()).toBe(0)
+    await page.keyboard.press('u')
+    await words.waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('says of a tenant without comments that there are none, and blames a filter only where one is set', async () => {
     const { admin } = await desk.service.addTenant('newcomer')
     const { page, complaints, close } = await desk.visit('/search', { admin })

@@ -1,7 +1,7 @@
 import { notifications } from '@mantine/notifications'
 import { useEffect, useRef } from 'react'
 
-import type { CommentStatus, ModerationQueueStatus } from '../../../generated/console.ts'
+import type { ModerationQueueStatus } from '../../../generated/console.ts'
 import { wordsOf } from '../../api/errors.ts'
 import type { Decision } from '../../ui/decision.ts'
 import { sendAll, sendLater, sendNow, takeBack } from '../../api/outbox.ts'
@@ -86,6 +86,17 @@ export function useActions<E extends Judgeable>(
     else notifications.show({ color: 'red', message: words })
   }
 
+  /** To undo a later judgement brings back what the earlier one has told the author. */
+  const noteDecisions = (done: Outcome['done']): void => {
+    for (const each of all.current) {
+      if (!('send' in each) || each.outcome !== null) continue
+      each.entries = each.entries.map((entry) => {
+        const state = done.get(idOf(entry))
+        return state?.status === entry.status ? { ...entry, decision: state.decision } : entry
+      })
+    }
+  }
+
   /** Tells the service, and brings back what it has not taken. */
   const send = async (judged: Judged<E>, outcome: Promise<Outcome>): Promise<void> => {
     const { verb, entries, count, release } = judged
@@ -93,6 +104,7 @@ export function useActions<E extends Judgeable>(
     const { done, refused, failure } = await outcome
     judged.counted?.end(done)
     if (!isPin(verb)) forget(done)
+    noteDecisions(done)
     answered?.(done.keys())
     if (done.size === count) return
     release()

@@ -62,6 +62,12 @@ type Away = ReadonlyMap<string, number>
 
 const NONE: Away = new Map()
 
+/** What waits is sent when the page is left, and nobody hears there whether it was refused. */
+function sentOnLeaving(away: Away): Away {
+  const until = Date.now() + STALE_MS
+  return new Map([...away].map(([id, then]) => [id, Math.min(then, until)]))
+}
+
 const idOf = ({ comment }: QueueItem): string => comment.id
 
 const without =
@@ -147,7 +153,7 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
   }))
   const { entries, intake, hadMore, away, places } = view
   const isAway = (id: string): boolean => (away.get(id) ?? -1) >= dataUpdatedAt
-  useLeave(ENTRIES, () => (entries === null ? null : { entries, hadMore, away, places }))
+  useLeave(ENTRIES, () => (entries === null ? null : { entries, hadMore, away: sentOnLeaving(away), places }))
   const compare = order.compare(places)
 
   const setEntries = useCallback((update: (entries: readonly Entry[]) => readonly Entry[]) => {
@@ -215,7 +221,8 @@ export function useEntries(list: Listed, { status, order, emptyPages }: Kind) {
       setEntries((before) =>
         before.map((entry) => {
           const state = done.get(idOf(entry.item))
-          return state === undefined ? entry : { ...entry, decision: state.decision }
+          // It may have been judged again meanwhile.
+          return state?.status === entry.status ? { ...entry, decision: state.decision } : entry
         }),
       )
     },
