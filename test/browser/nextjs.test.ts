@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
 import { ROOT } from '../harness/markdown.ts'
@@ -29,6 +29,8 @@ describeInBrowser('examples/nextjs', () => {
     let browser: Browser
     let site: ChildProcess
     let url: string
+    /** What the site has written to its log of errors. */
+    let failures = ''
     const packages = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
 
     beforeAll(async () => {
@@ -61,10 +63,12 @@ describeInBrowser('examples/nextjs', () => {
           ENGAGEMENT_TENANT: service.tenant.slug,
           ENGAGEMENT_IDENTITY_SECRET: service.identitySecret.secret,
         },
-        stdio: ['ignore', 'ignore', 'inherit'],
+        stdio: ['ignore', 'ignore', 'pipe'],
       })
+      site.stderr?.on('data', (text) => (failures += String(text)))
       await vi.waitFor(() => fetch(url), WAIT)
     })
+    afterEach(() => expect(failures).toBe(''))
     afterAll(async () => {
       if (site) {
         const exited = once(site, 'exit')

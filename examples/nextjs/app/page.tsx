@@ -1,11 +1,10 @@
 import { EngagementCount } from 'engagement-react'
 import Link from 'next/link'
+import { connection } from 'next/server'
+import { Suspense } from 'react'
 
 import { articles } from './articles'
 import { service } from './engagement'
-
-// The address of the service comes with the process, not with the build.
-export const dynamic = 'force-dynamic'
 
 export default function Front() {
   return (
@@ -13,9 +12,18 @@ export default function Front() {
       <h1>The Morning Paper</h1>
       {articles.map(({ id, title }) => (
         <p key={id}>
-          <Link href={`/articles/${id}`}>{title}</Link>, <EngagementCount service={service()} discussion={id} />
+          <Link href={`/articles/${id}`}>{title}</Link>
+          <Suspense>
+            , <Count id={id} />
+          </Suspense>
         </p>
       ))}
     </main>
   )
+}
+
+async function Count({ id }: { id: string }) {
+  // The address of the service comes with the process, not with the build.
+  await connection()
+  return <EngagementCount service={service()} discussion={id} />
 }
