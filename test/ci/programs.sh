@@ -36,6 +36,7 @@ want haproxy "${HAPROXY:-haproxy}" haproxy
 want pgbouncer "${PGBOUNCER:-pgbouncer}" pgbouncer
 npm ci --prefix examples --ignore-scripts --silent || echo 'The packages of examples could not be installed' >&2
 npm ci --prefix examples/nextjs --ignore-scripts --silent || echo 'Next.js could not be installed' >&2
+npm ci --prefix examples/nuxt --ignore-scripts --silent || echo 'Nuxt could not be installed' >&2
 npm ci --prefix test/ci/react-18 --ignore-scripts --silent || echo 'React 18 could not be installed' >&2
 test/ci/need.sh database "${DATABASE_URL:-postgres://postgres@127.0.0.1:5432/postgres}" 5432 postgresql
 test/ci/need.sh redis "${REDIS_URL:-redis://127.0.0.1:6379}" 6379 redis-server
