@@ -82,6 +82,8 @@ class Run {
   /** Of these, what readers could read until an edit replaced it. */
   #public: string[] = []
   #isGone = false
+  /** Erasure leaves nothing of the reader: the comment has no author any more. */
+  #isErased = false
 
   constructor(author: Author) {
     this.#author = author
@@ -158,10 +160,12 @@ class Run {
       case 'delete':
         return this.#end(this.#author.ask('DELETE', comment, this.#author.isGuest ? undefined : { asAuthor: true }))
       case 'remove':
-        return this.#end(moderate('DELETE', comment))
+        return this.#end(moderate('DELETE', comment), 204)
       case 'erase':
-        return this.#end(moderate('DELETE', reader))
+        await this.#end(moderate('DELETE', reader))
+        this.#isErased = true
     }
+    return undefined
   }
 
   async #sweep(comments: 'withhold' | 'reject'): Promise<void> {
@@ -169,9 +173,9 @@ class Run {
     while (await continueBanSweep(service.app, new AbortController().signal)) continue
   }
 
-  async #end(asked: Promise<{ status: number; json: Json }>): Promise<void> {
+  async #end(asked: Promise<{ status: number; json: Json }>, expected = this.#isErased ? 404 : 204): Promise<void> {
     const { status, json } = await asked
-    expect(status, JSON.stringify(json)).toBe(204)
+    expect(status, JSON.stringify(json)).toBe(expected)
     this.#isGone = true
   }
 
