@@ -60,6 +60,8 @@ export interface Scope {
   readonly effects: (() => unknown)[]
   /** Readers whose erasure this transaction has begun. */
   readonly erasedReaders: Set<Id>
+  /** What other servers answer, by what they were asked: see `askOutside`. */
+  readonly asked: Map<string, Promise<string | null>>
 }
 
 /**

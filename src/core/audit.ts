@@ -51,6 +51,9 @@ export const AUDIT_ACTIONS = {
     update: 'Changed a webhook endpoint',
     verify: 'Verified a webhook endpoint again',
   },
+  backend: {
+    check: 'Asked the backend of pages',
+  },
   api_key: {
     create: 'Created an API key',
     revoke: 'Revoked an API key',

@@ -25,11 +25,50 @@ export type Savepoint = <T>(work: (app: App) => Promise<T>) => Promise<T>
  * one, so it would wait forever.
  *
  * The transaction holds the locks of each step until its end, so it is kept short: if it cannot get
- * a lock, or takes too long, it is rolled back and `work` runs again later. See `Hold`.
+ * a lock, or takes too long, it is rolled back and `work` runs again later. See `Hold`. So it does
+ * if it needs the answer of another server (`askOutside`), once that is there.
  */
 export async function inOneTransaction<T>(app: App, work: (sql: Sql, attempt: Savepoint) => Promise<T>): Promise<T> {
+  const asked: Scope['asked'] = new Map()
+  for (;;) {
+    const known = asked.size
+    try {
+      return await runOnce(app, asked, work)
+    } catch (error) {
+      if (asked.size === known) throw error
+      await Promise.allSettled(asked.values())
+    }
+  }
+}
+
+/**
+ * Asks another server, which may take seconds. A request that is one transaction must not hold its
+ * connection meanwhile: it is rolled back, and runs again with the answer. `what` names the
+ * question within the request, and `ask` gets the app without that transaction.
+ */
+export function askOutside(
+  app: App,
+  what: string,
+  ask: (outside: App) => Promise<string | null>,
+): Promise<string | null> {
+  const { scope, root } = app
+  if (scope === undefined || root === undefined) return ask(app)
+  const known = scope.asked.get(what)
+  if (known !== undefined) return known
+  const answer = ask(root)
+  // The request gets a failure when it runs again.
+  answer.catch(() => undefined)
+  scope.asked.set(what, answer)
+  throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+}
+
+async function runOnce<T>(
+  app: App,
+  asked: Scope['asked'],
+  work: (sql: Sql, attempt: Savepoint) => Promise<T>,
+): Promise<T> {
   const { result, effects } = await app.db.transaction(async (sql) => {
-    const scope: Scope = { effects: [], erasedReaders: new Set() }
+    const scope: Scope = { effects: [], erasedReaders: new Set(), asked }
     const outcome = await work(sql, (attempted) =>
       inSavepoint(sql, scope, async () => {
         const mutex = new Mutex()

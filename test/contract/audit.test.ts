@@ -105,6 +105,7 @@ const BODIES: Readonly<Record<string, () => object>> = {
   'POST /notice-channels': () => CHANNEL,
   'PATCH /notice-channels/:id': () => ({ on: ['export_ready'] }),
   'PATCH /settings': () => ({ editWindowSeconds: 7 }),
+  'POST /backend-check': () => ({ url: 'https://127.0.0.1:9/' }),
   'PUT /readers/:readerId/badges': () => ({ badges: ['staff'] }),
   'PUT /readers/:readerId/trust': () => ({ trust: 'hold' }),
   'POST /documents': () => newManifest(),
@@ -135,7 +136,6 @@ const READS = new Set([
   'POST /notifications/handed-out',
   'POST /moderation/try',
   'POST /settings/word-matches',
-  'POST /backend-check',
   // A sign-in, as a login is.
   'POST /admin/auth/switch',
   'POST /stream/ticket',
@@ -218,6 +218,7 @@ const verbOf = (name = ''): string =>
 
 /** Where the audit log has another word than the mutation. */
 const EXPECTED: Readonly<Record<string, string>> = {
+  backendCheck: 'check',
   moderateComments: 'approve',
   setReaderBadges: 'set_badges',
   setReaderTrust: 'set_trust',

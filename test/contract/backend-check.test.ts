@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { open, shut } from '../harness/backends.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -79,6 +79,24 @@ test.each<[string, (response: ServerResponse) => void, string]>([
   const { status, json, text } = await check(`${url}/engagement`)
   expect([status, json]).toEqual([200, { url: `${url}/engagement/settings`, answers: false, finding }])
   expect(text).not.toContain('secret words')
+})
+
+test('with an Idempotency-Key it holds no transaction while the backend is slow, and is asked once', async () => {
+  const asked: ServerResponse[] = []
+  answer = (response) => void asked.push(response)
+  const headers = await headersOfAnother()
+  const keyed = () => check(url, { ...headers, 'idempotency-key': 'slow' })
+  const checking = keyed()
+  await vi.waitFor(() => expect(asked).toHaveLength(1))
+  // The embedded database has one connection.
+  const { json: log } = await service.call('GET', '/audit-log?action=backend.check', { headers })
+  expect(log.data).toMatchObject([{ after: { url: `${url}/settings` } }])
+  asked[0]?.writeHead(404).end()
+  const { status, json } = await checking
+  expect([status, json.answers]).toEqual([200, false])
+  const again = await keyed()
+  expect([again.headers.get('idempotency-replayed'), again.json]).toEqual(['true', json])
+  expect(asked).toHaveLength(1)
 })
 
 test('an answer that goes on is read up to 64 KiB', async () => {

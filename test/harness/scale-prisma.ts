@@ -914,7 +914,7 @@ function noting(prisma: Prisma, places: Map<string, Set<string>>): Prisma {
 /** The app of one request whose statements all go to one transaction. */
 function scoped(app: App, sql: TxSql): App {
   const db = { ...app.db, query: sql, transaction: <T>(work: (sql: TxSql) => Promise<T>) => work(sql), connections: 1 }
-  const scope = { effects: [], erasedReaders: new Set<string>() }
+  const scope = { effects: [], erasedReaders: new Set<string>(), asked: new Map() }
   return { ...app, root: app, db, late: readNow(db), prisma: sql.prisma, scope }
 }
 

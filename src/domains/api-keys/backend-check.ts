@@ -2,9 +2,11 @@ import { z } from 'zod'
 
 import { requireCaller } from '../../core/access.ts'
 import type { App } from '../../core/app.ts'
+import { recordAudit } from '../../core/audit.ts'
 import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { validate } from '../../core/input/validate.ts'
+import { askOutside } from '../../core/scope.ts'
 import { outboundUrl } from '../webhooks/sending/urls.ts'
 
 /** What a backend has answered, as a page would ask it. */
@@ -21,19 +23,24 @@ const RATE = { perSecond: 0.2, burst: 10 }
 
 /**
  * Asks the backend of the tenant's pages for their settings, as the widget does first, through the
- * guarded agent. Throws `validation_failed`, `rate_limited`.
+ * guarded agent. The audit log says who had which address asked. Throws `validation_failed`,
+ * `rate_limited`.
  */
 export async function checkBackend(ctx: Ctx, input: { url: string }): Promise<BackendCheck> {
   const { app } = ctx
   const { tenant } = requireCaller(ctx)
   const { url: base } = validate(z.object({ url: outboundUrl(app.settings) }), input)
-  const { isAllowed, retryAfterSeconds } = app.limits.take('backendCheck', tenant.id, RATE)
-  if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
   const url = new URL(base)
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/settings`
   url.search = ''
   url.hash = ''
-  const refusal = await refusalOf(app, url.href)
+  const refusal = await askOutside(app, url.href, async (outside) => {
+    const { isAllowed, retryAfterSeconds } = outside.limits.take('backendCheck', tenant.id, RATE)
+    if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
+    const target = { targetType: 'backend', targetId: null, after: { url: url.href } }
+    await outside.db.transaction((sql) => recordAudit(sql, ctx, { action: 'backend.check', ...target }))
+    return refusalOf(outside, url.href)
+  })
   const finding = refusal ?? 'The backend answers: it gives pages their settings.'
   return { url: url.href, answers: refusal === null, finding }
 }
