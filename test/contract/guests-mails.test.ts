@@ -148,6 +148,25 @@ describe('of the release before, which made digests with ENCRYPTION_KEY itself,'
     expect(await owner.guests()).toBe(1)
   })
 
+  test('a link finds the guest whom another request moves to the digest of now meanwhile', async () => {
+    const { tenantId, ...owner } = await addOwner('former-race')
+    const { app } = service
+    const guest = await owner.confirm(app, await owner.ask(app, 'ann@example.com'))
+    const link = await owner.ask(app, 'ann@example.com')
+    const data = formerOf(tenantId, 'ann@example.com')
+    await app.prisma.guest.updateMany({ where: { tenantId }, data })
+    await app.prisma.guestRequest.updateMany({ where: { tenantId }, data: { ...data, mailboxDigest: null } })
+    const find = app.prisma.guest.findUnique.bind(app.prisma.guest)
+    const spy = vi.spyOn(app.prisma.guest, 'findUnique').mockImplementationOnce((async (args: never) => {
+      await owner.ask(app, 'ann@example.com')
+      return find(args)
+    }) as never)
+    expect(await owner.confirm(app, link)).toBe(guest)
+    expect(spy).toHaveBeenCalledTimes(2)
+    spy.mockRestore()
+    expect(await owner.guests()).toBe(1)
+  })
+
   test('a second guest of an address changes nothing for the one of now', async () => {
     const { tenantId, ...owner } = await addOwner('former-second')
     const guest = await owner.confirm(service.app, await owner.ask(service.app, 'ann@example.com'))

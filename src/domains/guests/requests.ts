@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { App } from '../../core/app.ts'
 import { CHANNELS } from '../../core/bus.ts'
 import type { Tenant } from '../../core/caller.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { isDuplicate } from '../../core/database/locks.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
@@ -173,17 +174,25 @@ async function hasHadItsMails(
  * time that the answer takes.
  */
 async function moveFormer(
-  { prisma, settings }: App,
+  { db, settings }: App,
   tenantId: Id,
   email: string,
   { addressDigest, mailboxDigest }: Digests,
 ): Promise<void> {
   const where = { tenantId, addressDigest: { in: formerDigestsOf({ settings }, tenantId, email) } }
-  await prisma.guest.updateMany({ where, data: { addressDigest }, limit: 1 }).catch((error: unknown) => {
+  const moveRequests = ({ prisma }: TxSql): Promise<unknown> =>
+    prisma.guestRequest.updateMany({ where, data: { addressDigest, mailboxDigest } })
+  try {
+    // Both at once, so that a confirmation finds the guest of its request, and makes no second one.
+    await db.transaction(async (sql) => {
+      await moveRequests(sql)
+      await sql.prisma.guest.updateMany({ where, data: { addressDigest }, limit: 1 })
+    })
+  } catch (error) {
     // The address has a guest under the digest of now as well, who stays.
     if (!isDuplicate(error)) throw error
-  })
-  await prisma.guestRequest.updateMany({ where, data: { addressDigest, mailboxDigest } })
+    await db.transaction(moveRequests)
+  }
 }
 
 /** What the tenant's mailer gets. */

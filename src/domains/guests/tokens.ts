@@ -136,13 +136,15 @@ export async function confirmGuest(
   const { isAllowed, retryAfterSeconds } = app.limits.take('guestLink', name, CONFIRMATIONS)
   if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
   return confirmOnce(app, tenant.id, sha256(linked)).catch((error: unknown) => {
-    // Another link of the address has just made its guest, whom the second attempt finds.
-    if (error instanceof GuestWasMade) return confirmOnce(app, tenant.id, sha256(linked))
+    // Another link of the address has just made its guest, or the digests of the address have just
+    // changed: the second attempt finds the guest. It also finds that the link was spent.
+    if (error instanceof HasChanged) return confirmOnce(app, tenant.id, sha256(linked))
     throw error
   })
 }
 
-class GuestWasMade extends Error {}
+/** What an attempt has read is no longer so. */
+class HasChanged extends Error {}
 
 async function confirmOnce(app: App, tenantId: Id, tokenDigest: Buffer<ArrayBuffer>): Promise<Confirmed> {
   const now = new Date()
@@ -159,8 +161,11 @@ async function confirmOnce(app: App, tenantId: Id, tokenDigest: Buffer<ArrayBuff
     const former = known === null ? null : await lockGuest(sql, tenantId, known.readerId)
     // Of two at once, one spends it.
     const spent = { tokenDigest: null, sealed: null, name: null }
-    const { count } = await sql.prisma.guestRequest.updateMany({ where: { tenantId, id, tokenDigest }, data: spent })
-    if (count === 0) throw new ServiceError('invalid_guest_token')
+    const { count } = await sql.prisma.guestRequest.updateMany({
+      where: { tenantId, id, tokenDigest, addressDigest },
+      data: spent,
+    })
+    if (count === 0) throw new HasChanged()
     const reader = former ?? (await makeGuest(sql, tenantId, addressDigest, name, now))
     const expiresAt = endOf(now, now.getTime())
     const row = { tenantId, digest: sha256(token), readerId: reader.id, createdAt: now, expiresAt }
@@ -177,7 +182,7 @@ async function lockGuest(sql: TxSql, tenantId: Id, id: Id): Promise<Confirmed['r
   return sql.prisma.reader.findUniqueOrThrow({ where: { tenantId_id: { tenantId, id } }, select: GUEST })
 }
 
-/** Throws `GuestWasMade` if the address has a guest meanwhile. */
+/** Throws `HasChanged` if the address has a guest meanwhile. */
 async function makeGuest(
   { prisma }: TxSql,
   tenantId: Id,
@@ -189,7 +194,7 @@ async function makeGuest(
   const made = await prisma.reader.create({ data, select: GUEST })
   const guest = { tenantId, readerId: made.id, addressDigest }
   const { count } = await prisma.guest.createMany({ data: guest, skipDuplicates: true })
-  if (count === 0) throw new GuestWasMade()
+  if (count === 0) throw new HasChanged()
   return made
 }
 
