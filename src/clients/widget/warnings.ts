@@ -29,13 +29,13 @@ export type Warning = keyof typeof WARNINGS
 
 /**
  * Goes to the sign-in page, with the path to come back to: only a path, so that it can refuse other
- * sites.
+ * sites. Of several slashes at its beginning the path keeps one: browsers read `//host` as a site.
  */
 function goesToSignIn(element: Warned): boolean {
   const place = element.getAttribute('sign-in')
   if (place === null) return false
   const url = new URL(place, document.baseURI)
-  url.searchParams.set('return', location.href.slice(location.origin.length))
+  url.searchParams.set('return', location.href.slice(location.origin.length).replace(/^\/+/, '/'))
   location.assign(url)
   return true
 }
