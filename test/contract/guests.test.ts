@@ -254,6 +254,13 @@ test('a link leads to no page that has another address in its path, where the to
   expect(status, text).toBe(202)
 })
 
+test('a link has no sign that ends an address in HTML', async () => {
+  const email = 'quotes@example.com'
+  expect((await askFor(site, email, { pageUrl: `${ORIGIN}/a'b"><i>c&d\u00e9` })).status).toBe(202)
+  await vi.waitFor(() => expect(mailsTo(mailer, email)).toHaveLength(1))
+  expect(String(mailsTo(mailer, email)[0]?.body['url']).split('#')[0]).toBe(`${ORIGIN}/a%27b%22%3E%3Ci%3Ec&d%C3%A9`)
+})
+
 /** A proof whose challenge was tampered with. */
 function changed(proof: string, parameters: Record<string, unknown>): string {
   const { challenge, solution } = decode(proof)

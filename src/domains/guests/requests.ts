@@ -142,14 +142,17 @@ export async function storeRequest(app: App, tenantId: Id, given: Given, digests
   if (await hasHadItsMails(app, tenantId, digests, now)) return
   await moveFormer(app, tenantId, email, digests)
   const token = randomHex(32)
+  const link = new URL(pageUrl)
   // A page that sends its visitors on to an address in its query would send the token there.
-  const [page = ''] = pageUrl.split(/[?#]/, 1)
+  link.search = ''
+  link.hash = `engagement-guest=${token}`
   await app.db.transaction(async (sql) => {
     // Of two at once, the second sees the first.
     await lockTenant(sql, tenantId)
     if (await hasHadItsMails(sql, tenantId, digests, now)) return
     const id = newId()
-    const mail: Mail = { email, name, url: `${page}#engagement-guest=${token}` }
+    // As the parser writes it, and without quotes, it ends no attribute of a mail in HTML.
+    const mail: Mail = { email, name, url: link.href.replaceAll("'", '%27') }
     const sealed = seal(app.settings, JSON.stringify(mail), contextOf(tenantId, id))
     const data = { tenantId, id, ...digests, name, sealed, tokenDigest: sha256(token), dueAt: now, createdAt: now }
     await sql.prisma.guestRequest.create({ data })
