@@ -147,6 +147,8 @@ describeInBrowser('the widget without a connection', () => {
     return { article, line, ann, box: ann.thread.getByRole('textbox') }
   }
   const isEditable = (box: Locator) => vi.waitFor(async () => expect(await box.isEditable()).toBe(true), WAIT)
+  /** The answer to the post is there, so that no request outlives the test. */
+  const isEmpty = (box: Locator) => vi.waitFor(async () => expect(await box.inputValue()).toBe(''), WAIT)
   const has = (article: string, bodies: readonly string[]) =>
     vi.waitFor(async () => expect(await comments(article)).toEqual(bodies), WAIT)
   /** The browser has noticed nothing. */
@@ -167,6 +169,7 @@ describeInBrowser('the widget without a connection', () => {
       expect([line.begun, await comments(article)]).toEqual([5, []])
       await ann.button('Post').click()
       await has(article, ['Not this'])
+      await isEmpty(box)
     },
     LONG,
   )
@@ -212,6 +215,7 @@ describeInBrowser('the widget without a connection', () => {
       // Under a key of its own.
       await ann.button('Post').click()
       await has(article, ['Not this'])
+      await isEmpty(box)
     },
     LONG,
   )
@@ -237,6 +241,7 @@ describeInBrowser('the widget without a connection', () => {
       // Under a key of its own.
       await ann.button('Post').click()
       await has(article, ['Not this'])
+      await isEmpty(box)
     },
     LONG,
   )
