@@ -193,6 +193,22 @@ describe('the state of the mailer', () => {
     expect(await stateOf(headers)).toMatchObject({ state: 'unsigned' })
   })
 
+  test('knows no failure where a mail was not sent', async () => {
+    const tenant = await at.service.addTenant('not-sent')
+    const headers = keyOf(tenant)
+    const url = `${at.mailer.url}/mails`
+    await askFor(await addGuestSite(at.service, tenant, { mailUrl: url }), 'not-sent@example.com')
+    // After the second attempt the first one is over.
+    for (const attempts of [1, 2]) {
+      const rows = () => query('SELECT attempts FROM guest_requests WHERE tenant_id = $1', [tenant.tenant.id])
+      await vi.waitFor(async () => expect(await rows()).toEqual([{ attempts }]))
+      await query('UPDATE guest_requests SET due_at = now() WHERE tenant_id = $1', [tenant.tenant.id])
+    }
+    expect(await stateOf(headers)).toEqual({ url, state: 'unsigned', ...never })
+    await at.service.call('POST', '/mail-secrets', { headers })
+    expect(await stateOf(headers)).toEqual({ url, state: 'ready', ...never })
+  })
+
   test('says why a mail was last not taken, and when, until one is taken or the address changes', async () => {
     const { tenant, site: own, headers } = await another()
     at.mailer.on('/mails', (_request, response) => reply(response, 503, 'no'))
