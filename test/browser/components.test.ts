@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { createBackend } from '../../src/clients/backend/backend.ts'
-import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
+import { describeInBrowser } from '../harness/browser.ts'
 import type { Heard, PageState } from '../harness/components/page.ts'
 import {
   type ComponentSite,
@@ -13,7 +13,7 @@ import {
   isInstalled,
   startComponentSite,
 } from '../harness/component-sites.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useServiceAndBrowser } from '../harness/service-browser.ts'
 import { newArticle, windowOf, type Window } from '../harness/widget.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
@@ -25,28 +25,12 @@ const WATCH_SHIFTS = `
   }).observe({ type: 'layout-shift', buffered: true })`
 
 describeInBrowser('components of frameworks', () => {
-  let service: TestService
-  let browser: Browser
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
-  })
+  const shared = useServiceAndBrowser()
+  const { post } = shared
 
-  const post = async (article: string, as: string, body: string, parentId?: string): Promise<string> => {
-    const { status, text, json } = await service.call('POST', `/discussions/by-external/${article}/comments`, {
-      body: { body, ...(parentId && { parentId }) },
-      headers: await service.as(as),
-    })
-    expect(status, text).toBe(201)
-    return json.id
-  }
   const streamsOf = async (article: string): Promise<number> => {
-    const { json } = await service.call('GET', `/discussions/by-external/${article}`)
-    return (await service.call('GET', `/discussions/${json.id}/presence`)).json.streams
+    const { json } = await shared.service.call('GET', `/discussions/by-external/${article}`)
+    return (await shared.service.call('GET', `/discussions/${json.id}/presence`)).json.streams
   }
 
   for (const framework of Object.keys(FRAMEWORKS) as Framework[]) {
@@ -58,17 +42,17 @@ describeInBrowser('components of frameworks', () => {
       beforeAll(async () => {
         site = await startComponentSite(framework, () =>
           createBackend({
-            url: service.url,
-            apiKey: service.apiKey,
-            tenant: service.tenant.slug,
-            identitySecret: service.identitySecret.secret,
+            url: shared.service.url,
+            apiKey: shared.service.apiKey,
+            tenant: shared.service.tenant.slug,
+            identitySecret: shared.service.identitySecret.secret,
             reader: ({ headers }: IncomingMessage) => {
               const id = /reader=(\w+)/.exec(headers.cookie ?? '')?.[1]
               return id === undefined ? null : { id, name: id }
             },
           }),
         )
-        await service.call('PATCH', '/settings', { body: { allowedOrigins: [site.url] } })
+        await shared.service.call('PATCH', '/settings', { body: { allowedOrigins: [site.url] } })
       })
       afterEach(async () => {
         await Promise.all(contexts.splice(0).map((context) => context.close()))
@@ -87,7 +71,7 @@ describeInBrowser('components of frameworks', () => {
         thread: PageState['thread'],
         { as, render, ...state }: Partial<PageState> & { as?: string; render?: object } = {},
       ): Promise<Opened> {
-        const context = await browser.newContext()
+        const context = await shared.browser.newContext()
         contexts.push(context)
         if (as !== undefined) await context.addCookies([{ name: 'reader', value: as, url: site.url }])
         const page = await context.newPage()
@@ -101,7 +85,12 @@ describeInBrowser('components of frameworks', () => {
         })
         page.on('pageerror', (error) => said.push(error.message))
         await page.addInitScript(WATCH_SHIFTS)
-        const full: PageState = { thread: { service: service.url, ...thread }, draws: 0, isShown: true, ...state }
+        const full: PageState = {
+          thread: { service: shared.service.url, ...thread },
+          draws: 0,
+          isShown: true,
+          ...state,
+        }
         const query = new URLSearchParams({
           state: JSON.stringify(full),
           ...(render && { render: JSON.stringify(render) }),
@@ -130,7 +119,7 @@ describeInBrowser('components of frameworks', () => {
         await window.page.locator('#draws', { hasText: '3' }).waitFor()
         expect(window.asked.filter(({ path }) => path === 'thread')).toHaveLength(1)
         const thread = {
-          service: service.url,
+          service: shared.service.url,
           discussion: article,
           pageSize: 5,
           theme: 'dark',
@@ -160,13 +149,13 @@ describeInBrowser('components of frameworks', () => {
         const strings = { title: 'Opinions' }
         const window = await visit({ discussion: article, sort: 'oldest', lang: 'de', strings }, { as: 'ann' })
         await window.thread.getByRole('heading', { name: 'Opinions' }).waitFor()
-        await window.show({ thread: { service: service.url } })
+        await window.show({ thread: { service: shared.service.url } })
         await vi.waitFor(
           async () => expect(await window.page.evaluate(`${THREAD}.getAttributeNames().sort()`)).toEqual(['service']),
           WAIT,
         )
         await window.thread.getByRole('heading', { name: 'Opinions' }).waitFor({ state: 'detached' })
-        await window.show({ thread: { service: service.url, discussion: article } })
+        await window.show({ thread: { service: shared.service.url, discussion: article } })
         await window.sees(first)
         expect(await window.thread.getByText(second).count()).toBe(0)
         said.splice(0)
@@ -177,7 +166,7 @@ describeInBrowser('components of frameworks', () => {
         await post(article, 'bob', 'Text one')
         const window = await visit({}, { render: { externalId: article, lang: 'de' } })
         await vi.waitFor(async () => expect(await streamsOf(article)).toBe(1), WAIT)
-        await window.show({ thread: { service: service.url, discussion: article } })
+        await window.show({ thread: { service: shared.service.url, discussion: article } })
         await vi.waitFor(
           async () =>
             expect(await window.page.evaluate(`${THREAD}.getAttributeNames().sort()`)).toEqual([
@@ -256,7 +245,7 @@ describeInBrowser('components of frameworks', () => {
       })
 
       test('says that the widget does not load', async () => {
-        const window = await visit({ discussion: newArticle(), service: `${service.url}/nowhere` })
+        const window = await visit({ discussion: newArticle(), service: `${shared.service.url}/nowhere` })
         await vi.waitFor(
           async () => expect(await heardOf(window, 'error')).toMatchObject([{ detail: { action: 'script' } }]),
           WAIT,
@@ -266,7 +255,7 @@ describeInBrowser('components of frameworks', () => {
 
       test('of a site asks from its first request on as the reader whom the page names', async () => {
         const body = { name: 'Pages', origins: [site.url] }
-        const { json } = await service.call('POST', '/sites', { body })
+        const { json } = await shared.service.call('POST', '/sites', { body })
         const tokens = (window: Opened) =>
           window.asked.filter(({ path }) => path === 'thread').map(({ token }) => token)
         const window = await visit({ site: json.publicKey }, { token: 'of-an-issuer' })
@@ -308,7 +297,7 @@ describeInBrowser('components of frameworks', () => {
         await post(article, 'cat', 'An answer', first)
         const list = {
           name,
-          props: { service: service.url, ...props, ...(name === 'EngagementCount' && { discussion: article }) },
+          props: { service: shared.service.url, ...props, ...(name === 'EngagementCount' && { discussion: article }) },
         }
         const window = await visit({}, { isShown: false, list, render: { externalId: article } })
         const text = () =>

@@ -4,13 +4,13 @@ import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
+import { describeInBrowser } from '../harness/browser.ts'
 import { ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useServiceAndBrowser } from '../harness/service-browser.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
 const ARTICLE = 'night-trains'
@@ -25,26 +25,8 @@ async function get(url: string, known = ''): Promise<{ status: number | undefine
 }
 
 describeInBrowser('examples/server-rendered', () => {
-  let service: TestService
-  let browser: Browser
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
-  })
-
-  const post = async (body: string): Promise<string> => {
-    const path = `/discussions/by-external/${ARTICLE}/comments`
-    const { status, text, json } = await service.call('POST', path, {
-      body: { body },
-      headers: await service.as('cat'),
-    })
-    expect(status, text).toBe(201)
-    return json.id
-  }
+  const shared = useServiceAndBrowser()
+  const post = (body: string): Promise<string> => shared.post(ARTICLE, 'cat', body)
 
   describe.each(['express', 'fastify', 'plain'])('%s.mjs', (name) => {
     let site: ChildProcess
@@ -54,17 +36,17 @@ describeInBrowser('examples/server-rendered', () => {
       asked = []
       const port = await freePort()
       url = `http://127.0.0.1:${port}`
-      await service.call('PATCH', '/settings', { body: { allowedOrigins: [url] } })
+      await shared.service.call('PATCH', '/settings', { body: { allowedOrigins: [url] } })
       const { PATH, HOME } = process.env
       site = spawn(process.execPath, [join(ROOT, `examples/server-rendered/${name}.mjs`)], {
         env: {
           PATH,
           HOME,
           SITE_PORT: String(port),
-          ENGAGEMENT_URL: service.url,
-          ENGAGEMENT_API_KEY: service.apiKey,
-          ENGAGEMENT_TENANT: service.tenant.slug,
-          ENGAGEMENT_IDENTITY_SECRET: service.identitySecret.secret,
+          ENGAGEMENT_URL: shared.service.url,
+          ENGAGEMENT_API_KEY: shared.service.apiKey,
+          ENGAGEMENT_TENANT: shared.service.tenant.slug,
+          ENGAGEMENT_IDENTITY_SECRET: shared.service.identitySecret.secret,
         },
         stdio: ['ignore', 'pipe', 'inherit'],
       })
@@ -78,7 +60,7 @@ describeInBrowser('examples/server-rendered', () => {
     })
 
     const read = async (javaScriptEnabled = true): Promise<Page> => {
-      const context = await browser.newContext({ javaScriptEnabled })
+      const context = await shared.browser.newContext({ javaScriptEnabled })
       const page = await context.newPage()
       page.on('request', (sent) => asked.push(new URL(sent.url()).pathname))
       await page.goto(`${url}/`)

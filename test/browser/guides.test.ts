@@ -1,30 +1,20 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
-import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
+import { describeInBrowser } from '../harness/browser.ts'
 import { readPages } from '../harness/markdown.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useServiceAndBrowser } from '../harness/service-browser.ts'
 
 describeInBrowser('the pages of the documentation', () => {
-  let service: TestService
-  let browser: Browser
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
-  })
+  const shared = useServiceAndBrowser()
 
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`pages are sound by axe, ${colorScheme}, at a desk and on a phone`, { timeout: 120_000 }, async () => {
       const found: string[] = []
       for (const width of [1280, 320]) {
-        const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme })
+        const page = await shared.browser.newPage({ viewport: { width, height: 800 }, colorScheme })
         for (const name of ['', 'guides/webhooks', 'reference/rest/comments', 'reference/settings', 'nothing/here']) {
-          await page.goto(`${service.url}/docs/${name}`)
+          await page.goto(`${shared.service.url}/docs/${name}`)
           found.push(...(await axeFindings(page)).map((finding) => `${width} ${name}: ${finding}`))
         }
         await page.close()
@@ -34,12 +24,12 @@ describeInBrowser('the pages of the documentation', () => {
   }
 
   test('a search is opened by /, and its result by the keyboard alone', { timeout: 60_000 }, async () => {
-    const page = await browser.newPage({ viewport: { width: 390, height: 800 } })
+    const page = await shared.browser.newPage({ viewport: { width: 390, height: 800 } })
     const asked: string[] = []
     const errors: string[] = []
     page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
-    await page.goto(`${service.url}/docs/guides/`, { waitUntil: 'networkidle' })
+    await page.goto(`${shared.service.url}/docs/guides/`, { waitUntil: 'networkidle' })
     expect(asked.filter((path) => /search|index/.test(path))).toEqual([])
     await page.keyboard.press('/')
     const box = page.getByRole('combobox', { name: 'Search the documentation' })
@@ -59,8 +49,8 @@ describeInBrowser('the pages of the documentation', () => {
   })
 
   test('a search that finds nothing says so, and shows no text as HTML', { timeout: 60_000 }, async () => {
-    const page = await browser.newPage()
-    await page.goto(`${service.url}/docs/`)
+    const page = await shared.browser.newPage()
+    await page.goto(`${shared.service.url}/docs/`)
     await page.getByRole('button', { name: 'Search' }).click()
     await page.getByRole('combobox', { name: 'Search the documentation' }).waitFor()
     await page.keyboard.type('zzzz <img src=x onerror=alert(1)>')
@@ -76,15 +66,15 @@ describeInBrowser('the pages of the documentation', () => {
   })
 
   test('a phone has the pages in a menu, and a wrong address leads back', { timeout: 60_000 }, async () => {
-    const page = await browser.newPage({ viewport: { width: 320, height: 700 } })
-    await page.goto(`${service.url}/docs/guides/rest`)
+    const page = await shared.browser.newPage({ viewport: { width: 320, height: 700 } })
+    await page.goto(`${shared.service.url}/docs/guides/rest`)
     const pages = page.getByRole('navigation', { name: 'Pages of Guides' })
     expect(await pages.isVisible()).toBe(false)
     await page.getByRole('button', { name: 'Menu' }).click()
     expect(await pages.getByRole('link', { name: 'REST' }).getAttribute('aria-current')).toBe('page')
     await pages.getByRole('link', { name: 'Webhooks' }).click()
     await page.waitForURL('**/docs/guides/webhooks')
-    await page.goto(`${service.url}/docs/guides/no/such/page`)
+    await page.goto(`${shared.service.url}/docs/guides/no/such/page`)
     await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     await page.getByRole('button', { name: 'Search' }).click()
     await page.getByRole('combobox', { name: 'Search the documentation' }).waitFor()
@@ -96,27 +86,27 @@ describeInBrowser('the pages of the documentation', () => {
   })
 
   test('the colours are chosen once, for the console as well', { timeout: 60_000 }, async () => {
-    const context = await browser.newContext({ colorScheme: 'light' })
+    const context = await shared.browser.newContext({ colorScheme: 'light' })
     const page = await context.newPage()
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
-    await page.goto(`${service.url}/docs/guides/`)
+    await page.goto(`${shared.service.url}/docs/guides/`)
     const light = await background()
     await page.getByRole('combobox', { name: 'Colours' }).selectOption('dark')
     const dark = await background()
     expect(dark).not.toBe(light)
-    await page.goto(`${service.url}/docs/reference/`)
+    await page.goto(`${shared.service.url}/docs/reference/`)
     expect(await background()).toBe(dark)
-    await page.goto(`${service.url}/console/`)
+    await page.goto(`${shared.service.url}/console/`)
     await page.locator('html[data-mantine-color-scheme="dark"]').waitFor()
     await context.close()
   })
 
   test('code is copied by a button', { timeout: 60_000 }, async () => {
-    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const context = await shared.browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
     const page = await context.newPage()
     const errors: string[] = []
     page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
-    await page.goto(`${service.url}/docs/guides/widget`)
+    await page.goto(`${shared.service.url}/docs/guides/widget`)
     const block = page.locator('.code').first()
     await block.getByRole('button', { name: 'Copy' }).click()
     await block.getByRole('button', { name: 'Copied' }).waitFor()
@@ -127,25 +117,27 @@ describeInBrowser('the pages of the documentation', () => {
   })
 
   test('examples name the service that serves them, but for operations', { timeout: 60_000 }, async () => {
-    const page = await browser.newPage()
+    const page = await shared.browser.newPage()
     const codeAt = async (name: string): Promise<string> => {
-      await page.goto(`${service.url}/docs/${name}`)
+      await page.goto(`${shared.service.url}/docs/${name}`)
       return (await page.locator('main code').allTextContents()).join('\n')
     }
-    expect(await codeAt('guides/static-page')).toContain(`src="${service.url}/widget.js"`)
-    expect(await codeAt('guides/react')).toContain(`service="${service.url}"`)
-    expect(await codeAt('guides/single-sign-on/google')).toContain(`${service.url}/api/v1/admin/auth/oidc/callback`)
+    expect(await codeAt('guides/static-page')).toContain(`src="${shared.service.url}/widget.js"`)
+    expect(await codeAt('guides/react')).toContain(`service="${shared.service.url}"`)
+    expect(await codeAt('guides/single-sign-on/google')).toContain(
+      `${shared.service.url}/api/v1/admin/auth/oidc/callback`,
+    )
     expect(await codeAt('operations/deploy')).toContain('BASE_URL=https://comments.example.com')
     await page.close()
   })
 
   test('none scrolls sideways at 320 pixels', { timeout: 120_000 }, async () => {
-    const page = await browser.newPage({ viewport: { width: 320, height: 800 } })
+    const page = await shared.browser.newPage({ viewport: { width: 320, height: 800 } })
     const names = readPages().flatMap(({ path }) => /^docs\/(.*)\.md$/.exec(path)?.[1] ?? [])
     expect(names.length).toBeGreaterThan(50)
     const wide: string[] = []
     for (const name of names) {
-      await page.goto(`${service.url}/docs/${name.replace(/(^|\/)README$/, '$1')}`)
+      await page.goto(`${shared.service.url}/docs/${name.replace(/(^|\/)README$/, '$1')}`)
       if ((await page.evaluate('document.documentElement.scrollWidth')) !== 320) wide.push(name)
     }
     expect(wide).toEqual([])

@@ -1,48 +1,21 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { DIFFICULTY } from '../../src/domains/guests/proof.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { easeProofs, mailsTo, takeGuests } from '../harness/guests.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { newPath, openStaticSite, type StaticSite } from '../harness/static-site.ts'
+import { newEmail, useGuestPages } from '../harness/guest-pages.ts'
+import { newPath } from '../harness/static-site.ts'
 import { textIn, WAIT, type Window } from '../harness/widget.ts'
 
 describeInBrowser('guests in the widget', () => {
-  let mailer: Receiver
-  let site: StaticSite
-
-  beforeAll(async () => {
-    easeProofs()
-    mailer = await startReceiver()
-    site = await openStaticSite({ WEBHOOK_CA_FILE: mailer.caFile })
-    await takeGuests(site, `${mailer.url}/mails`)
-  })
-  afterAll(async () => {
-    await site?.close()
-    await mailer?.close()
-  })
-  afterEach(async () => {
-    // All tests come from one address of the internet.
-    for (const kind of ['guest', 'guestLink'] as const)
-      site.service.app.limits.giveBack(kind, `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
-    await site.leave()
-  })
-
-  const newEmail = (): string => `gia-${newId()}@example.com`
+  const guests = useGuestPages()
+  const { linkTo } = guests
 
   /** Writes, and asks for the mail. */
-  async function ask(window: Window, email: string, text = 'My words'): Promise<void> {
-    await window.button('Write a comment').click()
-    await window.write(text)
-    await window.thread.getByLabel('Name', { exact: true }).fill('Gia Ferro')
-    await window.thread.getByLabel('E-mail address').fill(email)
+  async function ask(path: string, email: string): Promise<Window> {
+    const window = await guests.write(email, path)
     await window.button('Send the link').click()
     await window.sees(`A mail was sent to ${email}.`)
-  }
-  async function linkTo(email: string): Promise<string> {
-    await vi.waitFor(() => expect(mailsTo(mailer, email)).toHaveLength(1), WAIT)
-    return String(mailsTo(mailer, email)[0]?.body['url'])
+    return window
   }
   const confirm = async (window: Window): Promise<void> => {
     await window.button('Confirm').click()
@@ -51,15 +24,14 @@ describeInBrowser('guests in the widget', () => {
 
   test('write first, confirm an address by one click, and post what they had written', async () => {
     const [path, email] = [newPath(), newEmail()]
-    const typing = await site.visit(path)
-    await ask(typing, email)
+    const typing = await ask(path, email)
     expect(await textIn(typing)).toBe('My words')
 
     const link = await linkTo(email)
-    expect(link).toMatch(new RegExp(`^${site.origin}${path}#engagement-guest=[0-9a-f]{64}$`))
-    const confirming = await site.visit(link)
+    expect(link).toMatch(new RegExp(`^${guests.site.origin}${path}#engagement-guest=[0-9a-f]{64}$`))
+    const confirming = await guests.site.visit(link)
     await confirming.button('Confirm').waitFor()
-    expect(confirming.page.url()).toBe(site.origin + path)
+    expect(confirming.page.url()).toBe(guests.site.origin + path)
     await confirm(confirming)
     // Nothing is posted by itself. The text is there in both tabs.
     expect(await textIn(confirming)).toBe('My words')
@@ -69,12 +41,12 @@ describeInBrowser('guests in the widget', () => {
     await confirming.button('Post').click()
     await confirming.sees(/Gia Ferro[^]*My words/)
     await vi.waitFor(async () => {
-      const { data } = await site.ok('GET', `/discussions/by-external/${site.idOf(path)}/comments`)
+      const { data } = await guests.site.ok('GET', `/discussions/by-external/${guests.site.idOf(path)}/comments`)
       expect(data.map(({ body }: { body: string }) => body)).toEqual(['My words'])
     }, WAIT)
 
     // On other pages of the site, and after a reload.
-    const elsewhere = await site.visit(newPath())
+    const elsewhere = await guests.site.visit(newPath())
     await elsewhere.sees('You write as Gia Ferro.')
     await elsewhere.page.reload()
     await elsewhere.sees('You write as Gia Ferro.')
@@ -89,8 +61,8 @@ describeInBrowser('guests in the widget', () => {
 
   test('may answer a comment: the reply is open again, with its text, in the tab of the link', async () => {
     const [path, email] = [newPath(), newEmail()]
-    await site.post(path, 'A question')
-    const window = await site.visit(path)
+    await guests.site.post(path, 'A question')
+    const window = await guests.site.visit(path)
     await window.comment('A question').getByRole('button', { name: 'Reply' }).click()
     const reply = window.comment('A question')
     await reply.getByRole('textbox').fill('An answer')
@@ -100,7 +72,7 @@ describeInBrowser('guests in the widget', () => {
     await window.page.keyboard.press('Enter')
     await window.sees(`A mail was sent to ${email}.`)
     await window.page.close()
-    const confirming = await site.visit(await linkTo(email))
+    const confirming = await guests.site.visit(await linkTo(email))
     await confirm(confirming)
     const area = confirming.comment('A question').getByRole('textbox')
     await vi.waitFor(async () => expect(await area.inputValue()).toBe('An answer'), WAIT)
@@ -110,8 +82,8 @@ describeInBrowser('guests in the widget', () => {
 
   test('are asked who they are before a reaction', async () => {
     const path = newPath()
-    await site.post(path, 'A question')
-    const window = await site.visit(path)
+    await guests.site.post(path, 'A question')
+    const window = await guests.site.visit(path)
     await window.comment('A question').getByRole('button', { name: 'Like' }).click()
     const name = window.thread.getByLabel('Name', { exact: true })
     await name.waitFor()
@@ -122,15 +94,14 @@ describeInBrowser('guests in the widget', () => {
 
   test('a link is confirmed once, says when it is not valid, and spends nothing when it is opened', async () => {
     const [path, email] = [newPath(), newEmail()]
-    const typing = await site.visit(path)
-    await ask(typing, email)
+    const typing = await ask(path, email)
     await typing.page.close()
     const link = await linkTo(email)
     // A scanner that runs scripts opens it, and presses nothing.
-    const scanner = await site.visit(link)
+    const scanner = await guests.site.visit(link)
     await scanner.button('Confirm').waitFor()
     await scanner.page.close()
-    const [one, two] = [await site.visit(link), await site.visit(link)]
+    const [one, two] = [await guests.site.visit(link), await guests.site.visit(link)]
     await confirm(one)
     await two.button('Confirm').click()
     await two.sees('This link is no longer valid.')
@@ -138,15 +109,14 @@ describeInBrowser('guests in the widget', () => {
     await one.page.evaluate(`location.hash = '#engagement-guest=${'0'.repeat(64)}'`)
     await one.button('Confirm').click()
     await one.sees('This link is no longer valid.')
-    expect(one.page.url()).toBe(site.origin + path)
+    expect(one.page.url()).toBe(guests.site.origin + path)
     await one.sees('You write as Gia Ferro.')
   })
 
   test('a key of the keyboard does not take the link away, and Cancel does', async () => {
     const [path, email] = [newPath(), newEmail()]
-    const typing = await site.visit(path)
-    await ask(typing, email)
-    const confirming = await site.visit(await linkTo(email))
+    await ask(path, email)
+    const confirming = await guests.site.visit(await linkTo(email))
     await confirming.button('Confirm').waitFor()
     await confirming.thread.getByRole('textbox', { name: 'Write a comment' }).press('Control+Enter')
     const isFocused = () => confirming.button('Confirm').evaluate((own) => own.matches(':focus'))
@@ -157,11 +127,11 @@ describeInBrowser('guests in the widget', () => {
     await confirming.button('Post').click()
     await confirming.thread.getByRole('textbox', { name: 'E-mail address' }).waitFor()
     // The link is not spent.
-    await confirm(await site.visit(await linkTo(email)))
+    await confirm(await guests.site.visit(await linkTo(email)))
   })
 
   test("a page's own reader can post with a link open, and reads why it is refused", async () => {
-    const reader = await site.visit(newPath(), async (page) => {
+    const reader = await guests.site.visit(newPath(), async (page) => {
       await page.route('**/thread?*', async (route) => {
         const answer = await route.fetch()
         const known = { id: 'ann', name: 'Ann Okafor', avatarUrl: null, ban: null }
@@ -183,8 +153,7 @@ describeInBrowser('guests in the widget', () => {
   })
 
   test('refusals are told in words, with what was typed', async () => {
-    const window = await site.visit(newPath())
-    await ask(window, newEmail())
+    const window = await ask(newPath(), newEmail())
     await window.button('Use another address').click()
     const answer = async (code: string, status: number, words: string, headers = {}) => {
       await window.page.route('**/guests', (route) =>
@@ -207,12 +176,11 @@ describeInBrowser('guests in the widget', () => {
 
   test('a guest who is ended is asked again, and keeps the text', async () => {
     const [path, email] = [newPath(), newEmail()]
-    const typing = await site.visit(path)
-    await ask(typing, email)
+    const typing = await ask(path, email)
     await typing.page.close()
-    const window = await site.visit(await linkTo(email))
+    const window = await guests.site.visit(await linkTo(email))
     await confirm(window)
-    const { data } = await site.ok('GET', '/readers')
+    const { data } = await guests.site.ok('GET', '/readers')
     const guest = data.find(({ name, id }: { name: string; id: string }) => name === 'Gia Ferro' && id !== '')
     await window.page
       .evaluate(`for (const key of Object.keys(localStorage).filter((key) => key.startsWith('engagement-guest:')))
@@ -227,12 +195,11 @@ describeInBrowser('guests in the widget', () => {
 
   test("a page's own reader wins over a guest", async () => {
     const [path, email] = [newPath(), newEmail()]
-    const typing = await site.visit(path)
-    await ask(typing, email)
+    const typing = await ask(path, email)
     await typing.page.close()
-    await confirm(await site.visit(await linkTo(email)))
+    await confirm(await guests.site.visit(await linkTo(email)))
     const tokens: (string | undefined)[] = []
-    await site.visit(path, async (page) => {
+    await guests.site.visit(path, async (page) => {
       await page.addInitScript(`window.identity = async () => 'an-issuers-token'`)
       page.on('request', (request) => {
         if (request.url().includes('/thread?')) tokens.push(request.headers()['authorization'])
@@ -247,12 +214,8 @@ describeInBrowser('guests in the widget', () => {
     const { counter } = DIFFICULTY
     DIFFICULTY.counter = 400
     try {
-      const window = await site.visit(newPath())
-      await window.button('Write a comment').click()
-      await window.write('My words')
-      await window.thread.getByLabel('Name', { exact: true }).fill('Gia Ferro')
       const email = newEmail()
-      await window.thread.getByLabel('E-mail address').fill(email)
+      const window = await guests.write(email)
       await window.page.evaluate(`window.long = []
         new PerformanceObserver((list) => long.push(...list.getEntries().map((each) => each.duration))).observe({ type: 'longtask' })`)
       await window.button('Send the link').click()

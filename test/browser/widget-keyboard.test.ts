@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { easeProofs, mailsTo, takeGuests } from '../harness/guests.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { newPath, openStaticSite, type StaticSite } from '../harness/static-site.ts'
+import { newEmail, useGuestPages } from '../harness/guest-pages.ts'
+import { newPath } from '../harness/static-site.ts'
 import { newArticle, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
 const LONG = 120_000
@@ -207,23 +205,12 @@ describeInBrowser('by the keyboard alone', () => {
 })
 
 describeInBrowser('guests by the keyboard alone', () => {
-  let mailer: Receiver
-  let site: StaticSite
-  beforeAll(async () => {
-    easeProofs()
-    mailer = await startReceiver()
-    site = await openStaticSite({ WEBHOOK_CA_FILE: mailer.caFile })
-    await takeGuests(site, `${mailer.url}/mails`)
-  })
-  afterAll(async () => {
-    await site?.close()
-    await mailer?.close()
-  })
+  const guests = useGuestPages()
 
   test(
     'write, say who they are, confirm and sign out, and the focus is never lost',
     async () => {
-      const window = await site.visit(newPath())
+      const window = await guests.site.visit(newPath())
       const press = async (...keys: string[]): Promise<void> => {
         for (const key of keys) await window.page.keyboard.press(key)
       }
@@ -240,7 +227,7 @@ describeInBrowser('guests by the keyboard alone', () => {
       await hasFocus('[name=name]')
       await window.page.keyboard.type('Gia')
       await press('Tab')
-      const email = `gia-${newId()}@example.com`
+      const email = newEmail()
       await window.page.keyboard.type(email)
       await press('Tab', 'Enter')
       await hasFocus('div.guest')
@@ -248,9 +235,9 @@ describeInBrowser('guests by the keyboard alone', () => {
       await window.button('Use another address').press('Enter')
       await hasFocus('[name=name]')
 
-      await vi.waitFor(() => expect(mailsTo(mailer, email)).toHaveLength(1), WAIT)
+      const link = await guests.linkTo(email)
       await window.page.goto('about:blank')
-      await window.page.goto(String(mailsTo(mailer, email)[0]?.body['url']))
+      await window.page.goto(link)
       await hasFocus('.guest .primary')
       await press('Enter')
       await window.sees('You write as Gia.')

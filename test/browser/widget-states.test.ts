@@ -1,13 +1,11 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { easeProofs, mailsTo, takeGuests } from '../harness/guests.ts'
+import { newEmail, useGuestPages } from '../harness/guest-pages.ts'
 import { faultsInEveryLook, turn } from '../harness/looks.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { newPath, openStaticSite, type StaticSite } from '../harness/static-site.ts'
-import { newArticle, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
+import { newPath } from '../harness/static-site.ts'
+import { newArticle, useNewspaper, type Window } from '../harness/widget.ts'
 
 const LONG = 120_000
 const ANN = { as: 'ann' }
@@ -259,51 +257,32 @@ describeInBrowser('the widget has no faults in any look', () => {
 })
 
 describeInBrowser('the widget has no faults in any look where guests write', () => {
-  let mailer: Receiver
-  let site: StaticSite
-  beforeAll(async () => {
-    easeProofs()
-    mailer = await startReceiver()
-    site = await openStaticSite({ WEBHOOK_CA_FILE: mailer.caFile })
-    await takeGuests(site, `${mailer.url}/mails`)
-  })
-  afterAll(async () => {
-    await site?.close()
-    await mailer?.close()
-  })
-  afterEach(() => site.leave())
-
-  /** Has written a comment, and is asked who they are. */
-  async function ask(prepare?: (page: Page) => Promise<unknown>): Promise<Window> {
-    const window = await site.visit(newPath(), prepare)
-    await window.button('Write a comment').click()
-    await window.write('My words')
-    await window.thread.getByLabel('Name', { exact: true }).fill('Gia Ferro')
-    await window.thread.getByLabel('E-mail address').fill('gia@example.com')
-    return window
-  }
-  async function send(window: Window): Promise<void> {
-    const email = `gia-${newId()}@example.com`
-    await window.thread.getByLabel('E-mail address').fill(email)
+  const guests = useGuestPages()
+  const write = (prepare?: (page: Page) => Promise<unknown>): Promise<Window> =>
+    guests.write('gia@example.com', undefined, prepare)
+  async function openLink(): Promise<Window> {
+    const email = newEmail()
+    const window = await guests.write(email)
     await window.button('Send the link').click()
     await window.sees('A mail was sent')
-    await vi.waitFor(() => expect(mailsTo(mailer, email)).toHaveLength(1), WAIT)
+    const link = await guests.linkTo(email)
     await window.page.goto('about:blank')
-    await window.page.goto(String(mailsTo(mailer, email)[0]?.body['url']))
+    await window.page.goto(link)
     await window.button('Confirm').waitFor()
+    return window
   }
 
   const STATES: Readonly<Record<string, () => Promise<Window>>> = {
-    form: () => ask(),
+    form: () => write(),
     'proof under way': async () => {
-      const window = await ask((page) => page.route('**/challenge', () => undefined))
+      const window = await write((page) => page.route('**/challenge', () => undefined))
       await window.button('Send the link').click()
       await window.thread.getByText('One moment').last().waitFor()
       return window
     },
     refusal: async () => {
       const headers = { 'access-control-allow-origin': '*' }
-      const window = await ask((page) =>
+      const window = await write((page) =>
         page.route('**/guests', (route) => route.fulfill({ status: 403, headers, json: { code: 'invalid_proof' } })),
       )
       await window.button('Send the link').click()
@@ -311,30 +290,25 @@ describeInBrowser('the widget has no faults in any look where guests write', () 
       return window
     },
     'mail under way': async () => {
-      const window = await ask()
+      const window = await write()
       await window.button('Send the link').click()
       await window.sees('A mail was sent to gia@example.com.')
       return window
     },
-    'link of a mail': async () => {
-      const window = await ask()
-      await send(window)
-      return window
-    },
+    'link of a mail': openLink,
     'link of a mail in another browser': async () => {
-      const window = await site.visit(`${newPath()}#engagement-guest=${'0'.repeat(64)}`)
+      const window = await guests.site.visit(`${newPath()}#engagement-guest=${'0'.repeat(64)}`)
       await window.sees('waits there')
       return window
     },
     'link that is over': async () => {
-      const window = await site.visit(`${newPath()}#engagement-guest=${'0'.repeat(64)}`)
+      const window = await guests.site.visit(`${newPath()}#engagement-guest=${'0'.repeat(64)}`)
       await window.button('Confirm').click()
       await window.sees('This link is no longer valid.')
       return window
     },
     'guest who has confirmed': async () => {
-      const window = await ask()
-      await send(window)
+      const window = await openLink()
       await window.button('Confirm').click()
       await window.sees('You write as Gia Ferro.')
       return window

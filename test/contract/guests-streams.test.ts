@@ -1,46 +1,24 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { hubOf } from '../../src/live/hub.ts'
-import { addGuest, addGuestSite, easeProofs, startHandingOut } from '../harness/guests.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { now, ORIGIN, page, type TestSite } from '../harness/sites.ts'
-import { unnamed } from '../harness/sql.ts'
+import { useGuestSite } from '../harness/guest-sites.ts'
+import { addGuest, PAGE } from '../harness/guests.ts'
+import { now, ORIGIN, page } from '../harness/sites.ts'
 import { openStream } from '../harness/stream-client.ts'
 
-let mailer: Receiver
-let service: TestService
-let site: TestSite
-let stopHandingOut: () => Promise<unknown>
+const at = useGuestSite()
 let discussionId: string
 
 beforeAll(async () => {
-  easeProofs()
-  mailer = await startReceiver()
-  service = await startService({ worker: false, env: { WEBHOOK_CA_FILE: mailer.caFile } })
-  site = await addGuestSite(service, service, { mailUrl: `${mailer.url}/mails` })
-  await service.call('POST', '/mail-secrets')
-  stopHandingOut = await startHandingOut(service.app)
-  const token = await site.token()
-  const { status, json } = await site.ask('POST', `/comments${page()}`, { body: { body: 'First' }, token })
+  const { status, json } = await at.post(await at.site.token(), PAGE, 'First')
   expect(status).toBe(201)
   ;({ discussionId } = json)
-})
-// All tests come from one address of the internet.
-beforeEach(() => {
-  for (const kind of ['guest', 'guestLink'] as const)
-    service.app.limits.giveBack(kind, `${site.id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
-})
-afterAll(async () => {
-  await stopHandingOut()
-  await service.close()
-  await mailer.close()
 })
 
 const headers = { origin: ORIGIN }
 
 async function openByTicket(token: string) {
-  const { status, json } = await site.ask('POST', `/ticket${page()}`, { token })
+  const { status, json } = await at.site.ask('POST', `/ticket${page()}`, { token })
   expect(status).toBe(201)
   const stream = await openStream(json.streamUrl, headers)
   expect(stream.status).toBe(200)
@@ -49,13 +27,13 @@ async function openByTicket(token: string) {
 
 async function subscribe(token: string) {
   const query = 'subscription ($id: ID!) { discussionEvents(discussionId: $id) { seq } }'
-  const response = await fetch(`${service.url}/graphql`, {
+  const response = await fetch(`${at.service.url}/graphql`, {
     method: 'POST',
     headers: {
       ...headers,
       'content-type': 'application/json',
       accept: 'text/event-stream',
-      'x-service-site': site.publicKey,
+      'x-service-site': at.site.publicKey,
       authorization: `Bearer ${token}`,
     },
     body: JSON.stringify({ query, variables: { id: discussionId } }),
@@ -67,34 +45,33 @@ async function subscribe(token: string) {
   return subscription
 }
 
-const forget = (readerId: string) =>
-  service.app.db.query(unnamed('DELETE FROM guest_tokens WHERE reader_id = $1'), [readerId])
+const forget = (readerId: string) => at.query('DELETE FROM guest_tokens WHERE reader_id = $1', [readerId])
 
 let guests = 0
 
 describe('streams of a guest', () => {
   test.each<[string, (guest: { token: string; reader: { id: string } }) => Promise<unknown>]>([
-    ['a ban', ({ reader }) => service.call('POST', `/readers/${reader.id}/ban`, { body: {} })],
-    ['an erasure', ({ reader }) => service.call('DELETE', `/readers/${reader.id}`)],
-    ['their sign-out', ({ token }) => site.ask('DELETE', '/guests/me?signedIn=1', { token })],
+    ['a ban', ({ reader }) => at.service.call('POST', `/readers/${reader.id}/ban`, { body: {} })],
+    ['an erasure', ({ reader }) => at.service.call('DELETE', `/readers/${reader.id}`)],
+    ['their sign-out', ({ token }) => at.site.ask('DELETE', '/guests/me?signedIn=1', { token })],
     [
       'a repair, where no message came',
       async ({ reader }) => {
         await forget(reader.id)
-        await hubOf(service.app).repair()
+        await hubOf(at.service.app).repair()
       },
     ],
   ])('end with %s, and those of others do not', async (_name, end) => {
-    const other = await addGuest(site, mailer, `other-${++guests}@example.com`)
+    const other = await addGuest(at.site, at.mailer, `other-${++guests}@example.com`)
     const stays = await openByTicket(other.token)
-    const guest = await addGuest(site, mailer, `guest-${guests}@example.com`)
+    const guest = await addGuest(at.site, at.mailer, `guest-${guests}@example.com`)
     const opened = await openByTicket(guest.token)
     const subscription = await subscribe(guest.token)
     await end(guest)
     await vi.waitFor(() => expect([opened.stream.closed, subscription.isOver]).toEqual([true, true]))
     const refused = await opened.again()
     expect([refused.status, refused.text]).toEqual([401, expect.stringContaining('invalid_ticket')])
-    await hubOf(service.app).repair()
+    await hubOf(at.service.app).repair()
     expect(stays.stream.closed).toBe(false)
     stays.stream.close()
   })
@@ -108,7 +85,7 @@ test('the ticket of a guest names them as the page does', async () => {
 
 test('streams of a reader end with the token of the issuer, and its ticket as well', async () => {
   // The clock may differ by 60 s.
-  const token = await site.token({ sub: 'short', iat: now() - 100, exp: now() - 57 })
+  const token = await at.site.token({ sub: 'short', iat: now() - 100, exp: now() - 57 })
   const opened = await openByTicket(token)
   const subscription = await subscribe(token)
   await vi.waitFor(() => expect([opened.stream.closed, subscription.isOver]).toEqual([true, true]), 10_000)

@@ -6,7 +6,7 @@ import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { expectExactCounts } from '../harness/counts.ts'
 import { newReader } from '../harness/people.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -35,10 +35,8 @@ interface EventRow {
   seq: number
   type: string
   recipientId: string | null
-  // oxlint-disable-next-line typescript/no-explicit-any
-  actor: any
-  // oxlint-disable-next-line typescript/no-explicit-any
-  data: any
+  actor: TestResponse['json']
+  data: TestResponse['json']
 }
 const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const WRITES = effort(300, 160)
@@ -48,8 +48,7 @@ interface EventRow {
   audience: string
   actor: { kind: string }
   recipientId: string | null
-  // oxlint-disable-next-line typescript/no-explicit-any
-  data: any
+  data: TestResponse['json']
 }
 
 const EVENTS = unnamed(

@@ -8,7 +8,7 @@ import { addressOf, MAX_CHANNELS } from '../../src/domains/notices/notices.ts'
 import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
 import { tellChannels } from '../../src/worker/notices.ts'
 import { open, shut } from '../harness/backends.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { keyOf } from '../harness/sites.ts'
 
 const ALL = ['comment_waiting', 'endpoint_failing', 'endpoint_disabled', 'export_ready']
@@ -18,8 +18,7 @@ let tenant: TestTenant
 let outbound: Outbound
 let url: string
 /** What the channel got, and what it answers. */
-// oxlint-disable-next-line typescript/no-explicit-any
-const got: { path: string; type: string | undefined; body: any }[] = []
+const got: { path: string; type: string | undefined; body: TestResponse['json'] }[] = []
 let status = 200
 
 const receiver = createServer((request, response) => {

@@ -1,57 +1,28 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { callsTo } from '../harness/calls.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { type Json, useTenants } from '../harness/tenants.ts'
 
-type Json = TestResponse['json']
-
-let service: TestService
-let tenant: TestTenant
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
-beforeEach(async () => {
-  tenant = await service.addTenant(`t-${newId()}`)
-})
-
-const { call, ok } = callsTo(
-  () => service,
-  () => ({ 'x-api-key': tenant.apiKey }),
-)
-
-const post = async (page = 'page', body = 'text', reader = 'ada'): Promise<Json> =>
-  ok('POST', `/discussions/by-external/${page}/comments`, { body }, await tenant.as(reader))
+const world = useTenants()
+const { call, ok, post } = world
 
 const settings = (changes: object) => ok('PATCH', '/settings', changes)
 
 async function report(id: string, times: number): Promise<void> {
   for (let n = 0; n < times; n++) {
-    await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await tenant.as(`reporter-${n}`))
+    await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await world.tenant.as(`reporter-${n}`))
   }
 }
 
-const idsIn = (page: Json): string[] => page.data.map(({ comment }: Json) => comment.id)
-
-async function walk(query: string, limit = 1, between = async (_page: Json): Promise<void> => undefined) {
-  const ids: string[] = []
-  for (let cursor = ''; ;) {
-    const page = await ok('GET', `/moderation/queue?limit=${limit}&${query}${cursor}`)
-    ids.push(...idsIn(page))
-    if (!page.hasMore) return ids
-    await between(page)
-    cursor = `&cursor=${page.nextCursor}`
-  }
-}
+const walk = async (query: string, limit = 1, between?: (page: Json) => Promise<unknown>): Promise<string[]> =>
+  (await world.entriesOf(`/moderation/queue?limit=${limit}&${query}`, between)).map(({ comment }) => comment.id)
 
 test('filters by reason, reader and discussion, page by page', async () => {
   await settings({ suspectWords: ['casino'], maxLinks: 0 })
-  const word = await post('one', 'casino', 'ada')
-  const link = await post('one', 'https://a.example', 'bob')
-  const other = await post('other', 'casino', 'bob')
+  const word = await post('casino', { page: 'one' })
+  const link = await post('https://a.example', { as: 'bob', page: 'one' })
+  const other = await post('casino', { as: 'bob', page: 'other' })
   expect(await walk('reason=suspect_word')).toEqual([word.id, other.id])
   expect(await walk('reason=reports')).toEqual([])
   expect(await walk(`authorId=${link.author.id}`)).toEqual([link.id, other.id])
@@ -65,10 +36,10 @@ test('filters by reason, reader and discussion, page by page', async () => {
 })
 
 test('filters what nobody has looked at', async () => {
-  const [one, two] = [await post('one', 'text', 'ada'), await post('two', 'text', 'bob')]
-  const three = await post('two', 'text', 'bob')
+  const [one, two] = [await post('text', { page: 'one' }), await post('text', { as: 'bob', page: 'two' })]
+  const three = await post('text', { as: 'bob', page: 'two' })
   await settings({ moderationMode: 'post', suspectWords: ['casino'] })
-  const flagged = await post('one', 'casino', 'ada')
+  const flagged = await post('casino', { page: 'one' })
   const by = (query: string) => walk(`status=unreviewed&${query}`)
   expect(await by(`authorId=${two.author.id}`)).toEqual([three.id, two.id])
   expect(await by(`authorId=${two.author.id}&sort=oldest`)).toEqual([two.id, three.id])
@@ -86,7 +57,7 @@ test('most_reported: by the reports that no moderator has answered', async () =>
   await report(three.id, 3)
   expect(await walk('status=reported&sort=most_reported')).toEqual([three.id, two.id, one.id])
   await ok('POST', `/comments/${three.id}/approve`)
-  await ok('POST', `/comments/${three.id}/report`, { reason: 'spam' }, await tenant.as('another'))
+  await ok('POST', `/comments/${three.id}/report`, { reason: 'spam' }, await world.tenant.as('another'))
   // Those with as many: the oldest first.
   expect(await walk('status=reported&sort=most_reported')).toEqual([two.id, one.id, three.id])
   expect(await walk(`status=reported&sort=most_reported&discussionId=${none.discussionId}`, 2)).toHaveLength(3)
@@ -94,9 +65,13 @@ test('most_reported: by the reports that no moderator has answered', async () =>
 
 test('busiest: by the comments of the discussion in 24 hours, and pages stay right while comments leave', async () => {
   await settings({ moderationMode: 'pre' })
-  const [quiet, busy1] = [await post('quiet'), await post('busy')]
-  const [middle1, busy2, busy3] = [await post('middle'), await post('busy'), await post('busy')]
-  const middle2 = await post('middle')
+  const [quiet, busy1] = [await post('text', { page: 'quiet' }), await post('text', { page: 'busy' })]
+  const [middle1, busy2, busy3] = [
+    await post('text', { page: 'middle' }),
+    await post('text', { page: 'busy' }),
+    await post('text', { page: 'busy' }),
+  ]
+  const middle2 = await post('text', { page: 'middle' })
   const order = [busy1, busy2, busy3, middle1, middle2, quiet].map(({ id }) => id)
   expect(await walk('sort=busiest')).toEqual(order)
   // What is shown is judged, either way, and others post meanwhile.
@@ -104,7 +79,7 @@ test('busiest: by the comments of the discussion in 24 hours, and pages stay rig
   const left = await walk('sort=busiest', 1, async ({ data }) => {
     for (const { comment } of data) await ok('POST', `/comments/${comment.id}/${n++ % 2 === 0 ? 'approve' : 'reject'}`)
     await settings({ moderationMode: 'none' })
-    for (let more = 0; more < 2; more++) await post('quiet')
+    for (let more = 0; more < 2; more++) await post('text', { page: 'quiet' })
     await settings({ moderationMode: 'pre' })
   })
   expect(left).toEqual(order)
@@ -112,14 +87,14 @@ test('busiest: by the comments of the discussion in 24 hours, and pages stay rig
 
 test('the comments of a day before do not make a discussion busy', async () => {
   await settings({ moderationMode: 'pre' })
-  const old = await post('old')
+  const old = await post('text', { page: 'old' })
   const FILL = unnamed(
     `INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status, created_at)
      SELECT $1, (lpad(to_hex((extract(epoch FROM now() - interval '25 hours') * 1000)::bigint + n), 12, '0') || '70008000000000000000')::uuid,
        $2, $3, 'x', 'x', 'approved', now() - interval '25 hours' FROM generate_series(1, 5) n`,
   )
-  await service.app.db.query(FILL, [tenant.tenant.id, old.discussionId, old.author.id])
-  const [one, two] = [await post('new'), await post('new')]
+  await world.service.app.db.query(FILL, [world.tenant.tenant.id, old.discussionId, old.author.id])
+  const [one, two] = [await post('text', { page: 'new' }), await post('text', { page: 'new' })]
   expect(await walk('sort=busiest')).toEqual([one.id, two.id, old.id])
 })
 
@@ -132,7 +107,7 @@ test('a queue of more than 10 000 is a list of stretches, without gap or repetit
        $2, $3, 'x', 'x', 'pending', CASE WHEN n % 5000 = 1 THEN 'classifier' ELSE 'pre_moderation' END, n / 5000, now()
      FROM generate_series(1, 20005) n`,
   )
-  await service.app.db.query(FILL, [tenant.tenant.id, seed.discussionId, seed.author.id])
+  await world.service.app.db.query(FILL, [world.tenant.tenant.id, seed.discussionId, seed.author.id])
   const all = await walk('reason=classifier', 2)
   expect(all).toHaveLength(5)
   expect(all.toSorted()).toEqual(all)
@@ -163,9 +138,10 @@ test('refuses other sorts, ids and cursors', async () => {
     const cursor = Buffer.from(JSON.stringify(['pending-busiest', ...key])).toString('base64url')
     expect(await codeOf(`sort=busiest&cursor=${cursor}`)).toBe('validation_failed')
   }
-  const other = await service.addTenant(`t-${newId()}`)
+  const other = await world.service.addTenant(`t-${newId()}`)
   const theirs = { headers: { 'x-api-key': other.apiKey, ...(await other.as('ada')) }, body: { body: 'text' } }
-  const { author, discussionId } = (await service.call('POST', '/discussions/by-external/page/comments', theirs)).json
+  const { author, discussionId } = (await world.service.call('POST', '/discussions/by-external/page/comments', theirs))
+    .json
   for (const query of [`authorId=${author.id}`, `discussionId=${discussionId}&reason=reports`, 'authorId=x']) {
     expect(await codeOf(query)).toBe('not_found')
   }

@@ -2,58 +2,32 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
 import type { DueRequest } from '../../src/domains/classifier/sql.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
-import { callsTo } from '../harness/calls.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { type Json, useTenants } from '../harness/tenants.ts'
 
-type Json = TestResponse['json']
-
-let service: TestService
-let tenant: TestTenant
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
-beforeEach(async () => {
-  tenant = await service.addTenant(`t-${newId()}`)
-})
-
-const { call, ok } = callsTo(
-  () => service,
-  () => ({ 'x-api-key': tenant.apiKey }),
-)
-
-const post = async (body = 'text', reader = 'ada', page = 'page'): Promise<Json> =>
-  ok('POST', `/discussions/by-external/${page}/comments`, { body }, await tenant.as(reader))
+const world = useTenants()
+const { call, ok, post } = world
 
 const queue = async (query = ''): Promise<Json> => ok('GET', `/moderation/queue?status=unreviewed${query}`)
 
 const idsIn = (page: Json): string[] => page.data.map(({ comment }: Json) => comment.id)
 
 /** All pages of the queue, `limit` entries each. */
-async function walk(limit: number, query = ''): Promise<string[]> {
-  const ids: string[] = []
-  for (let cursor = ''; ;) {
-    const page = await queue(`&limit=${limit}${query}${cursor}`)
-    ids.push(...idsIn(page))
-    if (!page.hasMore) return ids
-    cursor = `&cursor=${page.nextCursor}`
-  }
-}
+const walk = async (limit: number, query = ''): Promise<string[]> =>
+  idsIn({ data: await world.entriesOf(`/moderation/queue?status=unreviewed&limit=${limit}${query}`) })
 
 const AUDITED = unnamed(
   `SELECT count(*)::int AS n FROM audit_log WHERE tenant_id = $1 AND action = 'comment.review' AND target_id = $2`,
 )
 const reviewsOf = async (id: string): Promise<number | undefined> =>
-  (await service.app.db.query<{ n: number }>(AUDITED, [tenant.tenant.id, id]))[0]?.n
+  (await world.service.app.db.query<{ n: number }>(AUDITED, [world.tenant.tenant.id, id]))[0]?.n
 
 test('the queue has what the rules have approved and nobody has looked at, newest first', async () => {
   const [one, two, three] = [await post(), await post(), await post()]
@@ -67,8 +41,8 @@ test('the queue has what the rules have approved and nobody has looked at, newes
 })
 
 test('it can be of one discussion', async () => {
-  const one = await post('text', 'ada', 'one')
-  const other = await post('text', 'ada', 'other')
+  const one = await post('text', { page: 'one' })
+  const other = await post('text', { page: 'other' })
   expect(await walk(1, `&discussionId=${one.discussionId}`)).toEqual([one.id])
   expect(await walk(1, `&discussionId=${other.discussionId}`)).toEqual([other.id])
   expect((await call('GET', `/moderation/queue?status=unreviewed&discussionId=${newId()}`)).json.code).toBe('not_found')
@@ -104,7 +78,7 @@ test.each([
   [
     'an answer to reports',
     async (id: string) => {
-      await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await tenant.as('bob'))
+      await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await world.tenant.as('bob'))
       await ok('POST', `/comments/${id}/approve`)
     },
   ],
@@ -133,20 +107,20 @@ test.each([
   expect(await isListed()).toBe(true)
   await act(id)
   expect(await isListed()).toBe(false)
-  await ok('PATCH', `/comments/${id}`, { body: 'another text' }, await tenant.as('ada'))
+  await ok('PATCH', `/comments/${id}`, { body: 'another text' }, await world.tenant.as('ada'))
   expect(await isListed()).toBe(true)
 })
 
 test('a report or a verdict of the classifier is no look of a moderator', async () => {
   const { id } = await post()
   await ok('PATCH', '/settings', { reportThreshold: 1, moderationMode: 'none' })
-  await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await tenant.as('bob'))
+  await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await world.tenant.as('bob'))
   const [item] = (await ok('GET', '/moderation/queue')).data
   expect(item).toMatchObject({ comment: { id, status: 'pending' }, reviewedAt: null })
   const ASK = unnamed('INSERT INTO classifier_requests VALUES ($1, $2, 1, now())')
-  await service.app.db.query(ASK, [tenant.tenant.id, id])
-  const due = { tenantId: tenant.tenant.id, id, revision: 1 } as DueRequest
-  await applyVerdict(service.app, due, 'approve')
+  await world.service.app.db.query(ASK, [world.tenant.tenant.id, id])
+  const due = { tenantId: world.tenant.tenant.id, id, revision: 1 } as DueRequest
+  await applyVerdict(world.service.app, due, 'approve')
   expect(await walk(10)).toEqual([id])
 })
 
@@ -161,18 +135,18 @@ test('only moderators get it', async () => {
   const { id, discussionId } = await post()
   await ok('POST', `/comments/${id}/review`)
   const { key } = await ok('POST', '/keys', { label: 'plain', capabilities: [] })
-  const plain = { 'x-api-key': key, ...(await tenant.as('ada')) }
+  const plain = { 'x-api-key': key, ...(await world.tenant.as('ada')) }
   expect((await call('POST', `/comments/${id}/review`, undefined, plain)).json.code).toBe('missing_capability')
   for (const path of [`/comments/${id}`, `/discussions/${discussionId}/comments`]) {
     expect(JSON.stringify(await ok('GET', path, undefined, plain))).not.toContain('reviewed')
   }
   const EVENTS = unnamed('SELECT data::text FROM events WHERE tenant_id = $1')
-  expect(JSON.stringify(await service.app.db.query(EVENTS, [tenant.tenant.id]))).not.toContain('reviewed')
+  expect(JSON.stringify(await world.service.app.db.query(EVENTS, [world.tenant.tenant.id]))).not.toContain('reviewed')
 })
 
 test('refuses what is not in view, an older text, and other tenants', async () => {
   const { id } = await post()
-  await ok('PATCH', `/comments/${id}`, { body: 'another text' }, await tenant.as('ada'))
+  await ok('PATCH', `/comments/${id}`, { body: 'another text' }, await world.tenant.as('ada'))
   const refused = async (body?: object) => {
     const { status, json } = await call('POST', `/comments/${id}/review`, body)
     return [status, json.code]
@@ -182,7 +156,7 @@ test('refuses what is not in view, an older text, and other tenants', async () =
   const bulk = { ids: [id], action: 'review' }
   expect((await ok('POST', '/comments/bulk', { ...bulk, revisions: [1] })).data[0]).toMatchObject({ ok: false })
   expect((await call('POST', '/comments/bulk', { ...bulk, reason: 'spam' })).json.code).toBe('validation_failed')
-  const other = await service.addTenant(`t-${newId()}`)
+  const other = await world.service.addTenant(`t-${newId()}`)
   const theirs = { 'x-api-key': other.apiKey }
   expect((await call('POST', `/comments/${id}/review`, undefined, theirs)).json.code).toBe('not_found')
   expect(await walk(10)).toEqual([id])
@@ -195,15 +169,15 @@ test('refuses what is not in view, an older text, and other tenants', async () =
 test('a judged comment keeps its mark in an export and an import', async () => {
   const [reviewed, other] = [await post(), await post()]
   await ok('POST', `/comments/${reviewed.id}/review`)
-  const to = await service.addTenant(`t-${newId()}`)
+  const to = await world.service.addTenant(`t-${newId()}`)
   const folder = mkdtempSync(join(tmpdir(), 'engagement-review-'))
   const path = join(folder, 'export.jsonl')
   let text = ''
-  await exportTenant(service.app, tenant.tenant.id, async (lines) => void (text += lines))
+  await exportTenant(world.service.app, world.tenant.tenant.id, async (lines) => void (text += lines))
   writeFileSync(path, text)
-  await importFile(service.app, to.tenant.id, { source: 'jsonl', path })
+  await importFile(world.service.app, to.tenant.id, { source: 'jsonl', path })
   rmSync(folder, { recursive: true })
-  tenant = to
+  world.tenant = to
   expect(await walk(10)).toEqual([other.id])
 })
 
@@ -215,8 +189,8 @@ test('a request looks at 10 000 comments at most, and the list goes on', async (
        $2, $3, 'x', 'x', 'approved', now(), now()
      FROM generate_series(1, 10500) n`,
   )
-  await service.app.db.query(FILL, [tenant.tenant.id, seed.discussionId, seed.author.id])
-  const statements = vi.spyOn(service.app.db, 'query')
+  await world.service.app.db.query(FILL, [world.tenant.tenant.id, seed.discussionId, seed.author.id])
+  const statements = vi.spyOn(world.service.app.db, 'query')
   const page = await queue()
   expect(page).toMatchObject({ data: [], hasMore: true, partial: true })
   expect(statements.mock.calls.filter(([{ name }]) => name.startsWith('search_comments'))).toHaveLength(1)

@@ -1,34 +1,18 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { callsTo } from '../harness/calls.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { type Json, useTenants } from '../harness/tenants.ts'
 
-type Json = TestResponse['json']
-
-let service: TestService
-let tenant: TestTenant
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
-beforeEach(async () => {
-  tenant = await service.addTenant(`t-${newId()}`)
-  await ok('PATCH', '/settings', { moderationMode: 'none', reportThreshold: 100 })
-})
-
-const { call, ok } = callsTo(
-  () => service,
-  () => ({ 'x-api-key': tenant.apiKey }),
-)
+const world = useTenants()
+const { call, ok } = world
+beforeEach(() => ok('PATCH', '/settings', { moderationMode: 'none', reportThreshold: 100 }))
 
 const post = async (reader = 'ada', body = 'text'): Promise<Json> =>
-  ok('POST', '/discussions/by-external/page/comments', { body }, await tenant.as(reader))
+  ok('POST', '/discussions/by-external/page/comments', { body }, await world.tenant.as(reader))
 
 const report = async (id: string, reader: string): Promise<Json> =>
-  ok('POST', `/comments/${id}/report`, { reason: 'spam', note: `by ${reader}` }, await tenant.as(reader))
+  ok('POST', `/comments/${id}/report`, { reason: 'spam', note: `by ${reader}` }, await world.tenant.as(reader))
 
 /** All entries, `limit` a page. */
 async function walk(readerId: string, limit = 100): Promise<Json[]> {
@@ -101,7 +85,7 @@ test.each([1, 2, 3, 7])('pages of %i have every entry once, also where many are 
   const { first, ada } = await story()
   for (const reader of ['carl', 'dora', 'emma', 'finn']) await report(first.id, reader)
   const AT = unnamed("UPDATE reports SET created_at = date_trunc('second', now()) WHERE tenant_id = $1")
-  await service.app.db.query(AT, [tenant.tenant.id])
+  await world.service.app.db.query(AT, [world.tenant.tenant.id])
   const whole = await walk(ada)
   expect(whole).toHaveLength(KINDS.length + 4)
   expect(await walk(ada, size)).toEqual(whole)
@@ -138,7 +122,7 @@ test('reports and decisions are those on the newest 1000 comments, and all comme
      FROM generate_series(1, 1000) n`,
   )
   const newest = await post('ada', 'newest')
-  await service.app.db.query(FILL, [tenant.tenant.id, newest.id, first.discussionId, ada])
+  await world.service.app.db.query(FILL, [world.tenant.tenant.id, newest.id, first.discussionId, ada])
   const entries = await walk(ada)
   expect(entries.filter(({ kind }) => kind === 'comment')).toHaveLength(1003)
   expect(entries.map(({ kind }) => kind).filter((kind) => kind !== 'comment')).toEqual(
@@ -159,7 +143,7 @@ test('only moderators of the tenant read it', async () => {
   expect((await call('GET', `/readers/${ada}/timeline`, undefined, { 'x-api-key': key })).json.code).toBe(
     'missing_capability',
   )
-  const other = await service.addTenant(`t-${newId()}`)
+  const other = await world.service.addTenant(`t-${newId()}`)
   const theirs = { 'x-api-key': other.apiKey }
   expect((await call('GET', `/readers/${ada}/timeline`, undefined, theirs)).json.code).toBe('not_found')
   expect((await call('GET', `/readers/${newId()}/timeline`)).json.code).toBe('not_found')

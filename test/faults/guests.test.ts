@@ -96,6 +96,57 @@ test('a guest begins five discussions at once over two processes', LONG, async (
   expect(answers.filter((each) => each.json.code === 'rate_limited')).toHaveLength(7)
 })
 
+const act = async (method: string, path: string, body: object): Promise<void> => {
+  const { status, text } = await service.call(method, path, { api: both(0), body })
+  expect(status, text).toBe(200)
+}
+const say = async (n: number, token: string) =>
+  at(both(n)).ask('POST', `/comments${page(PAGE)}`, { body: { body: `By process ${n}` }, token })
+
+test('a ban between a mail and its link holds at both processes', LONG, async () => {
+  const email = 'banned@example.com'
+  const { reader, token } = await addGuest(at(both(0)), mailer, email)
+  expect((await say(1, token)).json.status).toBe('approved')
+  expect((await askFor(at(both(1)), email)).status).toBe(202)
+  await vi.waitFor(() => expect(mailsTo(mailer, email)).toHaveLength(2), WAIT)
+  await act('POST', `/readers/${reader.id}/ban`, {})
+  const linked = await confirm(at(both(1)), mailer, email, 2)
+  expect([linked.status, linked.json.data?.reader.id], linked.text).toEqual([200, reader.id])
+  for (const n of [0, 1]) {
+    const refused = await say(n, linked.json.data.token)
+    expect([refused.status, refused.json.code], refused.text).toEqual([403, 'reader_banned'])
+    await vi.waitFor(async () => expect((await say(n, token)).status).toBe(401), WAIT)
+  }
+})
+
+test('a ban and a confirmation at once, at two processes, let nothing be posted', LONG, async () => {
+  const email = 'raced@example.com'
+  const { reader } = await addGuest(at(both(0)), mailer, email)
+  expect((await askFor(at(both(1)), email)).status).toBe(202)
+  await vi.waitFor(() => expect(mailsTo(mailer, email)).toHaveLength(2), WAIT)
+  const [linked] = await Promise.all([
+    confirm(at(both(1)), mailer, email, 2),
+    act('POST', `/readers/${reader.id}/ban`, {}),
+  ])
+  expect(linked.json.data?.reader.id, linked.text).toBe(reader.id)
+  // The ban has ended the sign-in, or came before it.
+  for (const n of [0, 1]) expect([401, 403]).toContain((await say(n, linked.json.data.token)).status)
+})
+
+test('a trust that is changed between a mail and its link holds at both processes', LONG, async () => {
+  const email = 'watched@example.com'
+  const { reader } = await addGuest(at(both(0)), mailer, email)
+  expect((await askFor(at(both(1)), email)).status).toBe(202)
+  await vi.waitFor(() => expect(mailsTo(mailer, email)).toHaveLength(2), WAIT)
+  await act('PUT', `/readers/${reader.id}/trust`, { trust: 'hold' })
+  const linked = await confirm(at(both(1)), mailer, email, 2)
+  expect(linked.json.data?.reader.id, linked.text).toBe(reader.id)
+  for (const n of [0, 1]) {
+    const held = await say(n, linked.json.data.token)
+    expect([held.status, held.json.status], held.text).toEqual([201, 'pending'])
+  }
+})
+
 test('kill -9 of the worker within hand-outs: each mail is handed out again, under its id', LONG, async () => {
   const addresses = ['killed-0@example.com', 'killed-1@example.com', 'killed-2@example.com']
   mailer.on('/mails', hang)

@@ -16,5 +16,19 @@ export function callsTo(service: () => Pick<TestService, 'call'>, always: () => 
     expect(status, `${asked[0]} ${asked[1]}: ${text}`).toBeLessThan(300)
     return json
   }
-  return { call, ok }
+  /** The entries of a list on all its pages. `between` runs before each further one. */
+  const entriesOf = async (
+    path: string,
+    between: (page: TestResponse['json']) => Promise<unknown> = async () => undefined,
+  ): Promise<TestResponse['json'][]> => {
+    const entries = []
+    for (let cursor = ''; ;) {
+      const page = await ok('GET', path + cursor)
+      entries.push(...page.data)
+      if (!page.hasMore) return entries
+      await between(page)
+      cursor = `&cursor=${page.nextCursor}`
+    }
+  }
+  return { call, ok, entriesOf }
 }

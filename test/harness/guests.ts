@@ -10,13 +10,18 @@ import { startGuestMails } from '../../src/worker/guest-mails.ts'
 import type { Received, Receiver } from './receiver.ts'
 import type { TestService, TestTenant } from './service.ts'
 import { addSite, type AsksSite, keyOf, ORIGIN, type TestSite } from './sites.ts'
-import type { StaticSite } from './static-site.ts'
 import { unnamed } from './sql.ts'
 
 /** The work of a test's proofs: what a browser's costs is measured by the bench. */
 export const easeProofs = (): void => void (DIFFICULTY.counter = 4)
 
 export const PAGE = `${ORIGIN}/article`
+
+/** Fills the buckets of a site's guests again: all tests come from one address of the internet. */
+export function giveBackLimits({ app }: TestService, { id }: { id: string }): void {
+  for (const kind of ['guest', 'guestLink'] as const)
+    app.limits.giveBack(kind, `${id}/127.0.0.1`, { perSecond: 1, burst: 10 }, 10)
+}
 
 interface GuestSiteOptions {
   /** Null: mails go nowhere. */
@@ -37,13 +42,6 @@ export async function addGuestSite(
   const changed = await service.call('PATCH', `/sites/${site.id}`, { body: { guests: 'email' }, headers })
   expect(changed.status, changed.text).toBe(200)
   return site
-}
-
-/** Lets the pages of a site take guests, and hands their mails to this address. */
-export async function takeGuests({ ok, id }: StaticSite, mailUrl: string): Promise<void> {
-  await ok('PATCH', '/settings', { guests: { mailUrl, hold: 0 } })
-  await ok('PATCH', `/sites/${id}`, { guests: 'email' })
-  await ok('POST', '/mail-secrets')
 }
 
 /**

@@ -2,7 +2,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { expect } from 'vitest'
 
 import { refreshDueKeySets } from '../../src/domains/readers/key-sets.ts'
-import type { TestService, TestTenant } from './service.ts'
+import type { TestResponse, TestService, TestTenant } from './service.ts'
 
 const ISSUER = 'https://login.example.com'
 export const ORIGIN = 'https://www.example.com'
@@ -33,9 +33,7 @@ export interface SiteAnswer {
   status: number
   headers: Headers
   text: string
-  // As of TestResponse.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  json: any
+  json: TestResponse['json']
 }
 
 export const keyOf = ({ apiKey }: TestTenant): Record<string, string> => ({ 'x-api-key': apiKey })

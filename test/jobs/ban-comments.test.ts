@@ -1,44 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { continueBanSweep } from '../../src/domains/moderation/ban-sweep.ts'
 import { effort } from '../harness/effort.ts'
-import { PATIENT, startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
-
-type Json = TestResponse['json']
+import { PATIENT } from '../harness/service.ts'
+import { type Json, useTenants } from '../harness/tenants.ts'
 
 /** Comments of one turn of a worker. */
 const TURN = 100
 const SETTLED_MS = 11_000
 
-let service: TestService
-let tenant: TestTenant
-
-beforeAll(async () => {
-  service = await startService({ env: PATIENT, worker: false })
-})
-afterAll(() => service.close())
-beforeEach(async () => {
-  tenant = await service.addTenant(`t-${newId()}`)
-})
-
-async function call(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
-  const answer = await service.call(method, path, {
-    headers: { 'x-api-key': tenant.apiKey, ...headers },
-    ...(body !== undefined && { body }),
-  })
-  return { status: answer.status, json: answer.json, text: answer.text }
-}
-async function ok(...args: Parameters<typeof call>): Promise<Json> {
-  const { status, json, text } = await call(...args)
-  expect(status, text).toBeLessThan(300)
-  return json
-}
-
-const post = async (
-  body: string,
-  { as = 'ada', page = 'page', parentId = null as string | null } = {},
-): Promise<Json> => ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId }, await tenant.as(as))
+const world = useTenants({ env: PATIENT, worker: false })
+const { call, ok, post } = world
 
 const many = async (count: number): Promise<string[]> => {
   const posted = await Promise.all(Array.from({ length: count }, (_, n) => post(`text ${n}`)))
@@ -56,7 +29,7 @@ const banNow = async (): Promise<Json> => (await ok('GET', `/readers/${await rea
 const statusOf = async (id: string): Promise<string> => (await ok('GET', `/comments/${id}`)).status
 
 const turn = (now = new Date(), signal = new AbortController().signal): Promise<boolean> =>
-  continueBanSweep(service.app, signal, now)
+  continueBanSweep(world.service.app, signal, now)
 
 /** Works until nothing is left, also after the time for comments that were on their way. */
 async function work(): Promise<void> {
@@ -65,7 +38,10 @@ async function work(): Promise<void> {
 }
 
 const auditOf = (targetId: string) =>
-  service.app.prisma.auditEntry.findMany({ where: { tenantId: tenant.tenant.id, targetId }, orderBy: { id: 'desc' } })
+  world.service.app.prisma.auditEntry.findMany({
+    where: { tenantId: world.tenant.tenant.id, targetId },
+    orderBy: { id: 'desc' },
+  })
 
 const actionsOn = async (id: string): Promise<string[]> => (await auditOf(id)).map(({ action }) => action)
 
@@ -89,8 +65,8 @@ test('a ban withholds what is in view, and nothing else', async () => {
   const { data } = await ok('GET', '/moderation/queue?status=pending')
   expect(data.map(({ comment, reason }: Json) => [comment.id, reason])).toEqual([[approved.id, 'author_banned']])
   expect((await ok('GET', '/discussions/by-external/page')).commentCount).toBe(1)
-  const where = { tenantId: tenant.tenant.id, discussionId: approved.discussionId }
-  const event = await service.app.prisma.event.findFirstOrThrow({ where, orderBy: { seq: 'desc' } })
+  const where = { tenantId: world.tenant.tenant.id, discussionId: approved.discussionId }
+  const event = await world.service.app.prisma.event.findFirstOrThrow({ where, orderBy: { seq: 'desc' } })
   expect(event).toMatchObject({ type: 'comment_edited', audience: 'public', actor: { kind: 'system' } })
   // A moderator brings it back, and it stays so.
   await ok('POST', `/comments/${approved.id}/approve`)
@@ -114,7 +90,7 @@ test('a ban rejects what is approved or pending, as the moderator who bans would
   ])
   expect((await banNow()).comments).toMatchObject({ total: 3, done: 2 })
   expect(await actionsOn(approved.id)).toEqual(['comment.reject'])
-  const own = await ok('GET', '/readers/me/comments', undefined, await tenant.as('ada'))
+  const own = await ok('GET', '/readers/me/comments', undefined, await world.tenant.as('ada'))
   expect(own.data.find(({ id }: Json) => id === approved.id).decision).toMatchObject({
     action: 'reject',
     automated: false,
@@ -154,8 +130,8 @@ test('a comment that was on its way when the ban began is changed too', async ()
   await post('before')
   await ban('reject')
   await turn()
-  const { prisma } = service.app
-  const where = { tenantId: tenant.tenant.id, externalId: 'ada' }
+  const { prisma } = world.service.app
+  const where = { tenantId: world.tenant.tenant.id, externalId: 'ada' }
   const { bannedAt } = await prisma.reader.findFirstOrThrow({ where })
   await prisma.reader.updateMany({ where, data: { bannedAt: null } })
   const late = await post('late')
@@ -171,14 +147,18 @@ test('neither the reader nor another tenant learns of it, and an erasure ends it
   await ban('reject')
   const id = await readerId()
   const query = '{ viewer { ban { until comments { done } } } }'
-  const own = await service.graphql(query, {}, { 'x-api-key': tenant.apiKey, ...(await tenant.as('ada')) })
+  const own = await world.service.graphql(
+    query,
+    {},
+    { 'x-api-key': world.tenant.apiKey, ...(await world.tenant.as('ada')) },
+  )
   expect(own.json.data.viewer.ban).toEqual({ until: null, comments: null })
-  const other = await service.addTenant(`t-${newId()}`)
+  const other = await world.service.addTenant(`t-${newId()}`)
   const foreign = { 'x-api-key': other.apiKey }
   expect((await call('POST', `/readers/${id}/ban`, { comments: 'reject' }, foreign)).status).toBe(404)
   await ok('DELETE', `/readers/${id}`)
   expect(await turn()).toBe(false)
-  expect(await service.app.prisma.banSweep.count({ where: { tenantId: tenant.tenant.id } })).toBe(0)
+  expect(await world.service.app.prisma.banSweep.count({ where: { tenantId: world.tenant.tenant.id } })).toBe(0)
 })
 
 test.each([

@@ -55,8 +55,7 @@ interface EventRow {
   audience: string
   recipientId: string | null
   actor: unknown
-  // oxlint-disable-next-line typescript/no-explicit-any
-  data: any
+  data: TestResponse['json']
 }
 const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
 

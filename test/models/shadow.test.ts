@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
 import { byGraphql, byRest, reachableBy, type ReadPage } from '../harness/reachable.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { subscribe } from '../harness/sse.ts'
 import { openStream, type Received, type StreamClient } from '../harness/stream-client.ts'
@@ -47,8 +47,7 @@ const BEHIND_A_TOMBSTONE: Step[] = (['reply', 'suspect', 'delete'] as const).map
 const WAIT = { timeout: 10_000, interval: 5 }
 let pages = 0
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests look into any event
-type Json = any
+type Json = TestResponse['json']
 
 const EVENTS = unnamed(
   'SELECT seq, audience, recipient_id AS "recipientId" FROM events WHERE discussion_id = $1 ORDER BY seq',

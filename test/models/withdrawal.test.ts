@@ -61,8 +61,7 @@ const VERIFY = unnamed(
   `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL WHERE id = $1`,
 )
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests look into any event
-type Json = any
+type Json = TestResponse['json']
 
 interface Logged {
   seq: number

@@ -1,12 +1,24 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { dirname, join, normalize, relative } from 'node:path'
 import { expect, test } from 'vitest'
 
 const SRC = join(import.meta.dirname, '../../src')
 
-const ROOMS = readdirSync(SRC, { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && entry.name !== 'generated')
-  .map(({ name }) => name)
+/** The folders of `src`, those within them as well, as paths. */
+const ROOMS = readdirSync(SRC, { withFileTypes: true, recursive: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ parentPath, name }) => relative(SRC, join(parentPath, name)))
+  .filter((room) => !room.startsWith('generated'))
+
+/** Their parts still need each other. */
+const IN_CIRCLES = new Set([
+  'clients/widget',
+  'console/pages',
+  'console/pages/moderation',
+  'console/pages/webhooks',
+  'domains/comments',
+  'domains/webhooks',
+])
 
 /** What each part of a room imports of it. A part is a folder in the room, or a file beside it. */
 function importsOf(room: string): Map<string, Set<string>> {
@@ -48,8 +60,10 @@ function circleIn(imports: ReadonlyMap<string, ReadonlySet<string>>): string[] |
   return null
 }
 
-test.each(ROOMS)('the folders and files of src/%s import each other in no circle', (room) => {
-  expect(circleIn(importsOf(room))).toBeNull()
+test.each(ROOMS)('the folders and files of src/%s import each other in no circle, but where it is known', (room) => {
+  const circle = circleIn(importsOf(room))
+  if (IN_CIRCLES.has(room)) expect(circle, 'take it off the list').not.toBeNull()
+  else expect(circle).toBeNull()
 })
 
 test('all domains are looked at', () => {

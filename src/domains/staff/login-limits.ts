@@ -1,14 +1,13 @@
 import { type App, perApp } from '../../core/app.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { addressBucket, type Rate } from '../../core/limits.ts'
-import { refuseSignOn } from './sign-on/refusals.ts'
 
 const WINDOW_SECONDS = 15 * 60
 /**
  * The number of failures allowed at once; as many more are regained over the window, one by one.
  */
 const PER_EMAIL: Rate = { burst: 10, perSecond: 10 / WINDOW_SECONDS }
-const PER_ADDRESS: Rate = { burst: 30, perSecond: 30 / WINDOW_SECONDS }
+export const PER_ADDRESS: Rate = { burst: 30, perSecond: 30 / WINDOW_SECONDS }
 
 /**
  * scrypt takes 32 MB and some 80 ms of a core each time: more at once would starve everything else.
@@ -44,19 +43,6 @@ export async function withinLoginLimits<T>(
     await app.limits.giveBackExactly('login', byEmail, PER_EMAIL, PER_EMAIL.burst)
     if (byAddress !== null) await app.limits.giveBackExactly('login', byAddress, PER_ADDRESS, 1)
   }
-  return result
-}
-
-/**
- * Does a step of a sign-on within the limit of its address; one that succeeds does not count.
- * Rejects with SignOnRefused.
- */
-export async function withinSignOnLimits<T>(app: App, address: string | null, step: () => Promise<T>): Promise<T> {
-  const name = `sign-on ${address === null ? '' : addressBucket(address)}`
-  const { isAllowed } = await app.limits.takeExactly('login', name, PER_ADDRESS)
-  if (!isAllowed) throw refuseSignOn('rate_limited')
-  const result = await step()
-  await app.limits.giveBackExactly('login', name, PER_ADDRESS, 1)
   return result
 }
 

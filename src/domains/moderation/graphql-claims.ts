@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-import { builder } from '../../../graphql/builder.ts'
-import { namedInRest } from '../../../graphql/in-rest.ts'
-import { shapedBy } from '../../../graphql/shape.ts'
-import { QueueItemRef } from '../graphql-queue.ts'
+import { builder } from '../../graphql/builder.ts'
+import { namedInRest } from '../../graphql/in-rest.ts'
+import { shapedBy } from '../../graphql/shape.ts'
+import { QueueItemRef } from './graphql-queue.ts'
 import {
   claimComments,
   claimInput,
@@ -12,7 +12,7 @@ import {
   type Holder,
   releaseClaims,
   releaseInput,
-} from './claims.ts'
+} from './claims/claims.ts'
 
 const HolderRef = builder.objectRef<Holder>('ClaimHolder').implement({
   description: 'The member who has claimed a comment.',

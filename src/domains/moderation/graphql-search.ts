@@ -1,9 +1,9 @@
-import { builder } from '../../../graphql/builder.ts'
-import { listed } from '../../../graphql/connection.ts'
-import { shapedBy } from '../../../graphql/shape.ts'
-import { CommentRef, CommentStatusEnum } from '../../comments/graphql.ts'
-import { HoldReasonEnum } from '../graphql-queue.ts'
-import { commentSearchInput, searchComments } from './search.ts'
+import { builder } from '../../graphql/builder.ts'
+import { listed } from '../../graphql/connection.ts'
+import { shapedBy } from '../../graphql/shape.ts'
+import { CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
+import { HoldReasonEnum } from './graphql-queue.ts'
+import { commentSearchInput, searchComments } from './search/search.ts'
 
 builder.objectField(listed(builder, CommentRef).connection, 'partial', (t) =>
   t.boolean({
