@@ -78,8 +78,8 @@ describe('streams of a guest', () => {
 })
 
 test('the ticket of a guest names them as the page does', async () => {
-  const { token } = await addGuest(site, mailer, `guest-${++guests}@example.com`)
-  const { json } = await site.ask('GET', `/thread${page()}&signedIn=1`, { token })
+  const { token } = await addGuest(at.site, at.mailer, `guest-${++guests}@example.com`)
+  const { json } = await at.site.ask('GET', `/thread${page()}&signedIn=1`, { token })
   expect(json.ticket.recipient.externalId).toBe(json.reader.id)
 })
 

@@ -121,7 +121,7 @@ interface Left {
  * update waits, and then drops all of it. The next rendering sees that `taken` is not the answer.
  */
 interface View extends Left {
-  /** What the next answer may add to the list: everything, only comments after its end, or nothing. */
+  /** What the next answer may add to the list: all, only comments after its end, or nothing. */
   intake: Intake | null
   /** The last answer that is in the list. */
   taken: unknown
