@@ -19,7 +19,6 @@ beforeAll(async () => {
   mailer = await startReceiver()
   service = await startService({ worker: false, env: { WEBHOOK_CA_FILE: mailer.caFile } })
   site = await addGuestSite(service, service, { mailUrl: `${mailer.url}/mails` })
-  await service.call('POST', '/mail-secrets')
   stopHandingOut = await startHandingOut(service.app)
   const token = await site.token()
   const { status, json } = await site.ask('POST', `/comments${page()}`, { body: { body: 'First' }, token })

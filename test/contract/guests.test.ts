@@ -37,10 +37,9 @@ beforeAll(async () => {
   easeProofs()
   mailer = await startReceiver()
   service = await startService({ worker: false, env: { WEBHOOK_CA_FILE: mailer.caFile } })
-  site = await addGuestSite(service, service, { mailUrl: `${mailer.url}/mails` })
-  const { status, json } = await service.call('POST', '/mail-secrets')
-  expect(status).toBe(201)
-  secrets = { [json.kid]: json.secret }
+  const { mailSecret, ...rest } = await addGuestSite(service, service, { mailUrl: `${mailer.url}/mails` })
+  site = rest
+  secrets = { [mailSecret.kid]: mailSecret.secret }
   stopHandingOut = await startHandingOut(service.app)
 })
 // All tests come from one address of the internet.
@@ -73,18 +72,21 @@ const age = (minutes: number) =>
 let tenants = 0
 async function another(options: { hold?: number; settings?: Record<string, unknown> } = {}) {
   const tenant = await service.addTenant(`guests-${++tenants}`)
-  const own = await addGuestSite(service, tenant, { mailUrl: `${mailer.url}/mails`, ...options })
-  await service.call('POST', '/mail-secrets', { headers: keyOf(tenant) })
-  return { tenant, site: own, headers: keyOf(tenant) }
+  const { mailSecret, ...own } = await addGuestSite(service, tenant, { mailUrl: `${mailer.url}/mails`, ...options })
+  return { tenant, site: own, headers: keyOf(tenant), kid: mailSecret.kid }
 }
 
 describe('pages', () => {
   test('learn whether the site takes guests', async () => {
-    const { site: own, headers } = await another()
+    const { site: own, headers, kid } = await another()
     const settings = async () => {
       const { json } = await own.ask('GET', '/settings')
       const thread = await own.ask('GET', `/thread${page()}`)
       expect(thread.json.settings).toMatchObject({ guests: json.guests })
+      // The console says the same.
+      const query = `{ site(id: "${own.id}") { takesGuests } }`
+      const { data } = (await service.graphql(query, {}, headers)).json
+      expect(data.site).toEqual({ takesGuests: json.guests })
       return [json.guests, json.posting]
     }
     expect(await settings()).toEqual([true, undefined])
@@ -99,7 +101,13 @@ describe('pages', () => {
     await set('/settings', { guests: { mailUrl: `${mailer.url}/mails` } })
     await set(`/sites/${own.id}`, { guests: 'off' })
     expect(await settings()).toEqual([false, false])
-    await set(`/sites/${own.id}`, { guests: 'email', posting: false })
+    await set(`/sites/${own.id}`, { guests: 'email' })
+    await service.call('DELETE', `/mail-secrets/${kid}`, { headers })
+    expect(await settings()).toEqual([false, false])
+    expect((await own.ask('GET', '/challenge')).json.code).toBe('guests_disabled')
+    await service.call('POST', '/mail-secrets', { headers })
+    expect(await settings()).toEqual([true, undefined])
+    await set(`/sites/${own.id}`, { posting: false })
     expect(await settings()).toEqual([false, false])
     for (const path of ['/guests', '/guests/confirm'])
       expect((await own.ask('POST', path, { body: { token: '' } })).status, path).toBe(403)
@@ -356,20 +364,26 @@ describe('the mail', () => {
   })
 
   test('waits for a secret to be signed with, and is dropped where guests are off', async () => {
-    const tenant = await service.addTenant('without-secret')
-    const own = await addGuestSite(service, tenant, { mailUrl: `${mailer.url}/mails` })
+    const { tenant, site: own, headers, kid } = await another()
+    const { id } = tenant.tenant
+    const attempts = () => query<{ attempts: number }>('SELECT attempts FROM guest_requests WHERE tenant_id = $1', [id])
+    const retry = () => query('UPDATE guest_requests SET due_at = now() WHERE tenant_id = $1', [id])
+    mailer.on('/mails', (_request, response) => reply(response, 503))
     await askFor(own, 'unsigned@example.com')
-    const attempts = () =>
-      query<{ attempts: number }>('SELECT attempts FROM guest_requests WHERE tenant_id = $1', [tenant.tenant.id])
-    await vi.waitFor(async () => expect(await attempts()).toEqual([{ attempts: 1 }]))
-    await service.call('PATCH', '/settings', { body: { guests: { mailUrl: null } }, headers: keyOf(tenant) })
-    await query('UPDATE guest_requests SET due_at = now() WHERE tenant_id = $1', [tenant.tenant.id])
     await vi.waitFor(async () =>
-      expect(
-        await query('SELECT 1 FROM guest_requests WHERE sealed IS NOT NULL AND tenant_id = $1', [tenant.tenant.id]),
-      ).toEqual([]),
+      expect((await service.call('GET', '/guest-mailer', { headers })).json.state).toBe('failing'),
     )
-    expect(mailsTo(mailer, 'unsigned@example.com')).toEqual([])
+    mailer.on('/mails', null)
+    // It was stored before the only secret ended.
+    await service.call('DELETE', `/mail-secrets/${kid}`, { headers })
+    await retry()
+    await vi.waitFor(async () => expect(await attempts()).toEqual([{ attempts: 2 }]))
+    await service.call('PATCH', '/settings', { body: { guests: { mailUrl: null } }, headers })
+    await vi.waitFor(async () => {
+      await retry()
+      expect(await query('SELECT 1 FROM guest_requests WHERE sealed IS NOT NULL AND tenant_id = $1', [id])).toEqual([])
+    })
+    expect(mailsTo(mailer, 'unsigned@example.com')).toHaveLength(1)
   })
 
   test('is refused to an address of the internet that asks for many', async () => {
@@ -599,6 +613,15 @@ describe('the token', () => {
     expect(await isRefused(token, own)).toBe(true)
     await set('email')
     expect(await isRefused(token, own)).toBe(false)
+  })
+
+  test('stays where mails cannot be signed: its guest can write, others are offered nothing', async () => {
+    const { site: own, headers, kid } = await another()
+    const { token } = await addGuest(own, mailer, 'unsigned-later@example.com')
+    await service.call('DELETE', `/mail-secrets/${kid}`, { headers })
+    const guests = async (path: string, more = {}) => (await own.ask('GET', path, more)).json.guests
+    expect([await guests('/settings'), await guests('/settings?signedIn=1', { token })]).toEqual([false, true])
+    expect((await post(token, newPage(), 'Hello', own)).status).toBe(201)
   })
 
   test('is no identity that a backend or the issuer can assert', async () => {
