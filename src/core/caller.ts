@@ -12,6 +12,8 @@ export interface Tenant {
   readonly suspendedAt: Date | null
   /** What callers are told of the suspension. */
   readonly suspensionReason: string | null
+  /** Whether a secret is valid that signs mails for guests. */
+  readonly hasMailSecret: boolean
 }
 
 /**

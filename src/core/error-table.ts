@@ -141,7 +141,7 @@ export const ERRORS = {
   guests_disabled: {
     status: 403,
     title: 'The site takes no guests',
-    help: 'The site has `guests` off or `posting` off, or the tenant has no `guests.mailUrl`: see [guests](../guides/guests.md).',
+    help: 'The site has `guests` off or `posting` off, or the tenant lacks `guests.mailUrl` or a mail secret: see [guests](../guides/guests.md).',
   },
   guest_on_hold: {
     status: 403,

@@ -33,7 +33,7 @@ interface SomeRows {
 }
 
 /**
- * Looks up a row of the caller's tenant by its id; null if there is none. All look-ups of one
+ * Looks up a row of the caller's tenant by its id, or null. All look-ups of one
  * request share one call of `find`.
  */
 export const rowPerRequest = <Row extends { id: Id }>(

@@ -24,7 +24,7 @@ export class Pairs extends Map<string, string> {
   readonly #rows = new Map<string, number>()
   readonly #used = new Set<string>()
 
-  /** Returns the number of an earlier row with another value; null if there is none. */
+  /** Returns the number of an earlier row with another value, or null. */
   add(from: string, to: string, row: number): number | null {
     if (this.has(from)) return super.get(from) === to ? null : (this.#rows.get(from) ?? null)
     this.#rows.set(from, row)

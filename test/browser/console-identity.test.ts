@@ -85,6 +85,7 @@ describeInBrowser('identity in the console', () => {
     await setKeySet({ fetched: 25, failing: 24, error: 'timeout' })
     await page.reload()
     await page.getByText('Its assertions are refused: the keys cannot be fetched (timeout)').waitFor()
+    await page.getByText('Fetching has failed since').waitFor()
     expect(await axeFindings(page)).toEqual([])
     expect(await page.getByRole('main').getByRole('link', { name: 'Settings' }).getAttribute('href')).toBe(
       '/console/settings',

@@ -180,6 +180,8 @@ describeInBrowser('the overview of the console', () => {
     )
     await expect.poll(done, WAIT).toEqual([true, true, false, false])
     await desk.ok('PATCH', '/settings', { guests: { mailUrl: 'https://mailer.example.com/' } }, headers)
+    await expect.poll(done, WAIT).toEqual([true, true, false, false])
+    await desk.ok('POST', '/mail-secrets', {}, headers)
     await expect.poll(done, WAIT).toEqual([true, true, true, false])
     expect(complaints).toEqual([])
     await close()

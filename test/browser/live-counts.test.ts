@@ -165,6 +165,34 @@ describeInBrowser('<engagement-count live>', () => {
     await vi.waitFor(async () => expect(await last.innerText()).toBe('3'), WAIT)
   })
 
+  test('takes the count of a thread on the same page, and follows by itself once the thread has gone', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'One')
+    const { page } = await open([article])
+    await expectStreams(page, 1)
+    await page.evaluate((id) => {
+      const thread = document.createElement('engagement-thread')
+      thread.setAttribute('discussion', id)
+      document.body.append(thread)
+    }, article)
+    // Only that of the thread, whose path names its discussion.
+    const expectOnlyStream = (path: RegExp) =>
+      vi.waitFor(async () => {
+        const open = await page.evaluate<string[]>('[...window.streams].map(({ url }) => new URL(url).pathname)')
+        expect(open).toEqual([expect.stringMatching(path)])
+      }, WAIT)
+    await expectOnlyStream(/\/stream\/[\da-f-]{36}$/)
+    await paper.post(article, 'ann', 'Two')
+    await expectCounts(page, [2])
+    await page.locator('engagement-thread').evaluate((thread) => thread.remove())
+    await paper.post(article, 'ann', 'Three')
+    // What was posted while nothing followed, too.
+    await expectCounts(page, [3])
+    await expectOnlyStream(/\/stream$/)
+    await paper.post(article, 'ann', 'Four')
+    await expectCounts(page, [4])
+  })
+
   test('begins and ends with the attribute and the element; without it there is no stream', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'One')

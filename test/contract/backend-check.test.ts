@@ -117,6 +117,20 @@ test('an address is refused as that of a webhook is', async () => {
   expect([status, json.errors]).toMatchObject([422, [{ pointer: '/url', code: 'address_not_allowed' }]])
 })
 
+test('the refusal of an address of this machine says what to do in development', async () => {
+  const closed = await startService({ worker: false, env: { WEBHOOK_ALLOWED_CIDRS: '' } })
+  const settings = 'WEBHOOK_ALLOW_HTTP=true and WEBHOOK_ALLOWED_CIDRS=127.0.0.0/8'
+  const of = (address: string) => closed.call('POST', '/backend-check', { body: { url: address } })
+  for (const address of ['http://localhost:3000/engagement', 'https://127.0.0.1:3000/engagement']) {
+    const { json } = await of(address)
+    expect(json.errors[0].message, address).toContain(settings)
+  }
+  expect((await of('http://www.example.com/engagement')).json.errors[0].message).toBe('must be an https URL')
+  const { json } = await of('https://localhost:3000/engagement')
+  expect([json.answers, json.finding]).toEqual([false, expect.stringContaining(settings)])
+  await closed.close()
+})
+
 test('it needs manage_api_keys, and ten at once are the most', async () => {
   answer = (response) => response.writeHead(404).end()
   const headers = await headersOfAnother()

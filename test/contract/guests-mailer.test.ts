@@ -114,20 +114,26 @@ describe('the mail', () => {
   })
 
   test('waits for a secret to be signed with, and is dropped where guests are off', async () => {
-    const tenant = await at.service.addTenant('without-secret')
-    const own = await addGuestSite(at.service, tenant, { mailUrl: `${at.mailer.url}/mails` })
+    const { tenant, site: own, headers, kid } = await another()
+    const { id } = tenant.tenant
+    const attempts = () => query<{ attempts: number }>('SELECT attempts FROM guest_requests WHERE tenant_id = $1', [id])
+    const retry = () => query('UPDATE guest_requests SET due_at = now() WHERE tenant_id = $1', [id])
+    at.mailer.on('/mails', (_request, response) => reply(response, 503))
     await askFor(own, 'unsigned@example.com')
-    const attempts = () =>
-      query<{ attempts: number }>('SELECT attempts FROM guest_requests WHERE tenant_id = $1', [tenant.tenant.id])
-    await vi.waitFor(async () => expect(await attempts()).toEqual([{ attempts: 1 }]))
-    await at.service.call('PATCH', '/settings', { body: { guests: { mailUrl: null } }, headers: keyOf(tenant) })
-    await query('UPDATE guest_requests SET due_at = now() WHERE tenant_id = $1', [tenant.tenant.id])
     await vi.waitFor(async () =>
-      expect(
-        await query('SELECT 1 FROM guest_requests WHERE sealed IS NOT NULL AND tenant_id = $1', [tenant.tenant.id]),
-      ).toEqual([]),
+      expect((await at.service.call('GET', '/guest-mailer', { headers })).json.state).toBe('failing'),
     )
-    expect(mailsTo(at.mailer, 'unsigned@example.com')).toEqual([])
+    at.mailer.on('/mails', null)
+    // It was stored before the only secret ended.
+    await at.service.call('DELETE', `/mail-secrets/${kid}`, { headers })
+    await retry()
+    await vi.waitFor(async () => expect(await attempts()).toEqual([{ attempts: 2 }]))
+    await at.service.call('PATCH', '/settings', { body: { guests: { mailUrl: null } }, headers })
+    await vi.waitFor(async () => {
+      await retry()
+      expect(await query('SELECT 1 FROM guest_requests WHERE sealed IS NOT NULL AND tenant_id = $1', [id])).toEqual([])
+    })
+    expect(mailsTo(at.mailer, 'unsigned@example.com')).toHaveLength(1)
   })
 
   test('is refused to an address of the internet that asks for many', async () => {

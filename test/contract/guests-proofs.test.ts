@@ -9,11 +9,15 @@ const { another } = at
 
 describe('pages', () => {
   test('learn whether the site takes guests', async () => {
-    const { site: own, headers } = await another()
+    const { site: own, headers, kid } = await another()
     const settings = async () => {
       const { json } = await own.ask('GET', '/settings')
       const thread = await own.ask('GET', `/thread${page()}`)
       expect(thread.json.settings).toMatchObject({ guests: json.guests })
+      // The console says the same.
+      const query = `{ site(id: "${own.id}") { takesGuests } }`
+      const { data } = (await at.service.graphql(query, {}, headers)).json
+      expect(data.site).toEqual({ takesGuests: json.guests })
       return [json.guests, json.posting]
     }
     expect(await settings()).toEqual([true, undefined])
@@ -28,7 +32,13 @@ describe('pages', () => {
     await set('/settings', { guests: { mailUrl: `${at.mailer.url}/mails` } })
     await set(`/sites/${own.id}`, { guests: 'off' })
     expect(await settings()).toEqual([false, false])
-    await set(`/sites/${own.id}`, { guests: 'email', posting: false })
+    await set(`/sites/${own.id}`, { guests: 'email' })
+    await at.service.call('DELETE', `/mail-secrets/${kid}`, { headers })
+    expect(await settings()).toEqual([false, false])
+    expect((await own.ask('GET', '/challenge')).json.code).toBe('guests_disabled')
+    await at.service.call('POST', '/mail-secrets', { headers })
+    expect(await settings()).toEqual([true, undefined])
+    await set(`/sites/${own.id}`, { posting: false })
     expect(await settings()).toEqual([false, false])
     for (const path of ['/guests', '/guests/confirm'])
       expect((await own.ask('POST', path, { body: { token: '' } })).status, path).toBe(403)

@@ -204,6 +204,15 @@ describe('the token', () => {
     expect(await isRefused(token, own)).toBe(false)
   })
 
+  test('stays where mails cannot be signed: its guest can write, others are offered nothing', async () => {
+    const { site: own, headers, kid } = await another()
+    const { token } = await addGuest(own, at.mailer, 'unsigned-later@example.com')
+    await at.service.call('DELETE', `/mail-secrets/${kid}`, { headers })
+    const guests = async (path: string, more = {}) => (await own.ask('GET', path, more)).json.guests
+    expect([await guests('/settings'), await guests('/settings?signedIn=1', { token })]).toEqual([false, true])
+    expect((await post(token, newPage(), 'Hello', own)).status).toBe(201)
+  })
+
   test('is no identity that a backend or the issuer can assert', async () => {
     const { token } = await addGuest(at.site, at.mailer, 'asserted@example.com')
     const { id } = (await at.site.ask('GET', '/me?signedIn=1', { token })).json.reader as { id: string }

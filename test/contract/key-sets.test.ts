@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { refreshDueKeySets } from '../../src/domains/readers/key-sets.ts'
 import { type Change, expectRefusal, postAs, seconds, signAssertion, utf8 } from '../harness/assertions.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { ask, ORIGIN } from '../harness/sites.ts'
 import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
@@ -150,7 +151,9 @@ test('a key set that cannot be fetched is kept for 24 h; then its assertions are
     fetchedAt: TIME,
     expiresAt: null,
   })
-  expectRefusal(await post(token, tenant), 'invalid_identity')
+  const refused = await post(token, tenant)
+  expectRefusal(refused, 'invalid_identity')
+  expect(refused.json.detail).toContain('could not be fetched from login.example.com: connection refused.')
   const stored = unnamed('SELECT jwks FROM identity_key_sets WHERE tenant_id = $1')
   expect(await service.app.db.query(stored, [tenant.tenant.id])).toEqual([{ jwks: null }])
   // The tenant's secret is still accepted.
@@ -171,6 +174,30 @@ test('without identity.jwksUrl there is no key set; a new URL starts without key
   const body = { identity: { issuer: ISSUER, jwksUrl: `${URL_OF_KEYS}?moved` } }
   await service.call('PATCH', '/settings', { body, headers: { 'x-api-key': other.apiKey } })
   expect(await stateOf(other)).toMatchObject({ state: 'waiting', error: null, failingSince: null })
+})
+
+test('a refusal says why the keys are missing; to a page of a site, where anyone asks, not from which host', async () => {
+  const tenant = await service.addTenant('identity-why')
+  const headers = { 'x-api-key': tenant.apiKey }
+  const pair = await generateKeyPair('ES256', { extractable: true })
+  const token = await signAs(tenant, 'ES256', pair, 'k1')
+  const detail = async () => String((await post(token, tenant)).json.detail)
+  expect(await detail()).toContain('identity.jwksUrl is not set.')
+  const body = { identity: { issuer: ISSUER, jwksUrl: URL_OF_KEYS } }
+  await service.call('PATCH', '/settings', { body, headers })
+  expect(await detail()).toContain('has not been fetched yet.')
+  await refreshDueKeySets(service.app, down)
+  expect(await detail()).toContain('could not be fetched from login.example.com: connection refused.')
+
+  const site = await service.call('POST', '/sites', { body: { name: 'Pages', origins: [ORIGIN] }, headers })
+  const url = `${service.url}/engagement/${site.json.publicKey}`
+  const told = (await ask(url + '/me?signedIn=1', 'GET', { token })).json.detail
+  expect(told).toContain('could not be fetched. The page Identity of the console says why.')
+
+  await age(tenant, 0)
+  const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k2' }
+  await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [jwk] }))
+  expect(await detail()).toContain('kid k1 is no live ES256 key')
 })
 
 test('a failure of the database while keys are stored is no failure of the fetch, and reveals nothing', async () => {

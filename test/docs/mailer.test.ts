@@ -107,10 +107,11 @@ describe.skipIf(SMTP === undefined)(
       easeProofs()
       service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
       port = await freePort()
-      site = await addGuestSite(service, service, { mailUrl: `http://127.0.0.1:${port}/guests` })
-      const { status, json, text } = await service.call('POST', '/mail-secrets')
-      expect(status, text).toBe(201)
-      secret = json.secret
+      const { mailSecret, ...rest } = await addGuestSite(service, service, {
+        mailUrl: `http://127.0.0.1:${port}/guests`,
+      })
+      site = rest
+      secret = mailSecret.secret
       smtpPort = await freePort()
       closeSink = await openSink(smtpPort, sent)
       await startMailer()

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 
 import { addGuestSite, easeProofs, giveBackLimits, startHandingOut } from './guests.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
@@ -27,7 +27,13 @@ interface GuestSite {
   /** Moves the requests of an address into the past: it has no clock of its own. */
   age(minutes: number): Promise<unknown>
   /** A tenant of its own, so that limits and settings are its own too. */
-  another(options?: Options): Promise<{ tenant: TestTenant; site: TestSite; headers: Record<string, string> }>
+  another(options?: Options): Promise<{
+    tenant: TestTenant
+    site: TestSite
+    headers: Record<string, string>
+    /** Of its mail secret. */
+    kid: string
+  }>
 }
 
 /** A site that takes guests, whose mails are handed out. */
@@ -46,20 +52,18 @@ export function useGuestSite(): GuestSite {
       at.query(`UPDATE guest_requests SET created_at = created_at - $1::int * interval '1 minute'`, [minutes]),
     another: async (options = {}) => {
       const tenant = await at.service.addTenant(`guests-${++tenants}`)
-      const site = await addGuestSite(at.service, tenant, { mailUrl: `${at.mailer.url}/mails`, ...options })
-      const headers = keyOf(tenant)
-      await at.service.call('POST', '/mail-secrets', { headers })
-      return { tenant, site, headers }
+      const mailUrl = `${at.mailer.url}/mails`
+      const { mailSecret, ...site } = await addGuestSite(at.service, tenant, { mailUrl, ...options })
+      return { tenant, site, headers: keyOf(tenant), kid: mailSecret.kid }
     },
   } as GuestSite
   beforeAll(async () => {
     easeProofs()
     at.mailer = await startReceiver()
     at.service = await startService({ worker: false, env: { WEBHOOK_CA_FILE: at.mailer.caFile } })
-    at.site = await addGuestSite(at.service, at.service, { mailUrl: `${at.mailer.url}/mails` })
-    const { status, json } = await at.service.call('POST', '/mail-secrets')
-    expect(status).toBe(201)
-    at.secrets = { [json.kid]: json.secret }
+    const { mailSecret, ...site } = await addGuestSite(at.service, at.service, { mailUrl: `${at.mailer.url}/mails` })
+    at.site = site
+    at.secrets = { [mailSecret.kid]: mailSecret.secret }
     stopHandingOut = await startHandingOut(at.service.app)
   })
   beforeEach(() => giveBackLimits(at.service, at.site))

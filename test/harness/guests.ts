@@ -30,18 +30,23 @@ interface GuestSiteOptions {
   hold?: number
 }
 
+interface GuestSite extends TestSite {
+  mailSecret: { kid: string; secret: string }
+}
+
 /** A site that takes guests. Its tenant has an issuer as well. */
 export async function addGuestSite(
   service: TestService,
   tenant: TestTenant,
   { mailUrl, settings = {}, hold }: GuestSiteOptions,
-): Promise<TestSite> {
+): Promise<GuestSite> {
   const guests = { mailUrl, ...(hold !== undefined && { hold }) }
   const site = await addSite(service, tenant, { settings: { ...settings, guests } })
   const headers = keyOf(tenant)
   const changed = await service.call('PATCH', `/sites/${site.id}`, { body: { guests: 'email' }, headers })
   expect(changed.status, changed.text).toBe(200)
-  return site
+  const { json: mailSecret } = await service.call('POST', '/mail-secrets', { headers })
+  return { ...site, mailSecret }
 }
 
 /**

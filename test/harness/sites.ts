@@ -59,13 +59,16 @@ export async function addSite(
   { origins = [ORIGIN], settings: { identity = {}, ...settings } = {}, keys = true }: SiteOptions = {},
 ): Promise<TestSite> {
   const headers = keyOf(tenant)
-  const issuer = { issuer: ISSUER, jwksUrl: `${ISSUER}/jwks` }
+  const issuer = { issuer: ISSUER, jwksUrl: `${ISSUER}/jwks/${tenant.tenant.slug}` }
   const body = { identity: { ...issuer, ...identity }, ...settings }
   const changed = await service.call('PATCH', '/settings', { body, headers })
   expect(changed.status, changed.text).toBe(200)
   const pair = await generateKeyPair('RS256', { extractable: true })
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1', use: 'sig' }
-  if (keys) await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [jwk] }))
+  // The key set of another tenant may be due as well, and keeps its keys.
+  const fetchJson = (url: string) =>
+    url === body.identity.jwksUrl ? Promise.resolve({ keys: [jwk] }) : Promise.reject(new Error('is of another tenant'))
+  if (keys) await refreshDueKeySets(service.app, fetchJson)
   const created = await service.call('POST', '/sites', { body: { name: 'Blog', origins }, headers })
   expect(created.status, created.text).toBe(201)
   const { id, publicKey } = created.json

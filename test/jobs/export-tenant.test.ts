@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
+import { CAUSES } from '../../src/domains/notices/causes.ts'
 import { isEndedKeyOfOther, keepEndedKey, removeSites } from '../../src/domains/sites/ended-keys.ts'
 import { exportLines, exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
@@ -403,6 +405,26 @@ test('notice channels come without their addresses, and are told nothing until t
   for (let n = 0; n < 10; n++) await call(full, 'POST', '/notice-channels', given)
   const { refused } = await importInto(full, path)
   expect(refused.first.map(({ reason }) => reason)).toContain('the tenant has as many notice channels as there can be')
+})
+
+test.each<[string, string[]]>([
+  ['more causes than there are', [...CAUSES, CAUSES[0]]],
+  ['a cause twice', [CAUSES[0], CAUSES[0]]],
+  ['no cause', []],
+  ['an unknown cause', ['weather']],
+])('a notice channel with %s is refused', async (_what, on) => {
+  const other = await addTenant()
+  const { header } = await exported(other)
+  const channel = {
+    kind: 'notice',
+    id: newId(),
+    form: 'slack',
+    host: 'hooks.example.com',
+    on,
+    createdAt: '2026-01-01T00:00:00.000Z',
+  }
+  const { refused, counts } = await importInto(other, fileOf({ header, lines: [JSON.stringify(channel)] }))
+  expect([refused.first[0]?.reason, counts.notices]).toEqual([expect.stringMatching(/^on\b/), undefined])
 })
 
 describe('the sites of an export', () => {

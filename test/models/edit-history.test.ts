@@ -33,7 +33,6 @@ beforeAll(async () => {
   stopMails = await startHandingOut(service.app)
   const settings = { showEditHistory: true, suspectWords: ['suspect'], reportThreshold: 1 }
   site = await addGuestSite(service, tenant, { mailUrl: `${mailer.url}/mails`, settings, hold: HOLD })
-  await moderate('POST', '/mail-secrets')
   guest = await addGuest(site, mailer, 'gia@example.com')
   plain = { 'x-api-key': (await moderate('POST', '/keys', { label: 'plain', capabilities: [] })).json.key as string }
 })

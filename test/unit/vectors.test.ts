@@ -112,6 +112,7 @@ describe('an assertion', () => {
     discussionsDeleted: 0,
     suspendedAt: null,
     suspensionReason: null,
+    hasMailSecret: false,
   }
 
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
@@ -127,7 +128,7 @@ describe('an assertion', () => {
     }))
     const rows: Record<string, unknown[]> = {
       live_identity_secrets: secrets,
-      find_key_set: [{ url: jwksUrl, jwks: tenant.jwks, fetchedAt: new Date() }],
+      find_key_set: [{ url: jwksUrl, jwks: tenant.jwks, fetchedAt: new Date(), error: null }],
     }
     return {
       settings,

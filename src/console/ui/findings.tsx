@@ -1,6 +1,8 @@
 import { List, Text, ThemeIcon, VisuallyHidden } from '@mantine/core'
+import { type FormEvent, type ReactNode, useState } from 'react'
 
 import { IconAlertTriangle, IconCheck } from './icons.tsx'
+import { Problem } from './states.tsx'
 import { WRITTEN } from './written.ts'
 
 /** What a test has found. */
@@ -9,7 +11,7 @@ export interface Finding {
   text: string
 }
 
-export const Findings = ({ findings }: { findings: readonly Finding[] }) => (
+const Findings = ({ findings }: { findings: readonly Finding[] }) => (
   <List spacing="xs" center size="sm">
     {findings.map(({ isGood, text }) => (
       <List.Item
@@ -28,3 +30,42 @@ export const Findings = ({ findings }: { findings: readonly Finding[] }) => (
     ))}
   </List>
 )
+
+interface TestForm {
+  onSubmit: (event: FormEvent) => void
+  isBusy: boolean
+  /** What the last test has found, or why there was none. */
+  outcome: ReactNode
+}
+
+/** The state of a form that has something tested. */
+export function useTestForm(test: () => Promise<readonly Finding[]>): TestForm {
+  const [findings, setFindings] = useState<readonly Finding[] | null>(null)
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setBusy] = useState(false)
+  const run = async (): Promise<void> => {
+    setBusy(true)
+    setError(null)
+    setFindings(null)
+    try {
+      setFindings(await test())
+    } catch (refusal) {
+      setError(refusal)
+    }
+    setBusy(false)
+  }
+  const outcome = (
+    <>
+      <div aria-live="polite">{findings !== null && <Findings findings={findings} />}</div>
+      {error !== null && <Problem error={error} />}
+    </>
+  )
+  return {
+    onSubmit: (event) => {
+      event.preventDefault()
+      void run()
+    },
+    isBusy,
+    outcome,
+  }
+}

@@ -435,7 +435,9 @@ export const tenantSettingsSchema = z.strictObject({
       mailUrl: outboundUrl
         .nullable()
         .default(null)
-        .describe('The https address that gets the mails to send. Without it no site takes guests.'),
+        .describe(
+          'The https address that gets the mails to send. Without it, and without a mail secret, no site takes guests.',
+        ),
       hold: z
         .int()
         .min(0)

@@ -7,7 +7,8 @@ import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { validate } from '../../core/input/validate.ts'
 import { askOutside } from '../../core/scope.ts'
-import { outboundUrl } from '../webhooks/sending/urls.ts'
+import { createAddressRule } from '../webhooks/sending/addresses.ts'
+import { developmentHint, outboundUrl } from '../webhooks/sending/urls.ts'
 
 /** What a backend has answered, as a page would ask it. */
 export interface BackendCheck {
@@ -46,12 +47,16 @@ export async function checkBackend(ctx: Ctx, input: { url: string }): Promise<Ba
 }
 
 /** Why pages cannot use a backend; null if they can. Of its answer little is told. */
-async function refusalOf({ fetch }: App, url: string): Promise<string | null> {
+async function refusalOf({ fetch, settings }: App, url: string): Promise<string | null> {
   let answer: { status: number; text: string }
   try {
     answer = await fetch(url, { method: 'GET', headers: { accept: 'application/json' } })
   } catch (error) {
-    return `The backend does not answer: ${error instanceof Error ? error.message : 'request failed'}.`
+    const reason = error instanceof Error ? error.message : 'request failed'
+    // The name `localhost` is resolved with the request.
+    const isOpen = createAddressRule(settings.WEBHOOK_ALLOWED_CIDRS)('127.0.0.1')
+    const hint = isOpen ? '' : developmentHint(new URL(url))
+    return `The backend does not answer: ${reason}${hint}.`
   }
   const { status, text } = answer
   const json = objectIn(text)

@@ -221,7 +221,7 @@ export async function revokeKeyOf(
   return revoked
 }
 
-/** One of the tenant's keys; null if there is none. One statement serves all keys of a request. */
+/** One of the tenant's keys, or null. One statement serves all keys of a request. */
 export const findApiKey = rowPerRequest<ApiKey>((ctx, where) => ctx.app.prisma.apiKey.findMany({ where }))
 
 /** The tenant's keys, newest first, including revoked and expired ones. */

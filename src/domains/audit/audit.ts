@@ -37,7 +37,7 @@ export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promis
   return pageOf(rows, size, args, ({ id }) => encodeCursor('audit-log', id), isCut(rows))
 }
 
-/** An entry; null if there is none. One statement serves all entries of a request. */
+/** An entry, or null. One statement serves all entries of a request. */
 export const findAuditEntry = rowPerRequest<AuditEntry>((ctx, where) => ctx.app.prisma.auditEntry.findMany({ where }))
 
 /** A replica may still have states from before an erasure. */

@@ -260,6 +260,6 @@ const bodies = perApp((app) => {
   return cache
 })
 
-/** The text of the tenant's document with this id; null if there is none. */
+/** The text of the tenant's document with this id, or null. */
 export const findDocument = (app: App, tenantId: Id, documentId: string): Promise<string | null> =>
   isName(documentId) ? bodies(app).get(`${tenantId} ${documentId}`) : Promise.resolve(null)

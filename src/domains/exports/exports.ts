@@ -38,7 +38,7 @@ export async function getExport(ctx: Ctx, { id }: { id: string }): Promise<Tenan
   return found
 }
 
-/** An export by its id; null if there is none. One statement serves all exports of a request. */
+/** An export by its id, or null. One statement serves all exports of a request. */
 export const findExport = rowPerRequest<TenantExport>((ctx, where) => ctx.app.prisma.tenantExport.findMany({ where }))
 
 /** The tenant's exports, newest first. */

@@ -1,11 +1,14 @@
+import { requireCaller } from '../../core/access.ts'
 import { builder } from '../../graphql/builder.ts'
+import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
+import { SiteRef } from '../sites/graphql.ts'
 import { addSigningSecrets } from '../tenants/graphql-secrets.ts'
-import { getMailer, type Mailer, MAILER_STATES } from './mailer.ts'
+import { getMailer, type Mailer, MAILER_STATES, takesGuests } from './mailer.ts'
 
 addSigningSecrets('mail', {
   signs: 'the mails for guests that the tenant sends',
   listed: 'that sign mails for guests',
-  without: 'no mail is handed out',
+  without: 'no site takes guests',
 })
 
 const MailerStateEnum = builder.enumType('GuestMailerState', {
@@ -35,6 +38,16 @@ const MailerRef = builder.objectRef<Mailer>('GuestMailer').implement({
     }),
   }),
 })
+
+builder.prismaObjectField(SiteRef, 'takesGuests', (t) =>
+  t.boolean({
+    description:
+      'Whether people without a sign-in can become guests now: guests is email, posting is on, and mails can be handed out.',
+    extensions: ONLY_WHERE_NAMED,
+    select: { posting: true, guests: true },
+    resolve: (site, _args, ctx) => takesGuests(ctx.app, site, requireCaller(ctx).tenant),
+  }),
+)
 
 builder.queryField('guestMailer', (t) =>
   t.field({

@@ -18,6 +18,7 @@ import { isPageOf } from '../sites/pages.ts'
 import type { Site } from '../sites/sites.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { type Digests, digestsOf, formerDigestsOf } from './address.ts'
+import { requireGuests } from './mailer.ts'
 import { checkProof, spendProof } from './proof.ts'
 
 /** How long a link can be confirmed. */
@@ -35,15 +36,6 @@ const MAX_BY_ONE = MAX_RECENT - 1
 
 /** Ten at once, and then one in two minutes, of one address of the internet at a site. */
 const REQUESTS = { perSecond: 1 / 120, burst: 10 }
-
-/** Whether people without a sign-in can write on the pages of a site. */
-export const takesGuests = ({ posting, guests }: Site, { settings }: Pick<Tenant, 'settings'>): boolean =>
-  posting && guests === 'email' && settings.guests.mailUrl !== null
-
-/** Throws `guests_disabled`. */
-export function requireGuests(site: Site, tenant: Tenant): void {
-  if (!takesGuests(site, tenant)) throw new ServiceError('guests_disabled')
-}
 
 const isAddress = z.email()
 
@@ -102,7 +94,7 @@ export interface GuestRequest {
  * `guests_disabled`, `invalid_proof`, `validation_failed`, `rate_limited`, `unavailable`.
  */
 export async function requestMail(app: App, { site, tenant, address }: GuestRequest, body: unknown): Promise<Date> {
-  requireGuests(site, tenant)
+  requireGuests(app, site, tenant)
   const asker = `${site.id}/${addressBucket(address)}`
   // What is refused for another reason takes no token.
   requireToken(app.limits.take('guest', asker, REQUESTS, 0))

@@ -14,7 +14,8 @@ import { NO_CLAIMS } from '../readers/fields.ts'
 import { newGuestId } from '../readers/guest-ids.ts'
 import { lockReader } from '../readers/records.ts'
 import type { Site } from '../sites/sites.ts'
-import { type GuestRequest, LINK_MS, requireGuests } from './requests.ts'
+import { keepsGuests, requireGuests } from './mailer.ts'
+import { type GuestRequest, LINK_MS } from './requests.ts'
 
 const RAW_TOKEN = /^gt_[0-9a-f]{64}$/
 
@@ -70,11 +71,11 @@ const NEVER = new Date(0)
 
 /**
  * The guest of a raw token at a site, which is renewed. Throws `invalid_identity`, also where the
- * site takes no guests.
+ * site has guests off.
  */
 export async function findGuest(app: App, site: Site, tenant: Tenant, rawToken: string): Promise<Identity> {
   if (!RAW_TOKEN.test(rawToken)) throw ended()
-  requireGuestsForToken(site, tenant)
+  if (!keepsGuests(site, tenant)) throw new ServiceError('invalid_identity', { detail: 'The site takes no guests.' })
   const digest = sha256Hex(rawToken)
   const key = `${tenant.id} ${digest}`
   const token = await tokens(app).get(key)
@@ -95,14 +96,6 @@ export async function findGuest(app: App, site: Site, tenant: Tenant, rawToken: 
 
 const ended = (): ServiceError =>
   new ServiceError('invalid_identity', { detail: 'The token of the guest is unknown, or has ended.' })
-
-function requireGuestsForToken(site: Site, tenant: Tenant): void {
-  try {
-    requireGuests(site, tenant)
-  } catch {
-    throw new ServiceError('invalid_identity', { detail: 'The site takes no guests.' })
-  }
-}
 
 const confirmSchema = z.strictObject({ token: z.string() })
 
@@ -129,7 +122,7 @@ export async function confirmGuest(
   { site, tenant, address }: GuestRequest,
   body: unknown,
 ): Promise<Confirmed> {
-  requireGuests(site, tenant)
+  requireGuests(app, site, tenant)
   const { token: linked } = validate(confirmSchema, body)
   if (!LINK_TOKEN.test(linked)) throw new ServiceError('invalid_guest_token')
   const name = `${site.id}/${addressBucket(address)}`

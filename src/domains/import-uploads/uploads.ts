@@ -70,7 +70,7 @@ export async function getImportUpload(ctx: Ctx, { id }: { id: string }): Promise
   return found
 }
 
-/** An upload by its id; null if there is none. One statement serves all uploads of a request. */
+/** An upload by its id, or null. One statement serves all uploads of a request. */
 export const findImportUpload = rowPerRequest<ImportUpload>((ctx, where) =>
   ctx.app.prisma.importUpload.findMany({ where: { ...where, ...kept(new Date()) } }),
 )

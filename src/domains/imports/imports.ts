@@ -28,7 +28,7 @@ export async function getImport(ctx: Ctx, { id }: { id: string }): Promise<Impor
   return found
 }
 
-/** An import by its id; null if there is none. One statement serves all imports of a request. */
+/** An import by its id, or null. One statement serves all imports of a request. */
 export const findImport = rowPerRequest<Import>(async (ctx, where) =>
   (await ctx.app.prisma.import.findMany({ where })).map(withFindings),
 )

@@ -74,7 +74,7 @@ export async function listNotes(ctx: Ctx, { on, ...args }: PageArgs & { on: Note
   )
 }
 
-/** A note; null if there is none. One statement serves all notes of a request. */
+/** A note, or null. One statement serves all notes of a request. */
 export const findNote = rowPerRequest<Note>((ctx, where) => ctx.app.prisma.note.findMany({ where }))
 
 /**

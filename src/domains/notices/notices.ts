@@ -103,7 +103,7 @@ export async function getNoticeChannel(ctx: Ctx, { id }: { id: Id }): Promise<No
   return found
 }
 
-/** A channel of the tenant by its id; null if there is none. */
+/** A channel of the tenant by its id, or null. */
 export const findNoticeChannel = rowPerRequest<NoticeChannel>((ctx, some) =>
   ctx.app.prisma.noticeChannel.findMany({ where: some }),
 )

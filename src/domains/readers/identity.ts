@@ -33,6 +33,11 @@ interface Kind {
   algorithms: readonly Algorithm[]
   read: (payload: Uint8Array, tenant: Tenant, issuer: string | null, now: number) => Claims
   checkExpiry: (expiresAt: number, now: number) => void
+  /**
+   * Whether a refusal says why the key set could not be fetched, and from which host. A backend is
+   * the tenant's; anyone can send a token from a page, and the host may be of a private network.
+   */
+  saysWhy: boolean
   /** What of the tenant's settings the claims were read by, beside the issuer. */
   rules: (tenant: Tenant) => string
 }
@@ -43,6 +48,7 @@ const ASSERTION: Kind = {
   algorithms: ['HS256', 'RS256', 'ES256', 'EdDSA'],
   read: readClaims,
   checkExpiry,
+  saysWhy: true,
   rules: () => '',
 }
 
@@ -53,6 +59,7 @@ const TOKEN: Kind = {
   algorithms: ['RS256', 'ES256', 'EdDSA'],
   read: readTokenClaims,
   checkExpiry: checkTokenExpiry,
+  saysWhy: false,
   rules: ({ slug, settings: { identity } }) => JSON.stringify([slug, identity]),
 }
 
@@ -138,7 +145,7 @@ async function stillHolds(app: App, tenant: Tenant, kind: Kind, claims: Verified
 
 async function verifyToken(app: App, tenant: Tenant, kind: Kind, token: string): Promise<Verified> {
   const header = readHeader(kind, token)
-  const key = await findKey(app, tenant, header)
+  const key = await findKey(app, tenant, kind, header)
   const payload = await verifySignature(token, key)
   const claims = kind.read(payload, tenant, issuerFor(key, tenant), Date.now() / 1000)
   return { ...claims, header, fingerprint: fingerprintOf(kind, key, tenant) }
@@ -165,17 +172,32 @@ function readHeader({ noun, algorithms }: Kind, token: string): Header {
 // a `kid`.
 const LOOK_AGAIN_MS = 500
 
-async function findKey(app: App, tenant: Tenant, header: Header): Promise<VerificationKey> {
-  const ring = await loadKeyring(app, tenant)
+async function findKey(app: App, tenant: Tenant, kind: Kind, header: Header): Promise<VerificationKey> {
+  let ring = await loadKeyring(app, tenant)
   const key = selectKey(ring, tenant, header)
   if (key !== undefined) return key
   if (performance.now() - ring.readAt > LOOK_AGAIN_MS) {
     forgetKeyring(app, tenant.id)
-    const found = selectKey(await loadKeyring(app, tenant), tenant, header)
+    ring = await loadKeyring(app, tenant)
+    const found = selectKey(ring, tenant, header)
     if (found !== undefined) return found
   }
-  if (header.alg !== 'HS256') await hastenKeys(app, tenant)
-  throw invalidIdentity(unknownKey(header))
+  if (header.alg === 'HS256') throw invalidIdentity(unknownKey(header))
+  await hastenKeys(app, tenant)
+  throw invalidIdentity(lackOfKeys(kind, tenant, ring) ?? unknownKey(header))
+}
+
+/** Why the keys of the identity provider are missing or old; null if the last fetch succeeded. */
+function lackOfKeys({ saysWhy }: Kind, { settings }: Tenant, { fetched }: Keyring): string | null {
+  const { jwksUrl } = settings.identity
+  if (jwksUrl === null) return 'The tenant has no identity provider: identity.jwksUrl is not set.'
+  if (fetched?.url !== jwksUrl || (fetched.fetchedAt === null && fetched.error === null))
+    return "The key set of the tenant's identity provider has not been fetched yet. A worker does it within seconds."
+  if (fetched.error === null) return null
+  const failed = "The key set of the tenant's identity provider could not be fetched"
+  return saysWhy
+    ? `${failed} from ${new URL(jwksUrl).host}: ${fetched.error}.`
+    : `${failed}. The page Identity of the console says why.`
 }
 
 /** Says which key is missing, so that a wrong secret of the backend shows in its log. */

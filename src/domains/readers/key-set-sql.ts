@@ -3,14 +3,14 @@ import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { IdentityKeySet } from '../../generated/prisma/client.ts'
 
-export type StoredKeys = Pick<IdentityKeySet, 'url' | 'jwks' | 'fetchedAt'>
+export type StoredKeys = Pick<IdentityKeySet, 'url' | 'jwks' | 'fetchedAt' | 'error'>
 
 const FIND_KEY_SET = statement(
   'find_key_set',
-  'SELECT url, jwks, fetched_at AS "fetchedAt" FROM identity_key_sets WHERE tenant_id = $1',
+  'SELECT url, jwks, fetched_at AS "fetchedAt", error FROM identity_key_sets WHERE tenant_id = $1',
 )
 
-/** The stored keys, and their address. */
+/** The stored keys, their address, and why the last fetch failed. */
 export const findKeySet = async (sql: Sql, tenantId: Id): Promise<StoredKeys | undefined> =>
   (await sql<StoredKeys>(FIND_KEY_SET, [tenantId]))[0]
 

@@ -31,6 +31,8 @@ export interface VerificationKey {
 /** All keys that may sign a tenant's assertions, as read at one time. */
 export interface Keyring {
   keys: readonly VerificationKey[]
+  /** How the key set of the identity provider was last fetched; null without one. */
+  fetched: Pick<StoredKeys, 'url' | 'fetchedAt' | 'error'> | null
   readAt: number
 }
 
@@ -66,7 +68,7 @@ async function readKeyring(app: App, tenantId: Id): Promise<Keyring> {
     ...secrets.flatMap((secret) => secretKey(app, tenantId, secret)),
     ...(keySet === undefined ? [] : publicKeys(keySet)),
   ])
-  return { keys, readAt }
+  return { keys, fetched: keySet ?? null, readAt }
 }
 
 /** None if the secret cannot be opened: the tenant's other keys still work. */

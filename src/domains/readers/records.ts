@@ -89,7 +89,7 @@ export async function getReader(ctx: Ctx, id: Id): Promise<ReaderRecord> {
   return reader
 }
 
-/** A reader by their id; null if there is none. */
+/** A reader by their id, or null. */
 export const findReader = rowPerRequest<ReaderRecord>((ctx, where) =>
   ctx.app.prisma.reader.findMany({ where: { ...where, ...FOUND } }),
 )

@@ -8,11 +8,13 @@ const SiteGuestsEnum = builder.enumType('SiteGuests', {
   description: 'Whether people without a sign-in can write on the pages of a site.',
   values: {
     off: { description: 'Only readers of the issuer of the tenant write.' },
-    email: { description: 'Also those who confirm an e-mail address. It needs the setting guests.mailUrl.' },
+    email: {
+      description: 'Also those who confirm an e-mail address. It needs the setting guests.mailUrl and a mail secret.',
+    },
   } satisfies Record<SiteGuests, object>,
 })
 
-const SiteRef = builder.prismaObject('Site', {
+export const SiteRef = builder.prismaObject('Site', {
   description: 'Pages that show comments without a backend of their own: they ask the service by a public key.',
   interfaces: [NodeRef],
   fields: (t) => ({

@@ -105,7 +105,7 @@ export async function getSite(ctx: Ctx, { id }: { id: Id }): Promise<Site> {
   return found
 }
 
-/** A site of the tenant by its id; null if there is none. */
+/** A site of the tenant by its id, or null. */
 export const findSite = rowPerRequest<Site>((ctx, where) => ctx.app.prisma.site.findMany({ where }))
 
 /** The tenant's sites, newest first. */
@@ -188,7 +188,7 @@ const byPublicKey = perApp((app) => {
 })
 
 /**
- * The site with a public key; null if there is none. `beforeLookUp` runs before the database is
+ * The site with a public key, or null. `beforeLookUp` runs before the database is
  * queried for a key that this process has never found, and may refuse.
  */
 export async function findSiteByKey(app: App, publicKey: string, beforeLookUp: () => void): Promise<Site | null> {

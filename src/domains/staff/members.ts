@@ -77,7 +77,7 @@ export const deleteMember = (ctx: Ctx, { id }: { id: string }): Promise<Member> 
 export const listMembers = (ctx: Ctx, { where, ...query }: PageQuery): Promise<Member[]> =>
   ctx.app.prisma.member.findMany({ ...query, where: { ...where, tenantId: requireCaller(ctx).tenant.id } })
 
-/** A member; null if there is none. One statement serves all members of a request. */
+/** A member, or null. One statement serves all members of a request. */
 export const findMember = rowPerRequest<Member>((ctx, where) => ctx.app.prisma.member.findMany({ where }))
 
 /**

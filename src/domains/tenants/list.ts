@@ -22,7 +22,7 @@ const SELECT = {
 /** All tenants, oldest first. For operators only. */
 export const listTenants = (app: App): Promise<ListedTenant[]> => list(app, {})
 
-/** One tenant, with numbers of what it has; null if there is none. For operators only. */
+/** One tenant, with numbers of what it has, or null. For operators only. */
 export async function showTenant(app: App, id: Id) {
   const [tenant] = await list(app, { id })
   if (tenant === undefined) return null

@@ -2,6 +2,7 @@ import { recorderFor } from '../../core/audit.ts'
 import { requireCaller } from '../../core/access.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { Prisma } from '../../core/database/database.ts'
+import { announceChange } from '../../core/read-cache.ts'
 import type { PublicSecret } from '../../core/secrets/secrets.ts'
 import { newSigningSecret, sealSecret, type ShownSecret, shownOf } from '../../core/secrets/signing-secrets.ts'
 import { endSecretOf, replaceSecret } from './secrets.ts'
@@ -27,7 +28,7 @@ export async function createSigningSecret(ctx: Ctx, kind: SigningKind): Promise<
   const tenantId = requireCaller(ctx).tenant.id
   const made = newSigningSecret()
   const sealed = sealSecret(app.settings, tenantId, made)
-  return replaceSecret(
+  const shown = await replaceSecret(
     app,
     tenantId,
     kind,
@@ -37,11 +38,21 @@ export async function createSigningSecret(ctx: Ctx, kind: SigningKind): Promise<
     },
     recorderFor(ctx),
   )
+  announceChange(app, { kind: 'tenant', tenantId })
+  return shown
 }
 
 /**
  * Ends a secret at once: it signs no further request. One that has ended is unchanged. Throws
  * `not_found`.
  */
-export const revokeSigningSecret = (ctx: Ctx, kind: SigningKind, { kid }: { kid: string }): Promise<PublicSecret> =>
-  endSecretOf(ctx.app, requireCaller(ctx).tenant.id, kind, kid, recorderFor(ctx))
+export async function revokeSigningSecret(
+  ctx: Ctx,
+  kind: SigningKind,
+  { kid }: { kid: string },
+): Promise<PublicSecret> {
+  const tenantId = requireCaller(ctx).tenant.id
+  const ended = await endSecretOf(ctx.app, tenantId, kind, kid, recorderFor(ctx))
+  announceChange(ctx.app, { kind: 'tenant', tenantId })
+  return ended
+}

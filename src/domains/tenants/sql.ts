@@ -9,11 +9,14 @@ export type TenantRow = Pick<Tenant, 'id' | 'slug' | 'settings'>
 const FIND_TENANT = statement(
   'find_tenant',
   `SELECT id, slug, settings, discussions_deleted AS "discussionsDeleted", suspended_at AS "suspendedAt",
-     suspension_reason AS "suspensionReason"
+     suspension_reason AS "suspensionReason",
+     EXISTS (SELECT FROM mail_secrets m WHERE m.tenant_id = tenants.id
+       AND (m.expires_at IS NULL OR m.expires_at > now())) AS "hasMailSecret"
    FROM tenants WHERE id = $1`,
 )
 
-type FoundTenant = TenantRow & Pick<Tenant, 'discussionsDeleted' | 'suspendedAt' | 'suspensionReason'>
+type FoundTenant = TenantRow &
+  Pick<Tenant, 'discussionsDeleted' | 'suspendedAt' | 'suspensionReason'> & { hasMailSecret: boolean }
 
 export const findTenant = async (sql: Sql, id: Id): Promise<FoundTenant | undefined> =>
   (await sql<FoundTenant>(FIND_TENANT, [id]))[0]

@@ -144,7 +144,7 @@ export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; delive
   return found
 }
 
-/** A delivery by its own id; null if there is none. */
+/** A delivery by its own id, or null. */
 export async function findDelivery(ctx: Ctx, id: Id): Promise<Delivery | null> {
   const found = await loadDelivery(ctx, id)
   if (found === null) return null

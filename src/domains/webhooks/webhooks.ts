@@ -89,7 +89,7 @@ export async function getWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<
   return found
 }
 
-/** An endpoint by its id; null if there is none. */
+/** An endpoint by its id, or null. */
 export const findWebhookEndpoint = rowPerRequest<WebhookEndpoint>((ctx, where) =>
   ctx.app.prisma.webhookEndpoint.findMany({ where, include: withSecrets() }),
 )

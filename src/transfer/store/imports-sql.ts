@@ -37,7 +37,7 @@ export interface ImportRow {
 export const findFirstImport = async (prisma: Prisma, tenantId: Id): Promise<Id | undefined> =>
   (await prisma.import.findFirst({ where: { tenantId }, orderBy: { id: 'asc' }, select: { id: true } }))?.id
 
-/** The interrupted import of this file; null if there is none. */
+/** The interrupted import of this file, or null. */
 export async function findUnfinished(
   prisma: Prisma,
   tenantId: Id,

@@ -3,7 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../../core/app.ts'
 import type { Identity, Tenant } from '../../../core/caller.ts'
 import { makeChallenge } from '../../../domains/guests/proof.ts'
-import { requestMail, requireGuests } from '../../../domains/guests/requests.ts'
+import { requireGuests } from '../../../domains/guests/mailer.ts'
+import { requestMail } from '../../../domains/guests/requests.ts'
 import { confirmGuest, endGuestToken, isGuestToken } from '../../../domains/guests/tokens.ts'
 import { ServiceError } from '../../../core/errors.ts'
 import type { Site } from '../../../domains/sites/sites.ts'
@@ -31,7 +32,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
     isForNobody: true,
     // As it is: clients of ALTCHA take it.
     answer: async ({ app, site, tenant, reply }) => {
-      requireGuests(site, tenant)
+      requireGuests(app, site, tenant)
       return reply.send(await makeChallenge(app, site))
     },
   },

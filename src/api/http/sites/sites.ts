@@ -11,7 +11,7 @@ import { nameOrNull } from '../../../core/input/texts.ts'
 import { addressBucket, type Rate } from '../../../core/limits.ts'
 import { countRefusal } from '../../../core/telemetry/metrics.ts'
 import { traced } from '../../../core/telemetry/trace.ts'
-import { takesGuests } from '../../../domains/guests/requests.ts'
+import { keepsGuests, takesGuests } from '../../../domains/guests/mailer.ts'
 import { findGuest, isGuestToken } from '../../../domains/guests/tokens.ts'
 import { verifyIssuersToken } from '../../../domains/readers/identity.ts'
 import { isPageOf } from '../../../domains/sites/pages.ts'
@@ -222,7 +222,7 @@ function routesFor(
       }
       return askRest(ctx, site, call)
     },
-    settings: (given) => ({ ...given, ...settingsOf(site, tenant) }),
+    settings: (given) => ({ ...given, ...settingsOf(app, { site, tenant, identity }) }),
     reader: () => identity && { ...identity, id: identity.externalId },
     isPage: (externalId) => isPageOf(site, externalId),
     countsPagesAlone: true,
@@ -242,8 +242,12 @@ function routesFor(
  * What the widget offers on pages of the site, beside the public settings: nothing to write where
  * nobody could.
  */
-function settingsOf(site: Site, tenant: Tenant): { guests: boolean; posting?: false } {
-  const guests = takesGuests(site, tenant)
+function settingsOf(
+  app: App,
+  { site, tenant, identity }: Omit<Visit, 'isPersonal'>,
+): { guests: boolean; posting?: false } {
+  const isGuest = identity?.readerId !== undefined
+  const guests = isGuest ? keepsGuests(site, tenant) : takesGuests(app, site, tenant)
   const isClosed = !site.posting || (tenant.settings.identity.issuer === null && !guests)
   return { guests, ...(isClosed && { posting: false }) }
 }

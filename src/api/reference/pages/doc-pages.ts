@@ -40,7 +40,7 @@ function settingsPage(schema: GraphQLSchema): string {
         .map((field) => [code(field.path), code(field.default), valuesOf(field), field.meaning]),
     )
   return page('Tenant settings', '`src/core/settings/tenant.ts`', [
-    `The settings of a tenant: \`GET\` and \`PATCH /api/v1/settings\`, in GraphQL \`settings\` and \`updateSettings\`, and the console. They need \`manage_settings\`. \`GET /api/v1/settings/public\` gives any key the settings that a page for readers needs: ${PUBLIC}. The settings of a process are in [environment](environment.md).`,
+    `The settings of a tenant: \`GET\` and \`PATCH /api/v1/settings\`, in GraphQL \`settings\` and \`updateSettings\`, and the console. They need \`manage_settings\`. \`GET /api/v1/settings/public\` gives any key the settings that a page for readers needs: ${PUBLIC}. The settings of a process are in [environment](environment.md). The service follows a change within seconds; a page that is open shows it when it is next loaded.`,
     of(null),
     ...groups.flatMap(({ name, description, isNullable }) => [
       `## ${code(name)}`,

@@ -10,7 +10,7 @@ import { WRITTEN } from '../../ui/written.ts'
 
 /** Whether assertions of an identity provider are accepted, by its public keys. */
 export function Provider() {
-  const query = useApi(IdentityProviderDocument, {})
+  const query = useApi(IdentityProviderDocument, {}, { everyMs: 10_000 })
   const change = (
     <Anchor component={Link} to="/settings" inherit underline="always">
       Settings
@@ -54,6 +54,11 @@ function KeySetState({ keySet }: { keySet: KeySet }) {
               They were last fetched <Time at={fetchedAt} />, more than 24 hours ago.
             </>
           )}{' '}
+          {failingSince !== null && (
+            <>
+              Fetching has failed since <Time at={failingSince} />.{' '}
+            </>
+          )}
           A worker tries again every 30 seconds, and takes assertions again once it succeeds.
         </Text>
       </Alert>

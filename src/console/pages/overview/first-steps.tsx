@@ -127,9 +127,8 @@ function sitePageStep({ sites, discussions }: FirstStepsQuery): StepProps {
 
 function siteReadersStep({ sites, settings }: FirstStepsQuery): StepProps | null {
   if (settings == null) return null
-  const takesGuests = settings.guests.mailUrl !== null && sites?.nodes.some(({ guests }) => guests === 'email') === true
   return {
-    isDone: settings.identity.issuer !== null || takesGuests,
+    isDone: settings.identity.issuer !== null || sites?.nodes.some(({ takesGuests }) => takesGuests) === true,
     guide: 'guests',
     children: (
       <>

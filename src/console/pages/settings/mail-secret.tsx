@@ -16,8 +16,8 @@ export function MailSecret() {
     <SigningSecret
       nodes={list.nodes}
       service="mailer"
-      about="Requests to the mailer are signed with this secret, so that it can verify them. Without a secret no mail is handed out."
-      withoutIt="no mail is handed out"
+      about="Requests to the mailer are signed with this secret, so that it can verify them. Without a secret no site takes guests."
+      withoutIt="no site takes guests"
       onCreate={async () => (await create.mutateAsync({})).createMailSecret}
       onEnd={(kid) => revoke.mutateAsync({ input: { kid } })}
     />

@@ -30,7 +30,10 @@ export function Page() {
     return valuesOf(data.settings)
   }
   return (
-    <PageFrame title="Settings" about="Changes take effect everywhere within seconds.">
+    <PageFrame
+      title="Settings"
+      about="The service follows changes within seconds. Pages that are open show them, such as other reactions, when they are next loaded."
+    >
       <Answered query={query} of="the settings">
         {({ settings }) =>
           settings != null && (

@@ -1,32 +1,17 @@
 import { Button, Group, PasswordInput, Stack, TextInput } from '@mantine/core'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 
 import type { Site } from './service.ts'
-import { type Finding, Findings } from '../../ui/findings.tsx'
-import { Problem } from '../../ui/states.tsx'
+import { useTestForm } from '../../ui/findings.tsx'
 import { checkPage } from './findings.ts'
 
 /** Finds out whether a page of the site can show comments, and whether its readers can write. */
 export function Check({ site }: { site: Site }) {
   const [address, setAddress] = useState('')
   const [token, setToken] = useState('')
-  const [findings, setFindings] = useState<readonly Finding[] | null>(null)
-  const [error, setError] = useState<unknown>(null)
-  const [isBusy, setBusy] = useState(false)
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault()
-    setBusy(true)
-    setError(null)
-    setFindings(null)
-    try {
-      setFindings(await checkPage(site, address, token.trim()))
-    } catch (refusal) {
-      setError(refusal)
-    }
-    setBusy(false)
-  }
+  const { onSubmit, isBusy, outcome } = useTestForm(() => checkPage(site, address, token.trim()))
   return (
-    <form onSubmit={(event) => void submit(event)}>
+    <form onSubmit={onSubmit}>
       <Stack maw={640}>
         <TextInput
           label="Address of the page"
@@ -47,8 +32,7 @@ export function Check({ site }: { site: Site }) {
             Test
           </Button>
         </Group>
-        <div aria-live="polite">{findings !== null && <Findings findings={findings} />}</div>
-        {error !== null && <Problem error={error} />}
+        {outcome}
       </Stack>
     </form>
   )

@@ -66,7 +66,7 @@ export function SiteForm({
       />
       <Switch
         label="Guests can write"
-        description="With a name and an e-mail address that they confirm. It needs the address that sends the mails, in the settings."
+        description="With a name and an e-mail address that they confirm. It needs the address that sends the mails, and a secret that signs them: both are in the settings of guests."
         {...form.getInputProps('guests', { type: 'checkbox' })}
       />
       <Group justify="flex-end">

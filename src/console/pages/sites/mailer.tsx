@@ -10,7 +10,7 @@ import { lackOf } from './mailer-words.ts'
 
 const useMailer = () => useApi(GuestMailerDocument, {}, { everyMs: 5_000 }).data?.guestMailer
 
-/** What keeps guests of the tenant's sites from getting their mails, if anything does. */
+/** What keeps the tenant's sites from taking guests, or guests from getting their mails. */
 export function MailerAlert() {
   const mailer = useMailer()
   if (mailer === undefined) return null
@@ -33,13 +33,13 @@ export function MailerAlert() {
   )
 }
 
-/** That guests are on at a site, and whether they get their mails. */
-export function GuestsOn() {
+/** Whether a site that is to take guests does, and whether they get their mails. */
+export function Guests({ takesGuests }: { takesGuests: boolean }) {
   const mailer = useMailer()
   const hasLack = mailer !== undefined && lackOf(mailer) !== null
   return (
     <Group gap="xs">
-      on
+      {takesGuests ? 'on' : 'off'}
       {hasLack && <Badge color="yellow">no mails</Badge>}
     </Group>
   )

@@ -37,7 +37,7 @@ export function SitePage({ site }: { site: Site }) {
             </Text>
           ))}
           {!site.posting && <Badge>posting is off</Badge>}
-          {site.guests === 'email' && <Badge>guests can write</Badge>}
+          {site.takesGuests && <Badge>guests can write</Badge>}
         </Group>
         {site.guests === 'email' && <MailerAlert />}
         <PasteAndPreview site={site} />

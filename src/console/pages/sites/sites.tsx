@@ -12,7 +12,7 @@ import { Empty, NotFound } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { SiteForm } from './form.tsx'
-import { GuestsOn } from './mailer.tsx'
+import { Guests } from './mailer.tsx'
 import { ALL_SITES, SitePage } from './site.tsx'
 import type { Site } from './service.ts'
 
@@ -56,7 +56,7 @@ export function Page() {
   )
 }
 
-function SiteRow({ site: { id, name, origins, posting, guests, createdAt } }: { site: Site }) {
+function SiteRow({ site: { id, name, origins, posting, guests, takesGuests, createdAt } }: { site: Site }) {
   return (
     <Table.Tr>
       <Table.Td miw={120}>
@@ -72,7 +72,7 @@ function SiteRow({ site: { id, name, origins, posting, guests, createdAt } }: { 
         ))}
       </Table.Td>
       <Table.Td>{posting ? 'on' : <Badge>off</Badge>}</Table.Td>
-      <Table.Td>{guests === 'email' ? <GuestsOn /> : 'off'}</Table.Td>
+      <Table.Td>{guests === 'email' ? <Guests takesGuests={takesGuests} /> : 'off'}</Table.Td>
       <Table.Td>
         <Time at={createdAt} />
       </Table.Td>

@@ -19,6 +19,14 @@ export function outboundUrl(settings: UrlSettings): z.ZodType<string> {
   })
 }
 
+const FOR_DEVELOPMENT =
+  'in development, to reach a program on the same machine, start the service with WEBHOOK_ALLOW_HTTP=true and WEBHOOK_ALLOWED_CIDRS=127.0.0.0/8'
+
+/** What a developer does about a URL of the service's own machine; nothing of another one. */
+export function developmentHint(url: URL): string {
+  return /^(localhost|127(\.\d+){3})$/.test(url.hostname) ? `; ${FOR_DEVELOPMENT}` : ''
+}
+
 const NO_URL = 'must be a full address, such as https://example.com'
 
 /**
@@ -30,14 +38,14 @@ export function refuseUrl(text: string, settings: UrlSettings): [code: string, m
   const url = new URL(text)
   const { protocol, username, password, hostname } = url
   const isHttp = protocol === 'http:' && settings.WEBHOOK_ALLOW_HTTP
-  if (protocol !== 'https:' && !isHttp) return ['https_required', 'must be an https URL']
+  if (protocol !== 'https:' && !isHttp) return ['https_required', `must be an https URL${developmentHint(url)}`]
   if (!namesHost(text)) return ['invalid_url', 'must be a URL with its host after //']
   if (username !== '' || password !== '') return ['credentials_not_allowed', 'must not hold credentials']
   if (!createPortRule(settings)(url))
     return ['port_not_allowed', 'must not use a port that is kept for another kind of service']
   const address = literalAddress(hostname)
   if (address !== null && !createAddressRule(settings.WEBHOOK_ALLOWED_CIDRS)(address)) {
-    return ['address_not_allowed', 'must not point to a private or reserved address']
+    return ['address_not_allowed', `must not point to a private or reserved address${developmentHint(url)}`]
   }
   return null
 }
