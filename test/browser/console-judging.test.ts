@@ -158,6 +158,7 @@ describeInBrowser('Judgements in the console', () => {
     await page.getByRole('button', { name: 'Show 2 new' }).click()
     await item(page, first).waitFor()
     await item(page, third).waitFor()
+    expect(await stateOf(first.id)).toBe('pending')
     await close()
   })
 

@@ -178,8 +178,8 @@ describeInBrowser('<engagement-count live>', () => {
     // Only that of the thread, whose path names its discussion.
     const expectOnlyStream = (path: RegExp) =>
       vi.waitFor(async () => {
-        const open = await page.evaluate<string[]>('[...window.streams].map(({ url }) => new URL(url).pathname)')
-        expect(open).toEqual([expect.stringMatching(path)])
+        const paths = await page.evaluate<string[]>('[...window.streams].map(({ url }) => new URL(url).pathname)')
+        expect(paths).toEqual([expect.stringMatching(path)])
       }, WAIT)
     await expectOnlyStream(/\/stream\/[\da-f-]{36}$/)
     await paper.post(article, 'ann', 'Two')

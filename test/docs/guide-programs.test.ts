@@ -80,13 +80,13 @@ test('components of Vue are checked with their templates', () => {
 
 describe('run against the service', () => {
   let service: TestService
-  let site: TestSite
+  let testSite: TestSite
   const folder = mkdtempSync(join(tmpdir(), 'guide-programs-'))
   const running: ChildProcess[] = []
 
   beforeAll(async () => {
     service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
-    site = await addSite(service, service)
+    testSite = await addSite(service, service)
     const ann = await service.as('reader-1')
     await service.call('POST', '/discussions/by-external/article-1/comments', {
       body: { body: 'From the start' },
@@ -113,7 +113,7 @@ describe('run against the service', () => {
     // Where a guide has an address in public, this service, and its site.
     const content = (blocks.get(name)?.content ?? '')
       .replaceAll('https://comments.example.com', service.url)
-      .replaceAll('pk_…', site.publicKey)
+      .replaceAll('pk_…', testSite.publicKey)
     const file = join(folder, `${name.replace(/[/:]/g, '-')}.mjs`)
     writeFileSync(file, [program.before, content, program.after].join('\n'))
     const child = spawn(process.execPath, [file], {
@@ -177,7 +177,7 @@ describe('run against the service', () => {
     await service.call('PATCH', '/settings', { body: { identity } })
     await refreshDueKeySets(service.app, async (url) => (await fetch(url)).json() as Promise<unknown>)
     const token = await (await fetch(`${issuer}/token`)).text()
-    const { status, text: answer, json } = await site.ask('GET', '/me?signedIn=1', { token })
+    const { status, text: answer, json } = await testSite.ask('GET', '/me?signedIn=1', { token })
     expect(status, answer).toBe(200)
     expect(json.reader).toMatchObject({ id: 'ann', name: 'Ann' })
   })

@@ -21,7 +21,7 @@ interface GuestPages {
 export function useGuestPages(): GuestPages {
   let mailer: Receiver
   const pages = {
-    write: async (email, path = newPath(), prepare = undefined) => {
+    write: async (email, path = newPath(), prepare) => {
       const window = await pages.site.visit(path, prepare)
       await window.button('Write a comment').click()
       await window.write('My words')
