@@ -29,6 +29,7 @@ afterEach(() => {
 })
 
 interface Channel {
+  readonly name: string
   listener?: (message: { data: object | null }) => void
 }
 
@@ -41,7 +42,9 @@ function stubBrowser(lateMs: () => number = () => 0): { kill(tab: Tab): void } {
   class FakeChannel implements Channel {
     listener?: (message: { data: object | null }) => void
     readonly #tab = opening
-    constructor() {
+    readonly name: string
+    constructor(name: string) {
+      this.name = name
       open.add(this)
     }
     addEventListener(_name: string, listener: NonNullable<Channel['listener']>) {
@@ -49,7 +52,7 @@ function stubBrowser(lateMs: () => number = () => 0): { kill(tab: Tab): void } {
     }
     postMessage(data: object | null) {
       if (this.#tab?.isDead === true) return
-      const others = [...open].filter((each) => each !== this)
+      const others = [...open].filter((each) => each !== this && each.name === this.name)
       const copy = structuredClone(data)
       line = line
         .then(() => pause(lateMs()))
@@ -205,12 +208,61 @@ test('a tab that hears nothing of its leader goes on by itself', async () => {
   // As a frozen page that keeps its lock.
   leader.isDead = true
   heads = { a: 1, b: 0 }
-  await vi.advanceTimersByTimeAsync(151_000)
+  await vi.advanceTimersByTimeAsync(42_000)
   serve()
   expect(other.read).toEqual(['a1'])
   browser.kill(leader)
   ;[leader, other].forEach(({ close }) => close())
 })
+
+test('a tab that is seen again and gets no answer of its leader goes on by itself at once', async () => {
+  const browser = stubBrowser()
+  const [leader, other] = [openTab({ a: '0', b: '0' }), openTab({ a: '0', b: '0' })]
+  await settle()
+  serve()
+  await vi.advanceTimersByTimeAsync(10)
+  // As a suspended page, which gets no event for that.
+  leader.isDead = true
+  heads = { a: 1, b: 0 }
+  page.document.emit('visibilitychange')
+  await vi.advanceTimersByTimeAsync(2000)
+  serve()
+  expect(other.read).toEqual(['a1'])
+  browser.kill(leader)
+  ;[leader, other].forEach(({ close }) => close())
+})
+
+test('a hidden leader checks its silent stream while another tab relies on it', async () => {
+  stubBrowser()
+  page.document.visibilityState = 'hidden'
+  const leader = openTab({ a: '0', b: '0' })
+  await settle()
+  serve()
+  await vi.advanceTimersByTimeAsync(20 * 60_000)
+  expect(page.sources).toHaveLength(1)
+  const other = openTab({ a: '0', b: '0' })
+  await vi.advanceTimersByTimeAsync(21_000)
+  expect(page.sources).toHaveLength(2)
+  expect(leader.sources()).toEqual([page.sources[1]])
+  ;[leader, other].forEach(({ close }) => close())
+})
+
+/** Tabs of one discussion. Each shows `shown` where it must load its data again. */
+function openPages(count: number, lastEventId: string, shown: string) {
+  return Array.from({ length: count }, () => {
+    const read: number[] = []
+    const onReload = vi.fn(() => shown)
+    const stream = shareDiscussionStream({
+      name: 'one',
+      lastEventId,
+      ticket: () => ({ streamUrl: '/stream/d?ticket=t', lastEventId }),
+      onReload,
+      onEvent: ({ seq }) => read.push(seq),
+      onError: () => undefined,
+    })
+    return Object.assign(stream, { read, onReload })
+  })
+}
 
 test('a tab whose leader has lost its stream goes on by itself until the leader has one', async () => {
   stubBrowser()
@@ -291,25 +343,16 @@ test('a page that freezes gives the stream to another tab', async () => {
 
 test('a stream of one discussion is shared likewise', async () => {
   stubBrowser()
-  const reads: number[][] = [[], []]
-  const streams = reads.map((read) =>
-    shareDiscussionStream({
-      name: 'one',
-      lastEventId: '3',
-      ticket: () => ({ streamUrl: '/stream/d?ticket=t', lastEventId: '3' }),
-      onReload: () => undefined,
-      onEvent: ({ seq }) => read.push(seq),
-    }),
-  )
+  const tabs = openPages(2, '3', '3')
   await settle()
   const [source] = page.sources
   source?.connected()
   source?.event(4)
   await vi.advanceTimersByTimeAsync(10)
-  expect(reads).toEqual([[4], [4]])
-  expect(streams.map(({ lastEventId }) => lastEventId)).toEqual(['4', '4'])
+  expect(tabs.map(({ read }) => read)).toEqual([[4], [4]])
+  expect(tabs.map(({ lastEventId }) => lastEventId)).toEqual(['4', '4'])
   expect(page.sources).toHaveLength(1)
-  streams.forEach(({ close }) => close())
+  tabs.forEach(({ close }) => close())
 })
 
 test('whatever happens to tabs and streams, each tab gets each event once and in order', async () => {

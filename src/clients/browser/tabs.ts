@@ -15,11 +15,15 @@ import {
 
 /** A tab that has asked waits so long for an answer before it follows by itself. */
 const ASK_MS = 2000
-/** The leader tells its positions so often. Timers of a hidden page run once a minute. */
-const TELL_MS = 15_000
-const SILENCE_MS = 150_000
+/** A tab that has heard nothing of its leader for so long asks. A suspended leader is silent. */
+const QUIET_MS = 20_000
 /** For so long the others wait for a leader that has lost its stream, and may be hidden. */
 const LOST_MS = 5000
+/** Other tabs rely on a leader that was asked within this time. Hidden tabs ask once a minute. */
+const NEEDED_MS = 150_000
+
+/** Between one and two times `ms`, so that one tab asks for all. */
+const spread = (ms: number): number => ms * (1 + Math.random())
 
 type At = Record<string, number>
 
@@ -50,14 +54,15 @@ interface Page {
 
 /** The options of a tab's own stream, but for those of the page. */
 interface Hooks extends Required<Omit<Page, 'onError'>> {
+  isSeenElsewhere: () => boolean
   lastEventIds: Positions
   /** The page has loaded its data again, and shows these positions. */
   reloaded: (shown: Positions) => void
 }
 
 // The few parts of a page that are used here: the service's compiler settings know only Node.
-declare const document: { addEventListener: Listen; removeEventListener: Listen }
-declare const window: typeof document
+declare const window: { addEventListener: Listen; removeEventListener: Listen }
+declare const document: typeof window & { visibilityState: string }
 type Listen = (name: string, listener: () => void) => void
 interface Locks {
   request: (name: string, options: { signal: AbortSignal }, run: () => Promise<void>) => Promise<void>
@@ -136,6 +141,8 @@ function share(
   /** Whether a leader with an open stream was heard lately. Until then this tab goes on by itself. */
   let isLed = false
   let isClosed = false
+  /** When another tab last asked this leader. */
+  let askedAt = -Infinity
   let channel: BroadcastChannel | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   /** Ends the wait for the lock, or gives it back. */
@@ -159,11 +166,14 @@ function share(
   const tellAll = (): void => {
     learn()
     tell({ at: Object.fromEntries(at) })
-    later(TELL_MS, tellAll)
   }
   const later = (ms: number, action: () => void): void => {
     clearTimeout(timer)
     timer = setTimeout(action, ms)
+  }
+  const ask = (): void => {
+    tell(null)
+    later(ASK_MS, followUnled)
   }
   const report = (now: StreamState): void => {
     if (isClosed || now === state) return
@@ -195,6 +205,7 @@ function share(
         if (now === 'open') learn()
         if (now !== 'closed') report(now)
       },
+      isSeenElsewhere: () => isLeader && Date.now() - askedAt < NEEDED_MS,
       onGone: (discussionId) => {
         if (isLeader) tell({ gone: discussionId })
         return page.onGone?.(discussionId)
@@ -224,12 +235,16 @@ function share(
     if (isClosed) return
     if (isLeader) {
       // A tab has asked.
-      if (told === null) tellAll()
+      if (told === null) {
+        askedAt = Date.now()
+        tellAll()
+      }
       return
     }
     if (told === null) return
     isLed = told.state === 'open'
-    later(isLed ? SILENCE_MS : LOST_MS, followUnled)
+    if (isLed) later(spread(QUIET_MS), ask)
+    else later(LOST_MS, followUnled)
     const { event, before = 0 } = told
     for (const [id, position] of Object.entries(told.at ?? {})) {
       leaderAt.set(id, position)
@@ -267,12 +282,12 @@ function share(
     }
     const { signal } = (control = new AbortController())
     channel.addEventListener('message', hear)
-    tell(null)
-    later(ASK_MS, followUnled)
+    ask()
     locks
       .request(`engagement ${name}`, { signal }, async () => {
         if (signal.aborted) return
         isLeader = true
+        clearTimeout(timer)
         followAlone()
         tellAll()
         await new Promise((resolve) => signal.addEventListener('abort', resolve))
@@ -287,11 +302,15 @@ function share(
   const back = (): void => {
     if (control === undefined && own === undefined && !isClosed) enter()
   }
+  const look = (): void => {
+    if (document.visibilityState === 'visible' && channel !== undefined && !isLeader) ask()
+  }
   const listeners = [
     [window, 'pagehide', away],
     [window, 'pageshow', back],
     [document, 'freeze', away],
     [document, 'resume', back],
+    [document, 'visibilitychange', look],
   ] as const
   for (const [target, event, listener] of listeners) target.addEventListener(event, listener)
   enter()
