@@ -264,6 +264,52 @@ function openPages(count: number, lastEventId: string, shown: string) {
   })
 }
 
+test('where the numbers of a discussion begin again, each tab loads its data again', async () => {
+  stubBrowser()
+  const tabs = openPages(3, '50', '2')
+  await settle()
+  page.sources[0]?.connected()
+  await settle()
+  // The discussion was deleted, and made again.
+  page.sources[0]?.drop()
+  page.sources[0]?.connected({ complete: false, lastEventId: '2' })
+  await vi.advanceTimersByTimeAsync(10)
+  const ofOthers = page.sources.slice(1)
+  expect(ofOthers.map(({ lastEventId }) => lastEventId)).toEqual(['50', '50'])
+  for (const source of ofOthers) source.connected({ complete: false, lastEventId: '2' })
+  await vi.advanceTimersByTimeAsync(1000)
+  for (const { onReload } of tabs) expect(onReload).toHaveBeenCalledTimes(1)
+  const again = page.sources.slice(3)
+  expect(again.map(({ lastEventId }) => lastEventId)).toEqual(['2', '2', '2'])
+  for (const source of again) source.connected()
+  await vi.advanceTimersByTimeAsync(42_000)
+  expect(openSources()).toBe(1)
+  for (const source of again) if (source.readyState === 1) source.event(3)
+  await vi.advanceTimersByTimeAsync(10)
+  for (const { read } of tabs) expect(read).toEqual([3])
+  tabs.forEach(({ close }) => close())
+})
+
+test('a tab that comes back ahead of its leader has its position checked', async () => {
+  stubBrowser()
+  const [first, second] = openPages(2, '50', '2')
+  await settle()
+  page.sources[0]?.connected()
+  page.document.emit('freeze')
+  first?.close()
+  const [fresh] = openPages(1, '2', '2')
+  await settle()
+  page.sources[1]?.connected()
+  page.document.emit('resume')
+  await vi.advanceTimersByTimeAsync(10)
+  expect(page.sources.slice(1).map(({ lastEventId }) => lastEventId)).toEqual(['2', '50'])
+  // The service knows the position.
+  page.sources[2]?.connected()
+  await vi.advanceTimersByTimeAsync(42_000)
+  expect(openSources()).toBe(1)
+  ;[second, fresh].forEach((tab) => tab?.close())
+})
+
 test('a tab whose leader has lost its stream goes on by itself until the leader has one', async () => {
   stubBrowser()
   const tabs = [openTab({ a: '0', b: '0' }), openTab({ a: '0', b: '0' })]

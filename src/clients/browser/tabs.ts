@@ -140,6 +140,8 @@ function share(
   let isLeader = false
   /** Whether a leader with an open stream was heard lately. Until then this tab goes on by itself. */
   let isLed = false
+  /** Whether the numbers may have begun again: then this tab has its position checked. */
+  let isDoubtful = false
   let isClosed = false
   /** When another tab last asked this leader. */
   let askedAt = -Infinity
@@ -202,7 +204,10 @@ function share(
         take(event)
       },
       onState: (now) => {
-        if (now === 'open') learn()
+        if (now === 'open') {
+          learn()
+          isDoubtful = false
+        }
         if (now !== 'closed') report(now)
       },
       isSeenElsewhere: () => isLeader && Date.now() - askedAt < NEEDED_MS,
@@ -225,7 +230,7 @@ function share(
   }
   const isBehind = (): boolean => [...leaderAt].some(([id, position]) => (at.get(id) ?? 0) < position)
   const stopIfCaughtUp = (): void => {
-    if (!isLeader && isLed && !isBehind()) stopOwn()
+    if (!isLeader && isLed && !isDoubtful && !isBehind()) stopOwn()
   }
   const followUnled = (): void => {
     isLed = false
@@ -247,6 +252,11 @@ function share(
     else later(LOST_MS, followUnled)
     const { event, before = 0 } = told
     for (const [id, position] of Object.entries(told.at ?? {})) {
+      if (position < Math.min(leaderAt.get(id) ?? 0, at.get(id) ?? 0)) {
+        // Lower than this leader or an earlier one was. A fresh stream checks this tab's position.
+        isDoubtful = true
+        stopOwn()
+      }
       leaderAt.set(id, position)
       // A page that gave no position begins where the leader is.
       if (!at.has(id)) at.set(id, position)
@@ -258,7 +268,7 @@ function share(
       if ((at.get(key) ?? 0) >= before) take(event)
     }
     if (told.gone !== undefined) void call(() => page.onGone?.(told.gone as string))
-    if (isBehind()) followAlone()
+    if (isDoubtful || isBehind()) followAlone()
     else stopIfCaughtUp()
     if (own === undefined) report(told.state)
   }
@@ -296,6 +306,8 @@ function share(
   }
   // A frozen or cached page holds no stream, and is no leader: another tab takes over.
   const away = (): void => {
+    // Another tab may then be lower than this one was.
+    for (const [id, position] of at) leaderAt.set(id, position)
     leave()
     report('connecting')
   }
