@@ -50,6 +50,8 @@ interface Following<Ticket> {
    * continues by itself.
    */
   onError?: ((error: unknown) => unknown) | undefined
+  /** Called each time that the service refuses the stream over a cap. The stream tries again. */
+  onRefused?: (() => unknown) | undefined
   /**
    * Whether another page shows what this stream brings. A page that is hidden checks its stream for
    * silence only then.
@@ -397,6 +399,7 @@ function follow<Ticket extends StreamTicket>(options: Following<Ticket>, course:
       // Takes the position even if it skips numbers, which were not for this page. Without an
       // earlier `connected`, the stream is over a cap.
       if (isAnswered) course.pass(lastEventId)
+      else void call(() => options.onRefused?.())
       isAnswered = true
     })
     on('discussion-gone', (data) => tellGone((JSON.parse(data) as { discussionId: string }).discussionId))

@@ -19,10 +19,12 @@ const ASK_MS = 2000
 const QUIET_MS = 20_000
 /** For so long the others wait for a leader that has lost its stream, and may be hidden. */
 const LOST_MS = 5000
+/** A leader over a cap tries again after 30 s, and speaks for all its tabs. */
+const REFUSED_MS = 40_000
 /** Other tabs rely on a leader that was asked within this time. Hidden tabs ask once a minute. */
 const NEEDED_MS = 150_000
 
-/** Between one and two times `ms`, so that one tab asks for all. */
+/** Between one and two times `ms`: many tabs lose their streams in the same instant. */
 const spread = (ms: number): number => ms * (1 + Math.random())
 
 type At = Record<string, number>
@@ -31,6 +33,8 @@ type At = Record<string, number>
 interface Told {
   /** The state of its stream. */
   state: StreamState
+  /** Whether the service has refused the stream over a cap. */
+  isRefused?: boolean
   /** Its positions. */
   at?: At
   /** An event, and the leader's position in its discussion before it. */
@@ -54,6 +58,7 @@ interface Page {
 
 /** The options of a tab's own stream, but for those of the page. */
 interface Hooks extends Required<Omit<Page, 'onError'>> {
+  onRefused: () => void
   isSeenElsewhere: () => boolean
   lastEventIds: Positions
   /** The page has loaded its data again, and shows these positions. */
@@ -140,6 +145,8 @@ function share(
   let isLeader = false
   /** Whether a leader with an open stream was heard lately. Until then this tab goes on by itself. */
   let isLed = false
+  /** Whether the service refuses the leader's stream over a cap. */
+  let isRefused = false
   /** Whether the numbers may have begun again: then this tab has its position checked. */
   let isDoubtful = false
   let isClosed = false
@@ -164,7 +171,7 @@ function share(
     }
   }
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
-  const tell = (told: Omit<Told, 'state'> | null): void => channel?.postMessage(told && { ...told, state })
+  const tell = (told: Omit<Told, 'state'> | null): void => channel?.postMessage(told && { ...told, state, isRefused })
   const tellAll = (): void => {
     learn()
     tell({ at: Object.fromEntries(at) })
@@ -206,9 +213,13 @@ function share(
       onState: (now) => {
         if (now === 'open') {
           learn()
-          isDoubtful = false
+          isRefused = isDoubtful = false
         }
         if (now !== 'closed') report(now)
+      },
+      onRefused: () => {
+        isRefused = true
+        if (isLeader) tell({})
       },
       isSeenElsewhere: () => isLeader && Date.now() - askedAt < NEEDED_MS,
       onGone: (discussionId) => {
@@ -249,7 +260,7 @@ function share(
     if (told === null) return
     isLed = told.state === 'open'
     if (isLed) later(spread(QUIET_MS), ask)
-    else later(LOST_MS, followUnled)
+    else later(spread(told.isRefused === true ? REFUSED_MS : LOST_MS), followUnled)
     const { event, before = 0 } = told
     for (const [id, position] of Object.entries(told.at ?? {})) {
       if (position < Math.min(leaderAt.get(id) ?? 0, at.get(id) ?? 0)) {
