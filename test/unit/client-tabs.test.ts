@@ -75,7 +75,8 @@ function stubBrowser(lateMs: () => number = () => 0): { kill(tab: Tab): void } {
     if (at >= 0) waiting.splice(at, 1)
     if (at === 0) next()
   }
-  const request = (_name: string, { signal }: { signal: AbortSignal }, run: () => Promise<unknown>) => {
+  const request = (name: string, { signal }: { signal: AbortSignal }, run: () => Promise<unknown>) => {
+    lockName = name
     const one = { tab: opening as Tab, run, isOver: false }
     waiting.push(one)
     signal.addEventListener('abort', () => waiting[0] !== one && leave(one))
@@ -91,6 +92,9 @@ function stubBrowser(lateMs: () => number = () => 0): { kill(tab: Tab): void } {
     },
   }
 }
+
+/** Of the last lock that was asked for. */
+let lockName: string
 
 /** The tab whose stream is being opened. */
 let opening: Tab | undefined
@@ -347,6 +351,45 @@ test('while the service refuses the stream over a cap, one tab asks for all', as
   await vi.advanceTimersByTimeAsync(80_000)
   expect(tabs[1].sources()).toHaveLength(1)
   browser.kill(tabs[0])
+  tabs.forEach(({ close }) => close())
+})
+
+test('a message of another form, or of another version, changes nothing', async () => {
+  stubBrowser()
+  const tabs = [openTab({ a: '0', b: '0' }), openTab({ a: '0', b: '0' })] as const
+  await settle()
+  serve()
+  await settle()
+  const event = { type: 'comment_created', discussionId: 'a', seq: 9 }
+  const told = { state: 'open', before: 0, event }
+  opening = undefined
+  const ofScript = new BroadcastChannel('engagement 1 x')
+  const messages = [
+    'hello',
+    7,
+    {},
+    { ...told, state: 'closed' },
+    { ...told, before: 9 },
+    { ...told, before: undefined, at: { a: '9' } },
+    { ...told, event: null },
+    { ...told, event: { ...event, seq: '9' } },
+    { ...told, event: { ...event, seq: 1e300 } },
+    { ...told, event: { ...event, type: 'other' } },
+  ]
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
+  for (const message of messages) ofScript.postMessage(message)
+  const earlier = new BroadcastChannel('engagement x')
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
+  earlier.postMessage(told)
+  await vi.advanceTimersByTimeAsync(10)
+  expect(tabs[1].read).toEqual([])
+  expect(openSources()).toBe(1)
+  expect(lockName).toBe('engagement 1 x')
+  // The same, in the right form.
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
+  ofScript.postMessage(told)
+  await vi.advanceTimersByTimeAsync(10)
+  expect(tabs[1].read).toEqual(['a9'])
   tabs.forEach(({ close }) => close())
 })
 

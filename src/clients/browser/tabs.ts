@@ -3,6 +3,7 @@
 // a stream of its own until it has filled it, so each gets what it would get alone.
 import {
   type DiscussionStream,
+  EVENT_TYPES,
   openDiscussionStream,
   openSeveralStream,
   type Positions,
@@ -13,6 +14,8 @@ import {
   type StreamState,
 } from './stream.ts'
 
+/** The version of the messages. Tabs with another version share another stream. */
+const PROTOCOL = 1
 /** A tab that has asked waits so long for an answer before it follows by itself. */
 const ASK_MS = 2000
 /** A tab that has heard nothing of its leader for so long asks. A suspended leader is silent. */
@@ -41,6 +44,17 @@ interface Told {
   event?: StreamEvent
   before?: number
   gone?: string
+}
+
+/** Whether a message is of this form: other scripts of the origin can use the channel as well. */
+function isTold(data: unknown): data is Told | null {
+  if (data === null) return true
+  const { state, at = {}, event, before = 0 } = Object(data) as Partial<Told>
+  if (state !== 'open' && state !== 'connecting') return false
+  if (!Object.values(at).every((position) => Number.isSafeInteger(position))) return false
+  if (event === undefined) return true
+  const { type, seq } = Object(event) as StreamEvent
+  return EVENT_TYPES.includes(type) && Number.isSafeInteger(seq) && seq > before
 }
 
 /** A stream of one tab. */
@@ -247,8 +261,8 @@ function share(
     isLed = false
     followAlone()
   }
-  const hear = ({ data: told }: { data: Told | null }): void => {
-    if (isClosed) return
+  const hear = ({ data: told }: { data: unknown }): void => {
+    if (isClosed || !isTold(told)) return
     if (isLeader) {
       // A tab has asked.
       if (told === null) {
@@ -295,8 +309,9 @@ function share(
   const enter = (): void => {
     const { locks } = (globalThis as { navigator?: { locks?: Locks } }).navigator ?? {}
     if (locks === undefined) return followUnled()
+    const shared = `engagement ${PROTOCOL} ${name}`
     try {
-      channel = new BroadcastChannel(`engagement ${name}`)
+      channel = new BroadcastChannel(shared)
     } catch {
       // Browsers refuse it to pages that may store nothing.
       return followUnled()
@@ -305,7 +320,7 @@ function share(
     channel.addEventListener('message', hear)
     ask()
     locks
-      .request(`engagement ${name}`, { signal }, async () => {
+      .request(shared, { signal }, async () => {
         if (signal.aborted) return
         isLeader = true
         clearTimeout(timer)
