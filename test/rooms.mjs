@@ -85,7 +85,7 @@ const ROOMS = {
   'clients/react': { imports: ['clients/elements'], not: [/^(?!react$)/] },
   'clients/vue': { imports: ['clients/elements'], not: [/^(?!vue$)/] },
   'clients/widget': {
-    imports: ['clients/browser/stream.ts'],
+    imports: ['clients/browser/stream.ts', 'clients/browser/tabs.ts'],
     types: ['clients/elements/events.ts'],
     not: [/^(?!lit\/|altcha-lib(\/|$))/],
   },

@@ -204,9 +204,9 @@ describeInBrowser('tabs with the widget', () => {
       page.on('request', (request) => request.url().includes('/ticket?') && asked.push(request.url()))
       await page.route('**/thread?*', async (route) => {
         const response = await route.fetch()
-        const first = (await response.json()) as { ticket: object }
-        const ticket = { ...first.ticket, expiresAt: new Date(Date.now() - 1000).toISOString() }
-        await route.fulfill({ response, json: { ...first, ticket } })
+        const answer = (await response.json()) as { ticket: object }
+        const ticket = { ...answer.ticket, expiresAt: new Date(Date.now() - 1000).toISOString() }
+        await route.fulfill({ response, json: { ...answer, ticket } })
       })
     })
     await expectStreams([leader, other], [1, 0])

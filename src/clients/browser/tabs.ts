@@ -157,7 +157,7 @@ function share(
   let own: Own | undefined
   let state: StreamState = 'connecting'
   let isLeader = false
-  /** Whether a leader with an open stream was heard lately. Until then this tab goes on by itself. */
+  /** Whether a leader with an open stream was heard lately. Else this tab goes on by itself. */
   let isLed = false
   /** Whether the service refuses the leader's stream over a cap. */
   let isRefused = false
