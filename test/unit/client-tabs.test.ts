@@ -26,9 +26,11 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers()
   vi.unstubAllGlobals()
+  vi.restoreAllMocks()
 })
 
 interface Channel {
+  readonly name: string
   listener?: (message: { data: object | null }) => void
 }
 
@@ -41,7 +43,9 @@ function stubBrowser(lateMs: () => number = () => 0): { kill(tab: Tab): void } {
   class FakeChannel implements Channel {
     listener?: (message: { data: object | null }) => void
     readonly #tab = opening
-    constructor() {
+    readonly name: string
+    constructor(name: string) {
+      this.name = name
       open.add(this)
     }
     addEventListener(_name: string, listener: NonNullable<Channel['listener']>) {
@@ -49,7 +53,7 @@ function stubBrowser(lateMs: () => number = () => 0): { kill(tab: Tab): void } {
     }
     postMessage(data: object | null) {
       if (this.#tab?.isDead === true) return
-      const others = [...open].filter((each) => each !== this)
+      const others = [...open].filter((each) => each !== this && each.name === this.name)
       const copy = structuredClone(data)
       line = line
         .then(() => pause(lateMs()))
@@ -71,7 +75,8 @@ function stubBrowser(lateMs: () => number = () => 0): { kill(tab: Tab): void } {
     if (at >= 0) waiting.splice(at, 1)
     if (at === 0) next()
   }
-  const request = (_name: string, { signal }: { signal: AbortSignal }, run: () => Promise<unknown>) => {
+  const request = (name: string, { signal }: { signal: AbortSignal }, run: () => Promise<unknown>) => {
+    lockName = name
     const one = { tab: opening as Tab, run, isOver: false }
     waiting.push(one)
     signal.addEventListener('abort', () => waiting[0] !== one && leave(one))
@@ -87,6 +92,9 @@ function stubBrowser(lateMs: () => number = () => 0): { kill(tab: Tab): void } {
     },
   }
 }
+
+/** Of the last lock that was asked for. */
+let lockName: string
 
 /** The tab whose stream is being opened. */
 let opening: Tab | undefined
@@ -205,11 +213,184 @@ test('a tab that hears nothing of its leader goes on by itself', async () => {
   // As a frozen page that keeps its lock.
   leader.isDead = true
   heads = { a: 1, b: 0 }
-  await vi.advanceTimersByTimeAsync(151_000)
+  await vi.advanceTimersByTimeAsync(42_000)
   serve()
   expect(other.read).toEqual(['a1'])
   browser.kill(leader)
   ;[leader, other].forEach(({ close }) => close())
+})
+
+test('a tab that is seen again and gets no answer of its leader goes on by itself at once', async () => {
+  const browser = stubBrowser()
+  const [leader, other] = [openTab({ a: '0', b: '0' }), openTab({ a: '0', b: '0' })]
+  await settle()
+  serve()
+  await vi.advanceTimersByTimeAsync(10)
+  // As a suspended page, which gets no event for that.
+  leader.isDead = true
+  heads = { a: 1, b: 0 }
+  page.document.emit('visibilitychange')
+  await vi.advanceTimersByTimeAsync(2000)
+  serve()
+  expect(other.read).toEqual(['a1'])
+  browser.kill(leader)
+  ;[leader, other].forEach(({ close }) => close())
+})
+
+test('a hidden leader checks its silent stream while another tab relies on it', async () => {
+  stubBrowser()
+  page.document.visibilityState = 'hidden'
+  const leader = openTab({ a: '0', b: '0' })
+  await settle()
+  serve()
+  await vi.advanceTimersByTimeAsync(20 * 60_000)
+  expect(page.sources).toHaveLength(1)
+  const other = openTab({ a: '0', b: '0' })
+  await vi.advanceTimersByTimeAsync(21_000)
+  expect(page.sources).toHaveLength(2)
+  expect(leader.sources()).toEqual([page.sources[1]])
+  ;[leader, other].forEach(({ close }) => close())
+})
+
+/** Tabs of one discussion. Each shows `shown` where it must load its data again. */
+function openPages(count: number, lastEventId: string, shown: string) {
+  return Array.from({ length: count }, () => {
+    const read: number[] = []
+    const onReload = vi.fn(() => shown)
+    const stream = shareDiscussionStream({
+      name: 'one',
+      lastEventId,
+      ticket: () => ({ streamUrl: '/stream/d?ticket=t', lastEventId }),
+      onReload,
+      onEvent: ({ seq }) => read.push(seq),
+      onError: () => undefined,
+    })
+    return Object.assign(stream, { read, onReload })
+  })
+}
+
+test('where the numbers of a discussion begin again, each tab loads its data again', async () => {
+  stubBrowser()
+  const tabs = openPages(3, '50', '2')
+  await settle()
+  page.sources[0]?.connected()
+  await settle()
+  // The discussion was deleted, and made again.
+  page.sources[0]?.drop()
+  page.sources[0]?.connected({ complete: false, lastEventId: '2' })
+  await vi.advanceTimersByTimeAsync(10)
+  const ofOthers = page.sources.slice(1)
+  expect(ofOthers.map(({ lastEventId }) => lastEventId)).toEqual(['50', '50'])
+  for (const source of ofOthers) source.connected({ complete: false, lastEventId: '2' })
+  await vi.advanceTimersByTimeAsync(1000)
+  for (const { onReload } of tabs) expect(onReload).toHaveBeenCalledTimes(1)
+  const again = page.sources.slice(3)
+  expect(again.map(({ lastEventId }) => lastEventId)).toEqual(['2', '2', '2'])
+  for (const source of again) source.connected()
+  await vi.advanceTimersByTimeAsync(42_000)
+  expect(openSources()).toBe(1)
+  for (const source of again) if (source.readyState === 1) source.event(3)
+  await vi.advanceTimersByTimeAsync(10)
+  for (const { read } of tabs) expect(read).toEqual([3])
+  tabs.forEach(({ close }) => close())
+})
+
+test('a tab that comes back ahead of its leader has its position checked', async () => {
+  stubBrowser()
+  const [first, second] = openPages(2, '50', '2')
+  await settle()
+  page.sources[0]?.connected()
+  page.document.emit('freeze')
+  first?.close()
+  const [fresh] = openPages(1, '2', '2')
+  await settle()
+  page.sources[1]?.connected()
+  page.document.emit('resume')
+  await vi.advanceTimersByTimeAsync(10)
+  expect(page.sources.slice(1).map(({ lastEventId }) => lastEventId)).toEqual(['2', '50'])
+  // The service knows the position.
+  page.sources[2]?.connected()
+  await vi.advanceTimersByTimeAsync(42_000)
+  expect(openSources()).toBe(1)
+  ;[second, fresh].forEach((tab) => tab?.close())
+})
+
+test.each([0, 0.9])('tabs go on alone at random times after the loss of their stream (%d)', async (chance) => {
+  stubBrowser()
+  vi.spyOn(Math, 'random').mockReturnValue(chance)
+  const tabs = [openTab({ a: '0', b: '0' }), openTab({ a: '0', b: '0' })]
+  await settle()
+  serve()
+  await settle()
+  page.sources[0]?.drop()
+  await vi.advanceTimersByTimeAsync(5000 * (1 + chance) - 1)
+  expect(openSources()).toBe(1)
+  await vi.advanceTimersByTimeAsync(10)
+  expect(openSources()).toBe(2)
+  tabs.forEach(({ close }) => close())
+})
+
+test('while the service refuses the stream over a cap, one tab asks for all', async () => {
+  const browser = stubBrowser()
+  const tabs = [openTab({ a: '0', b: '0' }), openTab({ a: '0', b: '0' })] as const
+  await settle()
+  const [source] = page.sources
+  source?.connected()
+  await settle()
+  for (let n = 0; n < 4; n++) {
+    source?.drop()
+    await vi.advanceTimersByTimeAsync(n === 0 ? 3000 : 30_000)
+    source?.emit('connection-timeout', { lastEventId: '00000001-0.0' })
+    await settle()
+  }
+  source?.drop()
+  expect(page.sources).toHaveLength(1)
+  // The leader is suspended.
+  tabs[0].isDead = true
+  source?.close()
+  await vi.advanceTimersByTimeAsync(80_000)
+  expect(tabs[1].sources()).toHaveLength(1)
+  browser.kill(tabs[0])
+  tabs.forEach(({ close }) => close())
+})
+
+test('a message of another form, or of another version, changes nothing', async () => {
+  stubBrowser()
+  const tabs = [openTab({ a: '0', b: '0' }), openTab({ a: '0', b: '0' })] as const
+  await settle()
+  serve()
+  await settle()
+  const event = { type: 'comment_created', discussionId: 'a', seq: 9 }
+  const told = { state: 'open', before: 0, event }
+  opening = undefined
+  const ofScript = new BroadcastChannel('engagement 1 x')
+  const messages = [
+    'hello',
+    7,
+    {},
+    { ...told, state: 'closed' },
+    { ...told, before: 9 },
+    { ...told, before: undefined, at: { a: '9' } },
+    { ...told, event: null },
+    { ...told, event: { ...event, seq: '9' } },
+    { ...told, event: { ...event, seq: 1e300 } },
+    { ...told, event: { ...event, type: 'other' } },
+  ]
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
+  for (const message of messages) ofScript.postMessage(message)
+  const earlier = new BroadcastChannel('engagement x')
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
+  earlier.postMessage(told)
+  await vi.advanceTimersByTimeAsync(10)
+  expect(tabs[1].read).toEqual([])
+  expect(openSources()).toBe(1)
+  expect(lockName).toBe('engagement 1 x')
+  // The same, in the right form.
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
+  ofScript.postMessage(told)
+  await vi.advanceTimersByTimeAsync(10)
+  expect(tabs[1].read).toEqual(['a9'])
+  tabs.forEach(({ close }) => close())
 })
 
 test('a tab whose leader has lost its stream goes on by itself until the leader has one', async () => {
@@ -224,7 +405,7 @@ test('a tab whose leader has lost its stream goes on by itself until the leader 
   await vi.advanceTimersByTimeAsync(4000)
   expect(openSources()).toBe(1)
   // The timers of a hidden leader may be late.
-  await vi.advanceTimersByTimeAsync(2000)
+  await vi.advanceTimersByTimeAsync(6000)
   expect(openSources()).toBe(2)
   const isOfLeader = (source: FakeSource) => source === led
   serve(isOfLeader)
@@ -291,25 +472,16 @@ test('a page that freezes gives the stream to another tab', async () => {
 
 test('a stream of one discussion is shared likewise', async () => {
   stubBrowser()
-  const reads: number[][] = [[], []]
-  const streams = reads.map((read) =>
-    shareDiscussionStream({
-      name: 'one',
-      lastEventId: '3',
-      ticket: () => ({ streamUrl: '/stream/d?ticket=t', lastEventId: '3' }),
-      onReload: () => undefined,
-      onEvent: ({ seq }) => read.push(seq),
-    }),
-  )
+  const tabs = openPages(2, '3', '3')
   await settle()
   const [source] = page.sources
   source?.connected()
   source?.event(4)
   await vi.advanceTimersByTimeAsync(10)
-  expect(reads).toEqual([[4], [4]])
-  expect(streams.map(({ lastEventId }) => lastEventId)).toEqual(['4', '4'])
+  expect(tabs.map(({ read }) => read)).toEqual([[4], [4]])
+  expect(tabs.map(({ lastEventId }) => lastEventId)).toEqual(['4', '4'])
   expect(page.sources).toHaveLength(1)
-  streams.forEach(({ close }) => close())
+  tabs.forEach(({ close }) => close())
 })
 
 test('whatever happens to tabs and streams, each tab gets each event once and in order', async () => {

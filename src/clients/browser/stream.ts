@@ -50,6 +50,13 @@ interface Following<Ticket> {
    * continues by itself.
    */
   onError?: ((error: unknown) => unknown) | undefined
+  /** Called each time that the service refuses the stream over a cap. The stream tries again. */
+  onRefused?: (() => unknown) | undefined
+  /**
+   * Whether another page shows what this stream brings. A page that is hidden checks its stream for
+   * silence only then.
+   */
+  isSeenElsewhere?: (() => boolean) | undefined
 }
 
 export interface StreamOptions extends Following<StreamTicket> {
@@ -133,7 +140,7 @@ const CHECK_MS = 20_000
  */
 const ASLEEP_MS = 90_000
 /**
- * After about this long without an event, a visible page checks its stream: heartbeats are
+ * After about this long without an event, a page that is seen checks its stream: heartbeats are
  * comments, which EventSource hides.
  */
 const SILENCE_MS = 300_000
@@ -334,9 +341,10 @@ function follow<Ticket extends StreamTicket>(options: Following<Ticket>, course:
   const check = (): void => {
     const now = Date.now()
     const hasSlept = now - checkedAt > ASLEEP_MS
-    const isSilent = now - heardAt > patienceMs && document.visibilityState === 'visible'
+    const isSilent = now - heardAt > patienceMs
+    const isSeen = document.visibilityState === 'visible' || options.isSeenElsewhere?.()
     checkedAt = now
-    if (hasSlept || isSilent) connect()
+    if (hasSlept || (isSilent && isSeen)) connect()
     else due(CHECK_MS, check)
   }
 
@@ -391,6 +399,7 @@ function follow<Ticket extends StreamTicket>(options: Following<Ticket>, course:
       // Takes the position even if it skips numbers, which were not for this page. Without an
       // earlier `connected`, the stream is over a cap.
       if (isAnswered) course.pass(lastEventId)
+      else void call(() => options.onRefused?.())
       isAnswered = true
     })
     on('discussion-gone', (data) => tellGone((JSON.parse(data) as { discussionId: string }).discussionId))

@@ -3,6 +3,7 @@
 // a stream of its own until it has filled it, so each gets what it would get alone.
 import {
   type DiscussionStream,
+  EVENT_TYPES,
   openDiscussionStream,
   openSeveralStream,
   type Positions,
@@ -13,13 +14,21 @@ import {
   type StreamState,
 } from './stream.ts'
 
+/** The version of the messages. Tabs with another version share another stream. */
+const PROTOCOL = 1
 /** A tab that has asked waits so long for an answer before it follows by itself. */
 const ASK_MS = 2000
-/** The leader tells its positions so often. Timers of a hidden page run once a minute. */
-const TELL_MS = 15_000
-const SILENCE_MS = 150_000
+/** A tab that has heard nothing of its leader for so long asks. A suspended leader is silent. */
+const QUIET_MS = 20_000
 /** For so long the others wait for a leader that has lost its stream, and may be hidden. */
 const LOST_MS = 5000
+/** A leader over a cap tries again after 30 s, and speaks for all its tabs. */
+const REFUSED_MS = 40_000
+/** Other tabs rely on a leader that was asked within this time. Hidden tabs ask once a minute. */
+const NEEDED_MS = 150_000
+
+/** Between one and two times `ms`: many tabs lose their streams in the same instant. */
+const spread = (ms: number): number => ms * (1 + Math.random())
 
 type At = Record<string, number>
 
@@ -27,12 +36,25 @@ type At = Record<string, number>
 interface Told {
   /** The state of its stream. */
   state: StreamState
+  /** Whether the service has refused the stream over a cap. */
+  isRefused?: boolean
   /** Its positions. */
   at?: At
   /** An event, and the leader's position in its discussion before it. */
   event?: StreamEvent
   before?: number
   gone?: string
+}
+
+/** Whether a message is of this form: other scripts of the origin can use the channel as well. */
+function isTold(data: unknown): data is Told | null {
+  if (data === null) return true
+  const { state, at = {}, event, before = 0 } = Object(data) as Partial<Told>
+  if (state !== 'open' && state !== 'connecting') return false
+  if (!Object.values(at).every((position) => Number.isSafeInteger(position))) return false
+  if (event === undefined) return true
+  const { type, seq } = Object(event) as StreamEvent
+  return EVENT_TYPES.includes(type) && Number.isSafeInteger(seq) && seq > before
 }
 
 /** A stream of one tab. */
@@ -50,14 +72,16 @@ interface Page {
 
 /** The options of a tab's own stream, but for those of the page. */
 interface Hooks extends Required<Omit<Page, 'onError'>> {
+  onRefused: () => void
+  isSeenElsewhere: () => boolean
   lastEventIds: Positions
   /** The page has loaded its data again, and shows these positions. */
   reloaded: (shown: Positions) => void
 }
 
 // The few parts of a page that are used here: the service's compiler settings know only Node.
-declare const document: { addEventListener: Listen; removeEventListener: Listen }
-declare const window: typeof document
+declare const window: { addEventListener: Listen; removeEventListener: Listen }
+declare const document: typeof window & { visibilityState: string }
 type Listen = (name: string, listener: () => void) => void
 interface Locks {
   request: (name: string, options: { signal: AbortSignal }, run: () => Promise<void>) => Promise<void>
@@ -133,9 +157,15 @@ function share(
   let own: Own | undefined
   let state: StreamState = 'connecting'
   let isLeader = false
-  /** Whether a leader with an open stream was heard lately. Until then this tab goes on by itself. */
+  /** Whether a leader with an open stream was heard lately. Else this tab goes on by itself. */
   let isLed = false
+  /** Whether the service refuses the leader's stream over a cap. */
+  let isRefused = false
+  /** Whether the numbers may have begun again: then this tab has its position checked. */
+  let isDoubtful = false
   let isClosed = false
+  /** When another tab last asked this leader. */
+  let askedAt = -Infinity
   let channel: BroadcastChannel | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   /** Ends the wait for the lock, or gives it back. */
@@ -155,15 +185,18 @@ function share(
     }
   }
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
-  const tell = (told: Omit<Told, 'state'> | null): void => channel?.postMessage(told && { ...told, state })
+  const tell = (told: Omit<Told, 'state'> | null): void => channel?.postMessage(told && { ...told, state, isRefused })
   const tellAll = (): void => {
     learn()
     tell({ at: Object.fromEntries(at) })
-    later(TELL_MS, tellAll)
   }
   const later = (ms: number, action: () => void): void => {
     clearTimeout(timer)
     timer = setTimeout(action, ms)
+  }
+  const ask = (): void => {
+    tell(null)
+    later(ASK_MS, followUnled)
   }
   const report = (now: StreamState): void => {
     if (isClosed || now === state) return
@@ -192,9 +225,17 @@ function share(
         take(event)
       },
       onState: (now) => {
-        if (now === 'open') learn()
+        if (now === 'open') {
+          learn()
+          isRefused = isDoubtful = false
+        }
         if (now !== 'closed') report(now)
       },
+      onRefused: () => {
+        isRefused = true
+        if (isLeader) tell({})
+      },
+      isSeenElsewhere: () => isLeader && Date.now() - askedAt < NEEDED_MS,
       onGone: (discussionId) => {
         if (isLeader) tell({ gone: discussionId })
         return page.onGone?.(discussionId)
@@ -214,24 +255,33 @@ function share(
   }
   const isBehind = (): boolean => [...leaderAt].some(([id, position]) => (at.get(id) ?? 0) < position)
   const stopIfCaughtUp = (): void => {
-    if (!isLeader && isLed && !isBehind()) stopOwn()
+    if (!isLeader && isLed && !isDoubtful && !isBehind()) stopOwn()
   }
   const followUnled = (): void => {
     isLed = false
     followAlone()
   }
-  const hear = ({ data: told }: { data: Told | null }): void => {
-    if (isClosed) return
+  const hear = ({ data: told }: { data: unknown }): void => {
+    if (isClosed || !isTold(told)) return
     if (isLeader) {
       // A tab has asked.
-      if (told === null) tellAll()
+      if (told === null) {
+        askedAt = Date.now()
+        tellAll()
+      }
       return
     }
     if (told === null) return
     isLed = told.state === 'open'
-    later(isLed ? SILENCE_MS : LOST_MS, followUnled)
+    if (isLed) later(spread(QUIET_MS), ask)
+    else later(spread(told.isRefused === true ? REFUSED_MS : LOST_MS), followUnled)
     const { event, before = 0 } = told
     for (const [id, position] of Object.entries(told.at ?? {})) {
+      if (position < Math.min(leaderAt.get(id) ?? 0, at.get(id) ?? 0)) {
+        // Lower than this leader or an earlier one was. A fresh stream checks this tab's position.
+        isDoubtful = true
+        stopOwn()
+      }
       leaderAt.set(id, position)
       // A page that gave no position begins where the leader is.
       if (!at.has(id)) at.set(id, position)
@@ -243,7 +293,7 @@ function share(
       if ((at.get(key) ?? 0) >= before) take(event)
     }
     if (told.gone !== undefined) void call(() => page.onGone?.(told.gone as string))
-    if (isBehind()) followAlone()
+    if (isDoubtful || isBehind()) followAlone()
     else stopIfCaughtUp()
     if (own === undefined) report(told.state)
   }
@@ -259,20 +309,21 @@ function share(
   const enter = (): void => {
     const { locks } = (globalThis as { navigator?: { locks?: Locks } }).navigator ?? {}
     if (locks === undefined) return followUnled()
+    const shared = `engagement ${PROTOCOL} ${name}`
     try {
-      channel = new BroadcastChannel(`engagement ${name}`)
+      channel = new BroadcastChannel(shared)
     } catch {
       // Browsers refuse it to pages that may store nothing.
       return followUnled()
     }
     const { signal } = (control = new AbortController())
     channel.addEventListener('message', hear)
-    tell(null)
-    later(ASK_MS, followUnled)
+    ask()
     locks
-      .request(`engagement ${name}`, { signal }, async () => {
+      .request(shared, { signal }, async () => {
         if (signal.aborted) return
         isLeader = true
+        clearTimeout(timer)
         followAlone()
         tellAll()
         await new Promise((resolve) => signal.addEventListener('abort', resolve))
@@ -281,17 +332,23 @@ function share(
   }
   // A frozen or cached page holds no stream, and is no leader: another tab takes over.
   const away = (): void => {
+    // Another tab may then be lower than this one was.
+    for (const [id, position] of at) leaderAt.set(id, position)
     leave()
     report('connecting')
   }
   const back = (): void => {
     if (control === undefined && own === undefined && !isClosed) enter()
   }
+  const look = (): void => {
+    if (document.visibilityState === 'visible' && channel !== undefined && !isLeader) ask()
+  }
   const listeners = [
     [window, 'pagehide', away],
     [window, 'pageshow', back],
     [document, 'freeze', away],
     [document, 'resume', back],
+    [document, 'visibilitychange', look],
   ] as const
   for (const [target, event, listener] of listeners) target.addEventListener(event, listener)
   enter()

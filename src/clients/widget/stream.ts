@@ -18,37 +18,83 @@ export { countChange } from './events.ts'
 /** What the thread gives. */
 type Options = Omit<StreamOptions, 'ticket'>
 
+type Ticket = StreamTicket & { expiresAt?: string }
+
 /** The id of the reader whom a ticket names, null for none; undefined if it does not say. */
-const readerOf = ({ recipient }: StreamTicket): string | null | undefined => recipient && recipient.externalId
+const readerOf = ({ recipient }: Ticket): string | null | undefined => recipient && recipient.externalId
+
+/** Whose ticket has made a thread load again, so that it does so once. */
+const reloadedFor = new WeakMap<Thread, string | null>()
 
 /**
- * One stream for all tabs that show the discussion to the same reader. Once this tab gets tickets
- * for another reader, or for nobody, it has a stream of its own: a stream has what only its reader
- * may see.
+ * One stream for all tabs that show the discussion to the same reader: a stream has what only its
+ * reader may see. Once this tab gets a ticket for another reader, or for nobody, the thread loads
+ * again. Where tickets do not name their reader, each tab has a stream of its own.
  */
 function share(thread: Thread, options: Options): DiscussionStream {
   const { backend, discussion, pages } = thread
   const reader = thread.me?.id ?? null
-  const ticket = async (): Promise<StreamTicket> => thread.spend() ?? pages.ticket()
-  const leave = (lastEventId = stream.lastEventId): void => {
+  /** Whom tickets for this reader name. That is another id after the reader was merged. */
+  let recipient: string | null | undefined = reader === null ? null : undefined
+  /** The ticket for the next connection. */
+  let ready: Ticket | null = null
+  /** Takes the ticket that came with the page. */
+  const takeFirst = (): void => {
+    const first = thread.spend()
+    if (!first) return
+    ready = first
+    recipient = readerOf(first)
+  }
+  const ticket = async (): Promise<Ticket> => {
+    // The page may have been loaded again.
+    takeFirst()
+    const given = ready
+    ready = null
+    return given && !thread.isPast(given.expiresAt) ? given : pages.ticket()
+  }
+  const goOn = (open: () => DiscussionStream): void => {
     // The thread may have ended it meanwhile.
     if (stream.state === 'closed') return
     stream.close()
-    stream = openDiscussionStream({ ...options, ticket, lastEventId })
+    stream = open()
   }
-  let stream: DiscussionStream = shareDiscussionStream({
+  const followAlone = (given: Ticket): void => {
+    const { lastEventId } = stream
+    ready = given
+    goOn(() => openDiscussionStream({ ...own, ticket, lastEventId }))
+  }
+  const check = (given: Ticket): void => {
+    const named = readerOf(given)
+    if (stream.state === 'closed') return
+    if (recipient === undefined && named !== null) recipient = named
+    if (named === undefined) return followAlone(given)
+    if (named === recipient) return void reloadedFor.delete(thread)
+    if (reloadedFor.get(thread) === named) return followAlone(given)
+    reloadedFor.set(thread, named)
+    thread.reload()
+  }
+  const own: Options = {
     ...options,
+    onEvent: (event) => {
+      // The stream may be another reader's where tickets do not name them.
+      const isOthers = event.type === 'notification_reply' && event.data.recipient?.externalId !== (recipient ?? reader)
+      return isOthers ? undefined : options.onEvent(event)
+    },
+    onReload: async (position) => {
+      const shown = await options.onReload(position)
+      // Another reader may have signed in.
+      if ((thread.me?.id ?? null) !== reader) goOn(() => share(thread, { ...options, lastEventId: shown ?? position }))
+      return shown
+    },
+  }
+  takeFirst()
+  let stream: DiscussionStream = shareDiscussionStream({
+    ...own,
     name: JSON.stringify([new URL(backend, document.baseURI), discussion, reader]),
     ticket: async () => {
       const given = await ticket()
-      if (readerOf(given) !== reader) leave()
+      check(given)
       return given
-    },
-    onReload: async (now) => {
-      const shown = await options.onReload(now)
-      // Another reader may have signed in.
-      if ((thread.me?.id ?? null) !== reader) leave(shown ?? now)
-      return shown
     },
   })
   return {
@@ -134,8 +180,6 @@ function tellSoon(thread: Thread): void {
 
 export function hear(thread: Thread, event: StreamEvent): void {
   const { state, me } = thread
-  // Another reader has signed in since the page was loaded, and the stream is theirs.
-  if (event.type === 'notification_reply' && event.data.recipient?.externalId !== me?.id) return
   const before = state.list(null).waiting.length
   const known = 'comment' in event.data ? state.comments.get(event.data.comment.id) : undefined
   applyEvent(state, event, me?.id ?? '')

@@ -1,4 +1,4 @@
-import type { DiscussionStream, StreamEvent, StreamOptions, StreamTicket } from '../browser/stream.ts'
+import type { DiscussionStream, StreamEvent, StreamOptions } from '../browser/stream.ts'
 import {
   backendFor,
   type First,
@@ -294,11 +294,15 @@ export abstract class Thread extends WidgetElement {
     void this.update()
   }
 
-  /** The ticket that came with the first page, once. Null where it opens no stream any more. */
-  spend(): StreamTicket | null {
+  /** The ticket that came with the first page, once. */
+  spend(): First['ticket'] {
     const ticket = this.#ticket
     this.#ticket = null
-    return ticket && Date.parse(ticket.expiresAt) > now() ? ticket : null
+    return ticket
+  }
+
+  isPast(time = ''): boolean {
+    return Date.parse(time) <= now()
   }
 
   #end(): void {
