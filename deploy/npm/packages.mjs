@@ -14,7 +14,16 @@ const { version, license, engines, private: isPrivate } = read(join(root, 'packa
 for (const name of readdirSync(clients).filter((each) => existsSync(join(clients, each, 'package.json'))))
   makePackage(join(clients, name), join(made, name))
 
-/** The `files` of the package.json in `from` are folders of the build, or files of this repository. */
+/**
+ * Where a name of `files` is: a folder of the build, or a file of this repository. Of the widget,
+ * `dist/clients` has the types and `dist` the scripts.
+ */
+function sourcesOf(name) {
+  if (name === 'widget') return ['dist/clients/widget', 'dist/widget']
+  return [name.includes('.') ? name : `dist/clients/${name}`]
+}
+
+/** Throws if something of `files` of the package.json in `from` does not exist. */
 function makePackage(from, to) {
   rmSync(to, { recursive: true, force: true })
   mkdirSync(to, { recursive: true })
@@ -23,10 +32,7 @@ function makePackage(from, to) {
   writeFileSync(join(to, 'package.json'), JSON.stringify(whole, null, 2))
   for (const name of ['README.md', 'CHANGELOG.md']) cpSync(join(from, name), join(to, name))
   cpSync(join(root, 'LICENSE'), join(to, 'LICENSE'))
-  // Of the widget, `dist/clients` has the types and `dist` the scripts.
-  for (const name of files)
-    for (const source of [`dist/clients/${name}`, `dist/${name}`, name].map((each) => join(root, each)))
-      if (existsSync(source)) copy(source, join(to, name))
+  for (const name of files) for (const source of sourcesOf(name)) copy(join(root, source), join(to, name))
 }
 
 /** Of a folder its code, without source maps, whose sources are not in the package. */

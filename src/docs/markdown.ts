@@ -85,16 +85,21 @@ function highlight(code: string, name: string): string {
 const SERVICE = /http:\/\/127\.0\.0\.1:4000|https:\/\/comments\.example\.com/g
 
 /**
- * Marks the addresses of the service, for which the script of the page puts its own. Operations are
- * about services that are yet to be started.
+ * Pages whose addresses begin with `BASE_URL`, wherever the page is opened: of services that are
+ * yet to be started, and those that identity providers must know.
  */
+const OF_BASE_URL = /^(operations|guides\/single-sign-on)\//
+
+/** Marks the addresses of the service, for which the script of the page puts its own. */
 const markService = (html: string, { name }: { name: string }): string =>
-  name.startsWith('operations/') ? html : html.replace(SERVICE, '<span data-service>$&</span>')
+  OF_BASE_URL.test(name) ? html : html.replace(SERVICE, '<span data-service>$&</span>')
 
 const markdown = new MarkdownIt()
 markdown.renderer.rules.fence = (tokens, index, _options, page: { name: string }) => {
   const { content = '', info = '' } = tokens[index] ?? {}
-  return `<div class="code"><pre><code>${markService(highlight(content, info), page)}</code></pre></div>\n`
+  const code = highlight(content, info)
+  // JSON shows what the service sends: its addresses begin with `BASE_URL`.
+  return `<div class="code"><pre><code>${info === 'json' ? code : markService(code, page)}</code></pre></div>\n`
 }
 markdown.renderer.rules.code_inline = (tokens, index, _options, page: { name: string }) =>
   `<code>${markService(escapeHtml(tokens[index]?.content ?? ''), page)}</code>`

@@ -116,20 +116,27 @@ describeInBrowser('the pages of the documentation', () => {
     await context.close()
   })
 
-  test('examples name the service that serves them, but for operations', { timeout: 60_000 }, async () => {
-    const page = await shared.browser.newPage()
-    const codeAt = async (name: string): Promise<string> => {
-      await page.goto(`${shared.service.url}/docs/${name}`)
-      return (await page.locator('main code').allTextContents()).join('\n')
-    }
-    expect(await codeAt('guides/static-page')).toContain(`src="${shared.service.url}/widget.js"`)
-    expect(await codeAt('guides/react')).toContain(`service="${shared.service.url}"`)
-    expect(await codeAt('guides/single-sign-on/google')).toContain(
-      `${shared.service.url}/api/v1/admin/auth/oidc/callback`,
-    )
-    expect(await codeAt('operations/deploy')).toContain('BASE_URL=https://comments.example.com')
-    await page.close()
-  })
+  test(
+    'examples name the service that serves them, but where the service names BASE_URL',
+    { timeout: 60_000 },
+    async () => {
+      const page = await shared.browser.newPage()
+      const codeAt = async (name: string): Promise<string> => {
+        await page.goto(`${shared.service.url}/docs/${name}`)
+        return (await page.locator('main code').allTextContents()).join('\n')
+      }
+      expect(await codeAt('guides/static-page')).toContain(`src="${shared.service.url}/widget.js"`)
+      expect(await codeAt('guides/react')).toContain(`service="${shared.service.url}"`)
+      for (const name of ['README', 'google', 'okta', 'entra-id', 'keycloak']) {
+        const code = await codeAt(`guides/single-sign-on/${name === 'README' ? '' : name}`)
+        expect(code).toContain('https://comments.example.com/api/v1/admin/auth/oidc/callback')
+        expect(code).not.toContain(shared.service.url)
+      }
+      expect(await codeAt('guides/notices')).toContain('"https://comments.example.com/console/moderation"')
+      expect(await codeAt('operations/deploy')).toContain('BASE_URL=https://comments.example.com')
+      await page.close()
+    },
+  )
 
   test('none scrolls sideways at 320 pixels', { timeout: 120_000 }, async () => {
     const page = await shared.browser.newPage({ viewport: { width: 320, height: 800 } })

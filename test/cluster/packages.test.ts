@@ -47,6 +47,32 @@ function expectWhole(folder: string, name: string): void {
   expect(files.filter((each) => /\.(ts|map)$/.test(each) && !each.endsWith('.d.ts'))).toEqual([])
 }
 
+test('a package whose files name something that the build has not made is refused', () => {
+  const root = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
+  const write = (name: string, text: string): void => {
+    mkdirSync(dirname(join(root, name)), { recursive: true })
+    writeFileSync(join(root, name), text)
+  }
+  try {
+    write('deploy/npm/packages.mjs', readFileSync(join(ROOT, 'deploy/npm/packages.mjs'), 'utf8'))
+    write('package.json', '{ "version": "1.0.0" }')
+    write('LICENSE', '')
+    for (const name of ['README.md', 'CHANGELOG.md']) write(`src/clients/one/${name}`, '')
+    write('src/clients/one/package.json', '{ "files": ["one", "two"] }')
+    write('dist/clients/one/one.js', 'export {}')
+    // Files of the service are no part of a package.
+    write('dist/two/two.js', 'export {}')
+    const make = () => spawnSync(process.execPath, ['deploy/npm/packages.mjs'], { cwd: root, encoding: 'utf8' })
+    const { status, stderr } = make()
+    expect(status).not.toBe(0)
+    expect(stderr).toContain(join('dist', 'clients', 'two'))
+    write('dist/clients/two/two.js', 'export {}')
+    expect(make().status).toBe(0)
+  } finally {
+    rmSync(root, { recursive: true, force: true })
+  }
+})
+
 /** What the site has beside it. */
 function link(folder: string, name: string): void {
   const to = join(folder, 'node_modules', name)

@@ -142,6 +142,35 @@ describe('the decision on a comment', () => {
     expect(Object.keys(data[0])).toEqual(['id', 'ok', 'status', 'code', 'detail'])
   })
 
+  test('is null for moderators where the author has a shadow ban since then, or the comment has no author', async () => {
+    const page = newPage()
+    const eve = { ...plain, ...(await service.as(newId())) }
+    const [theirs, nobodys] = [await post(page, eve), await post(page, ann)]
+    const ids = [theirs.id, nobodys.id]
+    await service.app.db.query(unnamed('UPDATE comments SET author_id = NULL WHERE id = $1'), [nobodys.id])
+    const told = async (action: 'reject' | 'approve' | 'pin'): Promise<Json[]> => {
+      const query = `mutation ($input: ModerateCommentsInput!) {
+        moderateComments(input: $input) { outcomes { ok decision { action } } } }`
+      return (await service.graphql(query, { input: { ids, action } })).json.data.moderateComments.outcomes
+    }
+    const queued = async (): Promise<Json> =>
+      (await ok('GET', `/moderation/queue?status=rejected&discussionId=${theirs.discussionId}`)).data
+        .toSorted((one: Json, other: Json) => ids.indexOf(one.comment.id) - ids.indexOf(other.comment.id))
+        .map(({ decision }: Json) => decision?.action ?? null)
+    const [before, none] = [
+      { ok: true, decision: { action: 'reject' } },
+      { ok: true, decision: null },
+    ]
+    expect(await told('reject')).toEqual([before, none])
+    expect(await queued()).toEqual(['reject', null])
+    await ok('POST', `/readers/${theirs.author.id}/ban`, { shadow: true })
+    expect(await queued()).toEqual([null, null])
+    await ok('POST', `/readers/${theirs.author.id}/unban`)
+    expect(await told('approve')).toEqual([{ ok: true, decision: { action: 'approve' } }, none])
+    await ok('POST', `/readers/${theirs.author.id}/ban`, { shadow: true })
+    expect(await told('pin')).toEqual([none, none])
+  })
+
   test('stays as it was where a moderator only answers reports and tells the author nothing', async () => {
     const page = newPage()
     const { id, discussionId } = await post(page, ann)

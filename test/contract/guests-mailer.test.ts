@@ -200,15 +200,19 @@ describe('the state of the mailer', () => {
   })
 
   test('knows no failure where a mail was not sent', async () => {
-    const tenant = await at.service.addTenant('not-sent')
-    const headers = keyOf(tenant)
-    const url = `${at.mailer.url}/mails`
-    await askFor(await addGuestSite(at.service, tenant, { mailUrl: url }), 'not-sent@example.com')
-    // After the second attempt the first one is over.
-    for (const attempts of [1, 2]) {
+    const { tenant, site: own, headers, kid } = await another()
+    at.mailer.on('/mails', (_request, response) => reply(response, 503))
+    await askFor(own, 'not-sent@example.com')
+    await vi.waitFor(async () => expect(await stateOf(headers)).toMatchObject({ state: 'failing' }))
+    await at.service.call('DELETE', `/mail-secrets/${kid}`, { headers })
+    // Nothing is known of another address.
+    const url = `${at.mailer.url}/mails?again`
+    await at.service.call('PATCH', '/settings', { body: { guests: { mailUrl: url } }, headers })
+    // After the third attempt the second one is over.
+    for (const attempts of [2, 3]) {
+      await query('UPDATE guest_requests SET due_at = now() WHERE tenant_id = $1', [tenant.tenant.id])
       const rows = () => query('SELECT attempts FROM guest_requests WHERE tenant_id = $1', [tenant.tenant.id])
       await vi.waitFor(async () => expect(await rows()).toEqual([{ attempts }]))
-      await query('UPDATE guest_requests SET due_at = now() WHERE tenant_id = $1', [tenant.tenant.id])
     }
     expect(await stateOf(headers)).toEqual({ url, state: 'unsigned', ...never })
     await at.service.call('POST', '/mail-secrets', { headers })

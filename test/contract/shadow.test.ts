@@ -43,6 +43,26 @@ test('an approval out of the shadow is no news to the author, to whom the commen
   ])
 })
 
+test('an approval out of the shadow brings its author the tombstone above it, as it does the public', async () => {
+  const as = async (name: string) => ({ ...plain, ...(await service.as(name)) })
+  const at = `/discussions/by-external/answered/comments`
+  const post = async (name: string, body: object) =>
+    (await service.call('POST', at, { headers: await as(name), body: { body: name, ...body } })).json
+  const parent = await post('answered', {})
+  const { author } = await post('answering', {})
+  await service.call('POST', `/readers/${author.id}/ban`, { body: { shadow: true } })
+  const { id } = await post('answering', { parentId: parent.id })
+  await service.call('POST', `/comments/${parent.id}/reject`)
+  await service.call('POST', `/comments/${id}/approve`)
+  const TOMBSTONES = unnamed(`SELECT audience::text, data->'tombstones'->0->>'id' AS above,
+      data->'tombstones'->0->'replyCount' AS replies
+    FROM events WHERE type = 'comment_approved' AND data->'comment'->>'id' = $1 ORDER BY seq`)
+  expect(await service.app.db.query(TOMBSTONES, [id])).toEqual([
+    { audience: 'public', above: parent.id, replies: 1 },
+    { audience: 'own', above: parent.id, replies: 1 },
+  ])
+})
+
 test('the export of a reader has the reactions that only they see', async () => {
   const mal = { ...plain, ...(await service.as('exported')) }
   const made = await service.call('POST', '/discussions/by-external/exported/comments', {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -19,6 +20,10 @@ const BACK = { timeout: 60_000, interval: 500 }
  * Far above what a busy machine needs, far below what a request that waited for Redis would take.
  */
 const SLOW_MS = 3000
+/**
+ * A process that waits 240 ms for Redis decides alone. Its messages go through this process twice.
+ */
+const PROMPT_MS = 80
 
 describe.skipIf(!hasRedis)(
   `caps on streams over processes${hasRedis ? '' : ' (skipped: needs DATABASE_URL and REDIS_URL)'}`,
@@ -113,9 +118,47 @@ describe.skipIf(!hasRedis)(
      */
     const expectRefusedSoon = (api: ServiceProcess) => vi.waitFor(async () => expectRefused(await open(api)), WAIT)
 
+    /** Asks Redis until the returned function is called, which tells the longest wait. */
+    function watchRedis(): () => Promise<number> {
+      let longestMs = 0
+      let isOver = false
+      const watching = (async () => {
+        for (let last = performance.now(); !isOver;) {
+          await setTimeout(10)
+          await redis.ping()
+          longestMs = Math.max(longestMs, performance.now() - last)
+          last = performance.now()
+        }
+      })()
+      return async () => {
+        isOver = true
+        await watching
+        return longestMs
+      }
+    }
+
+    /**
+     * Whether it succeeds. Its failure counts only if Redis answered in time: a machine that is too
+     * busy for that lets both processes decide alone.
+     */
+    async function holds(round: () => Promise<void>): Promise<boolean> {
+      const longest = watchRedis()
+      try {
+        await round()
+        return true
+      } catch (error) {
+        if ((await longest()) < PROMPT_MS) throw error
+        return false
+      } finally {
+        await longest()
+        leave(clients)
+        await vi.waitFor(() => expect(keys()).resolves.toEqual([]), WAIT)
+      }
+    }
+
     test('two processes race for the last places: all are taken, none twice, round after round', async () => {
       await setCaps({ maxStreams: 100 })
-      for (let round = 0; round < 3; round++) {
+      const round = async (): Promise<void> => {
         const all = await openMany(200)
         expect(admitted(all)).toHaveLength(100)
         all.filter(({ status }) => status !== 200).forEach(expectRefused)
@@ -125,9 +168,8 @@ describe.skipIf(!hasRedis)(
         await vi.waitFor(async () => expect(admitted(await openMany(1))).toHaveLength(1), WAIT)
         await openMany(100)
         expect(clients.size).toBe(100)
-        leave(clients)
-        await vi.waitFor(() => expect(keys()).resolves.toEqual([]), WAIT)
       }
+      for (let held = 0; held < 3;) if (await holds(round)) held++
     })
 
     test("a reader's tickets open as many streams as the cap allows, and further ones are told to wait", async () => {

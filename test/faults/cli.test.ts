@@ -31,7 +31,6 @@ import { type Env, runMain } from '../harness/processes.ts'
 import { startProxy } from '../harness/proxy.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 
-const LONG = 120_000
 const REDIS_URL = process.env.REDIS_URL
 const SERVER_ONLY = onServer ? '' : ' (skipped: needs DATABASE_URL)'
 const EMBEDDED_ONLY = onServer ? ' (skipped: the same without DATABASE_URL)' : ''
@@ -48,7 +47,7 @@ beforeAll(async () => {
   remove = own.remove
   env = { ...own.env, ...(onServer && redis) }
   expect((await cli(['tenant', 'create', '--slug', 'acme', '--admin-email', 'a@acme.example'])).code).toBe(0)
-}, LONG)
+})
 
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
@@ -73,7 +72,7 @@ async function cli(args: string[], more: Env = {}, as: Pick<ExecFileOptions, 'ui
   }
 }
 
-describe('npm run cli', { timeout: LONG }, () => {
+describe('npm run cli', () => {
   // Each command opens the embedded database again, which takes seconds: there the next test tries
   // a merge.
   test.skipIf(!onServer)(`readers merge merges two readers, and can be repeated${SERVER_ONLY}`, async () => {
@@ -304,7 +303,7 @@ describe('npm run cli', { timeout: LONG }, () => {
 })
 
 // A server changes nothing here: these are about the command line, or a DATA_DIR.
-describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, { timeout: LONG }, () => {
+describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, () => {
   test.each([[['help']], [['--help']], [['help', 'key']], [['key', 'create', '--help']], [['help', 'key', 'create']]])(
     '%s shows how it is used, and ends with 0',
     async (words) => {
@@ -436,7 +435,7 @@ async function withService(work: (url: string) => Promise<void>): Promise<void> 
   }
 }
 
-describe('the doctor', { timeout: LONG }, () => {
+describe('the doctor', () => {
   const findings = async (more: Env = {}): Promise<Map<string, Finding>> => {
     const found = await examine({ ...env, ...more })
     const secrets = [env.ADMIN_JWT_SECRET, env.ENCRYPTION_KEY, 'hunter2'].filter((text) => text !== undefined)

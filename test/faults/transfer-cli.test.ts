@@ -32,8 +32,6 @@ import type { Env } from '../harness/processes.ts'
 import { unnamed } from '../harness/sql.ts'
 import { writeItems } from '../harness/transfer.ts'
 
-const LONG = 120_000
-
 // Each command opens the embedded database again, which takes seconds: there is tried only what it
 // may change.
 const SERVER_ONLY = onServer ? '' : ' (skipped: the same with DATABASE_URL)'
@@ -71,7 +69,7 @@ beforeAll(async () => {
     { kind: 'comment', id: '2', discussionId: 'p', parentId: '9', body: 'Two', createdAt: '2015-03-01T10:00:01Z' },
     { kind: 'comment', id: '3', discussionId: 'gone', body: 'Three', createdAt: '2015-03-01T10:00:02Z' },
   ])
-}, LONG)
+})
 
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
@@ -94,7 +92,7 @@ const linesOf = ({ stdout }: Outcome): object[] =>
 
 const IMPORT = ['import', '--tenant', 'acme', '--from', 'jsonl'] as const
 
-describe('an import', { timeout: LONG }, () => {
+describe('an import', () => {
   test('into a pipe prints lines of JSON, the report last, and exits with 1 if items were refused', async () => {
     for (const more of [['--dry-run'], []]) {
       const result = await cli(...IMPORT, 'items.jsonl', ...more)
@@ -185,7 +183,7 @@ describe('an import', { timeout: LONG }, () => {
 
 const linesOfJson = ({ stdout }: Outcome): unknown => JSON.parse(stdout)
 
-describe('an export', { timeout: LONG }, () => {
+describe('an export', () => {
   const EXPORT = ['export', '--tenant', 'acme'] as const
   const isExport = (text: string): boolean => text.startsWith('{"kind":"header"') && text.endsWith('}\n')
   const parts = (): string[] => readdirSync(folder).filter((name) => name.includes('.part'))

@@ -474,7 +474,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
     100,
   ]),
   upsert_reader: (w) => [tenant(w), _, 'reader-1'],
-  decisions_on_comments: (w) => [tenant(w), heavy(w), comments(w)],
+  decisions_on_comments: (w) => [tenant(w), heavy(w), comments(w), w.now],
   viewer_reactions: (w) => [tenant(w), many(1), readers(w), comments(w)],
   waiting_import_items_below: (w) => [...ofWaiting(w), w.ids('waiting', 20), 100],
   waiting_import_roots: (w) => [...ofWaiting(w), FIRST_ID, 100],

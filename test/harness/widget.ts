@@ -96,6 +96,8 @@ export async function openNewspaper(
   const leave = async (): Promise<void> => {
     const pages = [...contexts].flatMap((context) => context.pages())
     const violations = await Promise.all(pages.map((page) => page.evaluate<string[] | undefined>('window.violations')))
+    // A request that a handler of a route still makes ends with its page.
+    await Promise.all(pages.map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })))
     await Promise.all([...contexts].map((context) => context.close()))
     contexts.clear()
     expect(violations.flat().filter(Boolean)).toEqual([])

@@ -1,4 +1,6 @@
+import { stat } from 'node:fs/promises'
 import { Writable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
@@ -171,4 +173,33 @@ test('a database that never answers has its connections cut, each time', async (
   await vi.waitFor(() => expect(cuts.mock.calls.length).toBeGreaterThan(2))
   expect(impatient.notReady).toBe('down')
   await impatient.close()
+})
+
+test('an answer that has arrived while this process was busy is in time', async () => {
+  await health.close()
+  let answers = 0
+  const patienceMs = 20
+  const blocking: Database = {
+    ...database,
+    abandon: () => undefined,
+    probe: {
+      sql: async () => {
+        // Timers come next, and answers are read only after them.
+        await setImmediate()
+        const answer = stat('.')
+        // Long enough for the answer, which nothing reads meanwhile.
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5 * patienceMs)
+        await answer
+        answers++
+        return []
+      },
+      patienceMs,
+    },
+  }
+  const cuts = vi.spyOn(blocking, 'abandon')
+  const busy = new DatabaseHealth(blocking, SILENT, TIMING)
+  busy.setUp()
+  await vi.waitFor(() => expect(answers).toBeGreaterThan(2))
+  expect([cuts.mock.calls.length, busy.notReady]).toEqual([0, null])
+  await busy.close()
 })

@@ -126,10 +126,15 @@ export class DatabaseHealth implements Health {
   }
 
   async #probe(): Promise<void> {
-    const late = setTimeout(() => {
+    let isOver = false
+    const giveUp = (): void => {
+      if (isOver) return
       this.#set('down')
       this.#database.abandon()
-    }, this.#database.probe.patienceMs)
+    }
+    // Node reads sockets between timers and immediates: an answer that has arrived while this
+    // process was busy is in time.
+    const late = setTimeout(() => setImmediate(giveUp), this.#database.probe.patienceMs)
     try {
       if (this.#outage !== null) await this.#database.findHost()
       this.#set(await this.#ask())
@@ -138,6 +143,7 @@ export class DatabaseHealth implements Health {
       const trouble = troubleOf(error)
       this.#set(trouble === null || trouble === 'busy' ? 'down' : trouble, error)
     } finally {
+      isOver = true
       clearTimeout(late)
     }
   }

@@ -102,7 +102,8 @@ const eventForm = (comment: Comment, audience: Audience, isShadowed = false): Co
 /**
  * What an event says of a change. `tombstones` are the comments that come into view, change or
  * leave it beside an approved one: the comment itself if it was a tombstone before, and `above`. A
- * client that counts comments cannot tell that by the comment.
+ * client that counts comments cannot tell that by the comment. To an author the comment changes
+ * nothing above it, unless it is approved out of their shadow: then they get what the public gets.
  */
 export function changeData(
   before: LockedComment,
@@ -113,8 +114,8 @@ export function changeData(
   const comment = eventForm(toComment(after), audience, isInShadow(after))
   const isTombstoneStill = audience === 'public' && before.status !== 'approved' && after.status !== 'approved'
   const tombstones = isTombstoneStill ? [comment, ...above] : above
-  const isToAuthor = audience === 'recipient' || audience === 'own'
-  return tombstones.length === 0 || isToAuthor ? { comment } : { comment, tombstones }
+  const isKept = audience === 'recipient' || (audience === 'own' && after.status !== 'approved')
+  return tombstones.length === 0 || isKept ? { comment } : { comment, tombstones }
 }
 
 /**

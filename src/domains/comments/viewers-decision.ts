@@ -4,6 +4,7 @@ import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
+import { banIn } from '../readers/bans.ts'
 import { requireReader, viewerInShadow } from '../readers/readers.ts'
 import type { Comment } from './comment.ts'
 import type { Decision } from './decision.ts'
@@ -42,8 +43,9 @@ export async function decisionsForViewer(ctx: Ctx, commentIds: readonly Id[]): P
 }
 
 /**
- * What the author of a comment is told of the last decision on it, for moderators; null if nothing.
- * One statement serves all comments of a request.
+ * What the author of a comment is told of the last decision on it, for moderators; null if nothing,
+ * as without an author or while they are banned in shadow. One statement serves all comments of
+ * a request.
  */
 export const loadToldDecision = perRequest<Id, Decision | null>(async (ctx, commentIds) => {
   const { tenant } = requireCaller(ctx)
@@ -57,16 +59,18 @@ const DECISIONS = statement(
    CROSS JOIN LATERAL (
      SELECT id, author_id, decision FROM comments WHERE tenant_id = $1 AND id = k.id LIMIT 1
    ) c
-   WHERE ($2::uuid IS NULL OR c.author_id = $2) AND c.decision IS NOT NULL`,
+   WHERE ($2::uuid IS NULL OR c.author_id = $2) AND c.decision IS NOT NULL
+     AND (SELECT ${banIn('r', '$4::timestamptz')} IS DISTINCT FROM 'shadow' FROM readers r
+       WHERE r.tenant_id = $1 AND r.id = c.author_id)`,
 )
 
-/** The decisions on these comments: on those of one author, or on all for null. */
+/** What authors are told of these comments: of those of one author, or of all for null. */
 async function selectDecisions(
   sql: Sql,
   tenantId: Id,
   authorId: Id | null,
   ids: readonly Id[],
 ): Promise<ReadonlyMap<Id, Decision>> {
-  const rows = await sql<{ id: Id; decision: Decision }>(DECISIONS, [tenantId, authorId, ids])
+  const rows = await sql<{ id: Id; decision: Decision }>(DECISIONS, [tenantId, authorId, ids, new Date()])
   return new Map(rows.map(({ id, decision }) => [id, decision]))
 }

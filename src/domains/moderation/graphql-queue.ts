@@ -4,6 +4,7 @@ import { listed } from '../../graphql/connection.ts'
 import { CommentRef, DecisionRef } from '../comments/graphql.ts'
 import type { HoldDetail } from '../comments/hold-details.ts'
 import type { HoldReason } from '../comments/rules.ts'
+import { loadToldDecision } from '../comments/viewers-decision.ts'
 import { listModerationQueue, type QueueCounts, type QueueItem } from './queue.ts'
 import type { QueueSort } from './queue-ranked-sql.ts'
 import type { QueueFrame } from './queue-topic.ts'
@@ -98,11 +99,12 @@ export const QueueItemRef = builder.objectRef<QueueItem>('ModerationQueueItem').
       description:
         'When a moderator last judged the present text or marked it as reviewed. Null if none has looked at it.',
     }),
-    decision: t.expose('decision', {
+    decision: t.field({
       type: DecisionRef,
       nullable: true,
       description:
-        'The last decision on the present text, as its author sees it. Null before one, after an edit, and where the author is told nothing, because they had a shadow ban.',
+        'The last decision on the present text, as its author sees it. Null before one, after an edit, and where the author is told nothing, as with a shadow ban.',
+      resolve: ({ comment }, _args, ctx) => loadToldDecision(ctx, comment.id),
     }),
   }),
 })

@@ -2,7 +2,6 @@ import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { anyId, COUNT_LIMIT, type Measured, upToBytes } from '../../core/database/lists.ts'
 import { statement, type StatementOf } from '../../core/database/statements.ts'
-import type { Decision } from '../comments/decision.ts'
 import type { HoldDetail } from '../comments/hold-details.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from '../comments/comment.ts'
@@ -12,7 +11,7 @@ import { claimsMark } from './claims/claims-sql.ts'
 /** SQL: the columns of a `QueueRow`. */
 export const QUEUE_COLUMNS = `${COMMENT_COLUMNS}, c.report_count AS "reportCount",
   c.reports_answered AS "reportsAnswered", c.hold_reason AS "holdReason", c.hold_details AS "holdDetails",
-  c.reviewed_at AS "reviewedAt", c.decision AS told`
+  c.reviewed_at AS "reviewedAt"`
 
 // The order of its partial index.
 const ORDERS: Readonly<Record<QueueStatus, 'ASC' | 'DESC'>> = { pending: 'ASC', reported: 'ASC', rejected: 'DESC' }
@@ -48,7 +47,6 @@ export interface QueueRow extends CommentRow, Measured {
   holdReason: HoldReason | null
   holdDetails: HoldDetail[] | null
   reviewedAt: Date | null
-  told: Decision | null
 }
 
 interface QueuePlace {

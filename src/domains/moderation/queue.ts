@@ -8,7 +8,6 @@ import { invalid } from '../../core/errors.ts'
 import { isCut } from '../../core/database/lists.ts'
 import { type Comment, toComment } from '../comments/comment.ts'
 import { getDiscussion } from '../discussions/discussions.ts'
-import type { Decision } from '../comments/decision.ts'
 import type { HoldDetail } from '../comments/hold-details.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { countQueues, listQueue, type QueueCounts, type QueueRow } from './queue-sql.ts'
@@ -32,8 +31,6 @@ export interface QueueItem {
   holdDetails: HoldDetail[]
   /** When a moderator last looked at the present text; null if none has. */
   reviewedAt: string | null
-  /** What the author is told of the last decision on the present text. */
-  decision: Decision | null
 }
 
 interface ListQueue extends PageArgs {
@@ -88,7 +85,6 @@ const toQueueItem = ({
   holdReason,
   holdDetails,
   reviewedAt,
-  told,
   ...row
 }: QueueRow): QueueItem => ({
   comment: toComment(row),
@@ -97,7 +93,6 @@ const toQueueItem = ({
   reason: holdReason,
   holdDetails: holdDetails ?? [],
   reviewedAt: reviewedAt?.toISOString() ?? null,
-  decision: told,
 })
 
 /** The number of comments in the queues; null for callers without `moderate_content`. */
