@@ -10,7 +10,7 @@ import { forgetOldRequests, requestMail } from '../../src/domains/guests/request
 import { findSiteByKey } from '../../src/domains/sites/sites.ts'
 import { admitTenant } from '../../src/domains/tenants/tenants.ts'
 import { useGuestSite } from '../harness/guest-sites.ts'
-import { addGuestSite, askFor, mailsTo, PAGE, solve } from '../harness/guests.ts'
+import { askFor, mailsTo, PAGE, solve } from '../harness/guests.ts'
 import { takeLog } from '../harness/log.ts'
 import { isGenuine, reply } from '../harness/receiver.ts'
 import { keyOf } from '../harness/sites.ts'
