@@ -90,11 +90,16 @@ function useHasDelivered({ webhookEndpoints }: FirstStepsQuery): boolean | null 
 
 const isOfPages = ({ capabilities }: { capabilities: readonly unknown[] }): boolean => capabilities.length === 0
 
+/** Whether a backend of pages has asked the service; null for a member who may not look at keys. */
+const isBackendUsed = ({ apiKeys }: FirstStepsQuery): boolean | null =>
+  apiKeys?.nodes.some((key) => isOfPages(key) && key.lastUsedAt !== null) ?? null
+
+/** Whether pages have comments by way of a backend: those of a shell do not count. */
+const isBackendDone = (steps: FirstStepsQuery): boolean => hasComments(steps) && isBackendUsed(steps) !== false
+
 /** Whether pages ask the service by the key of a site, and no backend has asked yet. */
-function hasOnlySites({ sites, apiKeys }: FirstStepsQuery): boolean {
-  const isBackendUsed = apiKeys?.nodes.some((key) => isOfPages(key) && key.lastUsedAt !== null) === true
-  return sites != null && sites.nodes.length > 0 && !isBackendUsed
-}
+const hasOnlySites = (steps: FirstStepsQuery): boolean =>
+  steps.sites != null && steps.sites.nodes.length > 0 && isBackendUsed(steps) !== true
 
 const siteStep = (): StepProps => ({
   isDone: true,
@@ -145,7 +150,7 @@ function backendStep(steps: FirstStepsQuery): StepProps | null {
   const page = steps.discussions.nodes.find(({ url }) => url !== null)?.url ?? ''
   const origin = URL.canParse(page) ? new URL(page).origin : ''
   return {
-    isDone: hasComments(steps),
+    isDone: isBackendDone(steps),
     guide: 'backend',
     children: (
       <>
@@ -194,7 +199,7 @@ function identityStep({ readers }: FirstStepsQuery): StepProps | null {
 }
 
 const widgetStep = (steps: FirstStepsQuery): StepProps => ({
-  isDone: hasComments(steps),
+  isDone: isBackendDone(steps),
   guide: 'widget',
   children: (
     <>
