@@ -71,7 +71,9 @@ print(wrong)`
   })
 })
 
-test('the package exports verifyWebhook, and nothing else of the service', () => {
+test('the package exports what verifies messages, and nothing else of the service', () => {
   const script = `const all = await import('engagement-service/webhooks'); console.log(Object.keys(all).sort().join())`
-  expect(run(process.execPath, ['--input-type=module', '-e', script])).toBe('WebhookVerificationError,verifyWebhook')
+  expect(run(process.execPath, ['--input-type=module', '-e', script])).toBe(
+    'WebhookVerificationError,verifyGuestMail,verifyWebhook',
+  )
 })
