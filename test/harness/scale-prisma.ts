@@ -761,7 +761,7 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
     [
       'provider.ts oidcSecret.findUnique',
       'settings.ts oidcSecret.create',
-      'sign-on.ts member.create',
+      'sign-on.ts member.createManyAndReturn',
       'sign-on.ts member.findFirst',
       'sign-on.ts member.update',
       'sign-on.ts tenant.findUnique',
