@@ -919,7 +919,7 @@ function scoped(app: App, sql: TxSql): App {
 }
 
 function askingOf(app: App, sql: TxSql, w: World): Asking {
-  const active = { suspendedAt: null, suspensionReason: null, hasMailSecret: true }
+  const active = { suspendedAt: null, suspensionReason: null, mailSecretUntil: Infinity }
   const tenant = {
     id: w.id('tenant'),
     slug: 'large',

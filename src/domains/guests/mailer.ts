@@ -39,9 +39,9 @@ function lackOf(settings: UrlSettings, { url, hasSecret }: Needs): 'none' | 'ref
 export function takesGuests(
   { settings }: Pick<App, 'settings'>,
   site: Pick<Site, 'posting' | 'guests'>,
-  tenant: Pick<Tenant, 'settings' | 'hasMailSecret'>,
+  tenant: Pick<Tenant, 'settings' | 'mailSecretUntil'>,
 ): boolean {
-  const needs = { url: tenant.settings.guests.mailUrl, hasSecret: tenant.hasMailSecret }
+  const needs = { url: tenant.settings.guests.mailUrl, hasSecret: (tenant.mailSecretUntil ?? 0) > Date.now() }
   return keepsGuests(site, tenant) && lackOf(settings, needs) === null
 }
 
