@@ -6,7 +6,7 @@ import type { Id } from '../../core/ids.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { tenantSettings } from '../../core/settings/tenant.ts'
 import type { Site } from '../sites/sites.ts'
-import { refuseUrl, type UrlSettings } from '../webhooks/sending/urls.ts'
+import { refuseUrl, type UrlSettings } from '../webhooks/rules/urls.ts'
 
 export const MAILER_STATES = {
   none: { description: 'The setting guests.mailUrl is null: no site takes guests.' },
