@@ -12,8 +12,11 @@ export interface Tenant {
   readonly suspendedAt: Date | null
   /** What callers are told of the suspension. */
   readonly suspensionReason: string | null
-  /** Whether a secret is valid that signs mails for guests. */
-  readonly hasMailSecret: boolean
+  /**
+   * When the last secret ends that signs mails for guests (ms since 1970), Infinity for one that
+   * does not end; null if there was none. A time, because a tenant is cached.
+   */
+  readonly mailSecretUntil: number | null
 }
 
 /**

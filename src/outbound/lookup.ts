@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { lookup as systemLookup, Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 
-import type { AddressRule } from '../domains/webhooks/sending/addresses.ts'
+import type { AddressRule } from '../domains/webhooks/rules/addresses.ts'
 
 /** The address rule forbids the connection. */
 export class AddressRefused extends Error {

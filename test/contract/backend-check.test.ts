@@ -2,6 +2,9 @@ import { createServer, type ServerResponse } from 'node:http'
 
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
+import type { App } from '../../src/core/app.ts'
+import { ServiceError } from '../../src/core/errors.ts'
+import { askOutside, inOneTransaction } from '../../src/core/scope.ts'
 import { open, shut } from '../harness/backends.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { keyOf } from '../harness/sites.ts'
@@ -97,6 +100,56 @@ test('with an Idempotency-Key it holds no transaction while the backend is slow,
   const again = await keyed()
   expect([again.headers.get('idempotency-replayed'), again.json]).toEqual(['true', json])
   expect(asked).toHaveLength(1)
+})
+
+test('each field of a query is answered in its place, with an entry of its own, up to the ten', async () => {
+  answer = (response, path) => response.writeHead(path.startsWith('/1/') ? 404 : 500).end()
+  const headers = await headersOfAnother()
+  const fields = Array.from({ length: 12 }, (_, n) => `of${n}: backendCheck(url: "${url}/${n % 2}") { url finding }`)
+  const { json } = await service.graphql(`{ ${fields.join(' ')} }`, {}, headers)
+  const names = Object.keys(json.data)
+  expect(names).toEqual(fields.map((_, n) => `of${n}`))
+  const answered = names.filter((name) => json.data[name] !== null)
+  for (const name of answered) {
+    const isOdd = Number(name.slice(2)) % 2 === 1
+    const { url: asked, finding } = json.data[name]
+    expect([asked, finding]).toEqual([
+      `${url}/${isOdd ? 1 : 0}/settings`,
+      expect.stringContaining(isOdd ? '404' : '500'),
+    ])
+  }
+  expect(answered.length).toBeGreaterThanOrEqual(10)
+  const codes = (json.errors ?? []).map((error: { extensions: { code: string } }) => error.extensions.code)
+  expect(codes).toEqual(Array(12 - answered.length).fill('rate_limited'))
+  const { json: log } = await service.call('GET', '/audit-log?action=backend.check', { headers })
+  expect(log.data).toHaveLength(answered.length)
+})
+
+test('a transaction that asks several servers is run once more, and asks each once', async () => {
+  const { app } = service
+  const asked: string[] = []
+  const ask = (view: App, what: string) =>
+    askOutside(view, what, async (outside) => {
+      asked.push(what)
+      expect(outside.scope).toBeUndefined()
+      if (what === 'refused') throw new ServiceError('rate_limited', { retryAfterSeconds: 5 })
+      return Promise.resolve(`answer of ${what}`)
+    })
+  let runs = 0
+  const settled = await inOneTransaction(app, (_sql, attempt) =>
+    attempt(async (view) => {
+      runs++
+      const all = ['a', 'refused', 'b', 'a'].map(async (what) => ask(view, what))
+      const [first, refused, ...others] = await Promise.allSettled(all)
+      // As an answer of GraphQL with a failure that passes, which is no outcome.
+      if (first?.status === 'rejected') throw first.reason
+      return [first, refused, ...others]
+    }),
+  )
+  const value = (what: string) => ({ status: 'fulfilled', value: `answer of ${what}` })
+  const refusal = { status: 'rejected', reason: { code: 'rate_limited' } }
+  expect(settled).toMatchObject([value('a'), refusal, value('b'), value('a')])
+  expect([runs, asked]).toEqual([2, ['a', 'refused', 'b']])
 })
 
 test('an answer that goes on is read up to 64 KiB', async () => {

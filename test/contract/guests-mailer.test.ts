@@ -5,7 +5,8 @@ import { describe, expect, test, vi } from 'vitest'
 
 import { keyIdOf, seal } from '../../src/core/secrets/seals.ts'
 import { guestKeyContext } from '../../src/domains/guests/address.ts'
-import { noteSuccess } from '../../src/domains/guests/mailer.ts'
+import { announceChange } from '../../src/core/read-cache.ts'
+import { noteSuccess, takesGuests } from '../../src/domains/guests/mailer.ts'
 import { forgetOldRequests, requestMail } from '../../src/domains/guests/requests.ts'
 import { findSiteByKey } from '../../src/domains/sites/sites.ts'
 import { admitTenant } from '../../src/domains/tenants/tenants.ts'
@@ -244,6 +245,29 @@ describe('the state of the mailer', () => {
     expect(after).toMatchObject({ lastFailure: 'status 503', lastFailureAt })
     expect(Date.parse(after.recoveredAt)).toBeGreaterThanOrEqual(Date.parse(lastFailureAt))
   })
+})
+
+test('a site takes no guests from the end of the last secret, also by a tenant that is cached', async () => {
+  const { app } = at.service
+  const { tenant, site: own } = await another()
+  const { id } = tenant.tenant
+  const visited = await findSiteByKey(app, own.publicKey, () => undefined)
+  if (visited === null) throw new Error('no site')
+  expect(await admitTenant(app, id)).toMatchObject({ mailSecretUntil: Infinity })
+  const until = Date.now() + 3_600_000
+  await query('UPDATE mail_secrets SET expires_at = $2 WHERE tenant_id = $1', [id, new Date(until)])
+  announceChange(app, { kind: 'tenant', tenantId: id })
+  const cached = await admitTenant(app, id)
+  const takesAt = (now: number): boolean => {
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(now)
+    const takes = takesGuests(app, visited, cached)
+    clock.mockRestore()
+    return takes
+  }
+  expect([until - 1, until].map(takesAt)).toEqual([true, false])
+  await query('DELETE FROM mail_secrets WHERE tenant_id = $1', [id])
+  announceChange(app, { kind: 'tenant', tenantId: id })
+  expect(await admitTenant(app, id)).toMatchObject({ mailSecretUntil: null })
 })
 
 test('the secrets of the mails are shown once, listed and ended', async () => {

@@ -167,6 +167,21 @@ describe('of the release before, which made digests with ENCRYPTION_KEY itself,'
     expect(await owner.guests()).toBe(1)
   })
 
+  test('a link whose address is moved within each attempt is refused for a second', async () => {
+    const { tenantId, ...owner } = await addOwner('former-moves')
+    const { app } = service
+    const link = await owner.ask(app, 'ann@example.com')
+    const request = await app.prisma.guestRequest.findFirst({ where: { tenantId } })
+    const stale = { ...request, ...formerOf(tenantId, 'ann@example.com') }
+    const spy = vi.spyOn(app.prisma.guestRequest, 'findFirst').mockResolvedValue(stale as never)
+    const refusal = { code: 'unavailable', extras: { retryAfterSeconds: 1 } }
+    await expect(owner.confirm(app, link)).rejects.toMatchObject(refusal)
+    expect(spy).toHaveBeenCalledTimes(2)
+    spy.mockRestore()
+    await owner.confirm(app, link)
+    expect(await owner.guests()).toBe(1)
+  })
+
   test('a second guest of an address changes nothing for the one of now', async () => {
     const { tenantId, ...owner } = await addOwner('former-second')
     const guest = await owner.confirm(service.app, await owner.ask(service.app, 'ann@example.com'))

@@ -377,6 +377,25 @@ test('one that was imported is due only once it has an address', async () => {
   expect(await due()).toBe(1)
 })
 
+test('one that is imported waits for the tenant before it counts, as a new one does', async () => {
+  const { app } = service
+  const of = { tenantId: tenant.tenant.id, importId: newId() }
+  const given = { id: newId(), kind: 'slack', host: 'hooks.example.com', on: [], createdAt: new Date() } as const
+  const asked: string[] = []
+  await app.db.transaction((sql) =>
+    adoptNoticeChannel(
+      sql.within(({ name, text }, run) => {
+        asked.push(name === 'lock_tenant' ? name : text)
+        return run()
+      }),
+      of,
+      given,
+    ),
+  )
+  expect(asked[0]).toBe('lock_tenant')
+  expect(asked[1]).toContain('notice_channels')
+})
+
 describe('a channel that does not take a message', () => {
   test('is tried ever less often, shows why, and gets all of it once it answers', async () => {
     const { id } = await create({ on: ['comment_waiting'] })

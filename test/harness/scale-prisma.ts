@@ -761,7 +761,7 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
     [
       'provider.ts oidcSecret.findUnique',
       'settings.ts oidcSecret.create',
-      'sign-on.ts member.create',
+      'sign-on.ts member.createManyAndReturn',
       'sign-on.ts member.findFirst',
       'sign-on.ts member.update',
       'sign-on.ts tenant.findUnique',
@@ -919,7 +919,7 @@ function scoped(app: App, sql: TxSql): App {
 }
 
 function askingOf(app: App, sql: TxSql, w: World): Asking {
-  const active = { suspendedAt: null, suspensionReason: null, hasMailSecret: true }
+  const active = { suspendedAt: null, suspensionReason: null, mailSecretUntil: Infinity }
   const tenant = {
     id: w.id('tenant'),
     slug: 'large',

@@ -123,6 +123,32 @@ describe('single sign-on', () => {
     expect((await me(again.browser.headers)).json.id).toBe(json.id)
   })
 
+  test('signs in as the member whom an invitation makes meanwhile', async () => {
+    provider.login('raced', person({ email: 'raced@example.com' }))
+    const { db } = service.app
+    const transaction = db.transaction.bind(db)
+    const data = { tenantId: tenant.tenant.id, id: newId(), email: 'raced@example.com', role: 'analyst' } as const
+    let looked = 0
+    const spy = vi.spyOn(db, 'transaction').mockImplementation((work, ...more) =>
+      transaction(
+        (sql) =>
+          work(
+            sql.within(async ({ text }, run) => {
+              const found = await run()
+              // By the provider's id, and by the address.
+              if (/SELECT.*members/s.test(text) && ++looked === 2) await sql.prisma.member.create({ data })
+              return found
+            }),
+          ),
+        ...more,
+      ),
+    )
+    const { outcome, browser } = await signOn()
+    spy.mockRestore()
+    expect(outcome).toBe('done')
+    expect((await me(browser.headers)).json).toMatchObject({ id: data.id, role: 'editor', signedOn: true })
+  })
+
   test('sends PKCE, state and nonce, and its cookie is HttpOnly, SameSite=Lax, and serves once', async () => {
     const answer = await fetch(startUrl(), { redirect: 'manual' })
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([303, 'no-store'])

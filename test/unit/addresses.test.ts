@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { createAddressRule } from '../../src/domains/webhooks/sending/addresses.ts'
+import { createAddressRule } from '../../src/domains/webhooks/rules/addresses.ts'
 
 const isAllowed = createAddressRule([])
 

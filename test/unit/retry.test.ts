@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
-import { effectivePolicy } from '../../src/domains/webhooks/sending/policy.ts'
+import { effectivePolicy } from '../../src/domains/webhooks/rules/policy.ts'
 import { retryDelayMs } from '../../src/worker/attempt.ts'
 
 const defaults = effectivePolicy(tenantSettings({}), {})

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { readStored } from '../../src/core/stored.ts'
 import { tenantSettings, tenantSettingsSchema } from '../../src/core/settings/tenant.ts'
 import { patchStored } from '../../src/domains/settings/merge.ts'
-import { readOverrides } from '../../src/domains/webhooks/sending/policy.ts'
+import { readOverrides } from '../../src/domains/webhooks/rules/policy.ts'
 
 const DEFAULTS: Record<string, unknown> = tenantSettings({})
 const GROUPS = ['rateLimit', 'stream', 'ticket', 'webhookPolicy', 'identity', 'classifier']

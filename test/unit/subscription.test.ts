@@ -48,7 +48,7 @@ function ctxOf({ tenantId = 't', capabilities = [], externalId, isAdmin = false 
       discussionsDeleted: 0,
       suspendedAt: null,
       suspensionReason: null,
-      hasMailSecret: false,
+      mailSecretUntil: null,
     },
     actor: isAdmin
       ? {

@@ -112,7 +112,7 @@ describe('an assertion', () => {
     discussionsDeleted: 0,
     suspendedAt: null,
     suspensionReason: null,
-    hasMailSecret: false,
+    mailSecretUntil: null,
   }
 
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))

@@ -7,8 +7,8 @@ import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { validate } from '../../core/input/validate.ts'
 import { askOutside } from '../../core/scope.ts'
-import { createAddressRule } from '../webhooks/sending/addresses.ts'
-import { developmentHint, outboundUrl } from '../webhooks/sending/urls.ts'
+import { createAddressRule } from '../webhooks/rules/addresses.ts'
+import { developmentHint, outboundUrl } from '../webhooks/rules/urls.ts'
 
 /** What a backend has answered, as a page would ask it. */
 export interface BackendCheck {

@@ -21,7 +21,7 @@ import { isCheapToRender, renderMarkdown } from './text/markdown.ts'
 import { foreseeOutcome } from './refusal-sql.ts'
 import { explainText, guestBelowOf, holdPolicy } from './rules.ts'
 import { writeInSlowMode } from './slow-mode.ts'
-import { type CheckedText, checkText } from './text/text.ts'
+import { type CheckedText, checkText } from './checked-text.ts'
 import { writeComment } from './writer.ts'
 
 interface CreateComment extends z.input<typeof newCommentSchema> {

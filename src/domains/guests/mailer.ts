@@ -6,7 +6,7 @@ import type { Id } from '../../core/ids.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { tenantSettings } from '../../core/settings/tenant.ts'
 import type { Site } from '../sites/sites.ts'
-import { refuseUrl, type UrlSettings } from '../webhooks/sending/urls.ts'
+import { refuseUrl, type UrlSettings } from '../webhooks/rules/urls.ts'
 
 export const MAILER_STATES = {
   none: { description: 'The setting guests.mailUrl is null: no site takes guests.' },
@@ -39,9 +39,9 @@ function lackOf(settings: UrlSettings, { url, hasSecret }: Needs): 'none' | 'ref
 export function takesGuests(
   { settings }: Pick<App, 'settings'>,
   site: Pick<Site, 'posting' | 'guests'>,
-  tenant: Pick<Tenant, 'settings' | 'hasMailSecret'>,
+  tenant: Pick<Tenant, 'settings' | 'mailSecretUntil'>,
 ): boolean {
-  const needs = { url: tenant.settings.guests.mailUrl, hasSecret: tenant.hasMailSecret }
+  const needs = { url: tenant.settings.guests.mailUrl, hasSecret: (tenant.mailSecretUntil ?? 0) > Date.now() }
   return keepsGuests(site, tenant) && lackOf(settings, needs) === null
 }
 

@@ -115,7 +115,8 @@ const CONFIRMATIONS = { perSecond: 1 / 6, burst: 10 }
  * Spends the token of a mail's link: the address is confirmed, and its guest gets a token of their
  * own. An address that was confirmed at the tenant before is that guest, with the name of then: who
  * asks with the address of somebody else must not write over their name.
- * Throws `guests_disabled`, `validation_failed`, `rate_limited`, `invalid_guest_token`.
+ * Throws `guests_disabled`, `validation_failed`, `rate_limited`, `invalid_guest_token`,
+ * `unavailable`.
  */
 export async function confirmGuest(
   app: App,
@@ -137,7 +138,11 @@ export async function confirmGuest(
 }
 
 /** What an attempt has read is no longer so. */
-class HasChanged extends Error {}
+class HasChanged extends ServiceError {
+  constructor() {
+    super('unavailable', { detail: 'The guest is being changed.', retryAfterSeconds: 1 })
+  }
+}
 
 async function confirmOnce(app: App, tenantId: Id, tokenDigest: Buffer<ArrayBuffer>): Promise<Confirmed> {
   const now = new Date()
@@ -169,9 +174,9 @@ async function confirmOnce(app: App, tenantId: Id, tokenDigest: Buffer<ArrayBuff
 
 const GUEST = { id: true, name: true } as const
 
+/** Throws `HasChanged` if the guest is being erased or merged. */
 async function lockGuest(sql: TxSql, tenantId: Id, id: Id): Promise<Confirmed['reader']> {
-  if (!(await lockReader(sql, tenantId, id)))
-    throw new ServiceError('unavailable', { detail: 'The guest is being changed.', retryAfterSeconds: 1 })
+  if (!(await lockReader(sql, tenantId, id))) throw new HasChanged()
   return sql.prisma.reader.findUniqueOrThrow({ where: { tenantId_id: { tenantId, id } }, select: GUEST })
 }
 

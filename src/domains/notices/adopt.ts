@@ -1,6 +1,7 @@
 import { recordAuditOfImport } from '../../core/audit.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import type { Id } from '../../core/ids.ts'
+import { lockTenant } from '../tenants/tenants.ts'
 import { toldNow } from './news.ts'
 import { MAX_CHANNELS, NEVER, type NoticeInput, shown } from './notices.ts'
 
@@ -21,6 +22,8 @@ export async function adoptNoticeChannel(
 ): Promise<'taken' | 'same' | 'full'> {
   const { tenantId } = of
   const { noticeChannel } = sql.prisma
+  // Before the count, as for a new one: two at once cannot take the last place.
+  await lockTenant(sql, tenantId)
   if ((await noticeChannel.findUnique({ where: { tenantId_id: { tenantId, id } } })) !== null) return 'same'
   if ((await noticeChannel.count({ where: { tenantId } })) >= MAX_CHANNELS) return 'full'
   const told = await toldNow(sql, tenantId)

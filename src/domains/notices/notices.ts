@@ -14,7 +14,7 @@ import { seal, type SealKeys, unseal } from '../../core/secrets/seals.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { NoticeChannel } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { outboundUrl } from '../webhooks/sending/urls.ts'
+import { outboundUrl } from '../webhooks/rules/urls.ts'
 import { causesSchema, KINDS, type NoticeCause, type NoticeKind } from './causes.ts'
 import { toldNow } from './news.ts'
 

@@ -21,8 +21,8 @@ const AT_ONCE = 8
 type FetchJson = (url: string) => Promise<unknown>
 
 /**
- * Notes the new address of the tenant's keys, or none. A worker fetches them, because API processes
- * make no outbound requests.
+ * Notes the new address of the tenant's keys, or none. A worker fetches them: API processes
+ * make no outbound requests but those of a sign-on and of `backendCheck`.
  */
 export const followKeySet = (sql: TxSql, tenantId: Id, url: string | null): Promise<unknown> =>
   url === null

@@ -7,7 +7,7 @@ import {
 import { builder } from '../../graphql/builder.ts'
 import { inputFields, outputFields } from '../../graphql/checked.ts'
 import { shapedBy } from '../../graphql/shape.ts'
-import { TRIED_COMMENTS, type WordMatches } from '../comments/text/word-matches.ts'
+import { TRIED_COMMENTS, type WordMatches } from '../comments/history/word-matches.ts'
 import { findPublicSettings, findSettings, type PublicSettings, tryWordList, updateSettings } from './settings.ts'
 
 const { shape } = tenantSettingsSchema

@@ -10,13 +10,13 @@ const FIND_TENANT = statement(
   'find_tenant',
   `SELECT id, slug, settings, discussions_deleted AS "discussionsDeleted", suspended_at AS "suspendedAt",
      suspension_reason AS "suspensionReason",
-     EXISTS (SELECT FROM mail_secrets m WHERE m.tenant_id = tenants.id
-       AND (m.expires_at IS NULL OR m.expires_at > now())) AS "hasMailSecret"
+     (SELECT (extract(epoch FROM max(coalesce(m.expires_at, 'infinity'))) * 1000)::float8
+      FROM mail_secrets m WHERE m.tenant_id = tenants.id) AS "mailSecretUntil"
    FROM tenants WHERE id = $1`,
 )
 
 type FoundTenant = TenantRow &
-  Pick<Tenant, 'discussionsDeleted' | 'suspendedAt' | 'suspensionReason'> & { hasMailSecret: boolean }
+  Pick<Tenant, 'discussionsDeleted' | 'suspendedAt' | 'suspensionReason'> & { mailSecretUntil: number | null }
 
 export const findTenant = async (sql: Sql, id: Id): Promise<FoundTenant | undefined> =>
   (await sql<FoundTenant>(FIND_TENANT, [id]))[0]

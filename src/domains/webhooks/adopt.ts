@@ -7,7 +7,7 @@ import { validate } from '../../core/input/validate.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { TARGET } from './change.ts'
 import { endpointFields } from './input.ts'
-import { effectivePolicy } from './sending/policy.ts'
+import { effectivePolicy } from './rules/policy.ts'
 
 interface AdoptedEndpoint {
   id: Id

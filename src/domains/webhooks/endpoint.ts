@@ -2,7 +2,7 @@ import type { Tenant } from '../../core/caller.ts'
 import type { Id } from '../../core/ids.ts'
 import { PUBLIC_SECRET } from '../../core/secrets/secrets.ts'
 import type { Prisma, WebhookEndpoint as EndpointRow } from '../../generated/prisma/client.ts'
-import { effectivePolicy } from './sending/policy.ts'
+import { effectivePolicy } from './rules/policy.ts'
 
 /** The public fields of an own header: its value is never shown. */
 const PUBLIC_HEADER = { name: true } as const

@@ -24,7 +24,7 @@ import {
 } from './deliveries.ts'
 import { circuitOf, lastFailureOf, lastVerificationOf, HEADERS, pausedUntilOf, validSecrets } from './endpoint.ts'
 import { findWebhookEndpoint } from './webhooks.ts'
-import { effectivePolicy, type PolicyOverrides, readOverrides } from './sending/policy.ts'
+import { effectivePolicy, type PolicyOverrides, readOverrides } from './rules/policy.ts'
 
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
   description: 'Whether an endpoint gets deliveries.',

@@ -8,9 +8,9 @@ import type { Settings } from '../../core/settings/settings.ts'
 import { webhookPolicySchema } from '../../core/settings/tenant.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
-import { readOverrides, type StoredPolicy } from './sending/policy.ts'
-import { ownHeaders } from './sending/headers.ts'
-import { outboundUrl, type UrlSettings } from './sending/urls.ts'
+import { readOverrides, type StoredPolicy } from './rules/policy.ts'
+import { ownHeaders } from './rules/headers.ts'
+import { outboundUrl, type UrlSettings } from './rules/urls.ts'
 
 /** The fields of an endpoint that callers set, at registration and later. */
 export const endpointFields = (settings: UrlSettings & Pick<Settings, 'HEADER_PREFIX'>) =>

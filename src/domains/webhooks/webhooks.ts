@@ -14,8 +14,8 @@ import type { Prisma, WebhookEndpoint as EndpointRow } from '../../generated/pri
 import { lockTenant } from '../tenants/tenants.ts'
 import { challenged, changeEndpoint, lock, newHandshake, recordChange, TARGET, tellWorkers } from './change.ts'
 import { auditForm, endpointWhere, type WebhookEndpoint, withSecrets } from './endpoint.ts'
-import { changeHeaders, isOtherOrigin } from './sending/headers.ts'
-import { storedPolicy } from './sending/policy.ts'
+import { changeHeaders, isOtherOrigin } from './rules/headers.ts'
+import { storedPolicy } from './rules/policy.ts'
 import { changePolicy, endpointFields } from './input.ts'
 import { databaseNow } from './sql.ts'
 

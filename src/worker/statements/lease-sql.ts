@@ -5,7 +5,7 @@ import type { SealedSecret } from '../../core/secrets/signing-secrets.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import { type CommentState, commentState } from '../../core/withdrawal.ts'
-import type { StoredPolicy } from '../../domains/webhooks/sending/policy.ts'
+import type { StoredPolicy } from '../../domains/webhooks/rules/policy.ts'
 import { ORDERED, SLOTS } from './policy-sql.ts'
 
 /** A delivery that this worker holds until its lease ends. */

@@ -35,7 +35,7 @@ import {
   underTrust,
 } from '../rules.ts'
 import { digestOf, normalizeBody } from '../text/normalize.ts'
-import { type CheckedText, checkText } from '../text/text.ts'
+import { type CheckedText, checkText } from '../checked-text.ts'
 import { countingText } from './posted-texts.ts'
 
 export const editSchema = z.object({

@@ -130,7 +130,10 @@ async function memberFor(
   const own = { role, oidcIssuer: issuer, oidcSubject: subject, lastSeenAt: new Date() }
   const actorOf = (id: Id) => ({ tenantId, actor: { kind: 'admin', id } }) as const
   if (before === null) {
-    const member = await prisma.member.create({ data: { tenantId, id: newId(), email, name, ...own } })
+    const data = { tenantId, id: newId(), email, name, ...own }
+    const [member] = await prisma.member.createManyAndReturn({ data, skipDuplicates: true })
+    // An invitation, which does not lock the tenant, has just made one of this address.
+    if (member === undefined) return memberFor(sql, tenantId, issuer, { subject, email, name, role })
     const target = { action: 'member.sign_on', targetType: 'member', targetId: member.id } as const
     await recordAuditOf(sql, actorOf(member.id), { ...target, after: shownMember(member) })
     return { member, ended: [] }

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 
-import { requireCaller } from '../../../core/access.ts'
-import { type Ctx, ofRequest } from '../../../core/context.ts'
-import { invalid } from '../../../core/errors.ts'
-import type { Id } from '../../../core/ids.ts'
-import { charactersIn } from '../../../core/input/texts.ts'
-import { validate } from '../../../core/input/validate.ts'
-import { bodySchema, MAX_BODY_LENGTH } from '../fields.ts'
-import { isBlank, renderMarkdown } from './markdown.ts'
-import { type Judgement, judgeText } from '../rules.ts'
+import { requireCaller } from '../../core/access.ts'
+import { type Ctx, ofRequest } from '../../core/context.ts'
+import { invalid } from '../../core/errors.ts'
+import type { Id } from '../../core/ids.ts'
+import { charactersIn } from '../../core/input/texts.ts'
+import { validate } from '../../core/input/validate.ts'
+import { bodySchema, MAX_BODY_LENGTH } from './fields.ts'
+import { isBlank, renderMarkdown } from './text/markdown.ts'
+import { type Judgement, judgeText } from './rules.ts'
 
 /** The stored text of a comment, and the rules' judgement. */
 export interface CheckedText {

@@ -4,9 +4,9 @@ import { requireCaller } from '../../../core/access.ts'
 import { perApp } from '../../../core/app.ts'
 import type { Ctx } from '../../../core/context.ts'
 import { ServiceError } from '../../../core/errors.ts'
-import { readLatestTexts } from '../history/latest-texts-sql.ts'
+import { readLatestTexts } from './latest-texts-sql.ts'
 import { searchedText } from '../rules.ts'
-import { compileWords } from './words.ts'
+import { compileWords } from '../text/words.ts'
 
 /** How many of a tenant's latest comments a list is tried on. */
 export const TRIED_COMMENTS = 1000

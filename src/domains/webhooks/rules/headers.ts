@@ -5,7 +5,6 @@ import type { Id } from '../../../core/ids.ts'
 import { sealHeader } from '../../../core/delivery/own-headers.ts'
 import type { Settings } from '../../../core/settings/settings.ts'
 import { atMost } from '../../../core/input/texts.ts'
-import type { WebhookEndpoint } from '../endpoint.ts'
 
 const MAX_HEADERS = 10
 const MAX_NAME_LENGTH = 100
@@ -86,5 +85,5 @@ export function changeHeaders(
 }
 
 /** Whether another URL has another origin, which must not get the headers of the former one. */
-export const isOtherOrigin = ({ url }: WebhookEndpoint, next: string): boolean =>
+export const isOtherOrigin = ({ url }: { url: string }, next: string): boolean =>
   new URL(url).origin !== new URL(next).origin

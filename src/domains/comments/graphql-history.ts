@@ -1,7 +1,7 @@
-import { builder } from '../../../graphql/builder.ts'
-import { ONLY_WHERE_NAMED } from '../../../graphql/in-rest.ts'
-import { CommentRef } from '../graphql.ts'
-import { type CommentRevision, listHistory, listRevisions } from './revisions.ts'
+import { builder } from '../../graphql/builder.ts'
+import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
+import { CommentRef } from './graphql.ts'
+import { type CommentRevision, listHistory, listRevisions } from './history/revisions.ts'
 
 const RevisionRef = builder.objectRef<CommentRevision>('CommentRevision').implement({
   description: 'A present or former body of a comment.',
