@@ -11,7 +11,7 @@ import { Search } from '../../ui/inputs/search.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import { BanBadge } from './ban.tsx'
+import { BanBadge } from '../bans/ban.tsx'
 import { WasAlso } from './was-also.tsx'
 
 export function Page() {
