@@ -67,11 +67,20 @@ describeInBrowser('The audit log in the console', () => {
   })
 
   test('links every kind of target that has a page', async () => {
-    const { id } = await desk.ok('POST', '/webhooks', { url: 'https://receiver.example.com/hooks' })
-    const { page, close } = await desk.visit('/audit?action=webhook.create')
-    const link = page.getByRole('row').getByRole('link', { name: 'Webhook endpoint' })
-    await link.waitFor()
-    expect(await link.getAttribute('href')).toMatch(new RegExp(`/console/webhooks/${id}$`))
+    const hook = await desk.ok('POST', '/webhooks', { url: 'https://receiver.example.com/hooks' })
+    const site = await desk.ok('POST', '/sites', { name: 'A site', origins: ['https://www.example.com'] })
+    const { page, close } = await desk.visit('/audit')
+    for (const [name, path] of [
+      ['Webhook endpoint', `webhooks/${hook.id}`],
+      ['Site', `sites/${site.id}`],
+    ] as const) {
+      const link = page.getByRole('row').getByRole('link', { name, exact: true })
+      await link.waitFor()
+      expect(await link.getAttribute('href')).toMatch(new RegExp(`/console/${path}$`))
+    }
+    expect(await page.getByRole('row').filter({ hasText: 'A site' }).textContent()).toContain(
+      'origins https://www.example.com',
+    )
     await close()
   })
 

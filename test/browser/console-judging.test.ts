@@ -18,6 +18,14 @@ function count(page: Page, isCounted: (request: Request) => boolean): () => numb
 describeInBrowser('Judgements in the console', () => {
   const { desk, post, postHeld, stateOf, expectState, item, expectFocus, expectSaid } = openQueue()
 
+  /** Approves a comment while judgements do not reach the service. */
+  const approveInVain = async (page: Page, comment: Posted): Promise<void> => {
+    await page.route('**/graphql', (route) => (isJudgement(route.request()) ? route.abort() : route.continue()))
+    await item(page, comment).focus()
+    await page.keyboard.press('a')
+    await item(page, comment).waitFor({ state: 'detached' })
+  }
+
   test('u takes back the last judgement, then the one before, and the service hears of neither', async () => {
     const [first, second, third] = (await postHeld(3)) as [Posted, Posted, Posted]
     const { page, complaints, close } = await desk.visit('/moderation')
@@ -126,10 +134,7 @@ describeInBrowser('Judgements in the console', () => {
     const [first, second] = (await postHeld(2)) as [Posted, Posted]
     const { page, close } = await desk.visit('/moderation')
     await item(page, second).waitFor()
-    await page.route('**/graphql', (route) => (isJudgement(route.request()) ? route.abort() : route.continue()))
-    await item(page, first).focus()
-    await page.keyboard.press('a')
-    await item(page, first).waitFor({ state: 'detached' })
+    await approveInVain(page, first)
     await item(page, first).getByRole('alert').getByText('cannot be reached').waitFor()
     await expectSaid(page, 'Nothing was done.')
     await expectFocus(page, second)
@@ -144,10 +149,7 @@ describeInBrowser('Judgements in the console', () => {
     const [first, second] = (await postHeld(2)) as [Posted, Posted]
     const { page, close } = await desk.visit('/moderation')
     await item(page, second).waitFor()
-    await page.route('**/graphql', (route) => (isJudgement(route.request()) ? route.abort() : route.continue()))
-    await item(page, first).focus()
-    await page.keyboard.press('a')
-    await item(page, first).waitFor({ state: 'detached' })
+    await approveInVain(page, first)
     const refused = page.waitForEvent('requestfailed', { predicate: isJudgement })
     await item(page, second).getByRole('link').first().click()
     await refused

@@ -44,6 +44,21 @@ describeInBrowser('API keys in the console', () => {
     await close()
   })
 
+  test('the backend of pages is tested there, and what is typed outlives new keys', async () => {
+    const { page, complaints, close } = await desk.visit('/keys#backend', { pollsFast: true })
+    const heading = page.getByRole('heading', { name: 'Test your backend' })
+    await expect.poll(() => heading.evaluate((each) => each === document.activeElement), WAIT).toBe(true)
+    const address = page.getByRole('textbox', { name: 'Address of the backend' })
+    await address.fill('https://127.0.0.1:9/engagement')
+    await desk.ok('POST', '/keys', { label: 'Made meanwhile', capabilities: [] })
+    await page.getByRole('row', { name: /Made meanwhile/ }).waitFor()
+    expect(await address.inputValue()).toBe('https://127.0.0.1:9/engagement')
+    await enter(page.getByRole('button', { name: 'Test', exact: true }))
+    await page.getByText('The backend does not answer: connection refused.').waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('at 390 pixels nothing lies over the capabilities of a key', async () => {
     await desk.ok('POST', '/keys', { label: 'Narrow', capabilities: ['moderate_content', 'view_analytics'] })
     const { page, close } = await desk.visit('/keys')

@@ -250,7 +250,7 @@ describeInBrowser('Settings in the console', () => {
     await set({ maxDepth: 6 })
     await enter(field(page, 'maxDepth').getByRole('button', { name: 'Take theirs' }))
     await expect.poll(() => field(page, 'maxDepth').locator('input').inputValue(), WAIT).toBe('6')
-    expect(await save(page).isDisabled()).toBe(true)
+    await save(page).waitFor({ state: 'detached' })
     await close()
   })
 
@@ -273,6 +273,11 @@ describeInBrowser('Settings in the console', () => {
     const { page, complaints, close } = await desk.visit('/settings#guests')
     const heading = page.getByRole('heading', { name: 'Guests' })
     await expect.poll(() => heading.evaluate((each) => each === document.activeElement), WAIT).toBe(true)
+    // Nothing is changed yet, so that no bar covers the settings.
+    expect(await save(page).count()).toBe(0)
+    const current = page.getByRole('navigation', { name: 'Sections' }).locator('[aria-current]')
+    await expect.poll(() => current.textContent(), WAIT).toBe('Guests')
+    expect(await current.evaluate((each) => each.getBoundingClientRect().top)).toBeGreaterThan(0)
     await page.evaluate('document.activeElement.blur(); scrollTo(0, 0)')
     await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Guests' }).click()
     await expect.poll(() => heading.evaluate((each) => each === document.activeElement), WAIT).toBe(true)

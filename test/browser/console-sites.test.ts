@@ -135,11 +135,13 @@ describeInBrowser('sites in the console', () => {
     const { id } = await addSite('With guests', { guests: 'email' })
     const list = await desk.visit('/sites')
     const row = list.page.getByRole('row').filter({ hasText: 'With guests' })
-    await row.getByText('no mails').waitFor()
+    await row.getByText('not yet').waitFor()
+    await row.getByText('no address for mails').waitFor()
     await list.close()
 
     const { page, complaints, close } = await desk.visit(`/sites/${id}`)
     await page.getByText('Guests cannot write: no address is set that sends the mails').waitFor()
+    await page.getByText('Guests need only the lines above.').waitFor()
     const url = 'https://mailer.example.com/'
     await desk.ok('PATCH', '/settings', { guests: { mailUrl: url } })
     await page.getByText('Guests cannot write: there is no secret to sign the mails with').waitFor()

@@ -17,13 +17,19 @@ test('shows added and removed words of a list, and the whole list if only the or
   expect(changesOf({ words: ['a', 'b'] }, { words: ['b', 'c'] })).toEqual([{ field: 'words', before: 'a', after: 'c' }])
   expect(changesOf({ words: ['a'] }, { words: ['a', 'b'] })).toEqual([{ field: 'words', before: null, after: 'b' }])
   expect(changesOf({ words: ['a', 'b'] }, { words: ['b', 'a'] })).toEqual([
-    { field: 'words', before: '["a","b"]', after: '["b","a"]' },
+    { field: 'words', before: 'a, b', after: 'b, a' },
   ])
 })
 
 test('shows every field with a value of a created or deleted thing', () => {
   expect(changesOf(null, { label: 'x', expiresAt: null })).toEqual([{ field: 'label', before: null, after: 'x' }])
   expect(changesOf({ label: 'x' }, undefined)).toEqual([{ field: 'label', before: 'x', after: null }])
+})
+
+test('shows lists, objects, instants and switches in words, not as JSON', () => {
+  const after = { origins: ['a', 'b'], none: [], badges: [{ id: 'x', label: 'X' }], posting: true }
+  expect(changesOf(null, after).map((change) => change.after)).toEqual(['a, b', 'none', 'id x label X', 'yes'])
+  expect(changesOf(null, { createdAt: '2026-11-30T22:31:41.012Z' })[0]?.after).not.toContain('T22:')
 })
 
 test('shows null if another value replaces it', () => {

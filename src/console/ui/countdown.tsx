@@ -2,6 +2,8 @@ import { Text, type TextProps } from '@mantine/core'
 import { useInterval } from '@mantine/hooks'
 import { useState } from 'react'
 
+import { wholeTime } from './clock.ts'
+
 type Lead = 'in' | 'for'
 
 /** "in 23 h 59 min", "for 4 min 10 s", "in 9 s"; "now" or "until now" once it has come. */
@@ -19,7 +21,7 @@ export function Countdown({ until, lead, ...props }: { until: string; lead?: Lea
   useInterval(() => setNow(Date.now()), 1_000, { autoInvoke: true })
   return (
     <Text span size="sm" {...props}>
-      <time dateTime={until} title={new Date(until).toLocaleString()}>
+      <time dateTime={until} title={wholeTime(until)}>
         {timeLeft(until, now, lead)}
       </time>
     </Text>

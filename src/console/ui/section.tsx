@@ -1,5 +1,6 @@
 import { type MantineSpacing, Stack, Title } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect } from 'react'
+import { useLocation } from 'react-router'
 
 interface Props {
   title: string
@@ -18,4 +19,15 @@ export function Section({ title, id, gap = 'sm', children }: Props) {
       {children}
     </Stack>
   )
+}
+
+/**
+ * Goes to the section that the URL names, once what stands above it is loaded. A link to the
+ * present URL makes a new location as well.
+ */
+export function useSectionOfHash(isLoaded = true): void {
+  const location = useLocation()
+  useEffect(() => {
+    if (isLoaded && location.hash !== '') document.getElementById(location.hash.slice(1))?.focus()
+  }, [location, isLoaded])
 }

@@ -1,6 +1,7 @@
 import { Text, type TextProps } from '@mantine/core'
 
-const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+import { wholeTime } from './clock.ts'
+
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 const UNITS = [
   ['year', 31_557_600],
@@ -28,9 +29,21 @@ export function relativeTime(at: string, now = Date.now()): string {
 export function Time({ at, ...props }: { at: string } & TextProps) {
   return (
     <Text span size="sm" {...props}>
-      <time dateTime={at} title={WHOLE.format(new Date(at))}>
+      <time dateTime={at} title={wholeTime(at)}>
         {relativeTime(at)}
       </time>
     </Text>
+  )
+}
+
+/** A moment: relative, and below that to the second, for lists that are compared with a log. */
+export function ExactTime({ at }: { at: string }) {
+  return (
+    <>
+      <Time at={at} />
+      <Text size="xs" c="dimmed">
+        {wholeTime(at)}
+      </Text>
+    </>
   )
 }

@@ -1,6 +1,7 @@
 import { Anchor, Text } from '@mantine/core'
 
 import type { AuditLogQuery } from '../../../generated/console.ts'
+import { Breakable } from '../../ui/breakable.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
 type AuditActor = AuditLogQuery['auditLog']['nodes'][number]['actor']
@@ -22,7 +23,7 @@ export function Actor({ actor, onOnly }: { actor: AuditActor; onOnly: (actor: st
         aria-label={`Only what ${name} did`}
         onClick={() => onOnly(actor.actorId ?? actor.kind)}
       >
-        {name}
+        <Breakable text={name} />
       </Anchor>
       {actor.kind !== 'system' && (
         <Text size="xs" c="dimmed">

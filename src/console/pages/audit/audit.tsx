@@ -5,7 +5,7 @@ import { useList } from '../../api/queries.ts'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Empty } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
+import { ExactTime } from '../../ui/time.tsx'
 import { Actor } from './actor.tsx'
 import { Difference } from './difference.tsx'
 import { AuditFilters, useAuditFilters } from './filters.tsx'
@@ -14,8 +14,6 @@ import { type NamedTarget, useTargets } from './targets.ts'
 import { actionWords } from './words.ts'
 
 type AuditEntry = AuditLogQuery['auditLog']['nodes'][number]
-
-const TO_THE_SECOND = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' })
 
 const PAGE = 50
 
@@ -83,14 +81,11 @@ function Entry({ entry, target, onActor }: OnActor & { entry: AuditEntry; target
         <Target type={entry.targetType} id={entry.targetId} target={target} />
       </Table.Td>
       {/* Their texts may break anywhere, so that the columns need a width. */}
-      <Table.Td miw={140} maw={200}>
+      <Table.Td miw={180} maw={220}>
         <Actor actor={entry.actor} onOnly={onActor} />
       </Table.Td>
       <Table.Td miw={120}>
-        <Time at={entry.at} />
-        <Text size="xs" c="dimmed">
-          {TO_THE_SECOND.format(new Date(entry.at))}
-        </Text>
+        <ExactTime at={entry.at} />
       </Table.Td>
       <Table.Td miw={260}>
         <Difference before={entry.before} after={entry.after} />

@@ -1,3 +1,5 @@
+import { wholeTime } from '../../ui/clock.ts'
+
 /** The change of one field. For a list of words: the added and the removed words. */
 export interface AuditChange {
   field: string
@@ -18,11 +20,24 @@ function flattened(value: unknown, path = ''): Map<string, unknown> {
   )
 }
 
+const INSTANT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/
+
+/** In words, without the signs of JSON. */
 function shown(value: unknown): string | null {
   if (value === undefined) return null
-  if (value === null) return 'none'
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  if (value === null || value === '') return 'none'
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (typeof value === 'string') return INSTANT.test(value) ? wholeTime(value) : value
+  if (Array.isArray(value)) return listed(value.map(shown), ', ')
+  if (isObject(value))
+    return listed(
+      Object.entries(value).map(([name, each]) => `${name} ${shown(each)}`),
+      ' ',
+    )
+  return String(value)
 }
+
+const listed = (parts: readonly (string | null)[], between: string): string => parts.join(between) || 'none'
 
 /** The changed fields, in order; for something created or deleted, all of its fields. */
 export function changesOf(before: unknown, after: unknown): AuditChange[] {
@@ -42,7 +57,7 @@ const isWords = (value: unknown): value is unknown[] => Array.isArray(value) && 
 function wordChange(field: string, was: readonly unknown[], is: readonly unknown[]): AuditChange[] {
   const words = (list: readonly unknown[], without: readonly unknown[]): string | null => {
     const rest = list.filter((each) => !without.includes(each))
-    return rest.length === 0 ? null : rest.join(', ')
+    return rest.length === 0 ? null : shown(rest)
   }
   const change = { field, before: words(was, is), after: words(is, was) }
   // The same words in another order.

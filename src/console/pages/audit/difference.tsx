@@ -2,6 +2,7 @@ import { Anchor, Button, Stack, Text, VisuallyHidden } from '@mantine/core'
 import { useState } from 'react'
 import { Link } from 'react-router'
 
+import { Breakable } from '../../ui/breakable.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { type AuditChange, changesOf } from './changes.ts'
 
@@ -52,13 +53,17 @@ function OneChange({ change: { field, before, after } }: { change: AuditChange }
       {before !== null && (
         <>
           <VisuallyHidden>was </VisuallyHidden>
-          <del>{before}</del>{' '}
+          <del>
+            <Breakable text={before} />
+          </del>{' '}
         </>
       )}
       {after !== null && (
         <>
           <VisuallyHidden>is </VisuallyHidden>
-          <ins style={{ textDecoration: 'none', fontWeight: 500 }}>{after}</ins>
+          <ins style={{ textDecoration: 'none', fontWeight: 500 }}>
+            <Breakable text={after} />
+          </ins>
         </>
       )}
     </Text>

@@ -1,6 +1,7 @@
 import { Anchor, Text } from '@mantine/core'
 import { Link } from 'react-router'
 
+import { Breakable } from '../../ui/breakable.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import type { NamedTarget } from './targets.ts'
 import { kindWords } from './words.ts'
@@ -8,12 +9,20 @@ import { kindWords } from './words.ts'
 /** The page for each kind of target. */
 const PAGES: Readonly<Record<string, (id: string) => string>> = {
   api_key: () => '/keys',
+  backend: () => '/keys#backend',
   classifier_secret: () => '/settings#classifier',
-  mail_secret: () => '/settings#guests',
   discussion: (id) => `/discussions/${id}`,
+  document: () => '/settings#website',
+  export: () => '/settings#export',
   identity_secret: () => '/identity',
+  import: () => '/settings#import',
+  import_upload: () => '/settings#import',
+  mail_secret: () => '/settings#guests',
+  member: () => '/members',
+  notice_channel: () => '/settings#notices',
   reader: (id) => `/readers/${id}`,
   settings: () => '/settings',
+  site: (id) => `/sites/${id}`,
   webhook_endpoint: (id) => `/webhooks/${id}`,
 }
 
@@ -33,7 +42,7 @@ export function Target({ type, id, target }: { type: string; id: string | null; 
       )}
       {target?.name != null && (
         <Text size="sm" lineClamp={2} {...WRITTEN}>
-          {target.name}
+          <Breakable text={target.name} />
         </Text>
       )}
       {/* A tenant has only one set of settings. */}

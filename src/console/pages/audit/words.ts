@@ -3,6 +3,7 @@ import AUDIT_ACTIONS from '../../../generated/audit-actions.json' with { type: '
 /** Kinds of things, by the `targetType` of entries and by the group of actions. */
 const KINDS: Readonly<Record<string, string>> = {
   api_key: 'API key',
+  backend: 'Backend of pages',
   classifier_secret: 'Secret of the classifier',
   mail_secret: 'Secret for mails',
   comment: 'Comment',

@@ -15,6 +15,7 @@ import { PageFrame } from '../../ui/page.tsx'
 import { Search } from '../../ui/inputs/search.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
+import { Breakable } from '../../ui/breakable.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { DiscussionStateBadge } from './state-badge.tsx'
 
@@ -89,11 +90,11 @@ function Row({ id, externalId, title, state, commentCount, lastCommentedAt, crea
     <Table.Tr>
       <Table.Td maw={360}>
         <Anchor component={Link} to={`/discussions/${id}`} size="sm" {...WRITTEN} lineClamp={2}>
-          {title ?? externalId}
+          <Breakable text={title ?? externalId} />
         </Anchor>
         {title != null && (
           <Text size="xs" c="dimmed" {...WRITTEN} lineClamp={1}>
-            {externalId}
+            <Breakable text={externalId} />
           </Text>
         )}
       </Table.Td>

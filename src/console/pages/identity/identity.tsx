@@ -9,6 +9,7 @@ import {
 } from '../../../generated/console.ts'
 import { useList, useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
+import { wholeTime } from '../../ui/clock.ts'
 import { Countdown } from '../../ui/countdown.tsx'
 import { EndSecret } from '../../ui/end-secret.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
@@ -107,6 +108,8 @@ interface Secret {
   expiresAt: string | null
 }
 
+const isLive = ({ expiresAt }: Secret): boolean => expiresAt === null || !isPast(expiresAt)
+
 /** Of secrets that expire, the live one that does so last. */
 const lastOf = (secrets: readonly Secret[]): { kid: string; expiresAt: string } | undefined =>
   secrets
@@ -115,21 +118,19 @@ const lastOf = (secrets: readonly Secret[]): { kid: string; expiresAt: string } 
 
 /** What ending a secret means for readers, if no other stays for good. */
 function warningOf(others: readonly Secret[]): ReactNode {
-  if (others.some(({ expiresAt }) => expiresAt === null)) return null
   const last = lastOf(others)
-  if (last === undefined) {
-    return ' Rotate the secret first, and give the new one to your backend, or no reader is identified meanwhile.'
-  }
+  if (last === undefined || others.some(({ expiresAt }) => expiresAt === null)) return null
   return (
     <>
       {' '}
-      No reader is identified after {new Date(last.expiresAt).toLocaleString()}, when {last.kid} expires, unless you
-      create a secret before and give it to your backend.
+      No reader is identified after {wholeTime(last.expiresAt)}, when {last.kid} expires, unless you create a secret
+      before and give it to your backend.
     </>
   )
 }
 
-function SecretRow({ secret: { kid, createdAt, expiresAt }, others }: { secret: Secret; others: readonly Secret[] }) {
+function SecretRow({ secret, others }: { secret: Secret; others: readonly Secret[] }) {
+  const { kid, createdAt, expiresAt } = secret
   const revoke = useWrite(RevokeIdentitySecretDocument, [IdentitySecretsDocument])
   return (
     <Table.Tr>
@@ -151,8 +152,8 @@ function SecretRow({ secret: { kid, createdAt, expiresAt }, others }: { secret: 
         )}
       </Table.Td>
       <Table.Td>
-        {(expiresAt === null || !isPast(expiresAt)) && (
-          <EndSecret kid={kid} onEnd={() => revoke.mutateAsync({ input: { kid } })}>
+        {isLive(secret) && (
+          <EndSecret kid={kid} isOnly={!others.some(isLive)} onEnd={() => revoke.mutateAsync({ input: { kid } })}>
             Assertions signed with it are refused within a second. This is final.
             {warningOf(others)}
           </EndSecret>

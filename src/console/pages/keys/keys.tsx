@@ -10,10 +10,12 @@ import { matches } from '../../ui/inputs/matches.ts'
 import { Search } from '../../ui/inputs/search.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
+import { Section, useSectionOfHash } from '../../ui/section.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { isPast, Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
+import { BackendCheck } from './backend-check.tsx'
 import { CreateKey } from './create-key.tsx'
 
 type ApiKey = ApiKeysQuery['apiKeys']['nodes'][number]
@@ -30,6 +32,7 @@ export function Page() {
   const [created, setCreated] = useState<string | null>(null)
   const [toRevoke, setToRevoke] = useState<ApiKey | null>(null)
   const revoke = useWrite(RevokeApiKeyDocument, [ApiKeysDocument])
+  useSectionOfHash(list.nodes !== undefined)
   const createButton = (
     <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setCreating(true)}>
       Create a key
@@ -72,6 +75,9 @@ export function Page() {
           </DataTable>
         )}
       </List>
+      <Section title="Test your backend" id="backend">
+        <BackendCheck />
+      </Section>
       {isCreating && (
         <CreateKey
           onClose={() => setCreating(false)}

@@ -10,8 +10,8 @@ import {
 import { useApi, useWrite } from '../../api/queries.ts'
 import { Problem } from '../../ui/states.tsx'
 import { isPast } from '../../ui/time.tsx'
-import { BanReader } from '../readers/ban-reader.tsx'
-import { BanState } from '../readers/ban.tsx'
+import { BanReader } from '../bans/ban-reader.tsx'
+import { BanState } from '../bans/ban.tsx'
 
 type Ban = NonNullable<QueuedReaderQuery['reader']>['ban']
 

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react'
 import { MoveClaimsDocument } from '../../../generated/console.ts'
 import { beforeLeaving } from '../../api/outbox.ts'
 import { requestToTheEnd } from '../../api/request.ts'
-import { colleagueOn, type Entries, type Entry } from './view/entries.ts'
+import { colleagueOn, type Entries, type Entry } from './entries.ts'
 
 /** A comment is claimed once the moderator stays with it: what they pass by is left to others. */
 const REST_MS = 250

@@ -8,7 +8,7 @@ import { textOf } from '../../ui/mentions.ts'
 import { Time } from '../../ui/time.tsx'
 import { commentAddress } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import type { QueueItem } from './view/entries.ts'
+import type { QueueItem } from './entries.ts'
 import { nameOf } from './reader.tsx'
 import { AllOfPage, AllOfReader } from './view/all-of.tsx'
 

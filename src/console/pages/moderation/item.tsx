@@ -11,7 +11,7 @@ import { Parent, Reasons, Reports, Where } from './context.tsx'
 import { Actions, Dealt, type JudgeProps } from './judging.tsx'
 import { partsOf } from './marks.ts'
 import { nameOf, ReaderLink, ReaderSummary } from './reader.tsx'
-import type { QueueItem } from './view/entries.ts'
+import type { QueueItem } from './entries.ts'
 
 interface WaitingProps extends JudgeProps {
   isSelected: boolean

@@ -4,7 +4,7 @@ import { textOf } from '../../ui/mentions.ts'
 import { Told } from '../../ui/told.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { ApproveIcon, RejectIcon } from './icons.tsx'
-import type { Entry } from './view/entries.ts'
+import type { Entry } from './entries.ts'
 import { nameOf } from './reader.tsx'
 import type { Verb } from './undo.ts'
 

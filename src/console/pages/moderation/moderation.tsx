@@ -9,7 +9,7 @@ import { useHelp } from './help.tsx'
 import { useSendAtOnce } from './shortcuts.ts'
 import { useQueueCounts } from './view/counts.ts'
 import { chosenIn, Filters } from './view/filters.tsx'
-import { Queue } from './view/queue.tsx'
+import { Queue } from './shown-queue.tsx'
 import { Queues } from './view/queues.tsx'
 import { useQueueView } from './view/view.ts'
 

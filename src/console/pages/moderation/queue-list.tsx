@@ -24,7 +24,7 @@ import { NOTHING_SAID, saidNext } from './said.tsx'
 import { Toolbar } from './toolbar.tsx'
 import type { Verb } from './undo.ts'
 import { type Part, useAsLeft, useLeave } from './view/as-left.ts'
-import type { Entries, Entry } from './view/entries.ts'
+import type { Entries, Entry } from './entries.ts'
 
 const OF_QUEUES = [ModerationQueueDocument, QueueCountsDocument]
 

@@ -1,6 +1,6 @@
 import { ModerationQueueDocument } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
-import { useEntries } from './view/entries.ts'
+import { useEntries } from './entries.ts'
 import { hasLeft, orderOf } from './view/order.ts'
 import type { QueueView } from './view/view.ts'
 

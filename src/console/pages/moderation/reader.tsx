@@ -5,7 +5,7 @@ import { QueuedReaderDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import { BanBadge } from '../readers/ban.tsx'
+import { BanBadge } from '../bans/ban.tsx'
 
 /**
  * A reader's name, if the publisher gave one, else the external id. Comments that were deleted, and

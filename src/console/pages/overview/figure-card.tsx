@@ -6,7 +6,7 @@ import { Boundary } from '../../ui/boundary.tsx'
 import { lazily } from '../../ui/lazy.ts'
 import { formatNumber } from '../../ui/numbers.ts'
 import { changeWords, type Figure } from './figures.ts'
-import { bucketLabel } from './span.ts'
+import { bucketLabel, zoneOf } from './span.ts'
 
 const Chart = lazily(async () => (await import('./chart.tsx')).Chart)
 
@@ -87,7 +87,9 @@ function FigureTable({
       <Table stickyHeader aria-label={title}>
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>{interval === 'hour' ? 'Hour' : 'Day (UTC)'}</Table.Th>
+            <Table.Th>
+              {interval === 'hour' ? 'Hour' : 'Day'} ({zoneOf(interval)})
+            </Table.Th>
             {parts.map(({ name }) => (
               <Table.Th key={name} ta="end">
                 {name}

@@ -3,7 +3,6 @@ import { useLocalStorage } from '@mantine/hooks'
 import type { ReactNode } from 'react'
 import { Link } from 'react-router'
 
-import { BackendCheck } from './backend-check.tsx'
 import { FirstDeliveredDocument, type FirstStepsQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { IconCheck } from '../../ui/icons.tsx'
@@ -147,15 +146,13 @@ function siteReadersStep({ sites, settings }: FirstStepsQuery): StepProps | null
 /** The backend that pages ask. A comment of a page shows that it answers. */
 function backendStep(steps: FirstStepsQuery): StepProps | null {
   if (steps.apiKeys == null) return null
-  const page = steps.discussions.nodes.find(({ url }) => url !== null)?.url ?? ''
-  const origin = URL.canParse(page) ? new URL(page).origin : ''
   return {
     isDone: isBackendDone(steps),
     guide: 'backend',
     children: (
       <>
-        Let the backend of your pages answer the widget below <Code>/engagement</Code>.
-        <BackendCheck address={origin === '' ? '' : `${origin}/engagement`} />
+        Let the backend of your pages answer the widget below <Code>/engagement</Code>. The page of the keys{' '}
+        <PageLink to="/keys#backend">tests it</PageLink>.
       </>
     ),
   }

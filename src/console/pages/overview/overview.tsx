@@ -1,4 +1,4 @@
-import { SegmentedControl, SimpleGrid, Stack, Title } from '@mantine/core'
+import { Group, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { useInterval } from '@mantine/hooks'
 import { useState } from 'react'
 
@@ -11,7 +11,7 @@ import { Answered } from '../../ui/states.tsx'
 import { FigureCard } from './figure-card.tsx'
 import { figuresOf } from './figures.ts'
 import { FirstSteps, hasComments } from './first-steps.tsx'
-import { boundsOf, spanNamed, type SpanName, SPANS } from './span.ts'
+import { boundsOf, spanNamed, type SpanName, SPANS, zoneOf } from './span.ts'
 import { Top } from './top.tsx'
 import { Waiting } from './waiting.tsx'
 
@@ -51,7 +51,12 @@ function Figures() {
       <Title order={2} size="h4">
         Figures
       </Title>
-      <SegmentedControl aria-label="Span" data={CHOICES} value={span} onChange={choose} fullWidth maw={480} />
+      <Group gap="sm">
+        <SegmentedControl aria-label="Span" data={CHOICES} value={span} onChange={choose} flex="0 1 480px" />
+        <Text size="sm" c="dimmed">
+          {bounds.interval === 'hour' ? 'Hours' : 'Days'} are in {zoneOf(bounds.interval)}.
+        </Text>
+      </Group>
       <Charts span={span} bounds={bounds} />
       <Top from={bounds.from} />
     </Stack>
@@ -63,7 +68,7 @@ function Charts({ span, bounds }: { span: SpanName; bounds: ReturnType<typeof bo
   return (
     <Answered query={query} of="the figures">
       {(answer) => (
-        <SimpleGrid cols={{ base: 1, lg: 2 }}>
+        <SimpleGrid cols={{ base: 1, lg: 2 }} className="pairs">
           {figuresOf(answer, bounds.interval).map((figure) => (
             <FigureCard
               key={figure.title}

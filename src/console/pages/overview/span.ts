@@ -1,4 +1,5 @@
 import type { AnalyticsInterval } from '../../../generated/console.ts'
+import { hourTime, zoneName } from '../../ui/clock.ts'
 
 interface Preset {
   label: string
@@ -38,8 +39,10 @@ export function boundsOf(name: SpanName, now: number) {
 }
 
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
-const HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
 /** A bucket's label. Days are in UTC, hours in the viewer's time zone. */
 export const bucketLabel = (at: string, interval: AnalyticsInterval): string =>
-  (interval === 'hour' ? HOUR : DAY).format(new Date(at))
+  interval === 'hour' ? hourTime(at) : DAY.format(new Date(at))
+
+/** The zone of the labels. */
+export const zoneOf = (interval: AnalyticsInterval): string => (interval === 'hour' ? zoneName() : 'UTC')

@@ -3,6 +3,8 @@ import { Link } from 'react-router'
 
 import { TopDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
+import { Breakable } from '../../ui/breakable.tsx'
+import { namesApart } from '../../ui/names-apart.ts'
 import { Answered } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { formatNumber } from '../../ui/numbers.ts'
@@ -23,26 +25,34 @@ export function Top({ from }: { from: string }) {
         <SimpleGrid cols={{ base: 1, lg: 2 }}>
           <TopTable
             title="Top discussions"
-            rows={discussions.map(({ comments, discussion: { id, externalId, title } }) => ({
-              id,
-              name: title ?? externalId,
-              to: `/discussions/${id}`,
-              comments,
-            }))}
+            rows={rowsOf(
+              discussions.map(({ comments, discussion }) => ({ comments, ...discussion, name: discussion.title })),
+              '/discussions',
+            )}
           />
           <TopTable
             title="Top readers"
-            rows={readers.map(({ comments, reader: { id, externalId, name } }) => ({
-              id,
-              name: name ?? externalId,
-              to: `/readers/${id}`,
-              comments,
-            }))}
+            rows={rowsOf(
+              readers.map(({ comments, reader }) => ({ comments, ...reader })),
+              '/readers',
+            )}
           />
         </SimpleGrid>
       )}
     </Answered>
   )
+}
+
+interface Counted {
+  id: string
+  externalId: string
+  name: string | null
+  comments: number
+}
+
+function rowsOf(list: readonly Counted[], path: string): Row[] {
+  const names = namesApart(list, ({ name, externalId }) => name ?? externalId)
+  return list.map(({ id, comments }, index) => ({ id, name: names[index] ?? id, to: `${path}/${id}`, comments }))
 }
 
 function TopTable({ title, rows }: { title: string; rows: readonly Row[] }) {
@@ -61,7 +71,7 @@ function TopTable({ title, rows }: { title: string; rows: readonly Row[] }) {
             <Table.Tr key={id}>
               <Table.Td>
                 <Anchor component={Link} to={to} size="sm" {...WRITTEN} lineClamp={2}>
-                  {name}
+                  <Breakable text={name} />
                 </Anchor>
               </Table.Td>
               <Table.Td ta="end">{formatNumber(comments)}</Table.Td>

@@ -1,6 +1,6 @@
 import { ReaderHistoryDocument } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
-import { type QueueItem, useEntries } from '../moderation/view/entries.ts'
+import { type QueueItem, useEntries } from '../moderation/entries.ts'
 import { orderByTime } from '../moderation/view/order.ts'
 
 /** A reader's comments, in any state, as they are worked on. */

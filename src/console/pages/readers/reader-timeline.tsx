@@ -9,7 +9,7 @@ import { textOf } from '../../ui/mentions.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import { actorName, givenIn } from './acts.ts'
+import { actorName, givenIn } from '../../ui/acts.ts'
 
 type Entry = NonNullable<ReaderTimelineQuery['timeline']>['nodes'][number]
 

@@ -10,8 +10,9 @@ import { PageFrame } from '../../ui/page.tsx'
 import { Search } from '../../ui/inputs/search.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
+import { Breakable } from '../../ui/breakable.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import { BanBadge } from './ban.tsx'
+import { BanBadge } from '../bans/ban.tsx'
 import { WasAlso } from './was-also.tsx'
 
 export function Page() {
@@ -67,7 +68,7 @@ function Row({ reader, search }: { reader: Reader; search: string | null }) {
         </Group>
       </Table.Td>
       <Table.Td maw={280} {...WRITTEN}>
-        {externalId}
+        <Breakable text={externalId} />
         <WasAlso of={reader} search={search} />
       </Table.Td>
       <Table.Td>{createdAt != null && <Time at={createdAt} />}</Table.Td>

@@ -17,7 +17,6 @@ export function ClassifierSecret() {
       nodes={list.nodes}
       service="classifier"
       about="Requests to the classifier are signed with this secret, so that it can verify them. Without a secret no request is sent."
-      withoutIt="the classifier is not asked"
       onCreate={async () => (await create.mutateAsync({})).createClassifierSecret}
       onEnd={(kid) => revoke.mutateAsync({ input: { kid } })}
     />

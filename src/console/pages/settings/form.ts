@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 
 import { SettingsDocument, UpdateSettingsDocument } from '../../../generated/console.ts'
 import { refusalOf } from '../../api/errors.ts'
@@ -8,6 +8,9 @@ import { mistakeIn } from './field.tsx'
 import { FIELDS, type Value } from './table.ts'
 import { LABELS } from './labels.ts'
 
+/** How long the form says what became of the changes. */
+const SAID_MS = 6_000
+
 /** The settings in force, the admin's changes, and their result. */
 export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
   const { mutateAsync, isPending } = useWrite(UpdateSettingsDocument, [SettingsDocument])
@@ -15,6 +18,10 @@ export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
   const [errors, setErrors] = useState<Readonly<Record<string, string>>>({})
   const [error, setError] = useState<unknown>(null)
   const [said, setSaid] = useState('')
+  useEffect(() => {
+    const end = setTimeout(() => setSaid(''), SAID_MS)
+    return () => clearTimeout(end)
+  }, [said])
   const changed = changedPaths(draft, values)
   const valueOf = (path: string): Value => (path in draft ? (draft[path]?.value ?? null) : (values[path] ?? null))
 

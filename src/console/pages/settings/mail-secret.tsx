@@ -17,7 +17,6 @@ export function MailSecret() {
       nodes={list.nodes}
       service="mailer"
       about="Requests to the mailer are signed with this secret, so that it can verify them. Without a secret no site takes guests."
-      withoutIt="no site takes guests"
       onCreate={async () => (await create.mutateAsync({})).createMailSecret}
       onEnd={(kid) => revoke.mutateAsync({ input: { kid } })}
     />

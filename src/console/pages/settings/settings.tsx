@@ -1,11 +1,10 @@
-import { Anchor, Button, Group, Paper, Stack, Switch, Text, Title } from '@mantine/core'
-import { useEffect } from 'react'
-import { Link, useLocation } from 'react-router'
+import { Button, Group, Paper, Stack, Switch, Text, Title } from '@mantine/core'
 
 import { SettingsDocument, type SettingsQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { may } from '../../api/session.ts'
 import { PageFrame } from '../../ui/page.tsx'
+import { useSectionOfHash } from '../../ui/section.tsx'
 import { Answered, Problem } from '../../ui/states.tsx'
 import { ClassifierSecret } from './classifier-secret.tsx'
 import { type Values, valuesOf } from './draft.ts'
@@ -16,6 +15,7 @@ import { SettingField } from './field.tsx'
 import { useSettingsForm } from './form.ts'
 import { Imports } from './imports.tsx'
 import { LeaveUnsaved } from './leave.tsx'
+import { SectionLinks } from './section-links.tsx'
 import { SingleSignOn } from './single-sign-on.tsx'
 import { NULLABLE_GROUPS, SECTIONS } from './table.ts'
 import { TryText } from './try-text.tsx'
@@ -34,23 +34,28 @@ export function Page() {
       title="Settings"
       about="The service follows changes within seconds. Pages that are open show them, such as other reactions, when they are next loaded."
     >
-      <Answered query={query} of="the settings">
-        {({ settings }) =>
-          settings != null && (
+      <div className="sectioned">
+        <SectionLinks sections={linkedSections()} />
+        <Stack>
+          <Answered query={query} of="the settings">
+            {({ settings }) =>
+              settings != null && (
+                <>
+                  <Form settings={settings} reload={reload} />
+                  {may('owner') && <SingleSignOn oidc={settings.staff.oidc} />}
+                </>
+              )
+            }
+          </Answered>
+          <Notices />
+          {may('admin') && (
             <>
-              <Form settings={settings} reload={reload} />
-              {may('owner') && <SingleSignOn oidc={settings.staff.oidc} />}
+              <Exports />
+              <Imports />
             </>
-          )
-        }
-      </Answered>
-      <Notices />
-      {may('admin') && (
-        <>
-          <Exports />
-          <Imports />
-        </>
-      )}
+          )}
+        </Stack>
+      </div>
     </PageFrame>
   )
 }
@@ -67,6 +72,13 @@ const MOVING = [
 /** Only an owner changes the settings of the members. */
 const shownSections = () => SECTIONS.filter(({ id }) => id !== 'staff' || may('owner'))
 
+const linkedSections = () => [
+  ...shownSections(),
+  ...(may('owner') ? OF_OWNERS : []),
+  NOTICES,
+  ...(may('admin') ? MOVING : []),
+]
+
 type Settings = NonNullable<SettingsQuery['settings']>
 
 function Form({ settings, reload }: { settings: Settings; reload: () => Promise<Values> }) {
@@ -82,15 +94,6 @@ function Form({ settings, reload }: { settings: Settings; reload: () => Promise<
       }}
     >
       <Stack>
-        <Group gap="md" component="nav" aria-label="Sections">
-          {[...shownSections(), ...(may('owner') ? OF_OWNERS : []), NOTICES, ...(may('admin') ? MOVING : [])].map(
-            ({ id, title }) => (
-              <Anchor key={id} component={Link} to={{ hash: id }} size="sm">
-                {title}
-              </Anchor>
-            ),
-          )}
-        </Group>
         {shownSections().map((section) => (
           <Section key={section.id} section={section} form={form} values={values} />
         ))}
@@ -156,37 +159,37 @@ function Section({
   )
 }
 
-/** Always in view, because changes may be anywhere on the page. */
+/**
+ * In view while there are changes, which may be anywhere on the page, and while it says what became
+ * of them.
+ */
 function SaveBar({ form: { changed, conflicts, error, said, isSaving, discard } }: { form: FormState }) {
   const count = changed.length === 1 ? 'One change is not saved' : `${changed.length} changes are not saved`
+  const isShown = changed.length > 0 || error !== null || said !== ''
   return (
-    <Paper withBorder p="xs" style={{ position: 'sticky', bottom: 8, zIndex: 10 }}>
+    <Paper
+      withBorder={isShown}
+      p={isShown ? 'xs' : 0}
+      {...(isShown && { className: 'save-bar' })}
+      style={{ position: 'sticky', bottom: 8, zIndex: 10 }}
+    >
       {error !== null && <Problem error={error} />}
       <Group justify="space-between">
         <Text size="sm" component="output">
           {changed.length === 0 ? said : count}
           {conflicts.length > 0 && `; ${conflicts.length} of them also changed by somebody else`}
         </Text>
-        <Group gap="xs">
-          <Button variant="default" disabled={changed.length === 0} onClick={discard}>
-            Discard
-          </Button>
-          <Button type="submit" loading={isSaving} disabled={changed.length === 0}>
-            Save
-          </Button>
-        </Group>
+        {isShown && (
+          <Group gap="xs">
+            <Button variant="default" disabled={changed.length === 0} onClick={discard}>
+              Discard
+            </Button>
+            <Button type="submit" loading={isSaving} disabled={changed.length === 0}>
+              Save
+            </Button>
+          </Group>
+        )}
       </Group>
     </Paper>
   )
-}
-
-/**
- * Scrolls to the section in the URL, which exists only once the settings are loaded. A link to the
- * present URL makes a new location as well.
- */
-function useSectionOfHash(): void {
-  const location = useLocation()
-  useEffect(() => {
-    if (location.hash !== '') document.getElementById(location.hash.slice(1))?.focus()
-  }, [location])
 }

@@ -17,7 +17,6 @@ export function SigningSecret({
   nodes,
   about,
   service,
-  withoutIt,
   onCreate,
   onEnd,
 }: {
@@ -27,8 +26,6 @@ export function SigningSecret({
   about: string
   /** What gets the requests, such as `classifier`. */
   service: string
-  /** What happens once the last one has ended. */
-  withoutIt: string
   /** Returns the new secret. */
   onCreate: () => Promise<Made>
   onEnd: (kid: string) => Promise<unknown>
@@ -46,10 +43,9 @@ export function SigningSecret({
             <>
               , expires <Countdown until={expiresAt} />
             </>
-          )}
-          <EndSecret kid={kid} onEnd={() => onEnd(kid)}>
+          )}{' '}
+          <EndSecret kid={kid} isOnly={valid.length === 1} onEnd={() => onEnd(kid)}>
             It signs no further request, at once. This is final.
-            {valid.length === 1 && ` It is the only one: ${withoutIt} until there is another.`}
           </EndSecret>
         </Text>
       ))}

@@ -17,3 +17,12 @@ export function lackOf({ state, url, lastFailure }: Mailer): string | null {
       return null
   }
 }
+
+/** The same in few words. */
+export const LACKS: Readonly<Record<Mailer['state'], string | null>> = {
+  none: 'no address for mails',
+  refused: 'address for mails is refused',
+  unsigned: 'no secret for mails',
+  failing: 'mails fail',
+  ready: null,
+}

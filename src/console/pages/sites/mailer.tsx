@@ -6,7 +6,7 @@ import { useApi } from '../../api/queries.ts'
 import { IconAlertTriangle } from '../../ui/icons.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import { lackOf } from './mailer-words.ts'
+import { LACKS, lackOf } from './mailer-words.ts'
 
 const useMailer = () => useApi(GuestMailerDocument, {}, { everyMs: 5_000 }).data?.guestMailer
 
@@ -36,11 +36,11 @@ export function MailerAlert() {
 /** Whether a site that is to take guests does, and whether they get their mails. */
 export function Guests({ takesGuests }: { takesGuests: boolean }) {
   const mailer = useMailer()
-  const hasLack = mailer !== undefined && lackOf(mailer) !== null
+  const lack = mailer === undefined ? null : LACKS[mailer.state]
   return (
     <Group gap="xs">
-      {takesGuests ? 'on' : 'off'}
-      {hasLack && <Badge color="yellow">no mails</Badge>}
+      {takesGuests ? 'yes' : 'not yet'}
+      {lack !== null && <Badge color="yellow">{lack}</Badge>}
     </Group>
   )
 }

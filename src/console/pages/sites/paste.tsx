@@ -48,10 +48,13 @@ export function PasteAndPreview({ site }: { site: Site }) {
     <>
       <Section title="Put it into your pages">
         <Lines label="The lines for your pages" text={linesOf(publicKey, attributes)}>
-          Paste both where the comments are to be. The first one can stand in the page's head as well.
+          Paste both lines where the comments are to be. The script may also stand in the head of the page.
         </Lines>
         <Lines label="The lines for signed-in readers" text={identityLines()}>
-          For readers to write, sign them in with your issuer, and give the widget its token:{' '}
+          {site.guests === 'email'
+            ? 'Guests need only the lines above. For readers who have an account at your site,'
+            : 'For readers to write,'}{' '}
+          sign them in with your issuer, and give the widget its token:{' '}
           <Anchor href={new URL('../docs/guides/issuers', document.baseURI).href} inherit underline="always">
             Auth0, Firebase, Supabase, Clerk, Keycloak
           </Anchor>

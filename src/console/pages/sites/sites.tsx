@@ -4,6 +4,7 @@ import { Link, useNavigate, useParams } from 'react-router'
 
 import { CreateSiteDocument, SitesDocument } from '../../../generated/console.ts'
 import { useWholeList, useWrite } from '../../api/queries.ts'
+import { Breakable } from '../../ui/breakable.tsx'
 import { IconPlus } from '../../ui/icons.tsx'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
@@ -44,7 +45,11 @@ export function Page() {
         empty={<Empty title="There is no site yet">Add one to get the lines for its pages.</Empty>}
       >
         {(sites) => (
-          <DataTable label="Sites" head={['Name', 'Origins', 'Posting', 'Guests', 'Created']} minWidth={480}>
+          <DataTable
+            label="Sites"
+            head={['Name', 'Origins', 'Readers can write', 'Guests can write', 'Created']}
+            minWidth={720}
+          >
             {sites.map((site) => (
               <SiteRow key={site.id} site={site} />
             ))}
@@ -64,15 +69,15 @@ function SiteRow({ site: { id, name, origins, posting, guests, takesGuests, crea
           {name}
         </Anchor>
       </Table.Td>
-      <Table.Td {...WRITTEN}>
+      <Table.Td miw={200} {...WRITTEN}>
         {origins.map((origin) => (
           <Text key={origin} size="sm">
-            {origin}
+            <Breakable text={origin} />
           </Text>
         ))}
       </Table.Td>
-      <Table.Td>{posting ? 'on' : <Badge>off</Badge>}</Table.Td>
-      <Table.Td>{guests === 'email' ? <Guests takesGuests={takesGuests} /> : 'off'}</Table.Td>
+      <Table.Td>{posting ? 'yes' : <Badge>no</Badge>}</Table.Td>
+      <Table.Td>{guests === 'email' ? <Guests takesGuests={takesGuests} /> : 'no'}</Table.Td>
       <Table.Td>
         <Time at={createdAt} />
       </Table.Td>

@@ -8,6 +8,7 @@ import { Search } from '../../ui/inputs/search.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Empty } from '../../ui/states.tsx'
+import { Breakable } from '../../ui/breakable.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { DELIVERY_HEAD, DeliveryCells } from './delivery-cells.tsx'
 import { wholeId } from './whole-id.ts'
@@ -50,7 +51,7 @@ export function Page() {
                       'deleted'
                     ) : (
                       <Anchor component={Link} to={`/webhooks/${delivery.endpointId}`} size="sm">
-                        {delivery.endpoint.description ?? delivery.endpoint.url}
+                        <Breakable text={delivery.endpoint.description ?? delivery.endpoint.url} />
                       </Anchor>
                     )}
                   </Table.Td>

@@ -6,7 +6,7 @@ import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { DataTable } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
 import { Section } from '../../ui/section.tsx'
-import { Time } from '../../ui/time.tsx'
+import { ExactTime } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Headers } from './headers.tsx'
 
@@ -25,7 +25,7 @@ export function Attempts({ attempts }: { attempts: readonly Attempt[] }) {
         <Table.Tr key={n}>
           <Table.Td>{n}</Table.Td>
           <Table.Td>
-            <Time at={at} />
+            <ExactTime at={at} />
           </Table.Td>
           <Table.Td>{formatNumber(durationMs)} ms</Table.Td>
           <Table.Td>{statusCode ?? 'none'}</Table.Td>

@@ -67,7 +67,7 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
           onChange={setStatus}
           clearable
           searchable
-          flex="1 1 130px"
+          flex="1 1 100px"
         />
         <Select
           label="Event"
@@ -77,7 +77,7 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
           onChange={setEventType}
           clearable
           searchable
-          flex="1 1 150px"
+          flex="1 1 130px"
         />
         <Select
           label="Last answer"
@@ -86,12 +86,12 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
           value={answer}
           onChange={setAnswer}
           clearable
-          flex="1 1 110px"
+          flex="1 1 100px"
         />
         <Day label="From" filter={{ value: from, set: setFrom }} />
         <Day label="Until" filter={{ value: to, set: setTo }} />
-        <Search label="Event id" value={eventId} onChange={setEventId} flex="1 1 140px" />
-        <Search label="Comment id" value={commentId} onChange={setCommentId} flex="1 1 140px" />
+        <Search label="Event id" value={eventId} onChange={setEventId} flex="1 1 110px" />
+        <Search label="Comment id" value={commentId} onChange={setCommentId} flex="1 1 110px" />
       </Group>
       <List
         list={list}

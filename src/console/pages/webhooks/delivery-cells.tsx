@@ -4,6 +4,7 @@ import { Link } from 'react-router'
 
 import type { ListedDeliveryFragment } from '../../../generated/console.ts'
 import { may } from '../../api/session.ts'
+import { Breakable } from '../../ui/breakable.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
 import { Time } from '../../ui/time.tsx'
@@ -52,11 +53,11 @@ export function PageOf({ discussion }: Pick<ListedDeliveryFragment, 'discussion'
   const name = title ?? url ?? externalId
   return may('moderate_content') ? (
     <Anchor component={Link} to={`/discussions/${id}`} size="sm" lineClamp={2}>
-      {name}
+      <Breakable text={name} />
     </Anchor>
   ) : (
     <Text size="sm" lineClamp={2}>
-      {name}
+      <Breakable text={name} />
     </Text>
   )
 }

@@ -16,7 +16,7 @@ import { PageFrame } from '../../ui/page.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Copy } from '../../ui/secret.tsx'
 import { Found, Problem } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
+import { ExactTime } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Attempts } from './attempts.tsx'
 import { curlOf } from './curl.ts'
@@ -104,9 +104,9 @@ function Delivery({ delivery }: { delivery: DeliveryDetail }) {
           <DeliveryStatusBadge status={status} />
         </Fact>
         <Fact name="Happened">
-          <Time at={createdAt} />
+          <ExactTime at={createdAt} />
         </Fact>
-        <Fact name="Delivered">{deliveredAt === null ? 'not yet' : <Time at={deliveredAt} />}</Fact>
+        <Fact name="Delivered">{deliveredAt === null ? 'not yet' : <ExactTime at={deliveredAt} />}</Fact>
         <Fact name="Next attempt">{nextAttemptAt === null ? 'none' : <Countdown until={nextAttemptAt} />}</Fact>
       </SimpleGrid>
       <SimpleGrid cols={{ base: 1, md: 3 }} spacing="sm">

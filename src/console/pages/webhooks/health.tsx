@@ -59,9 +59,12 @@ export function Health({ endpoint }: { endpoint: EndpointFragment }) {
                 </>
               )}
             </Text>
-            <EndSecret kid={kid} onEnd={() => revoke.mutateAsync({ input: { id: endpoint.id, kid } })}>
+            <EndSecret
+              kid={kid}
+              isOnly={secrets.length === 1}
+              onEnd={() => revoke.mutateAsync({ input: { id: endpoint.id, kid } })}
+            >
               It signs no further delivery, at once. This is final.
-              {secrets.length === 1 && ' It is the only one: deliveries wait until you rotate the secret.'}
             </EndSecret>
           </Group>
         ))}

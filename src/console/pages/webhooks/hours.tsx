@@ -3,6 +3,7 @@ import { useState } from 'react'
 
 import { WebhookEndpointHealthDocument, type WebhookEndpointHealthQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
+import { hourTime, zoneName } from '../../ui/clock.ts'
 import { DataTable } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
 import { Answered } from '../../ui/states.tsx'
@@ -25,7 +26,9 @@ export function Hours({ endpointId }: { endpointId: string }) {
               <Text size="sm">
                 {share(sum(hours.map((hour) => hour.succeeded)), attempts)} of {formatNumber(attempts)}{' '}
                 {attempts === 1 ? 'attempt' : 'attempts'} succeeded.
-                {hours.some(({ isSample }) => isSample) && ' Of a busy hour, its newest 100 deliveries are counted.'}
+                {hours.some(({ isSample }) => isSample) &&
+                  ' Of a busy hour, its newest 100 deliveries are counted.'}{' '}
+                Hours are in {zoneName()}.
               </Text>
               <Button variant="default" size="compact-sm" onClick={() => setTable(!isTable)}>
                 {isTable ? 'Show as chart' : 'Show as table'}
@@ -45,8 +48,6 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) =
 const share = (part: number, of: number): string => `${Math.floor((part / of) * 100)} %`
 
 const ms = (value: number | null): string => (value === null ? '–' : `${formatNumber(value)} ms`)
-
-const hourOf = (at: string): string => new Date(at).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
 
 /** Hidden from screen readers, which get the table. */
 function Charts({ hours }: { hours: readonly Hour[] }) {
@@ -100,7 +101,7 @@ function Bars({
         style={{ borderBottom: '1px solid var(--mantine-color-default-border)' }}
       >
         {hours.map((hour) => (
-          <Stack key={hour.at} gap={0} flex={1} justify="flex-end" title={`${hourOf(hour.at)}: ${words(hour)}`}>
+          <Stack key={hour.at} gap={0} flex={1} justify="flex-end" title={`${hourTime(hour.at)}: ${words(hour)}`}>
             {parts(hour).map(([colour, height]) => (
               <Box key={colour} h={`${height * 100}%`} mih={height > 0 ? 2 : 0} bg={`var(--chart-${colour})`} />
             ))}
@@ -110,7 +111,7 @@ function Bars({
       <Group justify="space-between">
         {[hours[0], hours.at(-1)].map((hour) => (
           <Text key={hour?.at} size="xs" c="dimmed">
-            {hour === undefined ? '' : hourOf(hour.at)}
+            {hour === undefined ? '' : hourTime(hour.at)}
           </Text>
         ))}
       </Group>
@@ -122,14 +123,14 @@ function HoursTable({ hours }: { hours: readonly Hour[] }) {
   return (
     <DataTable
       label="Last 24 hours"
-      head={['Hour', 'Attempts', 'Succeeded', 'Half within', '95 % within']}
+      head={[`Hour (${zoneName()})`, 'Attempts', 'Succeeded', 'Half within', '95 % within']}
       minWidth={480}
     >
       {hours
         .filter(({ attempts }) => attempts > 0)
         .map(({ at, attempts, succeeded, medianMs, p95Ms }) => (
           <Table.Tr key={at}>
-            <Table.Td>{hourOf(at)}</Table.Td>
+            <Table.Td>{hourTime(at)}</Table.Td>
             <Table.Td>{formatNumber(attempts)}</Table.Td>
             <Table.Td>{share(succeeded, attempts)}</Table.Td>
             <Table.Td>{ms(medianMs)}</Table.Td>

@@ -17,6 +17,7 @@ import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
 import { Empty } from '../../ui/states.tsx'
+import { Breakable } from '../../ui/breakable.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { EndpointForm } from './endpoint/form.tsx'
 import { ALL, EVENT_TYPES } from './endpoint/event-types.tsx'
@@ -90,7 +91,7 @@ function EndpointRow({ endpoint }: { endpoint: EndpointFragment }) {
       <Table.Td maw={360}>
         <Stack gap={0}>
           <Anchor component={Link} to={id} size="sm" {...WRITTEN} lineClamp={2}>
-            {url}
+            <Breakable text={url} />
           </Anchor>
           {description !== null && (
             <Text size="xs" c="dimmed" {...WRITTEN} lineClamp={1}>

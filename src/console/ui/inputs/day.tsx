@@ -17,5 +17,12 @@ interface Filter {
 
 /** A day in the viewer's time zone. */
 export const Day = ({ label, filter: { value, set } }: { label: string; filter: Filter }) => (
-  <TextInput type="date" label={label} value={value ?? ''} onChange={({ currentTarget }) => set(currentTarget.value)} />
+  <TextInput
+    type="date"
+    label={label}
+    value={value ?? ''}
+    onChange={({ currentTarget }) => set(currentTarget.value)}
+    // On a phone it fills its row.
+    flex={{ base: '1 1 136px', sm: '0 1 auto' }}
+  />
 )

@@ -9,7 +9,7 @@ import { textOf } from '../../../ui/mentions.ts'
 import { Empty, Loading } from '../../../ui/states.tsx'
 import { WRITTEN } from '../../../ui/written.ts'
 import { commentAt, focusOn } from '../focus.ts'
-import type { Entry } from '../view/entries.ts'
+import type { Entry } from '../entries.ts'
 
 const ContextPane = lazily(async () => (await import('./context-pane.tsx')).ContextPane)
 

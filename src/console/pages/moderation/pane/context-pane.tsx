@@ -12,10 +12,10 @@ import { textOf } from '../../../ui/mentions.ts'
 import { Answered } from '../../../ui/states.tsx'
 import { Time } from '../../../ui/time.tsx'
 import { WRITTEN } from '../../../ui/written.ts'
-import { BanState } from '../../readers/ban.tsx'
+import { BanState } from '../../bans/ban.tsx'
 import { Notes } from '../../notes/notes.tsx'
 import { nameOf } from '../reader.tsx'
-import type { QueueItem } from '../view/entries.ts'
+import type { QueueItem } from '../entries.ts'
 import { Decisions } from './decisions.tsx'
 
 /**

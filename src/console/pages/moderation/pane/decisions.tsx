@@ -5,7 +5,7 @@ import type { CommentContextQuery } from '../../../../generated/console.ts'
 import { textOf } from '../../../ui/mentions.ts'
 import { Time } from '../../../ui/time.tsx'
 import { WRITTEN } from '../../../ui/written.ts'
-import { actorName, givenIn } from '../../readers/acts.ts'
+import { actorName, givenIn } from '../../../ui/acts.ts'
 
 const SHOWN = 5
 

@@ -1,7 +1,7 @@
 import { CommentSearchDocument, type CommentSearchQueryVariables } from '../../../../generated/console.ts'
 import { useList } from '../../../api/queries.ts'
 import { withoutMentions } from '../../../ui/mentions.ts'
-import { type QueueItem, useEntries } from '../view/entries.ts'
+import { type QueueItem, useEntries } from '../entries.ts'
 import { orderByTime } from '../view/order.ts'
 import { wordsIn } from './words.ts'
 

@@ -9,6 +9,7 @@ import {
   ReadersDocument,
 } from '../../../../generated/console.ts'
 import { useApi } from '../../../api/queries.ts'
+import { namesApart } from '../../../ui/names-apart.ts'
 import { WRITTEN } from '../../../ui/written.ts'
 
 interface PickProps {
@@ -85,7 +86,8 @@ function Pick<One extends Choice>({
 }) {
   const isKnown = found.some(({ id }) => id === value)
   const all = isKnown || chosen?.id !== value || chosen == null ? found : [chosen, ...found]
-  const data = all.map((one) => ({ value: one.id, label: labelOf(one) }))
+  const labels = namesApart(all, labelOf)
+  const data = all.map(({ id }, index) => ({ value: id, label: labels[index] ?? id }))
   return (
     <Select
       label={label}

@@ -16,7 +16,7 @@ export function Queues({
   const counts: Partial<Record<string, number>> = useQueueCounts()
   return (
     <SegmentedControl
-      className="halves"
+      className="quarters"
       aria-label="Queue"
       value={status}
       onChange={(value) => onChange(value as ModerationQueueStatus)}

@@ -10,8 +10,6 @@ import { Confirm } from '../../../ui/inputs/confirm.tsx'
 import { Countdown } from '../../../ui/countdown.tsx'
 import { SecretOnce } from '../../../ui/secret.tsx'
 
-/** What the second form of a signing secret is for. */
-
 /**
  * Gives an endpoint a new signing secret. A rotation under way is ended only after a confirmation.
  */

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 
 import { BackendCheckDocument } from '../../../generated/console.ts'
@@ -6,15 +6,16 @@ import { request } from '../../api/request.ts'
 import { useTestForm } from '../../ui/findings.tsx'
 
 /** Has the service ask the backend of the pages, and says what it answered. */
-export function BackendCheck({ address }: { address: string }) {
-  const [url, setUrl] = useState(address)
+export function BackendCheck() {
+  const [url, setUrl] = useState('')
   const { onSubmit, isBusy, outcome } = useTestForm(async () => {
     const { backendCheck } = await request(BackendCheckDocument, { url: url.trim() })
     return [{ isGood: backendCheck.answers, text: backendCheck.finding }]
   })
   return (
     <form onSubmit={onSubmit}>
-      <Stack gap="xs" mt="xs">
+      <Stack gap="xs" maw={640}>
+        <Text size="sm">The service asks the backend of your pages as the widget does, and says what it answers.</Text>
         <Group align="flex-end" gap="xs">
           <TextInput
             label="Address of the backend"

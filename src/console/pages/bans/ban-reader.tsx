@@ -1,5 +1,6 @@
 import { Button, Checkbox, Group, Input, NumberInput, SegmentedControl, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
+import { useMediaQuery } from '@mantine/hooks'
 import type { ReactNode } from 'react'
 
 import {
@@ -97,6 +98,7 @@ export function BanReader({
     },
   })
   // A shadow ban is noticed by what becomes of approved ones.
+  const isPhone = useMediaQuery('(max-width: 48em)', undefined, { getInitialValueInEffect: false })
   const choices = COMMENTS.filter(({ value }) => !form.values.shadow || value === 'keep' || value === 'reject_pending')
   const treatment = choices.find(({ value }) => value === form.values.comments)?.value ?? 'keep'
   const send = async ({ unit, until, reason, shadow }: Values): Promise<void> => {
@@ -161,8 +163,8 @@ export function BanReader({
         {choices.length > 1 && (
           <Input.Wrapper label={LABELS.comments} labelElement="div" description={EFFECTS[treatment]}>
             <SegmentedControl
-              className="halves"
-              display={{ sm: 'flex' }}
+              orientation={isPhone ? 'vertical' : 'horizontal'}
+              fullWidth
               mt="xs"
               aria-label={LABELS.comments}
               data={choices}

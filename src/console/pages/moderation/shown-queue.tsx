@@ -2,11 +2,11 @@ import { Anchor } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Link } from 'react-router'
 
-import { Empty } from '../../../ui/states.tsx'
-import { JudgedList, type Work } from '../queue-list.tsx'
-import { useQueue } from '../queue.ts'
-import { isFiltered } from './filters.tsx'
-import type { QueueView } from './view.ts'
+import { Empty } from '../../ui/states.tsx'
+import { JudgedList, type Work } from './queue-list.tsx'
+import { useQueue } from './queue.ts'
+import { isFiltered } from './view/filters.tsx'
+import type { QueueView } from './view/view.ts'
 
 const IS_EMPTY: Readonly<Record<QueueView['status'], [title: string, words: ReactNode]>> = {
   pending: [

@@ -1,5 +1,5 @@
-import type { TimelineActorFieldsFragment } from '../../../generated/console.ts'
-import { isDecisionReason, wordsOfDecision } from '../../ui/decision.ts'
+import type { TimelineActorFieldsFragment } from '../../generated/console.ts'
+import { isDecisionReason, wordsOfDecision } from './decision.ts'
 
 /** Who wrote an entry of the timeline. A deleted key or admin has no name. */
 export const actorName = (actor: TimelineActorFieldsFragment | null | undefined): string =>

@@ -8,15 +8,15 @@ import {
   type ModerationQueueQuery,
   type ModerationQueueStatus,
   QueuedCommentStateDocument,
-} from '../../../../generated/console.ts'
-import type { Decision } from '../../../ui/decision.ts'
-import { patchPages } from '../../../api/queries.ts'
-import { request } from '../../../api/request.ts'
-import { whoIsHere } from '../../../api/session.ts'
-import type { Done } from '../deliver.ts'
-import { DONE_STATES, type Verb } from '../undo.ts'
-import { type Part, useAsLeft, useLeave } from './as-left.ts'
-import { type Order, type Places, placesAfter } from './order.ts'
+} from '../../../generated/console.ts'
+import type { Decision } from '../../ui/decision.ts'
+import { patchPages } from '../../api/queries.ts'
+import { request } from '../../api/request.ts'
+import { whoIsHere } from '../../api/session.ts'
+import type { Done } from './deliver.ts'
+import { DONE_STATES, type Verb } from './undo.ts'
+import { type Part, useAsLeft, useLeave } from './view/as-left.ts'
+import { type Order, type Places, placesAfter } from './view/order.ts'
 
 export type QueueItem = ModerationQueueQuery['moderationQueue']['nodes'][number]
 

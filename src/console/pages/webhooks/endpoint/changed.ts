@@ -1,7 +1,7 @@
-import type { EndpointFragment } from '../../../generated/console.ts'
-import type { EndpointValues } from './endpoint/form.tsx'
-import { headerLines, headersOf } from './endpoint/header-lines.ts'
-import { policyInput, policyValues } from './endpoint/policy.ts'
+import type { EndpointFragment } from '../../../../generated/console.ts'
+import type { EndpointValues } from './form.tsx'
+import { headerLines, headersOf } from './header-lines.ts'
+import { policyInput, policyValues } from './policy.ts'
 
 type Fields = Pick<EndpointFragment, 'url' | 'description' | 'eventTypes' | 'discussionIds' | 'headers' | 'ownPolicy'>
 
