@@ -1,7 +1,7 @@
 import type { NextConfig } from 'next'
 
 export default {
-  // As in a new site: what is drawn with each request is in <Suspense>.
+  // A new site of Next.js has this. What each request draws is inside <Suspense>.
   cacheComponents: true,
   partialPrefetching: true,
   // The folders around it have lock files of their own.

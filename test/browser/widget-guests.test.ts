@@ -37,9 +37,13 @@ describeInBrowser('guests in the widget', () => {
     expect(await textIn(confirming)).toBe('My words')
     await typing.sees('You write as Gia Ferro.')
     expect(await textIn(typing)).toBe('My words')
+    await typing.seesNot('A mail was sent')
 
     await confirming.button('Post').click()
     await confirming.sees(/Gia Ferro[^]*My words/)
+    // The other tab has the comment in the place of the text.
+    await typing.sees(/Gia Ferro[^]*My words/)
+    expect(await textIn(typing)).toBe('')
     await vi.waitFor(async () => {
       const { data } = await guests.site.ok('GET', `/discussions/by-external/${guests.site.idOf(path)}/comments`)
       expect(data.map(({ body }: { body: string }) => body)).toEqual(['My words'])
@@ -57,6 +61,18 @@ describeInBrowser('guests in the widget', () => {
     expect(await elsewhere.page.evaluate('Object.keys(localStorage).filter((key) => key.includes("guest"))')).toEqual(
       [],
     )
+  })
+
+  test('a tab keeps a text that differs from the one that another tab has posted', async () => {
+    const [path, email] = [newPath(), newEmail()]
+    const typing = await ask(path, email)
+    const confirming = await guests.site.visit(await linkTo(email))
+    await confirm(confirming)
+    await typing.sees('You write as Gia Ferro.')
+    await typing.thread.getByRole('textbox', { name: 'Write a comment' }).fill('My words, and more')
+    await confirming.button('Post').click()
+    await typing.sees(/Gia Ferro[^]*My words/)
+    expect(await textIn(typing)).toBe('My words, and more')
   })
 
   test('may answer a comment: the reply is open again, with its text, in the tab of the link', async () => {

@@ -390,6 +390,18 @@ describeInBrowser('the widget on a page without a backend', () => {
       await site.ok('PATCH', `/sites/${site.id}`, { posting: true })
     }
   })
+
+  test('a new site says that nobody can write yet, and tells its developer why', async () => {
+    const { identity } = await site.ok('GET', '/settings')
+    await site.ok('PATCH', '/settings', { identity: { issuer: null, jwksUrl: null } })
+    try {
+      const window = await visit(newPath())
+      await window.sees('Nobody can write here yet.')
+      await vi.waitFor(() => expect(window.warnings.join('\n')).toContain('no issuer signs readers in'), WAIT)
+    } finally {
+      await site.ok('PATCH', '/settings', { identity })
+    }
+  })
 })
 
 /** Runs in the page: its function has the first token, and the last one after a refusal. */

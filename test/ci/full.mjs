@@ -60,7 +60,8 @@ const failures = []
 let newest
 
 try {
-  spawnSync(join(import.meta.dirname, 'programs.sh'), { stdio: 'inherit' })
+  const { status } = spawnSync(join(import.meta.dirname, 'programs.sh'), { stdio: 'inherit' })
+  if (status !== 0) failures.push('packages of the tests could not be installed; see above')
   for (const [name, part] of Object.entries(PARTS)) {
     if (!isAsked(name)) continue
     await runPart(name, part)

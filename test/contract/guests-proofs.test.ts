@@ -8,7 +8,7 @@ const at = useGuestSite()
 const { another } = at
 
 describe('pages', () => {
-  test('learn whether the site takes guests', async () => {
+  test('learn whether the site takes guests, and whether anybody can write', async () => {
     const { site: own, headers, kid } = await another()
     const settings = async () => {
       const { json } = await own.ask('GET', '/settings')
@@ -18,28 +18,28 @@ describe('pages', () => {
       const query = `{ site(id: "${own.id}") { takesGuests } }`
       const { data } = (await at.service.graphql(query, {}, headers)).json
       expect(data.site).toEqual({ takesGuests: json.guests })
-      return [json.guests, json.posting]
+      return [json.guests, json.posting, json.closed]
     }
-    expect(await settings()).toEqual([true, undefined])
+    expect(await settings()).toEqual([true, undefined, undefined])
     const set = async (path: string, body: object) =>
       expect((await at.service.call('PATCH', path, { body, headers })).status).toBe(200)
     // Guests alone are enough to write.
     await set('/settings', { identity: { issuer: null, jwksUrl: null } })
-    expect(await settings()).toEqual([true, undefined])
+    expect(await settings()).toEqual([true, undefined, undefined])
     await set('/settings', { guests: { mailUrl: null } })
-    expect(await settings()).toEqual([false, false])
+    expect(await settings()).toEqual([false, false, 'nobody_yet'])
     expect((await own.ask('GET', '/challenge')).json.code).toBe('guests_disabled')
     await set('/settings', { guests: { mailUrl: `${at.mailer.url}/mails` } })
     await set(`/sites/${own.id}`, { guests: 'off' })
-    expect(await settings()).toEqual([false, false])
+    expect(await settings()).toEqual([false, false, 'nobody_yet'])
     await set(`/sites/${own.id}`, { guests: 'email' })
     await at.service.call('DELETE', `/mail-secrets/${kid}`, { headers })
-    expect(await settings()).toEqual([false, false])
+    expect(await settings()).toEqual([false, false, 'nobody_yet'])
     expect((await own.ask('GET', '/challenge')).json.code).toBe('guests_disabled')
     await at.service.call('POST', '/mail-secrets', { headers })
-    expect(await settings()).toEqual([true, undefined])
+    expect(await settings()).toEqual([true, undefined, undefined])
     await set(`/sites/${own.id}`, { posting: false })
-    expect(await settings()).toEqual([false, false])
+    expect(await settings()).toEqual([false, false, undefined])
     for (const path of ['/guests', '/guests/confirm'])
       expect((await own.ask('POST', path, { body: { token: '' } })).status, path).toBe(403)
   })

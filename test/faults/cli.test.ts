@@ -29,6 +29,7 @@ import { ownDatabase } from '../harness/own-database.ts'
 import { freePort } from '../harness/ports.ts'
 import { type Env, runMain } from '../harness/processes.ts'
 import { startProxy } from '../harness/proxy.ts'
+import type { TestResponse } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 
 const REDIS_URL = process.env.REDIS_URL
@@ -55,9 +56,7 @@ afterAll(async () => {
 })
 
 interface Result extends Outcome {
-  // Tests look into any answer; a wrong path fails the assertion it stands in.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  json: any
+  json: TestResponse['json']
 }
 
 /** Runs the command line with these settings and no others. */

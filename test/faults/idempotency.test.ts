@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { onServer } from '../harness/database.ts'
-import { type Answer, first, last, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
+import { first, last, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
+import type { TestResponse } from '../harness/service.ts'
 
 const LONG = 180_000
 const KILLS = 4
@@ -15,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const post = async (api: ServiceProcess, page: string, key: string): Promise<Answer> =>
+const post = async (api: ServiceProcess, page: string, key: string): Promise<TestResponse> =>
   service.call('POST', `/discussions/by-external/${page}/comments`, {
     api,
     body: { body: key },
@@ -23,7 +24,7 @@ const post = async (api: ServiceProcess, page: string, key: string): Promise<Ans
   })
 
 /** Sends a request again until it is answered, as a publisher's backend does. */
-async function postUntilDone(page: string, key: string): Promise<Answer> {
+async function postUntilDone(page: string, key: string): Promise<TestResponse> {
   return vi.waitFor(
     async () => {
       const apis = service.apis.filter((api) => api.isRunning)
@@ -37,7 +38,7 @@ async function postUntilDone(page: string, key: string): Promise<Answer> {
   )
 }
 
-const isReplay = ({ headers }: Answer): boolean => headers.get('idempotency-replayed') === 'true'
+const isReplay = ({ headers }: TestResponse): boolean => headers.get('idempotency-replayed') === 'true'
 
 async function commentsOf(page: string): Promise<{ id: string; body: string }[]> {
   const comments: { id: string; body: string }[] = []
@@ -71,7 +72,7 @@ test(
 test.runIf(onServer)(
   'kill -9 at random instants (server form only): each key has created exactly one comment, and its replay says which',
   async () => {
-    const done = new Map<string, Answer>()
+    const done = new Map<string, TestResponse>()
     let killing = true
     const poster = async (name: number): Promise<void> => {
       for (let n = 0; killing; n++) {

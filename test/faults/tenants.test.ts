@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { runCli } from '../harness/cli.ts'
 import { onServer } from '../harness/database.ts'
 import { newSecrets } from '../harness/own-database.ts'
-import { type Answer, first, last, type Processes, startProcesses } from '../harness/processes.ts'
+import { first, last, type Processes, startProcesses } from '../harness/processes.ts'
+import type { TestResponse } from '../harness/service.ts'
 
 const LONG = 180_000
 /** What a loaded machine may add: the promise is 1 s with the bus, 5 s without. */
@@ -39,7 +40,7 @@ const end = async () => {
 
 const cli = (...args: string[]) => runCli(args, env)
 
-async function done(...args: string[]): Promise<Answer['json']> {
+async function done(...args: string[]): Promise<TestResponse['json']> {
   const { code, stdout, stderr } = await cli(...args)
   expect(code, stderr).toBe(0)
   return JSON.parse(stdout)
@@ -176,7 +177,7 @@ describe.skipIf(!onServer)(`tenant delete${skipped}`, () => {
     expect(
       (await service.call('GET', '/discussions', { api: last(service.apis), headers: { 'x-api-key': apiKey } })).status,
     ).toBe(401)
-    expect((await done('tenant', 'list')).map(({ slug, state }: Answer['json']) => [slug, state])).toEqual([
+    expect((await done('tenant', 'list')).map(({ slug, state }: TestResponse['json']) => [slug, state])).toEqual([
       ['demo', 'active'],
       ['acme', 'active'],
     ])

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { axeFindings, COLORS } from './axe.ts'
 import { launchBrowser, shoot } from './browser.ts'
 import { overlaps } from './overlaps.ts'
-import { startService, type TestService } from './service.ts'
+import { startService, type TestResponse, type TestService } from './service.ts'
 
 /** For content that appears after the page's next poll. */
 export const WAIT = { timeout: 20_000, interval: 50 }
@@ -64,9 +64,7 @@ export interface Desk {
    */
   visit(path?: string, options?: PageOptions & { admin?: TestService['admin'] }): Promise<Visit>
   /** What the API answers to a call that it must not refuse. */
-  // Tests look into any answer; a wrong path fails the assertion it stands in.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  ok(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<any>
+  ok(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<TestResponse['json']>
 }
 
 /**

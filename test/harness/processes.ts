@@ -9,6 +9,7 @@ import { createServerDatabase, onServer, makeDataDir, PATIENT } from './database
 import { signIdentity } from './identity.ts'
 import { noteLog } from './log.ts'
 import { freePort } from './ports.ts'
+import type { TestResponse } from './service.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 /**
@@ -164,15 +165,6 @@ const errorLines = (stderr: string): string[] =>
     }
   })
 
-export interface Answer {
-  status: number
-  headers: Headers
-  text: string
-  // Tests look into any answer; a wrong path fails the assertion it stands in.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  json: any
-}
-
 export interface Processes {
   /** At least one. In the embedded form the one process is api and worker. */
   apis: readonly ServiceProcess[]
@@ -185,7 +177,7 @@ export interface Processes {
   /** The header that vouches for a reader. */
   as(reader: string, claims?: Record<string, unknown>): Promise<Record<string, string>>
   /** Calls `/api/v1` of an api process (the first by default) with the API key. */
-  call(method: string, path: string, options?: CallOptions): Promise<Answer>
+  call(method: string, path: string, options?: CallOptions): Promise<TestResponse>
   /**
    * Stops every process that still runs, and throws where one did not end well or had logged an
    * error.
@@ -318,7 +310,12 @@ function embeddedPlace(): Place {
   }
 }
 
-async function send(url: string, method: string, headers: Record<string, string>, body: unknown): Promise<Answer> {
+async function send(
+  url: string,
+  method: string,
+  headers: Record<string, string>,
+  body: unknown,
+): Promise<TestResponse> {
   const response = await fetch(url, {
     method,
     headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { launchBrowser } from './browser.ts'
-import { startService, type TestService } from './service.ts'
+import { startService, type TestResponse, type TestService } from './service.ts'
 import { startStaticPages } from './static-pages.ts'
 import { WAIT, type Window, windowOf } from './widget.ts'
 
@@ -28,9 +28,12 @@ export interface StaticSite {
   close(): Promise<void>
 }
 
-// Tests look into any answer; a wrong path fails the assertion it stands in.
-// oxlint-disable-next-line typescript/no-explicit-any
-type Call = (method: string, path: string, body?: object, headers?: Record<string, string>) => Promise<any>
+type Call = (
+  method: string,
+  path: string,
+  body?: object,
+  headers?: Record<string, string>,
+) => Promise<TestResponse['json']>
 
 export const newPath = (): string => `/p-${newId()}`
 

@@ -21,7 +21,10 @@ export function typescriptOf(component: string): string {
     })
 }
 
-/** The declaration of `checked`: a template gives a component nothing but its props and events. */
+/**
+ * The declaration of `checked`: a template gives a component nothing but its props and events.
+ * `any[]`, because components take different options, which no other type of a parameter holds.
+ */
 export const CHECKED = `import type { VNode } from 'vue'
 
 type Camel<Text> = Text extends \`\${infer Head}-\${infer Tail}\` ? \`\${Head}\${Capitalize<Tail>}\` : Text

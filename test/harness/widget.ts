@@ -5,7 +5,7 @@ import { newId } from '../../src/core/ids.ts'
 import { launchBrowser } from './browser.ts'
 import type { Processes } from './processes.ts'
 import { type Publisher, startPublisher } from './publisher.ts'
-import { startService, type TestService } from './service.ts'
+import { startService, type TestResponse, type TestService } from './service.ts'
 
 /** The service, a publisher's site with the widget, and a browser for its readers. */
 export interface Newspaper {
@@ -26,9 +26,7 @@ export interface Newspaper {
   close(): Promise<void>
 }
 
-// Tests look into any answer; a wrong path fails the assertion it stands in.
-// oxlint-disable-next-line typescript/no-explicit-any
-type Call = (method: string, path: string, body?: object, as?: string) => Promise<any>
+type Call = (method: string, path: string, body?: object, as?: string) => Promise<TestResponse['json']>
 
 export interface ReadOptions {
   as?: string

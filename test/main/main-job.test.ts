@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { ROOT } from '../../src/core/process/root.ts'
 import { onServer } from '../harness/database.ts'
-import { type Answer, first, last, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
+import { first, last, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
+import type { TestResponse } from '../harness/service.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
 import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts'
 import {
@@ -81,7 +82,7 @@ async function createDiscussion(externalId: string): Promise<string> {
 }
 
 /** Posts as a reader, and returns the comment. */
-async function post(discussionId: string, reader: string, body: object, api = here): Promise<Answer['json']> {
+async function post(discussionId: string, reader: string, body: object, api = here): Promise<TestResponse['json']> {
   const headers = await service.as(reader)
   const { status, json, text } = await service.call('POST', `/discussions/${discussionId}/comments`, {
     api,

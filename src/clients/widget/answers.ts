@@ -33,6 +33,8 @@ export interface PublicSettings {
   guests?: boolean
   /** False at a site that takes no writes. */
   posting?: false
+  /** Why not, where its owner has not closed it: it takes no guests, and no issuer signs readers in. */
+  closed?: 'nobody_yet'
 }
 
 /** All that a page shows first; the last three are null before the first comment. */

@@ -43,6 +43,7 @@ export const en = {
   unfold: 'Show more',
   fold: 'Show less',
   locked: 'Comments are closed.',
+  nobody_yet: 'Nobody can write here yet.',
   archived: 'This discussion is archived.',
   reader_banned: 'You cannot take part in discussions at present.',
   rate_limited: 'That was too fast. Try again {time}.',

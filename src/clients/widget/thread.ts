@@ -238,11 +238,11 @@ export abstract class Thread extends WidgetElement {
   }
 
   /** Whether the reader can write here, or the name of the text that says why not. */
-  get access(): 'open' | 'locked' | 'archived' | 'reader_banned' | 'unknown_page' {
+  get access(): 'open' | 'locked' | 'archived' | 'reader_banned' | 'unknown_page' | 'nobody_yet' {
     const { until } = this.me?.ban ?? {}
     if (this.phase === 'unknown_page') return this.phase
     const isBanned = until === null || Date.parse(until ?? '') > now()
-    if (this.settings.posting === false) return 'locked'
+    if (this.settings.posting === false) return this.settings.closed ?? 'locked'
     return isBanned ? 'reader_banned' : this.state.state
   }
 
@@ -401,6 +401,7 @@ export abstract class Thread extends WidgetElement {
     if (!isWanted()) return ''
     const before = this.state
     Object.assign(this, { me, settings, state, storage, panel, phase: 'ready' })
+    if (settings.closed) this.warn('closed')
     this.writing?.loaded(this, before)
     served?.keepPlaces(this)
     this.endServed()

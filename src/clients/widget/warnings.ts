@@ -20,6 +20,8 @@ const WARNINGS = {
   stream: () =>
     `nothing new comes by itself: the stream refuses ${location.origin}. Add it to the tenant's allowedOrigins, and the ` +
     "stream's own origin to connect-src where the page has a policy",
+  closed: () =>
+    'nobody can write here yet: the site takes no guests, and no issuer signs readers in. Set up one of them in the console',
   'sign-in': (element: Warned) =>
     !goesToSignIn(element) &&
     'nobody signs the reader in: set sign-in="/login", or listen to engagement-sign-in and call its preventDefault()',

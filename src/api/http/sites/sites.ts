@@ -245,11 +245,14 @@ function routesFor(
 function settingsOf(
   app: App,
   { site, tenant, identity }: Omit<Visit, 'isPersonal'>,
-): { guests: boolean; posting?: false } {
+): { guests: boolean; posting?: false; closed?: 'nobody_yet' } {
   const isGuest = identity?.readerId !== undefined
   const guests = isGuest ? keepsGuests(site, tenant) : takesGuests(app, site, tenant)
-  const isClosed = !site.posting || (tenant.settings.identity.issuer === null && !guests)
-  return { guests, ...(isClosed && { posting: false }) }
+  if (!site.posting) return { guests, posting: false }
+  // A widget of an earlier release reads `posting` alone.
+  return tenant.settings.identity.issuer === null && !guests
+    ? { guests, posting: false, closed: 'nobody_yet' }
+    : { guests }
 }
 
 const MAX_TITLE = 500

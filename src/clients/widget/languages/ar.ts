@@ -93,6 +93,7 @@ export const strings: Strings = {
   unfold: 'عرض المزيد',
   fold: 'عرض أقل',
   locked: 'أُغلقت التعليقات.',
+  nobody_yet: 'لا يمكن لأحد الكتابة هنا بعد.',
   archived: 'هذا النقاش مؤرشف.',
   reader_banned: 'لا يمكنك المشاركة في النقاشات حاليًا.',
   rate_limited: 'محاولات كثيرة متتالية. أعد المحاولة {time}.',

@@ -68,6 +68,7 @@ export const strings: Strings = {
   unfold: 'Mehr anzeigen',
   fold: 'Weniger anzeigen',
   locked: 'Die Kommentarfunktion ist geschlossen.',
+  nobody_yet: 'Hier kann noch niemand schreiben.',
   archived: 'Diese Diskussion ist archiviert.',
   reader_banned: 'Sie können derzeit nicht an Diskussionen teilnehmen.',
   rate_limited: 'Das ging zu schnell. Versuchen Sie es {time} noch einmal.',

@@ -72,6 +72,7 @@ export const strings: Strings = {
   unfold: 'Mostrar más',
   fold: 'Mostrar menos',
   locked: 'Los comentarios están cerrados.',
+  nobody_yet: 'Aquí todavía nadie puede escribir.',
   archived: 'Esta conversación está archivada.',
   reader_banned: 'Por ahora no puedes participar en las conversaciones.',
   rate_limited: 'Vas demasiado rápido. Inténtalo de nuevo {time}.',

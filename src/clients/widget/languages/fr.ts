@@ -72,6 +72,7 @@ export const strings: Strings = {
   unfold: 'Afficher plus',
   fold: 'Afficher moins',
   locked: 'Les commentaires sont fermés.',
+  nobody_yet: 'Personne ne peut encore écrire ici.',
   archived: 'Cette discussion est archivée.',
   reader_banned: 'Vous ne pouvez pas participer aux discussions pour le moment.',
   rate_limited: 'Vous allez trop vite. Réessayez {time}.',

@@ -68,6 +68,7 @@ export const strings: Strings = {
   unfold: 'Mostra altro',
   fold: 'Mostra meno',
   locked: 'I commenti sono chiusi.',
+  nobody_yet: 'Qui ancora nessuno può scrivere.',
   archived: 'Questa discussione è archiviata.',
   reader_banned: 'Al momento non puoi partecipare alle discussioni.',
   rate_limited: 'Troppo in fretta. Riprova {time}.',

@@ -68,6 +68,7 @@ export const strings: Strings = {
   unfold: 'もっと見る',
   fold: '折りたたむ',
   locked: 'コメントの受け付けは終了しました。',
+  nobody_yet: 'ここにはまだ誰も書き込めません。',
   archived: 'このディスカッションはアーカイブされています。',
   reader_banned: '現在、ディスカッションに参加できません。',
   rate_limited: '操作が速すぎます。{time}にもう一度お試しください。',

@@ -68,6 +68,7 @@ export const strings: Strings = {
   unfold: 'Meer tonen',
   fold: 'Minder tonen',
   locked: 'Reageren is niet meer mogelijk.',
+  nobody_yet: 'Hier kan nog niemand schrijven.',
   archived: 'Deze discussie is gearchiveerd.',
   reader_banned: 'Je kunt momenteel niet deelnemen aan discussies.',
   rate_limited: 'Dat ging te snel. Probeer het {time} opnieuw.',

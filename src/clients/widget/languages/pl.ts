@@ -83,6 +83,7 @@ export const strings: Strings = {
   unfold: 'Pokaż więcej',
   fold: 'Pokaż mniej',
   locked: 'Komentowanie jest wyłączone.',
+  nobody_yet: 'Nikt nie może tu jeszcze pisać.',
   archived: 'Ta dyskusja jest zarchiwizowana.',
   reader_banned: 'Obecnie nie możesz brać udziału w dyskusjach.',
   rate_limited: 'Zbyt szybko. Spróbuj ponownie {time}.',

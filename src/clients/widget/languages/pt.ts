@@ -69,6 +69,7 @@ export const strings: Strings = {
   unfold: 'Mostrar mais',
   fold: 'Mostrar menos',
   locked: 'Os comentários estão encerrados.',
+  nobody_yet: 'Ninguém pode escrever aqui ainda.',
   archived: 'Esta discussão está arquivada.',
   reader_banned: 'No momento, você não pode participar das discussões.',
   rate_limited: 'Rápido demais. Tente novamente {time}.',

@@ -6,6 +6,7 @@ import { recountOf } from './bell.ts'
 import { kit } from './kit.ts'
 import { beginPost, isAway, isLost, isOtherReader, isTakenBack, isWaiting, stopWaiting, waitForLine } from './line.ts'
 import { bodyOf, draftOf } from './mentions.ts'
+import { tellPost } from './posted.ts'
 import { type Writes, writesFor } from './writes.ts'
 
 const writesOf = (thread: Thread): Writes => writesFor(kit.ask, thread)
@@ -64,6 +65,7 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     }
     stopWaiting(thread, place)
     storage.setDraft(place, '')
+    tellPost(thread, place, text)
     if (parent && !thread.state.list(parent.id).isLoaded && parent.replyCount > 0) {
       await kit.loadMore(thread, parent.id)
     }

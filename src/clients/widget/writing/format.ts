@@ -3,7 +3,7 @@ import type { Thread } from '../thread.ts'
 import { moveFocus } from './arrows.ts'
 import css from './format.css?inline'
 import { typeOver } from './fields.ts'
-import { icon, LINK, QUOTE } from './icons.ts'
+import { icon, LINK, LIST, QUOTE } from './icons.ts'
 import { isMac, withCtrl } from './keys.ts'
 import { addStyles, kit } from './kit.ts'
 import { change, type Format } from './markup.ts'
@@ -18,7 +18,7 @@ const BUTTONS: readonly { format: Format; sign: string; key?: string }[] = [
   { format: 'link', sign: LINK, key: 'K' },
   { format: 'quote', sign: QUOTE },
   { format: 'code', sign: '</>' },
-  { format: 'list', sign: '•' },
+  { format: 'list', sign: LIST },
 ]
 
 function apply(area: HTMLTextAreaElement, format: Format): void {

@@ -74,6 +74,8 @@ export function carryDrafts(thread: Thread): void {
   const { drafts } = guest
   guest.drafts = undefined
   if (guest.step !== 'confirm') guest.step = 'none'
+  // That a mail was sent.
+  thread.status = ''
   const panel = JSON.parse(drafts.draft(PANEL).text || 'null') as { id: string } | null
   for (const place of [kit.NEW, PANEL, ...(panel ? [panel.id] : [])]) {
     const { text, mentioned } = drafts.draft(place)

@@ -12,6 +12,7 @@ import { hearOfOwn, lookAtPending } from './news.ts'
 import { addOwn } from './own.ts'
 import { newView, panelView } from './panel-view.ts'
 import { hasMenu, popupView } from './popups.ts'
+import { hearPosts } from './posted.ts'
 import { forgetOldDrafts } from './old-drafts.ts'
 import { resume } from './resume.ts'
 import { rememberSelection } from './selection.ts'
@@ -31,6 +32,7 @@ export function writing(given: Kit): Writing {
     forgetOldDrafts(kit.PREFIX)
     for (const name of ['pointerdown', 'keydown']) thread.shadowRoot?.addEventListener(name, rememberSelection, true)
     lookForGuest(thread)
+    hearPosts(thread)
     addOwn(thread)
     keep(thread, before)
     const { me, signedOut } = thread
