@@ -2,19 +2,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let moderator: Headers
 let settingsOnly: Headers
 let page: string
@@ -24,7 +24,6 @@ const BADGES = IDS.map((id) => ({ id, label: `The ${id}`, tone: 'info' }))
 const EVENTS = unnamed('SELECT data::text AS data FROM events WHERE discussion_id = $1 ORDER BY seq')
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const keyWith = async (capability: string): Promise<Headers> => {
     const body = { label: capability, capabilities: [capability] }
     return { 'x-api-key': (await service.call('POST', '/keys', { body })).json.key }
@@ -32,7 +31,6 @@ beforeAll(async () => {
   moderator = await keyWith('moderate_content')
   settingsOnly = await keyWith('manage_settings')
 })
-afterAll(() => service.close())
 beforeEach(async () => {
   page = newId()
   await define(BADGES)

@@ -1,23 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
-import { PATIENT, startService, type TestService } from '../harness/service.ts'
+import { PATIENT, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const WRITES = effort(300, 45)
 
-let service: TestService
+const service = useService({ env: PATIENT })
 let ann: Record<string, string>
 let bob: Record<string, string>
 let plainKey: string
 
 beforeAll(async () => {
-  service = await startService({ env: PATIENT, worker: false })
   ann = await service.as('ann')
   bob = await service.as('bob')
   plainKey = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json.key
 })
-afterAll(() => service.close())
 
 const post = async (page: string, body: object = { body: 'x' }, headers = ann) =>
   (await service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })).json

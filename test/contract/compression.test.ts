@@ -1,11 +1,11 @@
 import { request } from 'node:http'
 import { constants, gunzipSync } from 'node:zlib'
 
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { figuresOf } from '../harness/figures.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
 type Headers = Record<string, string>
@@ -39,14 +39,12 @@ const ACCEPTED: [string | undefined, boolean][] = [
   ['not-gzip, gzipped', false],
 ]
 
-let service: TestService
+const service = useService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
 let ann: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
   ann = await service.as('ann')
 })
-afterAll(() => service.close())
 
 /** As it comes over the wire: `fetch` would decompress it. */
 const ask = (path: string, headers: Headers = {}, method = 'GET'): Promise<Raw> =>

@@ -1,25 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { closeDue } from '../../src/domains/discussions/close.ts'
 import { closeOldDiscussions } from '../../src/domains/moderation/auto-close.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let ann: Headers
 let moderator: Headers
 let editor: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
   moderator = await keyWith('moderate_content')
   editor = await keyWith('manage_settings')
 })
-afterAll(() => service.close())
 
 async function keyWith(...capabilities: string[]): Promise<Headers> {
   const { json } = await service.call('POST', '/keys', { body: { label: 'x', capabilities } })

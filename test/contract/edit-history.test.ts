@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { addSite, ORIGIN, page } from '../harness/sites.ts'
 
-let service: TestService
+const service = useService()
 let tenant: TestTenant
 let key: Record<string, string>
 /** Of a key without capabilities. */
@@ -13,7 +13,6 @@ let ann: Record<string, string>
 let ben: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   tenant = await service.addTenant('history')
   key = { 'x-api-key': tenant.apiKey }
   const minted = await call('POST', '/keys', { label: 'plain', capabilities: [] })
@@ -22,7 +21,6 @@ beforeAll(async () => {
   ben = await reader('ben')
   await set({ showEditHistory: true, suspectWords: ['suspect'], reportThreshold: 1 })
 })
-afterAll(() => service.close())
 
 const call = (method: string, path: string, body?: object, headers = {}) =>
   service.call(method, path, { headers: { ...key, ...headers }, ...(body && { body }) })

@@ -1,26 +1,24 @@
 import { createClient, type Client } from 'graphql-sse'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 // An event brings its comment as the subscriber may read it now, so that a client that keeps
 // comments by their ids is right after each event.
 
-let service: TestService
+const service = useService()
 let plain: Record<string, string>
 const clients: Client<boolean>[] = []
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
   plain = { 'x-api-key': json.key as string }
 })
-afterAll(() => service.close())
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
   await vi.waitFor(() => expect(subscriptionsOf(service.app).size).toBe(0), { timeout: 5000 })

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { SEARCHED_LATEST } from '../../src/domains/front-pages/latest.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService({ worker: true })
 let tenant: TestTenant
 let ann: Record<string, string>
 
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
 // The lists of a tenant are kept for seconds: each test has its own.
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)

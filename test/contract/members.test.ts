@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import type { Access } from '../../src/core/access.ts'
 import { ROLES, type Role } from '../../src/core/capabilities.ts'
@@ -19,18 +19,16 @@ import {
 } from '../harness/members.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { callOf, fieldsOf } from '../harness/root-fields.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openStream } from '../harness/stream-client.ts'
 
-let service: TestService
+const service = useService({ env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
 let owner: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
   owner = bearing(await tokenFor(service, service.admin))
 })
-afterAll(() => service.close())
 
 const asOwner = (method: string, path: string, body?: object): Promise<TestResponse> =>
   service.call(method, path, { headers: owner, ...(body === undefined ? {} : { body }) })

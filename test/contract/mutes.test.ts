@@ -1,15 +1,15 @@
 import { createClient } from 'graphql-sse'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { callsTo } from '../harness/calls.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let ann: Reader
 let bob: Reader
 let page: string
@@ -20,10 +20,6 @@ interface Reader {
   headers: Headers
 }
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
   page = newId()
   ann = await reader('ann')

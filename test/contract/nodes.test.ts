@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let other: TestTenant
 /** Of a key without capabilities, an admin, and a key of another tenant with all capabilities. */
 let plain: Headers
@@ -15,14 +15,12 @@ let admin: Headers
 let foreign: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   other = await service.addTenant('other')
   foreign = { 'x-api-key': other.apiKey }
   plain = await keyWith()
   const login = { headers: { 'x-api-key': '' }, body: service.admin }
   admin = { authorization: `Bearer ${(await service.call('POST', '/admin/auth/login', login)).json.token}` }
 })
-afterAll(() => service.close())
 
 async function keyWith(...capabilities: string[]): Promise<Headers> {
   const { json } = await service.call('POST', '/keys', { body: { label: 'test', capabilities } })

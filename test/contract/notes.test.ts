@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
@@ -11,20 +11,19 @@ import { undoImport } from '../../src/transfer/undo/undo.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { addMember, type TestMember } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let moderator: Headers
 let colleague: Headers
 let admin: Headers
 let plain: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const keyWith = async (...capabilities: string[]): Promise<Headers> => ({
     'x-api-key': (await ok('POST', '/keys', { label: capabilities.join(), capabilities })).key,
   })
@@ -34,7 +33,6 @@ beforeAll(async () => {
   const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: service.admin })
   admin = { authorization: `Bearer ${login.json.token}` }
 })
-afterAll(() => service.close())
 
 const { call, ok } = callsTo(() => service)
 

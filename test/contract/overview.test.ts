@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -6,16 +6,11 @@ import { COUNT_LIMIT } from '../../src/core/database/lists.ts'
 import type { Param } from '../../src/core/database/statements.ts'
 import { PresenceReporter } from '../../src/domains/tickets/presence.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
-let service: TestService
+const service = useService()
 let count = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 
 const NOTHING = {
   pending: 0,

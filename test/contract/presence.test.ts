@@ -1,22 +1,20 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { PresenceReporter } from '../../src/domains/tickets/presence.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let other: TestTenant
 const clients: StreamClient[] = []
 const reporters: PresenceReporter[] = []
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   other = await service.addTenant('other')
 })
-afterAll(() => service.close())
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.close())
   await Promise.all(reporters.splice(0).map((reporter) => reporter.stop()))

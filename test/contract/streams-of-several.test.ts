@@ -1,20 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { Cursors } from '../../src/live/streams/cursor.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { openStream, type Received, type StreamClient } from '../harness/stream-client.ts'
 
 const ORIGIN = 'https://www.example.com'
 
-let service: TestService
+const service = useService()
 const clients: StreamClient[] = []
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await service.call('PATCH', '/settings', { body: { allowedOrigins: [ORIGIN] } })
 })
-afterAll(() => service.close())
 afterEach(() => clients.splice(0).forEach((client) => client.close()))
 
 const newDiscussion = async (): Promise<string> =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
@@ -6,16 +6,12 @@ import { continueBanSweep } from '../../src/domains/moderation/ban-sweep.ts'
 import { deleteOldAnalytics } from '../../src/worker/statements/old-rows-sql.ts'
 import { daysBefore, tomorrow } from '../harness/analytics.ts'
 import { addMember, bearing, type TestMember, tokenFor } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Json = TestResponse['json']
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 /** A tenant of its own, with two members. Every page is in a section of the site. */
 async function openDesk() {

@@ -1,23 +1,21 @@
 import { SignJWT } from 'jose'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { deriveKey } from '../../src/core/secrets/crypto.ts'
 import { keyIdOf } from '../../src/core/secrets/seals.ts'
 import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
 const ORIGIN = 'https://www.example.com'
 
-let service: TestService
+const service = useService()
 const clients: StreamClient[] = []
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await service.call('PATCH', '/settings', { body: { allowedOrigins: [ORIGIN], ticket: { connectSeconds: 60 } } })
 })
-afterAll(() => service.close())
 afterEach(() => clients.splice(0).forEach((client) => client.close()))
 
 const newDiscussion = async (): Promise<string> =>

@@ -2,18 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { exportTenant } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let moderator: Headers
 let settingsOnly: Headers
 
@@ -28,7 +28,6 @@ const DEFAULTS = {
 const set = (settings: object) => service.call('PATCH', '/settings', { body: { ...DEFAULTS, ...settings } })
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const keyWith = async (capability: string): Promise<Headers> => {
     const body = { label: capability, capabilities: [capability] }
     return { 'x-api-key': (await service.call('POST', '/keys', { body })).json.key }
@@ -36,7 +35,6 @@ beforeAll(async () => {
   moderator = await keyWith('moderate_content')
   settingsOnly = await keyWith('manage_settings')
 })
-afterAll(() => service.close())
 beforeEach(() => set({}))
 
 /** A new reader, with one comment. */

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let other: TestTenant
 /** The key of a tenant with much text. */
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   other = await service.addTenant('other')
 })
-afterAll(() => service.close())
 beforeEach(() => store({}))
 
 const store = (settings: object) =>

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 
+import { afterAll, beforeAll } from 'vitest'
+
 import { withDatabase } from '../../src/app.ts'
 import type { App } from '../../src/core/app.ts'
 import { SCRYPT } from '../../src/core/secrets/crypto.ts'
@@ -151,6 +153,19 @@ export async function startService({
       await close()
     },
   }
+}
+
+/**
+ * The service of a file, from its first hook to its last. Unlike `startService`, it has no worker
+ * unless asked for one.
+ */
+export function useService(options: Options = {}): TestService {
+  const service = {} as TestService
+  beforeAll(async () => {
+    Object.assign(service, await startService({ worker: false, ...options }))
+  })
+  afterAll(() => service.close())
+  return service
 }
 
 /** The greatest status of the errors of an answer without data. */

@@ -1,26 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 import { createClient } from 'graphql-sse'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { addMember, type TestMember } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 /** Long enough for an unwanted message to arrive: bus, pace and repair. */
 const SILENCE_MS = 1500
 
-let service: TestService
+const service = useService({ env: { STREAM_REPAIR_SECONDS: '1' } })
 let tenant: TestTenant
 let [ann, bob]: TestMember[] = []
 const first = (): TestMember => ann as TestMember
 const second = (): TestMember => bob as TestMember
 
-beforeAll(async () => {
-  service = await startService({ env: { STREAM_REPAIR_SECONDS: '1' }, worker: false })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)
   ann = await addMember(service, tenant, 'moderator')

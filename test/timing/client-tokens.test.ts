@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { sha256Hex } from '../../src/core/secrets/crypto.ts'
 import { deleteOldClientTokens } from '../../src/worker/statements/old-rows-sql.ts'
 import { TOKEN_ENDS } from '../harness/ends.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 import { unnamed } from '../harness/sql.ts'
 import { followBy } from '../harness/token-follower.ts'
@@ -12,15 +12,11 @@ import { followBy } from '../harness/token-follower.ts'
 const WAIT = { timeout: 8000, interval: 20 }
 const SETTINGS = '{ publicSettings { maxDepth } }'
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 let discussion: { id: string }
 let comment: { id: string; author: { id: string } }
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
   ann = await service.as(`ann-${newId()}`)
   discussion = await newDiscussion()

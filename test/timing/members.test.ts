@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { addMember, bearing, fromElsewhere, NOBODY, type TestMember, tokenFor } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 import { openStream } from '../harness/stream-client.ts'
 
-let service: TestService
+const service = useService({ env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
 let owner: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
   owner = bearing(await tokenFor(service, service.admin))
   const body = { allowedOrigins: ['https://site.example'] }
   await service.call('PATCH', '/settings', { headers: owner, body })
 })
-afterAll(() => service.close())
 
 const statusOf = async (headers: Record<string, string>): Promise<number> =>
   (await service.call('GET', '/admin/me', { headers })).status

@@ -1,16 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 import { createClient, NetworkError, type ExecutionResult } from 'graphql-sse'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const query = `subscription ($discussionId: ID!) {
   discussionEvents(discussionId: $discussionId, lastEventId: "0") { seq }
