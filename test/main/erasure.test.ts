@@ -1,32 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { finishErasure } from '../../src/domains/erasure/erase.ts'
 import { AUDIT_BATCH, beginErasure } from '../../src/domains/erasure/sql.ts'
 import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
-import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { reply } from '../harness/receiver.ts'
 import { newPerson, type Person } from '../harness/people.ts'
-import { PATIENT, startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { PATIENT, type TestResponse } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
 const WAIT = { timeout: 10_000, interval: 20 }
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service, whenVerified } = useReceiver({ env: PATIENT })
 let bob: Headers
 
 type Headers = Record<string, string>
 
 beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05', ...PATIENT } })
   bob = await service.as('bob')
-})
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
 })
 
 const { call, ok } = callsTo(() => service)
@@ -120,7 +114,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
       policy: { maxAttempts: 2, backoffBaseMs: 60_000, breakerThreshold: 100, disableThreshold: 1000 },
     }
     endpointId = (await ok('POST', '/webhooks', hook)).id
-    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${endpointId}`)).state).toBe('verified'), WAIT)
+    await whenVerified(endpointId)
     await setMode(mode)
     person = await newPerson(service)
     life = await livesOf(person, name)

@@ -1,16 +1,15 @@
 import { gzipSync } from 'node:zlib'
 
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { Param } from '../../src/core/database/statements.ts'
 import { unnamed } from '../harness/sql.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
-import { hang, isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { hang, isGenuine, reply } from '../harness/receiver.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service, whenVerified } = useReceiver()
 let path: string
 let counter = 0
 
@@ -18,17 +17,6 @@ const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
 /** Its attempts may take longer than the machine stands still. */
 const FAST = { backoffBaseMs: 10, timeoutMs: 30_000 }
 const WAIT = { timeout: 20_000, interval: 20 }
-
-beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
-  await service.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
-})
-
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
-})
 
 // Each test has a path of the receiver to itself.
 beforeEach(() => {
@@ -45,7 +33,7 @@ const add = (id: string, data?: string) => addDelivery(service.app, service.tena
 
 async function registerVerified(body: object = {}) {
   const { json } = await register(body)
-  await vi.waitFor(async () => expect((await read(json.id)).state).toBe('verified'), WAIT)
+  await whenVerified(json.id)
   return json
 }
 
@@ -199,7 +187,7 @@ describe('the ownership handshake', () => {
     const { id } = await registerVerified()
     const { status, json } = await service.call('POST', `/webhooks/${id}/verify`)
     expect([status, json.state]).toEqual([202, 'unverified'])
-    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    await whenVerified(id)
     const challenges = receiver.handshakes(path).map(({ body }) => body.challenge)
     expect(new Set(challenges).size).toBe(2)
   })
@@ -635,7 +623,7 @@ describe('reading', () => {
     refuse?.()
     await vi.waitFor(async () => expect((await read(id)).lastVerification?.ok).toBe(false), WAIT)
     await service.call('POST', `/webhooks/${id}/verify`)
-    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    await whenVerified(id)
     const others = (await held()).filter((each: { id: string }) => each.id !== id)
     const run = (text: string) => service.app.db.query(unnamed(text), [id])
     await run(`UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`)

@@ -9,12 +9,12 @@ import { startHandshakes } from '../../src/worker/handshakes.ts'
 import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
 import type { Task } from '../../src/worker/tasks.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
-import { hang, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { hang, reply, startReceiver } from '../harness/receiver.ts'
+import type { TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service } = useReceiver({ worker: false })
 let outbound: Outbound
 let path: string
 let counter = 0
@@ -30,20 +30,10 @@ const LONG = { leaseMs: 60_000, heartbeatMs: 10_000 }
 const HELD = { leaseMs: 4000, heartbeatMs: 200 }
 
 beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({
-    env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' },
-    worker: false,
-  })
-  await service.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
   outbound = openOutbound(service.app.settings)
 })
 
-afterAll(async () => {
-  outbound.close()
-  await service.close()
-  await receiver.close()
-})
+afterAll(() => outbound.close())
 
 beforeEach(() => {
   path = `/hook-${++counter}`
