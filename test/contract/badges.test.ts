@@ -1,12 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
+import { exportText, importText } from '../harness/exports.ts'
 import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openStream } from '../harness/stream-client.ts'
@@ -516,14 +511,10 @@ describe('an export and an import', () => {
     }
     await give(String(ids.both), ['vip', 'null'], key)
     await give(String(ids.given), ['helper'], key)
-    const folder = mkdtempSync(join(tmpdir(), 'engagement-badges-'))
-    const path = join(folder, 'export.jsonl')
-    let text = ''
-    await exportTenant(service.app, from.tenant.id, async (lines) => void (text += lines))
-    writeFileSync(path, text)
+    const text = await exportText(service.app, from)
     const readers = text.split('\n').filter((line) => line.includes('"kind":"reader"'))
     expect(readers.filter((line) => line.includes('Badges'))).toHaveLength(3)
-    const report = await importFile(service.app, to.tenant.id, { source: 'jsonl', path })
+    const report = await importText(service.app, to, text)
     expect([report.refused.total, report.changed.total]).toEqual([0, 0])
     const ROWS = unnamed(
       `SELECT external_id AS name, badges, assigned_badges AS assigned, claimed_badges AS claimed
@@ -537,13 +528,10 @@ describe('an export and an import', () => {
       { name: 'given', badges: ['helper'], assigned: ['helper'], claimed: [] },
       { name: 'none', badges: [], assigned: [], claimed: [] },
     ])
-    rmSync(folder, { recursive: true })
   })
 
   test('of a file that was made by hand, the form is checked', async () => {
-    const { tenant } = await service.addTenant(`t-${newId()}`)
-    const folder = mkdtempSync(join(tmpdir(), 'engagement-badges-'))
-    const path = join(folder, 'items.jsonl')
+    const to = await service.addTenant(`t-${newId()}`)
     const lines = [
       { assignedBadges: ['a', 'a'], claimedBadges: ['b'] },
       { assignedBadges: ['{"}'] },
@@ -553,11 +541,9 @@ describe('an export and an import', () => {
       { claimedBadges: [null] },
       { claimedBadges: Array.from({ length: 11 }, (_, n) => `b${n}`) },
     ].map((badges, n) => JSON.stringify({ kind: 'reader', id: `r${n}`, externalId: `r${n}`, ...badges }))
-    writeFileSync(path, lines.join('\n'))
-    const report = await importFile(service.app, tenant.id, { source: 'jsonl', path })
+    const report = await importText(service.app, to, lines.join('\n'))
     expect(report.refused.total).toBe(6)
     const ROWS = unnamed('SELECT external_id AS name, badges FROM readers WHERE tenant_id = $1')
-    expect(await service.app.db.query(ROWS, [tenant.id])).toEqual([{ name: 'r0', badges: ['a', 'b'] }])
-    rmSync(folder, { recursive: true })
+    expect(await service.app.db.query(ROWS, [to.tenant.id])).toEqual([{ name: 'r0', badges: ['a', 'b'] }])
   })
 })

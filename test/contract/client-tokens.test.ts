@@ -8,7 +8,7 @@ import {
   OperationTypeNode,
   parse,
 } from 'graphql'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { sha256Hex } from '../../src/core/secrets/crypto.ts'
@@ -16,14 +16,14 @@ import { newId } from '../../src/core/ids.ts'
 import { documentOf, isOpen, ROOT_FIELDS } from '../harness/browser-fields.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { TOKEN_ENDS } from '../harness/ends.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { startService, type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { followBy } from '../harness/token-follower.ts'
 
 const ORIGIN = 'https://www.example.com'
 const WAIT = { timeout: 8000, interval: 20 }
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 let discussion: { id: string; externalId: string }
 let other: { id: string; externalId: string }
@@ -31,10 +31,8 @@ let comment: { id: string; author: { id: string } }
 let elsewhere: { id: string }
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await service.call('PATCH', '/settings', { body: { allowedOrigins: [ORIGIN] } })
 })
-afterAll(() => service.close())
 beforeEach(async () => {
   ann = await service.as(`ann-${newId()}`)
   ;[discussion, other] = [await newDiscussion(), await newDiscussion()]

@@ -1,14 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
 import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
+import { exportText, importText } from '../harness/exports.ts'
 import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -343,13 +338,7 @@ describe('an explanation', () => {
     await ok('POST', `/comments/${id}/reject`, SPAM, { 'x-api-key': from.apiKey })
     const decision = await ownDecision(id, asAnn)
     expect(decision).toMatchObject(SPAM)
-    const folder = mkdtempSync(join(tmpdir(), 'engagement-decisions-'))
-    const path = join(folder, 'export.jsonl')
-    let text = ''
-    await exportTenant(service.app, from.tenant.id, async (lines) => void (text += lines))
-    writeFileSync(path, text)
-    await importFile(service.app, to.tenant.id, { source: 'jsonl', path })
-    rmSync(folder, { recursive: true })
+    await importText(service.app, to, await exportText(service.app, from))
     const there = { 'x-api-key': to.apiKey, ...(await to.as('ann')) }
     expect((await ok('GET', '/readers/me/comments', undefined, there)).data[0].decision).toEqual(decision)
   })

@@ -3,24 +3,21 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { startChores } from '../../src/worker/chores.ts'
 import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import type { TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let endpointId: string
 let outbound: Outbound
 const workers: { stop(): Promise<void> }[] = []
 const WAIT = { timeout: 10_000, interval: 20 }
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   outbound = openOutbound(service.app.settings)
   endpointId = (await written('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/' } })).id
 })
-afterAll(async () => {
-  outbound.close()
-  await service.close()
-})
+afterAll(() => outbound.close())
 afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())))
 
 /** What a write answers, which must succeed. */

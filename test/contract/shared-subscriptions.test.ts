@@ -1,28 +1,22 @@
 import { connect as connectTo } from 'node:net'
 import { connect as connectHttp2, constants } from 'node:http2'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { createClient, type Client, NetworkError } from 'graphql-sse'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { schema } from '../../src/api/execution/schema.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
-import { makeCertificates } from '../harness/certificates.ts'
+import { makeTlsSettings } from '../harness/certificates.ts'
 import { randomOf } from '../harness/random.ts'
 import { SEED } from '../harness/seed.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, type TestService, useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService()
 const clients: Client<boolean>[] = []
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
   vi.restoreAllMocks()
@@ -321,11 +315,7 @@ test('a client of HTTP/1.0 gets its events without chunks', async () => {
 })
 
 test('a client of HTTP/2 gets its events', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-tls-'))
-  const { cert, key, ca } = makeCertificates(['127.0.0.1'])
-  const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
-  writeFileSync(env.TLS_CERT_FILE, cert)
-  writeFileSync(env.TLS_KEY_FILE, key)
+  const { ca, env, remove } = makeTlsSettings()
   const own = await startService({ worker: false, env })
   const session = connectHttp2(own.url.replace('http:', 'https:'), { ca })
   const post = (path: string, headers: Record<string, string>, body: unknown) => {
@@ -349,6 +339,6 @@ test('a client of HTTP/2 gets its events', async () => {
   } finally {
     session.destroy()
     await own.close()
-    rmSync(folder, { recursive: true })
+    remove()
   }
 })

@@ -1,12 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
+import { exportText, importText } from '../harness/exports.ts'
 import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -284,13 +279,9 @@ test('an export and an import keep it', async () => {
     const { json } = await post(headers)
     await trust(json.author.id, value, { 'x-api-key': from.apiKey })
   }
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-trust-'))
-  const path = join(folder, 'export.jsonl')
-  let text = ''
-  await exportTenant(service.app, from.tenant.id, async (lines) => void (text += lines))
-  writeFileSync(path, text)
+  const text = await exportText(service.app, from)
   expect(text.split('\n').filter((line) => line.includes('"kind":"reader"') && line.includes('trust'))).toHaveLength(2)
-  const report = await importFile(service.app, to.tenant.id, { source: 'jsonl', path })
+  const report = await importText(service.app, to, text)
   expect([report.refused.total, report.changed.total]).toEqual([0, 0])
   const TRUSTS = unnamed(
     'SELECT external_id AS name, trust::text AS trust FROM readers WHERE tenant_id = $1 ORDER BY external_id',
@@ -298,5 +289,4 @@ test('an export and an import keep it', async () => {
   expect(await service.app.db.query(TRUSTS, [to.tenant.id])).toEqual(
     ['hold', 'never_hold', 'normal'].map((value) => ({ name: value, trust: value })),
   )
-  rmSync(folder, { recursive: true })
 })

@@ -20,7 +20,6 @@ beforeEach(() => {
 
 const register = (body: object) => service.call('POST', '/webhooks', { body: { url: receiver.url + path, ...body } })
 const change = (id: string, body: object) => service.call('PATCH', `/webhooks/${id}`, { body })
-const read = async (id: string) => (await service.call('GET', `/webhooks/${id}`)).json
 
 describe('headers of its own', () => {
   const HEADERS = [

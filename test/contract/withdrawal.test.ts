@@ -2,13 +2,14 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { type Hub, hubOf } from '../../src/live/hub.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import type { TestResponse } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 const READERS = ['ann', 'bob', 'cem'] as const
 type Reader = (typeof READERS)[number]
 
-let service: TestService
+const service = useService()
 let hub: Hub
 /** Compares with the database, which does not happen automatically here. */
 let repair: () => Promise<void>
@@ -16,7 +17,6 @@ const readers = new Map<string, { id: string; headers: Record<string, string> }>
 let plainKey: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   hub = hubOf(service.app)
   repair = hub.repair.bind(hub)
   vi.spyOn(hub, 'repair').mockResolvedValue()
@@ -28,10 +28,7 @@ beforeAll(async () => {
     readers.set(name, { id: json.author.id as string, headers })
   }
 })
-afterAll(async () => {
-  vi.restoreAllMocks()
-  await service.close()
-})
+afterAll(() => vi.restoreAllMocks())
 
 const post = (path: string, body?: object, headers = {}): Promise<TestResponse> =>
   service.call('POST', path, { headers, ...(body === undefined ? {} : { body }) })

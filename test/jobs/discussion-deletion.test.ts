@@ -1,7 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
@@ -14,11 +10,10 @@ import { deleteDiscussion } from '../../src/domains/discussions/delete.ts'
 import { removeOfDeleted } from '../../src/domains/discussions/remove.ts'
 import { loadTenant } from '../../src/domains/tenants/tenants.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
 import { callsTo } from '../harness/calls.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
+import { exportText, importText } from '../harness/exports.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -33,7 +28,6 @@ let tenant: TestTenant
 /** Another process, whose messages this one does not get. */
 let other: App
 let closeOther: () => Promise<void>
-let folder: string
 const streams: { close(): void }[] = []
 
 beforeAll(async () => {
@@ -47,13 +41,11 @@ beforeAll(async () => {
   const opened = withDatabase(mute, log, shared)
   other = opened.app
   closeOther = opened.close
-  folder = mkdtempSync(join(tmpdir(), 'engagement-deletion-'))
 })
 afterAll(async () => {
   await closeOther()
   await service.close()
   await receiver.close()
-  rmSync(folder, { recursive: true })
 })
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)
@@ -354,27 +346,16 @@ test('a post and a deletion at once leave no comment without its page', async ()
 })
 
 describe('moving out and in', () => {
-  async function exported(name: string): Promise<string> {
-    let text = ''
-    await exportTenant(service.app, tenant.tenant.id, async (lines) => void (text += lines))
-    const path = join(folder, `${name}-${newId()}.jsonl`)
-    writeFileSync(path, text)
-    return path
-  }
-  const linesOf = async (): Promise<string> => {
-    let text = ''
-    await exportTenant(service.app, tenant.tenant.id, async (lines) => void (text += lines))
-    return text
-  }
-  const load = (path: string) => importFile(service.app, tenant.tenant.id, { source: 'jsonl', path })
+  const exported = () => exportText(service.app, tenant)
+  const load = (text: string) => importText(service.app, tenant, text)
 
   test('an export has nothing of it, also while it is being removed', async () => {
     const { discussionId, id } = await post('first')
     await post('kept', { page: 'kept' })
     await ok('POST', `/comments/${id}/reactions`, { type: 'like' }, await tenant.as('bob'))
     await ok('DELETE', `/discussions/${discussionId}`)
-    const [during] = [await linesOf(), await work()]
-    for (const text of [during, await linesOf()]) {
+    const [during] = [await exported(), await work()]
+    for (const text of [during, await exported()]) {
       expect(text).not.toContain('"first"')
       expect(text).not.toContain('"kind":"reaction"')
       expect(text.match(/"kind":"(discussion|comment)"/g)).toHaveLength(2)
@@ -386,10 +367,10 @@ describe('moving out and in', () => {
     await post('reply', { parentId: id, as: 'bob' })
     await ok('POST', `/comments/${id}/reactions`, { type: 'like' }, await tenant.as('bob'))
     const before = await ok('GET', '/discussions/by-external/page/comments?replies=3')
-    const path = await exported('before')
+    const text = await exported()
     await ok('DELETE', `/discussions/${discussionId}`)
     await work()
-    const report = await load(path)
+    const report = await load(text)
     expect(report.counts).toMatchObject({ discussions: 1, comments: 2, reactions: 1 })
     expect(await ok('GET', '/discussions/by-external/page/comments?replies=3')).toEqual(before)
     expect(await ok('GET', `/discussions/${discussionId}`)).toMatchObject({ commentCount: 2, state: 'open' })
@@ -400,10 +381,8 @@ describe('moving out and in', () => {
   test('a file that has further comments of it is told that it was deleted', async () => {
     const at = (second: number): string => new Date(Date.UTC(2015, 2, 1, 10, 0, second)).toISOString()
     const write = (...items: object[]): string => {
-      const path = join(folder, `${newId()}.jsonl`)
       const header = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'elsewhere', exportedAt: at(59) }
-      writeFileSync(path, [header, ...items].map((item) => JSON.stringify(item)).join('\n'))
-      return path
+      return [header, ...items].map((item) => JSON.stringify(item)).join('\n')
     }
     const reader = { kind: 'reader', id: 'ann', createdAt: at(0) }
     const page = { kind: 'discussion', id: 'p', externalId: 'p', createdAt: at(0) }

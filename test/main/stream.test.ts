@@ -1,19 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
 import { MEMBER_ENDS } from '../harness/ends.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService({ env: { STREAM_HEARTBEAT_SECONDS: '0.3' } })
 const clients: StreamClient[] = []
 
-beforeAll(async () => {
-  service = await startService({ env: { STREAM_HEARTBEAT_SECONDS: '0.3' }, worker: false })
-})
-afterAll(() => service.close())
 afterEach(() => clients.splice(0).forEach((client) => client.close()))
 
 const newDiscussion = async (externalId = newId()): Promise<string> =>

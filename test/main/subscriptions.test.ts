@@ -1,9 +1,9 @@
 import { createClient, type Client, type ExecutionResult } from 'graphql-sse'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 const QUERY = `subscription ($discussionId: ID!, $lastEventId: String) {
@@ -25,16 +25,10 @@ interface Event {
   data: Record<string, unknown>
 }
 
-let service: TestService
+const service = useService()
 const clients: Client<boolean>[] = []
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(async () => {
-  clients.forEach((client) => client.dispose())
-  await service.close()
-})
+afterAll(() => clients.forEach((client) => client.dispose()))
 
 function connect(singleConnection: boolean, headers: Record<string, string> = {}): Client<boolean> {
   const client = createClient({

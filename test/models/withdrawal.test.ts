@@ -7,8 +7,9 @@ import { bodyOf } from '../../src/core/delivery/request.ts'
 import { type Lease, leaseDeliveries } from '../../src/worker/statements/lease-sql.ts'
 import { recordAttempts } from '../../src/worker/statements/record-sql.ts'
 import { effort } from '../harness/effort.ts'
+import { useService } from '../harness/service.ts'
 import { type GraphQLListener, subscribe } from '../harness/sse.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import type { TestResponse } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -23,7 +24,7 @@ type Writer = (typeof WRITERS)[number]
 const VIEWERS = [null, ...READERS, 'key', 'graphql', 'moderator'] as const
 type Viewer = (typeof VIEWERS)[number]
 
-let service: TestService
+const service = useService()
 let hub: Hub
 /** Compares with the database, which does not happen automatically here. */
 let repair: () => Promise<void>
@@ -32,7 +33,6 @@ let plainKey: Record<string, string>
 let endpointId: string
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   hub = hubOf(service.app)
   repair = hub.repair.bind(hub)
   vi.spyOn(hub, 'repair').mockResolvedValue()
@@ -48,10 +48,7 @@ beforeAll(async () => {
     readers.set(name, { id: json.author.id as string, headers })
   }
 })
-afterAll(async () => {
-  vi.restoreAllMocks()
-  await service.close()
-})
+afterAll(() => vi.restoreAllMocks())
 
 const post = (path: string, body?: object, headers = {}): Promise<TestResponse> =>
   service.call('POST', path, { headers, ...(body === undefined ? {} : { body }) })

@@ -1,19 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { hubOf } from '../../src/live/hub.ts'
 import { newId } from '../../src/core/ids.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService({ env: { STREAM_REPAIR_SECONDS: '1' } })
 const clients: StreamClient[] = []
 
-beforeAll(async () => {
-  service = await startService({ env: { STREAM_REPAIR_SECONDS: '1' }, worker: false })
-})
-afterAll(() => service.close())
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.close())
   vi.restoreAllMocks()

@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect as connectHttp2, constants } from 'node:http2'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { hubOf } from '../../src/live/hub.ts'
-import { makeCertificates } from '../harness/certificates.ts'
+import { makeTlsSettings } from '../harness/certificates.ts'
 import { type Drip, drip } from '../harness/drips.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
@@ -183,22 +180,18 @@ describe('over HTTP/1.1', () => {
 })
 
 describe('over TLS', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-tls-'))
-  const { cert, key, ca } = makeCertificates(['127.0.0.1'])
+  const { ca, env, remove } = makeTlsSettings()
   let service: TestService
   let discussionId: string
   const drips: Drip[] = []
 
   beforeAll(async () => {
-    const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
-    writeFileSync(env.TLS_CERT_FILE, cert)
-    writeFileSync(env.TLS_KEY_FILE, key)
     service = await startService({ worker: false, env: { ...TIMES, ...env } })
     discussionId = await newDiscussion('a')
   })
   afterAll(async () => {
     await service.close()
-    rmSync(folder, { recursive: true })
+    remove()
   })
   afterEach(() => {
     vi.restoreAllMocks()
