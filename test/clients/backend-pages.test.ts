@@ -477,8 +477,7 @@ test("the history of a comment does not tell that it exists, whatever the backen
     headers: await service.as('ann'),
   })
   const keys = [service.apiKey]
-  const { json: minted } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  keys.push(minted.key)
+  keys.push((await service.newKey()).key)
   for (const apiKey of keys) {
     const site = fetchSite(service, { apiKey })
     const get = (id: string, as?: string) => site.ask('GET', `/comments/${id}/history`, { ...(as && { as }) })

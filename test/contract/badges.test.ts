@@ -19,12 +19,8 @@ const BADGES = IDS.map((id) => ({ id, label: `The ${id}`, tone: 'info' }))
 const EVENTS = unnamed('SELECT data::text AS data FROM events WHERE discussion_id = $1 ORDER BY seq')
 
 beforeAll(async () => {
-  const keyWith = async (capability: string): Promise<Headers> => {
-    const body = { label: capability, capabilities: [capability] }
-    return { 'x-api-key': (await service.call('POST', '/keys', { body })).json.key }
-  }
-  moderator = await keyWith('moderate_content')
-  settingsOnly = await keyWith('manage_settings')
+  moderator = (await service.newKey('moderate_content')).headers
+  settingsOnly = (await service.newKey('manage_settings')).headers
 })
 beforeEach(async () => {
   page = newId()
@@ -290,8 +286,7 @@ describe('what an identity claims', () => {
   test('grants nothing', async () => {
     await define([{ id: 'admin', label: 'Admin' }, ...BADGES.slice(0, 5)])
     const { headers } = await newReader({ badges: ['admin'] })
-    const { json } = await service.call('POST', '/keys', { body: { label: 'bare', capabilities: [] } })
-    const bare = { 'x-api-key': json.key as string, ...headers }
+    const bare = { ...(await service.newKey()).headers, ...headers }
     expect((await service.call('GET', '/settings', { headers: bare })).json.code).toBe('missing_capability')
   })
 })
@@ -427,13 +422,13 @@ describe('who sees which', () => {
   test('everybody sees badges; who gave them is for those who see the record', async () => {
     const { id, headers, comment } = await newReader({ badges: ['staff'] })
     await give(id, ['vip'])
-    const { json: bare } = await service.call('POST', '/keys', { body: { label: 'bare', capabilities: [] } })
+    const bare = await service.newKey()
     const author = async (as_: Headers) =>
       (await service.graphql(QUERY, { id: comment.id }, as_)).json.data.comment.author
     const all = { badges: ['vip', 'staff'], assignedBadges: ['vip'], claimedBadges: ['staff'] }
     const some = { badges: ['vip', 'staff'], assignedBadges: null, claimedBadges: null }
     for (const each of [moderator, settingsOnly]) expect(await author(each)).toEqual(all)
-    expect(await author({ 'x-api-key': bare.key as string })).toEqual(some)
+    expect(await author(bare.headers)).toEqual(some)
     const me = await service.call('GET', '/readers/me', { headers })
     expect(me.json).toMatchObject({ id, badges: ['vip', 'staff'] })
     expect(me.json).not.toHaveProperty('assignedBadges')

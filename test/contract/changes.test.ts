@@ -14,7 +14,7 @@ let plainKey: string
 beforeAll(async () => {
   ann = await service.as('ann')
   bob = await service.as('bob')
-  plainKey = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json.key
+  plainKey = (await service.newKey()).key
 })
 
 const post = async (page: string, body: object = { body: 'x' }, headers = ann) =>

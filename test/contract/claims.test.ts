@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { addMember, bearing, type TestMember, tokenFor } from '../harness/members.ts'
 import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -23,11 +24,7 @@ beforeEach(async () => {
   await asKey('PATCH', '/settings', { moderationMode: 'pre' })
 })
 
-async function ok(method: string, path: string, body: unknown, headers: Record<string, string>): Promise<Json> {
-  const answer = await service.call(method, path, { headers, ...(body !== undefined && { body: body as object }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { ok } = callsTo(() => service)
 const asKey = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Json> =>
   ok(method, path, body, { 'x-api-key': tenant.apiKey, ...headers })
 const as = ({ headers }: TestMember, method: string, path: string, body?: unknown): Promise<Json> =>

@@ -608,7 +608,7 @@ describe('a subscription', () => {
   })
 
   test('pays for events whose answers are as long as a page', async () => {
-    const { id } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json
+    const id = await service.newDiscussion()
     const token = await tokenOf({}, ann)
     const page =
       '... on CommentEventData { comment { replies(first: 100) { nodes { id body bodyHtml status createdAt editedAt depth parentId } } } }'
@@ -689,11 +689,8 @@ describe('a subscription', () => {
 })
 
 describe('it ends', () => {
-  const newKey = async (): Promise<{ id: string; key: string }> =>
-    (await service.call('POST', '/keys', { body: { label: 'k', capabilities: [] } })).json
-
   test.each(TOKEN_ENDS)('by %s: at once, with what it has open', async (_what, end) => {
-    const { id: keyId, key } = await newKey()
+    const { id: keyId, key } = await service.newKey()
     const token = await tokenOf({}, { 'x-api-key': key, ...ann })
     const open = [follow(token), follow(token, { single: true })]
     for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]), WAIT)

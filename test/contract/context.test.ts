@@ -15,7 +15,7 @@ let plain: Headers
 
 beforeAll(async () => {
   ;[ann, ben] = [await service.as('ann', { name: 'Ann' }), await service.as('ben', { name: 'Ben' })]
-  plain = { 'x-api-key': (await ok('POST', '/keys', { label: 'plain', capabilities: [] })).key }
+  plain = (await service.newKey()).headers
 })
 
 const { ok } = callsTo(() => service)

@@ -16,7 +16,7 @@ let ann: Headers
 let bob: Headers
 
 beforeAll(async () => {
-  plain = { 'x-api-key': (await ok('POST', '/keys', { label: 'plain', capabilities: [] })).key }
+  plain = (await service.newKey()).headers
   ann = { ...plain, ...(await service.as('ann')) }
   bob = { ...plain, ...(await service.as('bob')) }
 })

@@ -36,8 +36,7 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 }
 
 beforeAll(async () => {
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
   page = newId()
   await service.call('POST', '/discussions', { body: { externalId: page } })
   await service.call('POST', '/discussions', { body: { externalId: 'other' } })

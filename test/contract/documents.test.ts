@@ -237,8 +237,7 @@ describe('a manifest', () => {
   })
 
   test('needs manage_settings', async () => {
-    const key = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-    const headers = { 'x-api-key': key.json.key }
+    const { headers } = await service.newKey()
     expect(await add({ a: newDocument() }, headers)).toMatchObject({ status: 403 })
     expect((await service.call('GET', '/documents', { headers })).status).toBe(403)
     expect((await service.call('DELETE', '/documents/a', { headers })).status).toBe(403)

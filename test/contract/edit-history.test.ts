@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { type TestTenant, useService } from '../harness/service.ts'
 import { addSite, ORIGIN, page } from '../harness/sites.ts'
 
@@ -22,13 +23,10 @@ beforeAll(async () => {
   await set({ showEditHistory: true, suspectWords: ['suspect'], reportThreshold: 1 })
 })
 
-const call = (method: string, path: string, body?: object, headers = {}) =>
-  service.call(method, path, { headers: { ...key, ...headers }, ...(body && { body }) })
-const ok = async (...args: Parameters<typeof call>) => {
-  const answer = await call(...args)
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { call, ok } = callsTo(
+  () => service,
+  () => key,
+)
 const set = (body: object) => ok('PATCH', '/settings', body)
 /** An assertion beside a key that may not moderate, as most backends have it. */
 const reader = async (name: string) => ({ ...(await tenant.as(name)), ...plain })

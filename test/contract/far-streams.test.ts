@@ -31,9 +31,9 @@ beforeAll(async () => {
   closeOther = async () => {
     await Promise.all([server.close(), hubOf(app).close({ graceMs: 0 })])
   }
-  const made = (await service.call('POST', '/keys', { body: { label: 'far', capabilities: [] } })).json
-  key = { 'x-api-key': made.key }
-  discussionId = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+  const made = await service.newKey()
+  key = made.headers
+  discussionId = await service.newDiscussion()
   const tenant = await admitTenant(service.app, service.tenant.id)
   const actor = { kind: 'key' as const, id: made.id, capabilities: new Set<never>(), expiresAt: null }
   ctx = { app: service.app, requestId: 'far', address: null, caller: { tenant, actor, identity: null } }

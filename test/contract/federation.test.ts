@@ -24,8 +24,7 @@ let foreign: Headers
 beforeAll(async () => {
   other = await service.addTenant('other')
   foreign = { 'x-api-key': other.apiKey }
-  const { json } = await service.call('POST', '/keys', { body: { label: 'gateway', capabilities: [] } })
-  plain = { 'x-api-key': json.key }
+  plain = (await service.newKey()).headers
 })
 
 async function post(page: string, as = 'ann', body = 'Text') {

@@ -2,6 +2,7 @@ import { beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { SEARCHED_LATEST } from '../../src/domains/front-pages/latest.ts'
+import { callsTo } from '../harness/calls.ts'
 import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -18,11 +19,7 @@ beforeEach(async () => {
 })
 
 const key = (): Record<string, string> => ({ 'x-api-key': tenant.apiKey })
-async function ok(method: string, path: string, body?: unknown, headers = key()): Promise<Json> {
-  const { status, json } = await service.call(method, path, { headers, body })
-  expect(status, JSON.stringify(json)).toBeLessThan(300)
-  return json
-}
+const { ok } = callsTo(() => service, key)
 const post = (page: string, body = newId()): Promise<Json> =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body }, ann)
 const latest = async (query = ''): Promise<Json[]> => (await ok('GET', `/latest-comments${query}`)).data

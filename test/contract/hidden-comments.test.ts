@@ -15,8 +15,7 @@ let discussionId: string
 const hidden: Record<string, string> = {}
 
 beforeAll(async () => {
-  const { json: key } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  const plain = { 'x-api-key': key.key }
+  const plain = (await service.newKey()).headers
   const post = async (reader: Record<string, string>, page = 'shared-page') => {
     const path = `/discussions/by-external/${page}/comments`
     return (await service.call('POST', path, { body: { body: 'Hidden' }, headers: reader })).json

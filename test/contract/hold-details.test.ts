@@ -42,7 +42,7 @@ test('a held comment keeps what held it, alone and in a batch, also when the lis
 test('only moderators get it', async () => {
   const reader = newId()
   const { id } = await post('a casino', { reader })
-  const { key } = await ok('POST', '/keys', { label: 'plain', capabilities: [] })
+  const { key } = await service.newKey()
   const author = { 'x-api-key': key, ...(await service.as(reader)) }
   expect(JSON.stringify(await ok('GET', `/comments/${id}`, undefined, author))).not.toContain('holdDetails')
   const EVENTS = unnamed(`SELECT data::text FROM events WHERE data #>> '{comment,id}' = $1`)

@@ -57,9 +57,9 @@ test('an assertion alone, without a key: 401 missing_credentials', async () => {
 })
 
 test('an assertion never grants a capability', async () => {
-  const { json } = await service.call('POST', '/keys', { body: { label: 'bare', capabilities: [] } })
+  const bare = await service.newKey()
   const token = await sign({ claims: { capabilities: ['manage_settings'], role: 'admin' } })
-  const headers = { 'x-api-key': json.key as string, 'x-service-identity': token }
+  const headers = { ...bare.headers, 'x-service-identity': token }
   expect((await service.call('GET', '/settings', { headers })).json.code).toBe('missing_capability')
 })
 

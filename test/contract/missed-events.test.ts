@@ -1,6 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import type { Db } from '../../src/core/database/database.ts'
 import { databaseLog, type MissedEvents, type ReplayBounds } from '../../src/live/event-log.ts'
 import type { StreamViewer } from '../../src/live/viewer.ts'
@@ -17,7 +16,7 @@ const service = useService()
 let key: { tenantId: string; discussionId: string }
 
 beforeAll(async () => {
-  const { id } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json
+  const id = await service.newDiscussion()
   key = { tenantId: service.tenant.id, discussionId: String(id) }
   const insert =
     unnamed(`INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)

@@ -15,8 +15,7 @@ let plain: Record<string, string>
 beforeAll(async () => {
   ann = await service.as('ann')
   bob = await service.as('bob')
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
 })
 
 const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>

@@ -128,7 +128,7 @@ test('refuses oneself, who is not there or not in view, and a caller without an 
   const theirs = { 'x-api-key': other.apiKey, ...(await other.as('ann')) }
   expect(await refused('PUT', `/readers/${bob.id}/mute`, theirs)).toEqual([404, 'not_found'])
   // In view of a key that does not moderate: who has written something that is in view.
-  const { key } = await ok('POST', '/keys', { label: 'plain', capabilities: [] })
+  const { key } = await service.newKey()
   const plain = { 'x-api-key': key, ...ann.headers }
   const silent = await ok('GET', '/readers/me', undefined, await service.as(`silent-${newId()}`))
   expect(await refused('PUT', `/readers/${silent.id}/mute`, plain)).toEqual([404, 'not_found'])

@@ -17,15 +17,10 @@ let foreign: Headers
 beforeAll(async () => {
   other = await service.addTenant('other')
   foreign = { 'x-api-key': other.apiKey }
-  plain = await keyWith()
+  plain = (await service.newKey()).headers
   const login = { headers: { 'x-api-key': '' }, body: service.admin }
   admin = { authorization: `Bearer ${(await service.call('POST', '/admin/auth/login', login)).json.token}` }
 })
-
-async function keyWith(...capabilities: string[]): Promise<Headers> {
-  const { json } = await service.call('POST', '/keys', { body: { label: 'test', capabilities } })
-  return { 'x-api-key': json.key }
-}
 
 async function post(page: string, body: string, as = 'ann', headers: Headers = {}, parentId?: string) {
   const path = `/discussions/by-external/${page}/comments`

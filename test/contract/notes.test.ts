@@ -19,12 +19,9 @@ let admin: Headers
 let plain: Headers
 
 beforeAll(async () => {
-  const keyWith = async (...capabilities: string[]): Promise<Headers> => ({
-    'x-api-key': (await ok('POST', '/keys', { label: capabilities.join(), capabilities })).key,
-  })
-  moderator = await keyWith('moderate_content')
-  colleague = await keyWith('moderate_content')
-  plain = await keyWith('manage_settings')
+  moderator = (await service.newKey('moderate_content')).headers
+  colleague = (await service.newKey('moderate_content')).headers
+  plain = (await service.newKey('manage_settings')).headers
   const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: service.admin })
   admin = { authorization: `Bearer ${login.json.token}` }
 })

@@ -10,8 +10,7 @@ const service = useService()
 let key: Record<string, string>
 
 beforeAll(async () => {
-  const { json } = await service.call('POST', '/keys', { body: { label: 'none', capabilities: [] } })
-  key = { 'x-api-key': json.key as string }
+  key = (await service.newKey()).headers
 })
 
 const isRefused = ({ extensions }: GraphQLField<unknown, unknown>): boolean =>

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { unnamed } from '../harness/sql.ts'
 import { COUNT_LIMIT } from '../../src/core/database/lists.ts'
 import type { Param } from '../../src/core/database/statements.ts'
@@ -31,11 +32,9 @@ async function freshTenant(): Promise<Side> {
   return { ...tenant, headers: { 'x-api-key': tenant.apiKey } }
 }
 
-async function ok(side: Side, method: string, path: string, body?: object, headers: Record<string, string> = {}) {
-  const answer = await service.call(method, path, { headers: { ...side.headers, ...headers }, ...(body && { body }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const calls = callsTo(() => service)
+const ok = (side: Side, method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
+  calls.ok(method, path, body, { ...side.headers, ...headers })
 
 const overview = (side: Side) => ok(side, 'GET', '/overview')
 

@@ -16,7 +16,7 @@ const service = useService()
 let plain: Headers
 
 beforeAll(async () => {
-  plain = { 'x-api-key': (await ok('POST', '/keys', { label: 'plain', capabilities: [] })).key }
+  plain = (await service.newKey()).headers
 })
 
 const { ok } = callsTo(() => service)

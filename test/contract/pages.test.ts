@@ -20,8 +20,7 @@ let plain: Headers
 beforeAll(async () => {
   ann = await service.as('ann', { iat: LONG_AGO })
   bob = await service.as('bob', { iat: LONG_AGO })
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key }
+  plain = (await service.newKey()).headers
 })
 
 const pathOf = (page: string, query = '') => `/discussions/by-external/${page}/comments?${query}`

@@ -231,8 +231,7 @@ describe('GET /comments/{id}/reactions', () => {
   test('of a comment that is not in view answers 404, except to a moderator; GraphQL shows its author none', async () => {
     const { id } = await newComment('who-hidden')
     await put(id, 'like', bob)
-    const { json: minted } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-    const plain = { 'x-api-key': minted.key as string }
+    const plain = (await service.newKey()).headers
     expect((await who(id, '', plain)).json.data).toHaveLength(1)
     await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
     const { json } = await service.graphql(

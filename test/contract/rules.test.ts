@@ -12,8 +12,7 @@ let publicKey: Headers
 
 beforeAll(async () => {
   other = await service.addTenant('other')
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  publicKey = { 'x-api-key': json.key as string }
+  publicKey = (await service.newKey()).headers
 })
 
 const { moderationMode, bannedWords, suspectWords, maxLinks, holdFirstComments, reportThreshold } = tenantSettings({})

@@ -6,8 +6,7 @@ import { unnamed } from '../harness/sql.ts'
 const service = useService()
 let plain: Record<string, string>
 beforeAll(async () => {
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
 })
 
 test('a reader banned in shadow counts their own, and gets the truth once the ban is lifted', async () => {

@@ -26,9 +26,6 @@ afterEach(async () => {
   )
 })
 
-const newDiscussion = async (of = service): Promise<string> =>
-  (await of.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
-
 async function comment(discussionId: string, more: object = {}): Promise<{ id: string }> {
   const body = { body: 'Hello', ...more }
   const headers = await service.as('ada')
@@ -115,7 +112,7 @@ describe('subscribers with the same operation, variables and audience', () => {
     ['/graphql', { path: '/graphql' }, 3],
     ['/graphql/stream, with reserved connections', { single: true }, 6],
   ])('share one execution per event over %s', async (_name, how, sessions) => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const seen = upTo(3).map(() => subscribe(EVENTS, { variables: { discussionId }, ...how }))
     await subscribed(3)
     expect(hubOf(service.app).sessions.size).toBe(sessions)
@@ -135,8 +132,8 @@ describe('subscribers with the same operation, variables and audience', () => {
     ['share with every reader what is the same for all,', IDS, [3, 3]],
     ['share with every reader what says nothing of comments,', EVENTS, [3, 3]],
   ])('%s and none with those of other capabilities or another credential', async (_name, query, [size, executed]) => {
-    const { key } = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json
-    const discussionId = await newDiscussion()
+    const { key } = await service.newKey()
+    const discussionId = await service.newDiscussion()
     const own = { variables: { discussionId } }
     const [ada, bob] = [await service.as('ada'), await service.as('bob')]
     const tokens = await Promise.all(
@@ -160,7 +157,7 @@ describe('subscribers with the same operation, variables and audience', () => {
   })
 
   test('get each event once and in order, whenever they join, leave and return', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const root = await comment(discussionId)
     let last = 1
     interface Reader {
@@ -214,7 +211,7 @@ test('fragments, aliases and @include by a variable', async () => {
   const query = `subscription Watch($id: ID!, $withType: Boolean!) { ...Root }
     fragment Root on Subscription { news: discussionEvents(discussionId: $id) { ...Parts kind: type @include(if: $withType) } }
     fragment Parts on DiscussionEvent { seq }`
-  const id = await newDiscussion()
+  const id = await service.newDiscussion()
   const [without, including] = [false, true].map((withType) => subscribe(query, { variables: { id, withType } }))
   await subscribed(2)
   await comment(id)
@@ -227,7 +224,7 @@ test('a field that fails is an error in the payload of its event only', async ()
   const query = `subscription ($discussionId: ID!) { discussionEvents(discussionId: $discussionId) {
     seq data { ... on CommentEventData { comment { replies(after: "nonsense") { edges { cursor } } } } }
   } }`
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const seen = subscribe(query, { variables: { discussionId } })
   await subscribed(1)
   await comment(discussionId)
@@ -243,7 +240,7 @@ test('a field that fails is an error in the payload of its event only', async ()
 test('at a shutdown a subscription ends without complete, and is forgotten', async () => {
   const own = await startService({ worker: false })
   try {
-    const discussionId = await newDiscussion(own)
+    const discussionId = await own.newDiscussion()
     const seen = subscribe(EVENTS, { of: own, variables: { discussionId } })
     await subscribed(1, own)
     await hubOf(own.app).close({ graceMs: 100 })
@@ -258,7 +255,7 @@ test('at a shutdown a subscription ends without complete, and is forgotten', asy
 test('sends heartbeats during silence', async () => {
   const own = await startService({ worker: false, env: { STREAM_HEARTBEAT_SECONDS: '1' } })
   try {
-    const body = JSON.stringify({ query: EVENTS, variables: { discussionId: await newDiscussion(own) } })
+    const body = JSON.stringify({ query: EVENTS, variables: { discussionId: await own.newDiscussion() } })
     const headers = { 'x-api-key': own.apiKey, accept: 'text/event-stream', 'content-type': 'application/json' }
     const response = await fetch(`${own.url}/graphql/stream`, { method: 'POST', headers, body })
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
@@ -293,7 +290,7 @@ describe('POST /graphql', () => {
 })
 
 test('a client of HTTP/1.0 gets its events without chunks', async () => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const body = JSON.stringify({ query: EVENTS, variables: { discussionId } })
   const { hostname, port } = new URL(service.url)
   const socket = connectTo(Number(port), hostname)

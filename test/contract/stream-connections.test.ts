@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net'
 
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { useService } from '../harness/service.ts'
 
@@ -12,7 +11,7 @@ let discussionId: string
 const sockets: Socket[] = []
 
 beforeAll(async () => {
-  discussionId = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id as string
+  discussionId = await service.newDiscussion()
 })
 afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()))
 

@@ -31,15 +31,12 @@ beforeEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
   vi.restoreAllMocks()
   tenant = await service.addTenant(`ends-${count++}`)
-  discussionId = await newDiscussion()
+  discussionId = await service.newDiscussion()
 })
 afterAll(() => clients.forEach((client) => client.dispose()))
 
 const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}, at = service) =>
   at.call(method, path, { headers: { 'x-api-key': tenant.apiKey, ...headers }, body })
-
-const newDiscussion = async (at = service): Promise<string> =>
-  (await call('POST', '/discussions', { externalId: newId() }, {}, at)).json.id
 
 async function comment(at = service, to = discussionId): Promise<void> {
   const response = await call('POST', `/discussions/${to}/comments`, { body: 'Hello' }, await tenant.as('ada'), at)
@@ -155,7 +152,7 @@ test('all end at a stop without complete, after every event before it', async ()
   const own = await startService({ worker: false })
   try {
     const key = { 'x-api-key': own.apiKey }
-    const to = (await own.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+    const to = await own.newDiscussion()
     const follows = WAYS.map(([name, path, single]) => {
       const events: string[] = []
       const failure = new Promise((resolve) => {

@@ -5,6 +5,7 @@ import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
 import { continueBanSweep } from '../../src/domains/moderation/ban-sweep.ts'
 import { deleteOldAnalytics } from '../../src/worker/statements/old-rows-sql.ts'
 import { daysBefore, tomorrow } from '../harness/analytics.ts'
+import { callsTo } from '../harness/calls.ts'
 import { addMember, bearing, type TestMember, tokenFor } from '../harness/members.ts'
 import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -17,14 +18,9 @@ const service = useService()
 async function openDesk() {
   const tenant = await service.addTenant(`t-${newId()}`)
   const key = { 'x-api-key': tenant.apiKey }
-  const ok = async (who: Record<string, string>, method: string, path: string, body?: unknown): Promise<Json> => {
-    const answer = await service.call(method, path, {
-      headers: who,
-      ...(body !== undefined && { body: body as object }),
-    })
-    expect(answer.status, answer.text).toBeLessThan(300)
-    return answer.json
-  }
+  const calls = callsTo(() => service)
+  const ok = (who: Record<string, string>, method: string, path: string, body?: unknown): Promise<Json> =>
+    calls.ok(method, path, body, who)
   const of = ({ headers }: TestMember) => ({ 'x-api-key': '', ...headers })
   const [mod, editor] = [await addMember(service, tenant, 'moderator'), await addMember(service, tenant, 'editor')]
   await ok(key, 'PATCH', '/settings', { suspectWords: ['casino'], maxLinks: 0 })

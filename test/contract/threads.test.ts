@@ -19,8 +19,7 @@ let plain: Record<string, string>
 
 beforeAll(async () => {
   ann = await service.as('ann')
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key }
+  plain = (await service.newKey()).headers
 })
 
 const post = async (page: string, body: string, parentId?: string): Promise<{ id: string; discussionId: string }> => {

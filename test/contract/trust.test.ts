@@ -23,12 +23,8 @@ const DEFAULTS = {
 const set = (settings: object) => service.call('PATCH', '/settings', { body: { ...DEFAULTS, ...settings } })
 
 beforeAll(async () => {
-  const keyWith = async (capability: string): Promise<Headers> => {
-    const body = { label: capability, capabilities: [capability] }
-    return { 'x-api-key': (await service.call('POST', '/keys', { body })).json.key }
-  }
-  moderator = await keyWith('moderate_content')
-  settingsOnly = await keyWith('manage_settings')
+  moderator = (await service.newKey('moderate_content')).headers
+  settingsOnly = (await service.newKey('manage_settings')).headers
 })
 beforeEach(() => set({}))
 

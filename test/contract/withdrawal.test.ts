@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { type Hub, hubOf } from '../../src/live/hub.ts'
-import type { TestResponse } from '../harness/service.ts'
-import { useService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 const READERS = ['ann', 'bob', 'cem'] as const
@@ -33,13 +31,10 @@ afterAll(() => vi.restoreAllMocks())
 const post = (path: string, body?: object, headers = {}): Promise<TestResponse> =>
   service.call('POST', path, { headers, ...(body === undefined ? {} : { body }) })
 
-const newDiscussion = async (): Promise<string> =>
-  (await post('/discussions', { externalId: newId() })).json.id as string
-
 let texts = 0
 
 test('a long repair and a long replay show no text that was rejected or deleted by their end; with moderate_content they do', async () => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const path = `${service.url}/api/v1/stream/${discussionId}`
   const { headers, id: readerId } = readers.get('ann')!
   const { ticket } = (await post('/stream/ticket', { discussionId }, headers)).json
@@ -84,7 +79,7 @@ test('a long repair and a long replay show no text that was rejected or deleted 
 })
 
 test('a text that reports took out of view stays away after its author wrote another one, which was approved', async () => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const [author, ...others] = READERS
   const { headers } = readers.get(author)!
   const { json } = await post(`/discussions/${discussionId}/comments`, { body: 'An insult' }, headers)

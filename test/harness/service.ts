@@ -5,6 +5,8 @@ import { afterAll, beforeAll } from 'vitest'
 
 import { withDatabase } from '../../src/app.ts'
 import type { App } from '../../src/core/app.ts'
+import type { Capability } from '../../src/core/capabilities.ts'
+import { newId } from '../../src/core/ids.ts'
 import { SCRYPT } from '../../src/core/secrets/crypto.ts'
 import { createLog } from '../../src/core/telemetry/log.ts'
 import { readSettings } from '../../src/core/settings/settings.ts'
@@ -41,6 +43,10 @@ export interface TestService extends TestTenant {
   scrape(): Promise<string>
   /** Its status is that of the refusal where there is no data: HTTP says 200. */
   graphql(query: string, variables?: object, headers?: Record<string, string>): Promise<TestResponse>
+  /** Creates a discussion of the tenant, and gives its id. */
+  newDiscussion(externalId?: string): Promise<string>
+  /** Makes an API key with these capabilities alone; `headers` are those of its requests. */
+  newKey(...capabilities: Capability[]): Promise<{ id: string; key: string; headers: Record<string, string> }>
   /** The clients' ports of all connections that are open. */
   peers(): ReadonlySet<number>
   /** Another tenant of the same service. */
@@ -126,6 +132,11 @@ export async function startService({
   const running = worker ? await startWorker(app) : null
   const url = `http://${settings.HOST}:${settings.PORT}`
   const tenant = testTenant(credentials)
+  const made = async (path: string, body: object): Promise<TestResponse['json']> => {
+    const { status, json, text } = await call(url, credentials.apiKey, 'POST', path, { body })
+    if (status !== 201) throw new Error(text)
+    return json
+  }
   return {
     ...tenant,
     url,
@@ -141,6 +152,11 @@ export async function startService({
       const answer = await send(`${url}/graphql`, 'POST', withKey(credentials.apiKey, headers), { query, variables })
       noteErrors(query, answer)
       return { ...answer, status: refusedWith(answer) ?? answer.status }
+    },
+    newDiscussion: async (externalId = newId()) => (await made('/discussions', { externalId })).id,
+    newKey: async (...capabilities) => {
+      const { id, key } = await made('/keys', { label: 'test', capabilities })
+      return { id, key, headers: { 'x-api-key': key } }
     },
     peers: () => peers,
     addTenant: async (slug) => testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example` })),

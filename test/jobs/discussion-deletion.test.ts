@@ -1,11 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
-import type { App } from '../../src/core/app.ts'
 import { CAPABILITIES } from '../../src/core/capabilities.ts'
 import type { Ctx } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
-import { withDatabase } from '../../src/app.ts'
 import { deleteDiscussion } from '../../src/domains/discussions/delete.ts'
 import { removeOfDeleted } from '../../src/domains/discussions/remove.ts'
 import { loadTenant } from '../../src/domains/tenants/tenants.ts'
@@ -14,6 +12,7 @@ import { callsTo } from '../harness/calls.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
 import { exportText, importText } from '../harness/exports.ts'
+import { openMute } from '../harness/mute.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -26,8 +25,7 @@ let receiver: Receiver
 let service: TestService
 let tenant: TestTenant
 /** Another process, whose messages this one does not get. */
-let other: App
-let closeOther: () => Promise<void>
+let mute: ReturnType<typeof openMute>
 const streams: { close(): void }[] = []
 
 beforeAll(async () => {
@@ -35,15 +33,10 @@ beforeAll(async () => {
   const database = await openTestDatabase()
   const env = { STREAM_REPAIR_SECONDS: '0.5', WEBHOOK_CA_FILE: receiver.caFile }
   service = await startService({ worker: false, database, env })
-  const { settings, log } = service.app
-  const mute = { ...settings, REDIS_PREFIX: `${settings.REDIS_PREFIX}mute:` }
-  const shared = { ...database, close: () => Promise.resolve() }
-  const opened = withDatabase(mute, log, shared)
-  other = opened.app
-  closeOther = opened.close
+  mute = openMute(service.app, database)
 })
 afterAll(async () => {
-  await closeOther()
+  await mute.close()
   await service.close()
   await receiver.close()
 })
@@ -92,8 +85,8 @@ async function leftOf({ id }: { id: string }): Promise<Record<string, number>> {
 const byOther = async (id: string): Promise<void> => {
   const { id: tenantId } = tenant.tenant
   const actor = { kind: 'key', id: newId(), capabilities: new Set(CAPABILITIES), expiresAt: null }
-  const caller = { tenant: await loadTenant(other, tenantId), actor, identity: null }
-  await deleteDiscussion({ app: other, caller } as unknown as Ctx, id)
+  const caller = { tenant: await loadTenant(mute.app, tenantId), actor, identity: null }
+  await deleteDiscussion({ app: mute.app, caller } as unknown as Ctx, id)
 }
 
 describe('a deleted discussion', () => {
@@ -321,7 +314,7 @@ test('whatever workers die in between, and however many there are, trees of any 
         await ok('DELETE', `/discussions/${comments[0].discussionId}`)
         // A worker that died holds its lease.
         await removeOfDeleted(service.app)
-        await Promise.all(Array.from({ length: workers }, (_, n) => work(n % 2 === 0 ? service.app : other)))
+        await Promise.all(Array.from({ length: workers }, (_, n) => work(n % 2 === 0 ? service.app : mute.app)))
         expect(await leftOf(tenant.tenant)).toEqual({})
       },
     ),

@@ -13,8 +13,7 @@ import { rehearseImport } from '../../src/transfer/rehearsal/rehearse.ts'
 import { effort } from '../harness/effort.ts'
 import { exportText } from '../harness/exports.ts'
 import { useFolder } from '../harness/folders.ts'
-import type { TestTenant } from '../harness/service.ts'
-import { useService } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { dumpImported, findWrongCounts } from '../harness/transfer.ts'
 
 const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })

@@ -6,8 +6,7 @@ import { Pairs } from '../../src/transfer/csv.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/transfer/import/import.ts'
 import { keyOfAddress } from '../../src/transfer/pages.ts'
 import { useFolder } from '../harness/folders.ts'
-import type { TestTenant } from '../harness/service.ts'
-import { useService } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 
 const service = useService()

@@ -277,10 +277,7 @@ describe('409 idempotency_conflict: the same key with', () => {
     expect((await send()).status).toBe(201)
   })
 
-  const weaker = async (): Promise<Record<string, string>> => {
-    const { json } = await service.call('POST', '/keys', { body: { label: 'weaker', capabilities: [] } })
-    return { 'x-api-key': json.key as string }
-  }
+  const weaker = async () => (await service.newKey()).headers
 
   test.each([
     ['another body', () => ({ body: '{"body":"Twice"}' })],

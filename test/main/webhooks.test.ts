@@ -115,7 +115,7 @@ describe('POST /webhooks', () => {
   })
 
   test('without manage_webhooks answers 403 missing_capability, on every route', async () => {
-    const key = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json.key
+    const { key } = await service.newKey()
     const routes = [
       ['POST', '/webhooks'],
       ['GET', '/webhooks'],

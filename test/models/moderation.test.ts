@@ -17,8 +17,7 @@ let plain: Record<string, string>
 const identities = new Map<string, Record<string, string>>()
 
 beforeAll(async () => {
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
   // A reader by a key that may moderate would delete as a moderator.
   for (const reader of READERS) identities.set(reader, { ...plain, ...(await service.as(reader)) })
   await setting({ reportThreshold: REPORT_THRESHOLD })

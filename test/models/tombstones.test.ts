@@ -15,8 +15,7 @@ const service = useService()
 let plain: Record<string, string>
 
 beforeAll(async () => {
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
   await service.call('PATCH', '/settings', {
     body: { suspectWords: ['suspect'], reportThreshold: 1, rateLimit: { perSecond: 100_000, burst: 100_000 } },
   })

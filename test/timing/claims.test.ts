@@ -4,8 +4,9 @@ import { createClient } from 'graphql-sse'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { addMember, type TestMember } from '../harness/members.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 /** Long enough for an unwanted message to arrive: bus, pace and repair. */
@@ -24,16 +25,7 @@ beforeEach(async () => {
   await ok('PATCH', '/settings', { moderationMode: 'pre' }, { 'x-api-key': tenant.apiKey })
 })
 
-async function ok(
-  method: string,
-  path: string,
-  body: unknown,
-  headers: Record<string, string>,
-): Promise<TestResponse['json']> {
-  const answer = await service.call(method, path, { headers, ...(body !== undefined && { body: body as object }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { ok } = callsTo(() => service)
 const as = ({ headers }: TestMember, method: string, path: string, body?: unknown) =>
   ok(method, path, body, { 'x-api-key': '', ...headers })
 

@@ -1,6 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { addMember, bearing, fromElsewhere, NOBODY, type TestMember, tokenFor } from '../harness/members.ts'
 import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -36,6 +35,7 @@ test.each<[string, End]>([
   ['logout everywhere', byMember('/admin/auth/logout-everywhere')],
   ['another role', byOwner({ role: 'analyst' })],
   ['another state', byOwner({ state: 'disabled' })],
+  ['its removal', ({ id }) => service.call('DELETE', `/admin/members/${id}`, { headers: owner })],
   [
     'a new password',
     byMember('/admin/auth/password', ({ password: current }) => ({ current, new: 'the next one of them' })),
@@ -43,7 +43,7 @@ test.each<[string, End]>([
 ])('%s ends a sign-in, its stream and its client tokens within 1 s', async (_how, end) => {
   const member = await addMember(service, service, 'moderator')
   const { headers } = member
-  const { id } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json
+  const id = await service.newDiscussion()
   const stream = await openStream(`${service.url}/api/v1/stream/${id}`, headers)
   expect(stream.status).toBe(200)
   const minted = await service.call('POST', '/client-tokens', { headers, body: {} })

@@ -3,7 +3,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, NetworkError, type ExecutionResult } from 'graphql-sse'
 import { expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { useService } from '../harness/service.ts'
 
 const service = useService()
@@ -17,7 +16,7 @@ test.each([
   ['a single connection', '/graphql/stream', true],
   ['distinct connections at /graphql', '/graphql', false],
 ])('a subscription by %s whose key expires fails with 401 once it has tried again', async (_name, path, single) => {
-  const discussionId = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id as string
+  const discussionId = await service.newDiscussion()
   const expiresAt = new Date(Date.now() + 1500).toISOString()
   const body = { label: 'ends', capabilities: [], expiresAt }
   const { key } = (await service.call('POST', '/keys', { body })).json
