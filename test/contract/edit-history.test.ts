@@ -37,10 +37,10 @@ const edit = (id: string, body: string, as = ann) => ok('PATCH', `/comments/${id
 const judge = (id: string, verb: 'approve' | 'reject') => ok('POST', `/comments/${id}/${verb}`)
 const report = (id: string) => ok('POST', `/comments/${id}/report`, { reason: 'spam' }, ben)
 
-const history = (id: string, headers: object = plain, query = '') =>
+const history = (id: string, headers = plain, query = '') =>
   call('GET', `/comments/${id}/history${query}`, undefined, headers)
 /** The bodies of an answer with this status. */
-async function bodies(id: string, headers: object = plain): Promise<string[]> {
+async function bodies(id: string, headers = plain): Promise<string[]> {
   const { status, json, text } = await history(id, headers)
   expect(status, text).toBe(200)
   return json.data.map(({ body }: { body: string }) => body)

@@ -88,14 +88,18 @@ describe('node', () => {
     expect(await found(admin)).toEqual(Object.fromEntries(Object.keys(each).map((type) => [type, true])))
     expect(await found(plain)).toEqual({ ...none, ...open })
     expect(await found(foreign)).toEqual(none)
-    expect(await found(await keyWith('manage_webhooks'))).toEqual({
+    expect(await found((await service.newKey('manage_webhooks')).headers)).toEqual({
       ...none,
       ...open,
       WebhookEndpoint: true,
       Delivery: true,
     })
-    expect(await found(await keyWith('manage_settings'))).toEqual({ ...none, ...open, AuditEntry: true })
-    expect(await found(await keyWith('manage_api_keys'))).toEqual({ ...none, ...open, ApiKey: true })
+    expect(await found((await service.newKey('manage_settings')).headers)).toEqual({
+      ...none,
+      ...open,
+      AuditEntry: true,
+    })
+    expect(await found((await service.newKey('manage_api_keys')).headers)).toEqual({ ...none, ...open, ApiKey: true })
     // What a key may never see, not even with all capabilities.
     expect(await found({})).toMatchObject({
       Import: false,
@@ -278,7 +282,8 @@ describe('Reader', () => {
     await service.call('POST', `/readers/${author.id}/ban`, { body: { reason: 'Spam' } })
     expect(await seen(id, plain)).toEqual(HIDDEN)
     expect(await seen(id, { ...plain, ...(await service.as('somebody')) })).toEqual(HIDDEN)
-    for (const headers of [admin, await keyWith('moderate_content'), await keyWith('manage_settings')]) {
+    const keys = [await service.newKey('moderate_content'), await service.newKey('manage_settings')]
+    for (const headers of [admin, ...keys.map((key) => key.headers)]) {
       const { ban, createdAt, ...rest } = await seen(id, headers)
       expect(ban).toMatchObject({ reason: 'Spam', shadow: false, until: null })
       expect(createdAt).toMatch(/^\d{4}-/)

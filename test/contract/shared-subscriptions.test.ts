@@ -1,6 +1,5 @@
 import { connect as connectTo } from 'node:net'
 import { connect as connectHttp2, constants } from 'node:http2'
-import { join } from 'node:path'
 
 import { createClient, type Client, NetworkError } from 'graphql-sse'
 import { afterEach, describe, expect, test, vi } from 'vitest'

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { Cursors } from '../../src/live/streams/cursor.ts'
 import { useService } from '../harness/service.ts'
-import { openStream, type Received, type StreamClient } from '../harness/stream-client.ts'
+import { type Received, type StreamClient } from '../harness/stream-client.ts'
 import { expectProblem, useStreams } from '../harness/streams.ts'
 
 const ORIGIN = 'https://www.example.com'
@@ -170,10 +170,7 @@ describe('GET /stream', () => {
   test('has the JSON of the stream of one discussion, and of gzip the same text', async () => {
     const ids = await newDiscussions(2)
     const [one = ''] = ids
-    const single = await openStream(
-      `${service.url}/api/v1/stream/${one}?ticket=${(await mint({ discussionId: one })).json.ticket}`,
-    )
-    clients.push(single)
+    const single = await open(`${one}?ticket=${(await mint({ discussionId: one })).json.ticket}`, {})
     const plain = await openBy(await ticketFor(ids))
     const packed = await openBy(await ticketFor(ids), { 'accept-encoding': 'gzip' })
     await Promise.all([single, plain, packed].map(connected))

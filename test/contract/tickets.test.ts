@@ -6,7 +6,7 @@ import { keyIdOf } from '../../src/core/secrets/seals.ts'
 import { newId } from '../../src/core/ids.ts'
 import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { openStream, type StreamClient } from '../harness/stream-client.ts'
+import type { StreamClient } from '../harness/stream-client.ts'
 import { expectProblem, useStreams } from '../harness/streams.ts'
 
 const ORIGIN = 'https://www.example.com'
@@ -126,8 +126,7 @@ describe('a stream by ticket', () => {
     const ofAda = await openBy(discussionId, await ticketFor(discussionId, await service.as('ada')))
     const ofBob = await openBy(discussionId, await ticketFor(discussionId, await service.as('bob')))
     const ofNobody = await openBy(discussionId, await ticketFor(discussionId))
-    const ofBackend = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
-    clients.push(ofBackend)
+    const ofBackend = await open(discussionId)
     await comment(discussionId, 'bob', { parentId: root.id })
     await comment(discussionId, 'carl')
     const typesOf = ({ events }: StreamClient) => events.map(({ event }) => event)
@@ -142,8 +141,7 @@ describe('a stream by ticket', () => {
     await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
     const discussionId = await service.newDiscussion()
     const live = await openBy(discussionId, await ticketFor(discussionId))
-    const ofBackend = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
-    clients.push(ofBackend)
+    const ofBackend = await open(discussionId)
     await comment(discussionId, 'ada')
     await service.call('PATCH', '/settings', { body: { moderationMode: 'none' } })
     await comment(discussionId, 'ada')
@@ -218,9 +216,7 @@ describe('a stream by ticket', () => {
       ])
       expect(client.all[0]?.retry).toBeGreaterThanOrEqual(2000)
       expect(client.all[0]?.retry).toBeLessThanOrEqual(5000)
-      const byKey = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
-      clients.push(byKey)
-      await expectProblem(byKey, 503, 'unavailable')
+      await expectProblem(await open(discussionId), 503, 'unavailable')
     } finally {
       vi.restoreAllMocks()
     }
@@ -230,15 +226,17 @@ describe('a stream by ticket', () => {
     await service.call('PATCH', '/settings', { body: { stream: { maxStreamsPerReader: 2 } } })
     const discussionId = await service.newDiscussion()
     const tickets = await Promise.all([1, 2, 3].map(async () => ticketFor(discussionId, await service.as('dora'))))
-    for (const ticket of tickets.slice(0, 2)) expect((await openBy(discussionId, ticket)).closed).toBe(false)
-    const refused = await openBy(discussionId, tickets[2] ?? '')
+    const [first = '', second = '', third = ''] = tickets
+    const streams = [await openBy(discussionId, first), await openBy(discussionId, second)]
+    expect(streams.map(({ closed }) => closed)).toEqual([false, false])
+    const refused = await openBy(discussionId, third)
     await vi.waitFor(() => expect(refused.closed).toBe(true))
     expect(refused.status).toBe(200)
     expect(refused.headers['content-type']).toContain('text/event-stream')
     expect(refused.all).toEqual([{ retry: 30_000, event: 'connection-timeout', data: { lastEventId: null } }])
     // A place that is given up is free again.
-    clients[0]?.close()
-    await vi.waitFor(async () => expect((await openBy(discussionId, tickets[2] ?? '')).connected).toBeDefined())
+    streams[0]?.close()
+    await vi.waitFor(async () => expect((await openBy(discussionId, third)).connected).toBeDefined())
   })
 })
 
