@@ -5,8 +5,9 @@ import { finishMerge, mergeReaderOf } from '../../src/domains/merges/merge.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables, tracesOf } from '../harness/dump.ts'
 import { expectExactCounts } from '../harness/counts.ts'
+import { eventRowsOf } from '../harness/event-rows.ts'
 import { newReader } from '../harness/people.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -25,17 +26,7 @@ const expectExact = () => expectExactCounts(service.app.db, service.tenant.id)
 
 const newPage = () => `page-${newId()}`
 
-const EVENTS = unnamed(
-  'SELECT seq, type, recipient_id AS "recipientId", actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
-)
-interface EventRow {
-  seq: number
-  type: string
-  recipientId: string | null
-  actor: TestResponse['json']
-  data: TestResponse['json']
-}
-const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
+const eventsOf = (discussionId: string) => eventRowsOf(service.app.db, discussionId)
 
 describe('POST /readers/{id}/merge', () => {
   test('moves comments, reactions, reports and notifications, and counts stay exact', async () => {

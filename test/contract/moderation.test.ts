@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { eventRowsOf } from '../harness/event-rows.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const WRITES = effort(300, 160)
@@ -40,18 +41,7 @@ async function hold<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-interface EventRow {
-  type: string
-  audience: string
-  actor: { kind: string }
-  recipientId: string | null
-  data: TestResponse['json']
-}
-
-const EVENTS = unnamed(
-  'SELECT type, audience, actor, recipient_id AS "recipientId", data FROM events WHERE discussion_id = $1 ORDER BY seq',
-)
-const eventsOf = (id: string) => service.app.db.query<EventRow>(EVENTS, [id])
+const eventsOf = (id: string) => eventRowsOf(service.app.db, id)
 const lastEvent = async (id: string) => (await eventsOf(id)).at(-1)
 
 const AUDIT = unnamed('SELECT action, before, after FROM audit_log WHERE target_id = $1 ORDER BY id')

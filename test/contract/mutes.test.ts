@@ -3,6 +3,7 @@ import { beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { callsTo } from '../harness/calls.ts'
+import type { KnownReader as Reader } from '../harness/people.ts'
 import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -13,12 +14,6 @@ const service = useService()
 let ann: Reader
 let bob: Reader
 let page: string
-
-interface Reader {
-  id: string
-  externalId: string
-  headers: Headers
-}
 
 beforeEach(async () => {
   page = newId()

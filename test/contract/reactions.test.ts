@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 
+import { eventRowsOf } from '../harness/event-rows.ts'
 import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -21,10 +22,7 @@ const toggle = (id: string, type: string, headers = ann) =>
 const put = (id: string, type: string, headers = ann) =>
   service.call('PUT', `/comments/${id}/reaction`, { body: { type }, headers })
 
-const EVENTS = unnamed('SELECT seq, type, data FROM events WHERE discussion_id = $1 ORDER BY seq')
-
-const eventsOf = (discussionId: string) =>
-  service.app.db.query<{ seq: number; type: string; data: Record<string, unknown> }>(EVENTS, [discussionId])
+const eventsOf = (discussionId: string) => eventRowsOf(service.app.db, discussionId)
 
 test('toggle adds, the same type again removes, another type replaces; each with its event', async () => {
   const { id, discussionId } = await newComment('toggle')

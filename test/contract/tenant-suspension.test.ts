@@ -178,15 +178,11 @@ describe('deliveries of a suspended tenant', () => {
   test('wait, and go out once and in order after it; the one that is being sent ends', async () => {
     const path = `/wait-${newId()}`
     const id = await endpointAt(path)
-    let answer: (() => void) | undefined
-    receiver.on(path, (_request, response) => {
-      answer = () => response.writeHead(204).end()
-      return true
-    })
+    const answer = receiver.hold(path, 204)
     const posted = [await post('0'), await post('1'), await post('2'), await post('3')]
     await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
     await suspendTenant(mute.app, tenant.tenant.id)
-    answer?.()
+    answer()
     await vi.waitFor(async () => expect((await states(id))[0]?.status).toBe('delivered'), WAIT)
     const stranger = `/other-${newId()}`
     const suspended = tenant

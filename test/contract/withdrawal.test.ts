@@ -19,7 +19,7 @@ beforeAll(async () => {
   repair = hub.repair.bind(hub)
   vi.spyOn(hub, 'repair').mockResolvedValue()
   await service.call('PATCH', '/settings', { body: { reportThreshold: 2 } })
-  plainKey = { 'x-api-key': (await post('/keys', { label: 'plain', capabilities: [] })).json.key as string }
+  plainKey = (await service.newKey()).headers
   for (const name of READERS) {
     const headers = await service.as(name)
     const { json } = await post('/discussions/by-external/greetings/comments', { body: 'Hello' }, headers)

@@ -5,6 +5,7 @@ import { AUDIT_BATCH, beginErasure } from '../../src/domains/erasure/sql.ts'
 import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
+import { type EventRow, eventRowsOf } from '../harness/event-rows.ts'
 import { reply } from '../harness/receiver.ts'
 import { newPerson, type Person } from '../harness/people.ts'
 import { PATIENT, type TestResponse } from '../harness/service.ts'
@@ -40,18 +41,7 @@ async function held(headers: Headers, name: string, body: string) {
   return comment
 }
 
-const EVENTS = unnamed(
-  'SELECT seq, type, audience, recipient_id AS "recipientId", actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
-)
-interface EventRow {
-  seq: number
-  type: string
-  audience: string
-  recipientId: string | null
-  actor: unknown
-  data: TestResponse['json']
-}
-const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
+const eventsOf = (discussionId: string) => eventRowsOf(service.app.db, discussionId)
 
 const DIGESTS = unnamed('SELECT count(*) AS n FROM comments WHERE discussion_id = $1 AND text_digest IS NOT NULL')
 /** Of long texts, which bob has not written. */

@@ -37,6 +37,17 @@ async function registerVerified(body: object = {}) {
   return json
 }
 
+/** An endpoint with a delivery that has failed, and is tried again in a minute. */
+async function failOnce(): Promise<{ id: string; deliveryId: string }> {
+  receiver.on(path, ({ headers }, response) =>
+    headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
+  )
+  const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
+  const { deliveryId } = await add(id)
+  await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+  return { id, deliveryId }
+}
+
 describe('POST /webhooks', () => {
   test('answers 201 with the endpoint, its secret and kid, and never shows the secret again', async () => {
     const { status, json } = await register({ description: 'the newsroom', policy: { maxAttempts: 5 } })
@@ -314,12 +325,7 @@ describe('a delivery', () => {
   })
 
   test('waits in the database for its next attempt, between base and one and a half of it', async () => {
-    receiver.on(path, ({ headers }, response) =>
-      headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
-    )
-    const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
-    const { deliveryId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+    const { id, deliveryId } = await failOnce()
     const { status, attempts, nextAttemptAt } = await get(id, deliveryId)
     const sinceMs = Date.now() - Date.parse(attempts[0].at)
     const waitMs = Date.parse(nextAttemptAt) - Date.parse(attempts[0].at)
@@ -379,12 +385,7 @@ describe('PATCH /webhooks/{id}', () => {
   })
 
   test('of the url resets verification; deliveries wait, then go to the new url', async () => {
-    receiver.on(path, ({ headers }, response) =>
-      headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
-    )
-    const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
-    const { deliveryId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+    const { id, deliveryId } = await failOnce()
     const next = `${path}-next`
     receiver.on(next, (_request, response) => reply(response, 404))
     const { json } = await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
@@ -611,16 +612,12 @@ describe('reading', () => {
           '{ webhookEndpoints(first: 100) { edges { node { id verificationPending deliveriesHeld } } } }',
         )
       ).json.data.webhookEndpoints.edges.map(({ node }: { node: object }) => node)
-    let refuse: (() => void) | undefined
-    receiver.on(path, (_request, response) => {
-      refuse = () => reply(response, 404)
-      return true
-    })
+    const refuse = receiver.hold(path, 404)
     const { id } = (await register({ policy: { maxAttempts: 5, timeoutMs: 30_000 } })).json
     await vi.waitFor(() => expect(refuse).toBeDefined(), WAIT)
     expect(await held()).toContainEqual({ id, verificationPending: true, deliveriesHeld: 0 })
     receiver.on(path, null)
-    refuse?.()
+    refuse()
     await vi.waitFor(async () => expect((await read(id)).lastVerification?.ok).toBe(false), WAIT)
     await service.call('POST', `/webhooks/${id}/verify`)
     await whenVerified(id)
@@ -640,12 +637,7 @@ describe('reading', () => {
 })
 
 test('DELETE /webhooks/{id} answers 204, cancels its deliveries, then 404', async () => {
-  receiver.on(path, ({ headers }, response) =>
-    headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
-  )
-  const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
-  const { deliveryId } = await add(id)
-  await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+  const { id, deliveryId } = await failOnce()
   expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(204)
   await vi.waitFor(async () => expect(await deliveryState(service.app, deliveryId)).toBeUndefined(), WAIT)
   expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(404)

@@ -37,7 +37,7 @@ beforeAll(async () => {
   vi.spyOn(hub, 'repair').mockResolvedValue()
   const rateLimit = { perSecond: 100_000, burst: 100_000 }
   await setting({ reportThreshold: 2, rateLimit, stream: { maxStreamsPerReader: 1000 } })
-  plainKey = { 'x-api-key': (await post('/keys', { label: 'plain', capabilities: [] })).json.key as string }
+  plainKey = (await service.newKey()).headers
   const policy = { maxAttempts: 10, breakerThreshold: 100, disableThreshold: 1000 }
   endpointId = (await post('/webhooks', { url: 'https://127.0.0.1:9/', policy })).json.id as string
   await service.app.db.query(VERIFY, [endpointId])

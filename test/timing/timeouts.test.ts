@@ -198,7 +198,9 @@ describe('over TLS', () => {
     drips.splice(0).forEach((one) => one.close())
   })
 
+  const POST = { ':method': 'POST', ':path': '/api/v1/discussions', 'content-type': 'application/json' }
   const open = () => connectHttp2(`https://127.0.0.1:${portOf(service)}`, { ca })
+  const beginPost = (session: ReturnType<typeof open>) => session.request({ ...POST, 'x-api-key': service.apiKey })
 
   interface Answer {
     status: number
@@ -218,8 +220,7 @@ describe('over TLS', () => {
 
   async function newDiscussion(externalId: string): Promise<string> {
     const session = open()
-    const headers = { ':method': 'POST', ':path': '/api/v1/discussions', 'content-type': 'application/json' }
-    const { text } = await ask(session, headers, JSON.stringify({ externalId }))
+    const { text } = await ask(session, POST, JSON.stringify({ externalId }))
     session.close()
     return JSON.parse(text).id as string
   }
@@ -271,13 +272,7 @@ describe('over TLS', () => {
 
   test('a slow body is answered with 408 as a problem document, and is not taken for complete', async () => {
     const session = open()
-    const headers = {
-      ':method': 'POST',
-      ':path': '/api/v1/discussions',
-      'content-type': 'application/json',
-      'x-api-key': service.apiKey,
-    }
-    const request = session.request(headers)
+    const request = beginPost(session)
     request.write('{"externalId":"dripped"}')
     const dripping = setInterval(() => request.write(' '), 100)
     let [status, text] = [0, '']
@@ -294,13 +289,7 @@ describe('over TLS', () => {
   test('a client that resets its request leaves nothing behind, and no error in the log', async () => {
     const told = ['warn', 'error'].map((level) => vi.spyOn(service.app.log, level as 'warn' | 'error'))
     const session = open()
-    const headers = {
-      ':method': 'POST',
-      ':path': '/api/v1/discussions',
-      'content-type': 'application/json',
-      'x-api-key': service.apiKey,
-    }
-    const request = session.request(headers)
+    const request = beginPost(session)
     request.on('error', () => undefined)
     await new Promise((resolve) => request.write('{"externalId":"reset"}', resolve))
     // The server has read it once it has answered what came after.

@@ -136,11 +136,7 @@ describe('verified → circuit open', () => {
   })
 
   test('after 9 failures an endpoint gets one attempt; its success resets the counter', async () => {
-    let answer: () => void = () => undefined
-    receiver.on(path, (_request, response) => {
-      answer = () => reply(response, 204)
-      return true
-    })
+    const answer = receiver.hold(path, 204)
     const id = await endpoint({ timeoutMs: 30_000 }, path, 9)
     await add(id, 20)
     await startWorkers()
@@ -535,11 +531,7 @@ describe('a receiver that answers 410', () => {
   })
 
   test('is not, where the answer came from a former url', async () => {
-    let answer: () => void = () => undefined
-    receiver.on(path, (_request, response) => {
-      answer = () => reply(response, 410)
-      return true
-    })
+    const answer = receiver.hold(path, 410)
     const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000 })
     await add(id, 1)
     await startWorkers()
