@@ -41,7 +41,7 @@ const textOf = (file: string): string => readFileSync(join(root, file), 'utf8')
 /** Whether a service or an embedded database runs in the file's process, with timers of its own. */
 const hasService = (file: string): boolean =>
   !/^test\/(unit|models|scale|docs|programs|timing)\//.test(file) ||
-  /harness\/(database|service)\.ts'/.test(textOf(file))
+  /harness\/(database|imports|service|tenants|webhooks)\.ts'/.test(textOf(file))
 
 /** They measure the memory of their process, or listen to what it does not catch. */
 const MEASURED = ['faults/database', 'faults/leaks', 'timing/webhooks-hostile'].map((name) => `test/${name}.test.ts`)

@@ -9,38 +9,29 @@ import { EVENT_TYPES, type EventType, WEBHOOK_EVENT_TYPES } from '../../src/core
 import type { Schema } from '../../src/api/reference/json-schema.ts'
 import { makeEveryEvent } from '../harness/events.ts'
 import { type Checker, createChecker } from '../harness/openapi.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
 import { listen, type SourceListener } from '../harness/sse.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
 interface AsyncApi {
   channels: Record<string, { messages: Record<string, { $ref: string }> }>
   components: { messages: Record<string, { payload: Schema; headers?: Schema; examples?: { payload: unknown }[] }> }
 }
 
-let service: TestService
-let receiver: Receiver
+const { receiver, service, whenVerified } = useReceiver()
 let stream: SourceListener
 let document: AsyncApi
 let checker: Checker
 
 beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile } })
   document = (await service.call('GET', '/asyncapi.json', { headers: { 'x-api-key': '' } })).json as AsyncApi
   checker = createChecker(document)
   const { status, json: hook, text } = await service.call('POST', '/webhooks', { body: { url: receiver.url } })
   expect(status, text).toBe(201)
-  const stateOf = async () => (await service.call('GET', `/webhooks/${hook.id}`)).json.state as string
-  await vi.waitFor(async () => expect(await stateOf()).toBe('verified'), 10_000)
+  await whenVerified(hook.id)
   const discussionId = await makeEveryEvent(service, service)
   stream = await listen(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, { 'x-api-key': service.apiKey })
 })
-afterAll(async () => {
-  stream?.close()
-  await service.close()
-  await receiver.close()
-})
+afterAll(() => stream?.close())
 
 const messageOf = (name: string) => {
   const message = document.components.messages[name]

@@ -12,13 +12,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createBackend, nodeHandler } from '../../src/clients/backend/backend.ts'
 import { newId } from '../../src/core/ids.ts'
 import { at, fetchSite, open, shut, SITES } from '../harness/backends.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 describe('caching', () => {
   test('a page has an ETag for each reader, and answers 304 to a browser that has it', async () => {

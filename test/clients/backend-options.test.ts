@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { createGraphqlClient } from '../../src/clients/graphql/client.ts'
 import { createBackend } from '../../src/clients/backend/backend.ts'
@@ -12,13 +12,9 @@ import { newId } from '../../src/core/ids.ts'
 import { readClaims } from '../../src/domains/readers/claims.ts'
 import { ROUTES as SERVICE_ROUTES } from '../../src/api/rest/routes.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 describe('createBackend', () => {
   const options = {

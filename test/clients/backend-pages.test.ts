@@ -3,14 +3,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { MAX_BODY_BYTES } from '../../src/clients/backend/requests.ts'
 import { newId } from '../../src/core/ids.ts'
 import { at, type BackendSite, fetchSite, SITES, writesOf } from '../harness/backends.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 describe.each(Object.entries(SITES))('a backend mounted by %s', (_name, mount) => {
   let site: BackendSite
@@ -481,8 +477,7 @@ test("the history of a comment does not tell that it exists, whatever the backen
     headers: await service.as('ann'),
   })
   const keys = [service.apiKey]
-  const { json: minted } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  keys.push(minted.key)
+  keys.push((await service.newKey()).key)
   for (const apiKey of keys) {
     const site = fetchSite(service, { apiKey })
     const get = (id: string, as?: string) => site.ask('GET', `/comments/${id}/history`, { ...(as && { as }) })

@@ -1,17 +1,13 @@
 import { request as httpRequest } from 'node:http'
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { MAX_BODY_BYTES } from '../../src/clients/backend/requests.ts'
 import { newId } from '../../src/core/ids.ts'
 import { at, fetchSite, SITES, writesOf } from '../harness/backends.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 describe('mounted among other things', () => {
   test('under Express, leaves other paths to the site', async () => {

@@ -2,18 +2,14 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 
 import { decodeProtectedHeader, jwtVerify } from 'jose'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { at, fetchSite, open, shut, SITES, writesOf } from '../harness/backends.ts'
 import { kidOf } from '../harness/identity.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 /** A service that notes what it is asked and answers what the test says. */
 interface Upstream {

@@ -1,6 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { print } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { ERRORS } from '../../src/core/error-table.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
@@ -21,10 +21,10 @@ import {
 import { callerFor, furnish, keyOf, READER, resourceOf, sampleIn, type Side } from '../harness/resources.ts'
 import { asInput, type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { unnamed } from '../harness/sql.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { listen } from '../harness/sse.ts'
 
-let service: TestService
+const service = useService()
 /** Two tenants with the same content: a write to one shows the answer that the other would give. */
 let one: Side
 let other: Side
@@ -32,13 +32,11 @@ let document: OpenApi
 let checker: Checker
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   one = await furnish(service, service, 'furnished')
   other = await furnish(service, await service.addTenant('other'), 'furnished')
   document = (await service.call('GET', '/openapi.json', { headers: { 'x-api-key': '' } })).json as OpenApi
   checker = createChecker(document)
 })
-afterAll(() => service.close())
 
 type Headers = Record<string, string>
 

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { setPassword } from '../../src/domains/staff/operators.ts'
 import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
-import { startService, type TestService, withPassword } from '../harness/service.ts'
+import { useService, withPassword } from '../harness/service.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const login = (body: object) => service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body })
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { foldWaiting, forgetInAnalytics } from '../../src/domains/analytics/fold.ts'
@@ -14,16 +14,15 @@ import {
 } from '../harness/analytics.ts'
 import { onServer } from '../harness/database.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 const readers = ['ann', 'ben', 'cleo']
 const as = new Map<string, Record<string, string>>()
 const ids: Record<string, string> = {}
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   for (const name of readers) as.set(name, await service.as(name))
   ids.first = await post('page-1', 'ann')
   ids.second = await post('page-1', 'ann')
@@ -37,7 +36,6 @@ beforeAll(async () => {
     service.call('POST', `/comments/${ids.first}/report`, { body: { reason: 'spam' }, headers: as.get('cleo') ?? {} }),
   )
 })
-afterAll(() => service.close())
 
 async function ok(answer: Promise<TestResponse>): Promise<TestResponse['json']> {
   const { status, json, text } = await answer

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { fetchSite } from '../harness/backends.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 // The answers that may stand beside the thread of a reader who is banned in shadow, as
 // docs/guides/backend.md lists them. The reader sees their own comment, others do not.
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const SECRET = 'only the banned reader sees this'
 

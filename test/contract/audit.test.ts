@@ -1,30 +1,28 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { callsTo } from '../harness/calls.ts'
 import { addMember, bearing, codeOf, type TestMember, tokenFor } from '../harness/members.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { addUpload } from '../harness/uploads.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let admin: Headers
 /** Whose sign-ins some routes end. */
 let self: TestMember
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const login = { headers: { 'x-api-key': '' }, body: service.admin }
   const { json } = await service.call('POST', '/admin/auth/login', login)
   admin = { authorization: `Bearer ${json.token}` }
   self = await addMember(service, service, 'owner')
   await service.call('PATCH', '/settings', { body: { badges: [{ id: 'staff', label: 'Staff' }] } })
 })
-afterAll(() => service.close())
 
 const { ok } = callsTo(() => service)
 

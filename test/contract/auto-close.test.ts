@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { closeOldDiscussions } from '../../src/domains/moderation/auto-close.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const DAY_MS = 24 * 3_600_000
 const setDays = (autoCloseDays: number | null) => service.call('PATCH', '/settings', { body: { autoCloseDays } })

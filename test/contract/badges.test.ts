@@ -1,20 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { exportText, importText } from '../harness/exports.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let moderator: Headers
 let settingsOnly: Headers
 let page: string
@@ -24,15 +19,9 @@ const BADGES = IDS.map((id) => ({ id, label: `The ${id}`, tone: 'info' }))
 const EVENTS = unnamed('SELECT data::text AS data FROM events WHERE discussion_id = $1 ORDER BY seq')
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const keyWith = async (capability: string): Promise<Headers> => {
-    const body = { label: capability, capabilities: [capability] }
-    return { 'x-api-key': (await service.call('POST', '/keys', { body })).json.key }
-  }
-  moderator = await keyWith('moderate_content')
-  settingsOnly = await keyWith('manage_settings')
+  moderator = (await service.newKey('moderate_content')).headers
+  settingsOnly = (await service.newKey('manage_settings')).headers
 })
-afterAll(() => service.close())
 beforeEach(async () => {
   page = newId()
   await define(BADGES)
@@ -297,8 +286,7 @@ describe('what an identity claims', () => {
   test('grants nothing', async () => {
     await define([{ id: 'admin', label: 'Admin' }, ...BADGES.slice(0, 5)])
     const { headers } = await newReader({ badges: ['admin'] })
-    const { json } = await service.call('POST', '/keys', { body: { label: 'bare', capabilities: [] } })
-    const bare = { 'x-api-key': json.key as string, ...headers }
+    const bare = { ...(await service.newKey()).headers, ...headers }
     expect((await service.call('GET', '/settings', { headers: bare })).json.code).toBe('missing_capability')
   })
 })
@@ -434,13 +422,13 @@ describe('who sees which', () => {
   test('everybody sees badges; who gave them is for those who see the record', async () => {
     const { id, headers, comment } = await newReader({ badges: ['staff'] })
     await give(id, ['vip'])
-    const { json: bare } = await service.call('POST', '/keys', { body: { label: 'bare', capabilities: [] } })
+    const bare = await service.newKey()
     const author = async (as_: Headers) =>
       (await service.graphql(QUERY, { id: comment.id }, as_)).json.data.comment.author
     const all = { badges: ['vip', 'staff'], assignedBadges: ['vip'], claimedBadges: ['staff'] }
     const some = { badges: ['vip', 'staff'], assignedBadges: null, claimedBadges: null }
     for (const each of [moderator, settingsOnly]) expect(await author(each)).toEqual(all)
-    expect(await author({ 'x-api-key': bare.key as string })).toEqual(some)
+    expect(await author(bare.headers)).toEqual(some)
     const me = await service.call('GET', '/readers/me', { headers })
     expect(me.json).toMatchObject({ id, badges: ['vip', 'staff'] })
     expect(me.json).not.toHaveProperty('assignedBadges')
@@ -518,14 +506,10 @@ describe('an export and an import', () => {
     }
     await give(String(ids.both), ['vip', 'null'], key)
     await give(String(ids.given), ['helper'], key)
-    const folder = mkdtempSync(join(tmpdir(), 'engagement-badges-'))
-    const path = join(folder, 'export.jsonl')
-    let text = ''
-    await exportTenant(service.app, from.tenant.id, async (lines) => void (text += lines))
-    writeFileSync(path, text)
+    const text = await exportText(service.app, from)
     const readers = text.split('\n').filter((line) => line.includes('"kind":"reader"'))
     expect(readers.filter((line) => line.includes('Badges'))).toHaveLength(3)
-    const report = await importFile(service.app, to.tenant.id, { source: 'jsonl', path })
+    const report = await importText(service.app, to, text)
     expect([report.refused.total, report.changed.total]).toEqual([0, 0])
     const ROWS = unnamed(
       `SELECT external_id AS name, badges, assigned_badges AS assigned, claimed_badges AS claimed
@@ -539,13 +523,10 @@ describe('an export and an import', () => {
       { name: 'given', badges: ['helper'], assigned: ['helper'], claimed: [] },
       { name: 'none', badges: [], assigned: [], claimed: [] },
     ])
-    rmSync(folder, { recursive: true })
   })
 
   test('of a file that was made by hand, the form is checked', async () => {
-    const { tenant } = await service.addTenant(`t-${newId()}`)
-    const folder = mkdtempSync(join(tmpdir(), 'engagement-badges-'))
-    const path = join(folder, 'items.jsonl')
+    const to = await service.addTenant(`t-${newId()}`)
     const lines = [
       { assignedBadges: ['a', 'a'], claimedBadges: ['b'] },
       { assignedBadges: ['{"}'] },
@@ -555,11 +536,9 @@ describe('an export and an import', () => {
       { claimedBadges: [null] },
       { claimedBadges: Array.from({ length: 11 }, (_, n) => `b${n}`) },
     ].map((badges, n) => JSON.stringify({ kind: 'reader', id: `r${n}`, externalId: `r${n}`, ...badges }))
-    writeFileSync(path, lines.join('\n'))
-    const report = await importFile(service.app, tenant.id, { source: 'jsonl', path })
+    const report = await importText(service.app, to, lines.join('\n'))
     expect(report.refused.total).toBe(6)
     const ROWS = unnamed('SELECT external_id AS name, badges FROM readers WHERE tenant_id = $1')
-    expect(await service.app.db.query(ROWS, [tenant.id])).toEqual([{ name: 'r0', badges: ['a', 'b'] }])
-    rmSync(folder, { recursive: true })
+    expect(await service.app.db.query(ROWS, [to.tenant.id])).toEqual([{ name: 'r0', badges: ['a', 'b'] }])
   })
 })

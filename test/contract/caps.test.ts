@@ -1,25 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
 const PER_PROCESS = 8
 
-let service: TestService
+const service = useService({
+  env: { STREAM_MAX_PER_PROCESS: String(PER_PROCESS), TRUSTED_PROXIES: '127.0.0.0/8' },
+})
 let tenant: TestTenant
 let discussionId: string
 let count = 0
 const clients = new Set<StreamClient>()
-
-beforeAll(async () => {
-  service = await startService({
-    worker: false,
-    env: { STREAM_MAX_PER_PROCESS: String(PER_PROCESS), TRUSTED_PROXIES: '127.0.0.0/8' },
-  })
-})
-afterAll(() => service.close())
 
 beforeEach(async () => {
   tenant = await service.addTenant(`caps-${count++}`)

@@ -1,23 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
-import { PATIENT, startService, type TestService } from '../harness/service.ts'
+import { eventRowsOf } from '../harness/event-rows.ts'
+import { PATIENT, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const WRITES = effort(300, 45)
 
-let service: TestService
+const service = useService({ env: PATIENT })
 let ann: Record<string, string>
 let bob: Record<string, string>
 let plainKey: string
 
 beforeAll(async () => {
-  service = await startService({ env: PATIENT, worker: false })
   ann = await service.as('ann')
   bob = await service.as('bob')
-  plainKey = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json.key
+  plainKey = (await service.newKey()).key
 })
-afterAll(() => service.close())
 
 const post = async (page: string, body: object = { body: 'x' }, headers = ann) =>
   (await service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })).json
@@ -28,10 +27,7 @@ const remove = (id: string, headers = ann) => service.call('DELETE', `/comments/
 const get = (id: string) => service.call('GET', `/comments/${id}`, { headers: { 'x-api-key': plainKey } })
 const discussion = async (page: string) => (await service.call('GET', `/discussions/by-external/${page}`)).json
 
-const EVENTS = unnamed('SELECT type, audience, actor, data FROM events WHERE discussion_id = $1 ORDER BY seq')
-
-const eventsOf = (id: string) =>
-  service.app.db.query<{ type: string; audience: string; actor: object; data: { comment: object } }>(EVENTS, [id])
+const eventsOf = (id: string) => eventRowsOf(service.app.db, id)
 
 const setState = (id: string, state: string) =>
   service.app.db.query(unnamed(`UPDATE discussions SET state = '${state}' WHERE id = $1`), [id])

@@ -1,35 +1,30 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { addMember, bearing, type TestMember, tokenFor } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let tenant: TestTenant
 let [ann, bob]: TestMember[] = []
 const first = (): TestMember => ann as TestMember
 const second = (): TestMember => bob as TestMember
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   tenant = await service.addTenant(`t-${newId()}`)
   ann = await addMember(service, tenant, 'moderator')
   bob = await addMember(service, tenant, 'editor')
 })
-afterAll(() => service.close())
 beforeEach(async () => {
   posted.clear()
   await asKey('PATCH', '/settings', { moderationMode: 'pre' })
 })
 
-async function ok(method: string, path: string, body: unknown, headers: Record<string, string>): Promise<Json> {
-  const answer = await service.call(method, path, { headers, ...(body !== undefined && { body: body as object }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { ok } = callsTo(() => service)
 const asKey = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Json> =>
   ok(method, path, body, { 'x-api-key': tenant.apiKey, ...headers })
 const as = ({ headers }: TestMember, method: string, path: string, body?: unknown): Promise<Json> =>

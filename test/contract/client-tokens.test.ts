@@ -8,7 +8,7 @@ import {
   OperationTypeNode,
   parse,
 } from 'graphql'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { sha256Hex } from '../../src/core/secrets/crypto.ts'
@@ -16,14 +16,14 @@ import { newId } from '../../src/core/ids.ts'
 import { documentOf, isOpen, ROOT_FIELDS } from '../harness/browser-fields.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { TOKEN_ENDS } from '../harness/ends.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { startService, type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { followBy } from '../harness/token-follower.ts'
 
 const ORIGIN = 'https://www.example.com'
 const WAIT = { timeout: 8000, interval: 20 }
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 let discussion: { id: string; externalId: string }
 let other: { id: string; externalId: string }
@@ -31,10 +31,8 @@ let comment: { id: string; author: { id: string } }
 let elsewhere: { id: string }
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await service.call('PATCH', '/settings', { body: { allowedOrigins: [ORIGIN] } })
 })
-afterAll(() => service.close())
 beforeEach(async () => {
   ann = await service.as(`ann-${newId()}`)
   ;[discussion, other] = [await newDiscussion(), await newDiscussion()]
@@ -610,7 +608,7 @@ describe('a subscription', () => {
   })
 
   test('pays for events whose answers are as long as a page', async () => {
-    const { id } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json
+    const id = await service.newDiscussion()
     const token = await tokenOf({}, ann)
     const page =
       '... on CommentEventData { comment { replies(first: 100) { nodes { id body bodyHtml status createdAt editedAt depth parentId } } } }'
@@ -691,11 +689,8 @@ describe('a subscription', () => {
 })
 
 describe('it ends', () => {
-  const newKey = async (): Promise<{ id: string; key: string }> =>
-    (await service.call('POST', '/keys', { body: { label: 'k', capabilities: [] } })).json
-
   test.each(TOKEN_ENDS)('by %s: at once, with what it has open', async (_what, end) => {
-    const { id: keyId, key } = await newKey()
+    const { id: keyId, key } = await service.newKey()
     const token = await tokenOf({}, { 'x-api-key': key, ...ann })
     const open = [follow(token), follow(token, { single: true })]
     for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]), WAIT)

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { dumpTables } from '../harness/dump.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
 })
-afterAll(() => service.close())
 
 const field = (body: string): string => `commentPreview(body: "${body}") { bodyHtml }`
 const preview = (body: unknown, headers = ann) =>

@@ -1,36 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { eventRowsOf } from '../harness/event-rows.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 let bob: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
   bob = await service.as('bob')
 })
-afterAll(() => service.close())
 
 const post = (page: string, body: object, headers = ann) =>
   service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })
 
-const EVENTS = unnamed(
-  'SELECT seq, type, audience, recipient_id AS "recipientId", actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
-)
-
-interface EventRow {
-  seq: number
-  type: string
-  audience: string
-  recipientId: string | null
-  actor: object
-  data: Record<string, unknown>
-}
-
-const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
+const eventsOf = (discussionId: string) => eventRowsOf(service.app.db, discussionId)
 
 test('a leading indented code block survives trimming in REST and GraphQL, posted and edited', async () => {
   const code = '    def f():\n        return 1'

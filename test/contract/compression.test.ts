@@ -1,11 +1,11 @@
 import { request } from 'node:http'
 import { constants, gunzipSync } from 'node:zlib'
 
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { figuresOf } from '../harness/figures.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
 type Headers = Record<string, string>
@@ -39,14 +39,12 @@ const ACCEPTED: [string | undefined, boolean][] = [
   ['not-gzip, gzipped', false],
 ]
 
-let service: TestService
+const service = useService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
 let ann: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
   ann = await service.as('ann')
 })
-afterAll(() => service.close())
 
 /** As it comes over the wire: `fetch` would decompress it. */
 const ask = (path: string, headers: Headers = {}, method = 'GET'): Promise<Raw> =>
@@ -61,9 +59,6 @@ const ask = (path: string, headers: Headers = {}, method = 'GET'): Promise<Raw> 
       .on('error', reject)
       .end()
   })
-
-const newDiscussion = async (): Promise<string> =>
-  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
 
 async function comment(id: string, count = 1, headers = ann): Promise<string> {
   let last = ''
@@ -85,14 +80,8 @@ describe('a stream', () => {
     return client
   }
 
-  /** A key whose streams end with it. */
-  async function newKey(): Promise<{ key: { 'x-api-key': string }; revoke: () => Promise<unknown> }> {
-    const { json } = await service.call('POST', '/keys', { body: { label: 'of a stream', capabilities: [] } })
-    return { key: { 'x-api-key': json.key }, revoke: () => service.call('DELETE', `/keys/${json.id}`) }
-  }
-
   test.each(ACCEPTED)('with Accept-Encoding %j is compressed: %s', async (accepted, isGzip) => {
-    const id = await newDiscussion()
+    const id = await service.newDiscussion()
     await comment(id, 2)
     const headers = { 'last-event-id': '0', ...(accepted === undefined ? {} : { 'accept-encoding': accepted }) }
     const client = await open(id, headers)
@@ -102,9 +91,9 @@ describe('a stream', () => {
   })
 
   test('compressed has the events of a plain one: replayed, live, after heartbeats, with a valid end', async () => {
-    const id = await newDiscussion()
+    const id = await service.newDiscussion()
     await comment(id, 3)
-    const { key, revoke } = await newKey()
+    const { id: keyId, headers: key } = await service.newKey()
     const gzip = { ...GZIP, ...key }
     const clients = [await open(id, key), await open(id, gzip), await open(id, { ...gzip, 'last-event-id': '1' })]
     const [plain, live, late] = clients
@@ -116,7 +105,7 @@ describe('a stream', () => {
     await vi.waitFor(() => expect([plain?.seqs.at(-1), live?.seqs.at(-1), late?.seqs.at(-1)]).toEqual([7, 7, 7]))
     expect(live?.events).toEqual(plain?.events)
     expect(late?.events.slice(2)).toEqual(plain?.events)
-    await revoke()
+    await service.call('DELETE', `/keys/${keyId}`)
     for (const client of [...clients, middle]) {
       await vi.waitFor(() => expect(client.closed).toBe(true))
       expect([client.goodbye?.data, client.failure]).toEqual([{ lastEventId: '7' }, null])
@@ -124,7 +113,7 @@ describe('a stream', () => {
   })
 
   test('a long replay from the database is compressed to a fifth of its bytes or less', async () => {
-    const id = await newDiscussion()
+    const id = await service.newDiscussion()
     await comment(id, 120)
     const { bytes } = await replayed(id, GZIP)
     const { bytes: plain } = await replayed(id, {})
@@ -164,7 +153,7 @@ describe('a page of comments', () => {
   let last: string
 
   beforeAll(async () => {
-    id = await newDiscussion()
+    id = await service.newDiscussion()
     last = await comment(id, 20)
   })
 
@@ -215,7 +204,7 @@ describe('a page of comments', () => {
   })
 
   test('if small, is plain, and does not vary', async () => {
-    const small = await newDiscussion()
+    const small = await service.newDiscussion()
     await comment(small)
     const { headers } = await ask(pathOf(small), GZIP)
     expect([headers['content-encoding'], headers.vary]).toEqual([

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { bearing, fromElsewhere, NOBODY, tokenFor } from '../harness/members.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { startService, type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 
 type Headers = Record<string, string>
 
@@ -10,15 +10,13 @@ const CONSOLE = { 'x-requested-with': 'engagement-console' }
 const SAME = { 'sec-fetch-site': 'same-origin' }
 const ALLOWED = 'https://site.example'
 
-let service: TestService
+const service = useService({ env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
 let member: TestTenant['admin']
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
   member = { ...service.admin }
   await service.call('PATCH', '/settings', { body: { allowedOrigins: [ALLOWED] } })
 })
-afterAll(() => service.close())
 
 const loginWith = (headers: Headers, of = service): Promise<TestResponse> =>
   of.call('POST', '/admin/auth/login', { headers: { ...fromElsewhere(), ...headers }, body: member })

@@ -2,21 +2,16 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { announceChange } from '../../src/core/read-cache.ts'
 import { bearing, tokenFor } from '../harness/members.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const FOLDER = join(import.meta.dirname, '../../dist/console')
 const BUDGET_BYTES = 261_000
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false, env: { BASE_URL: 'https://example.org/engagement' } })
-})
-afterAll(() => service.close())
+const service = useService({ env: { BASE_URL: 'https://example.org/engagement' } })
 
 const get = (path: string, init?: RequestInit) => fetch(`${service.url}${path}`, { redirect: 'manual', ...init })
 const page = async () => (await get('/console/')).text()

@@ -1,24 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { COUNTED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
 import { callsTo } from '../harness/calls.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let ann: Headers
 let ben: Headers
 let plain: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ;[ann, ben] = [await service.as('ann', { name: 'Ann' }), await service.as('ben', { name: 'Ben' })]
-  plain = { 'x-api-key': (await ok('POST', '/keys', { label: 'plain', capabilities: [] })).key }
+  plain = (await service.newKey()).headers
 })
-afterAll(() => service.close())
 
 const { ok } = callsTo(() => service)
 

@@ -1,18 +1,13 @@
 import { decodeJwt, SignJWT } from 'jose'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { deriveKey, newRawKey, sha256 } from '../../src/core/secrets/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
 import { authenticate } from '../../src/api/http/credentials.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 /** A refusal in the form of RFC 9457, with its code (docs/reference/errors.md). */
 function expectProblem(response: TestResponse, status: number, code: string): void {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { getNamedType, print } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { encodeCursor, instantOf } from '../../src/core/input/cursor.ts'
 import { ServiceError } from '../../src/core/errors.ts'
@@ -9,18 +9,16 @@ import { type Input, inputsOf } from '../../src/api/reference/inputs.ts'
 import { effort } from '../harness/effort.ts'
 import { furnish, keyOf, resourceOf, type Side } from '../harness/resources.ts'
 import { asInput, type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const ID = '01980000-0000-7000-8000-000000000000'
 
-let service: TestService
+const service = useService()
 let side: Side
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   side = await furnish(service, service, 'dates')
 })
-afterAll(() => service.close())
 
 /** Texts that name no instant from 1970 to 9999, and the code with which they are refused. */
 const REFUSED: readonly (readonly [text: string, code: string])[] = [

@@ -1,32 +1,25 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { exportText, importText } from '../harness/exports.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let plain: Headers
 let ann: Headers
 let bob: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  plain = { 'x-api-key': (await ok('POST', '/keys', { label: 'plain', capabilities: [] })).key }
+  plain = (await service.newKey()).headers
   ann = { ...plain, ...(await service.as('ann')) }
   bob = { ...plain, ...(await service.as('bob')) }
 })
-afterAll(() => service.close())
 
 const { call, ok } = callsTo(() => service)
 
@@ -345,13 +338,7 @@ describe('an explanation', () => {
     await ok('POST', `/comments/${id}/reject`, SPAM, { 'x-api-key': from.apiKey })
     const decision = await ownDecision(id, asAnn)
     expect(decision).toMatchObject(SPAM)
-    const folder = mkdtempSync(join(tmpdir(), 'engagement-decisions-'))
-    const path = join(folder, 'export.jsonl')
-    let text = ''
-    await exportTenant(service.app, from.tenant.id, async (lines) => void (text += lines))
-    writeFileSync(path, text)
-    await importFile(service.app, to.tenant.id, { source: 'jsonl', path })
-    rmSync(folder, { recursive: true })
+    await importText(service.app, to, await exportText(service.app, from))
     const there = { 'x-api-key': to.apiKey, ...(await to.as('ann')) }
     expect((await ok('GET', '/readers/me/comments', undefined, there)).data[0].decision).toEqual(decision)
   })

@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { readMigrations } from '../../src/data/migrations/files.ts'
 import { callsTo } from '../harness/calls.ts'
-import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { reply } from '../harness/receiver.ts'
+import type { TestResponse } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
 type Json = TestResponse['json']
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service } = useReceiver()
 let counter = 0
 
 const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
@@ -18,14 +18,7 @@ const WAIT = { timeout: 20_000, interval: 20 }
 const POLICY = { maxAttempts: 1, breakerThreshold: 100, disableThreshold: 1000 }
 
 beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
-  await ok('PATCH', '/settings', { moderationMode: 'none', webhookEndpoints: 1000 })
-})
-
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
+  await ok('PATCH', '/settings', { moderationMode: 'none' })
 })
 
 const { ok } = callsTo(() => service)

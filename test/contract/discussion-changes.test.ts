@@ -1,28 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { deleteExpiredAliases } from '../../src/domains/discussions/aliases.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
+import { importText } from '../harness/exports.ts'
 import { randomOf } from '../harness/random.ts'
 import { SEED } from '../harness/seed.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
-let folder: string
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-renames-'))
-})
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+const service = useService()
 
 const create = async (externalId: string): Promise<string> =>
   (await service.call('POST', '/discussions', { body: { externalId } })).json.id
@@ -139,13 +125,12 @@ describe('a former external id', () => {
 
   test('leads there in an import', async () => {
     const { id, former } = await renamed()
-    const path = join(folder, `${newId()}.jsonl`)
     const items = [
       { kind: 'discussion', id: former, url: 'https://www.example.com/x', externalId: former },
       { kind: 'comment', id: 'c', discussionId: former, body: 'From elsewhere', createdAt: '2020-01-01T00:00:00Z' },
     ]
-    writeFileSync(path, items.map((item) => JSON.stringify(item)).join('\n'))
-    const report = await importFile(service.app, service.tenant.id, { source: 'jsonl', path })
+    const lines = items.map((item) => JSON.stringify(item))
+    const report = await importText(service.app, service, lines.join('\n'))
     expect(report.refused.total).toBe(0)
     expect((await service.call('GET', `/discussions/${id}`)).json).toMatchObject({ commentCount: 1 })
   })

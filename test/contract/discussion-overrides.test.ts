@@ -1,33 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { closeDue } from '../../src/domains/discussions/close.ts'
 import { closeOldDiscussions } from '../../src/domains/moderation/auto-close.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let ann: Headers
 let moderator: Headers
 let editor: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
-  moderator = await keyWith('moderate_content')
-  editor = await keyWith('manage_settings')
+  moderator = (await service.newKey('moderate_content')).headers
+  editor = (await service.newKey('manage_settings')).headers
 })
-afterAll(() => service.close())
 
-async function keyWith(...capabilities: string[]): Promise<Headers> {
-  const { json } = await service.call('POST', '/keys', { body: { label: 'x', capabilities } })
-  return { 'x-api-key': json.key as string }
-}
-
-const create = async (): Promise<string> =>
-  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
 const change = (id: string, body: object, headers: Headers = {}) =>
   service.call('PATCH', `/discussions/${id}`, { body, headers })
 const read = async (id: string) => (await service.call('GET', `/discussions/${id}`)).json
@@ -43,7 +34,7 @@ const FAR = '2100-01-01T00:00:00.000Z'
 
 describe('PATCH /discussions/{id}', () => {
   test('takes what stands over the settings, and null for the tenant’s', async () => {
-    const id = await create()
+    const id = await service.newDiscussion()
     expect(await read(id)).toMatchObject({ moderationMode: null, closesAt: null })
     const given = { moderationMode: 'pre', closesAt: FAR }
     expect((await change(id, given)).json).toMatchObject(given)
@@ -57,7 +48,7 @@ describe('PATCH /discussions/{id}', () => {
   })
 
   test('asks moderate_content for these, manage_settings for the others, and both for both', async () => {
-    const id = await create()
+    const id = await service.newDiscussion()
     const before = await read(id)
     const refused = [
       await change(id, { moderationMode: 'pre' }, editor),
@@ -74,7 +65,7 @@ describe('PATCH /discussions/{id}', () => {
     expect((await change(id, { moderationMode: 'post' }, moderator)).status).toBe(200)
     expect((await change(id, { title: 'A' }, editor)).status).toBe(200)
     expect((await change(id, {}, editor)).status).toBe(200)
-    const both = await keyWith('manage_settings', 'moderate_content')
+    const both = (await service.newKey('manage_settings', 'moderate_content')).headers
     const { json } = await change(id, { title: 'B', moderationMode: null }, both)
     expect(json).toMatchObject({ title: 'B', moderationMode: null })
   })
@@ -84,13 +75,13 @@ describe('PATCH /discussions/{id}', () => {
     [{ closesAt: 'tomorrow' }, '/closesAt'],
     [{ closesAt: '+010000-01-01T00:00:00Z' }, '/closesAt'],
   ])('%o answers 422', async (body, pointer) => {
-    const { status, json } = await change(await create(), body)
+    const { status, json } = await change(await service.newDiscussion(), body)
     expect([status, json.errors]).toMatchObject([422, [{ pointer }]])
   })
 
   test('does not reach the discussion of another tenant, and POST does not take these', async () => {
     const other = await service.addTenant('other')
-    const id = await create()
+    const id = await service.newDiscussion()
     expect((await change(id, { closesAt: IN_PAST }, { 'x-api-key': other.apiKey })).json.code).toBe('not_found')
     expect(await read(id)).toMatchObject({ state: 'open', closesAt: null })
     const made = await service.call('POST', '/discussions', { body: { externalId: newId(), moderationMode: 'pre' } })
@@ -118,7 +109,7 @@ describe('moderationMode of a discussion decides over the tenant’s', () => {
     'tenant %s, discussion %s: single, batched, as a reply and edited',
     async (tenant, own) => {
       await setTenant({ moderationMode: 'none', suspectWords: ['fishy'] })
-      const id = await create()
+      const id = await service.newDiscussion()
       const { json: parent } = await comment(id, { body: `Above ${newId()}` })
       const { json: edited } = await comment(id, { body: `To edit ${newId()}` })
       await setTenant({ moderationMode: tenant })
@@ -143,7 +134,7 @@ describe('moderationMode of a discussion decides over the tenant’s', () => {
 
   test('and null is the tenant’s again', async () => {
     await setTenant({ moderationMode: 'pre' })
-    const id = await create()
+    const id = await service.newDiscussion()
     await change(id, { moderationMode: 'none' })
     expect((await comment(id, { body: newId() })).json.status).toBe('approved')
     await change(id, { moderationMode: null })
@@ -161,7 +152,7 @@ describe('closesAt of a discussion', () => {
 
   test('locks it at that time and once, whatever the age that the tenant has set', async () => {
     await setTenant({ autoCloseDays: 1 })
-    const [own, tenants] = [await create(), await create()]
+    const [own, tenants] = [await service.newDiscussion(), await service.newDiscussion()]
     await change(own, { closesAt: FAR })
     await closeAll(new Date(Date.now() + 2 * DAY_MS))
     expect([(await read(own)).state, (await read(tenants)).state]).toEqual(['open', 'locked'])
@@ -176,7 +167,7 @@ describe('closesAt of a discussion', () => {
   })
 
   test('may be set again after it was reached', async () => {
-    const id = await create()
+    const id = await service.newDiscussion()
     await change(id, { closesAt: FAR })
     await closeAll(at(FAR))
     await service.call('POST', `/discussions/${id}/unlock`)
@@ -189,7 +180,7 @@ describe('closesAt of a discussion', () => {
   })
 
   test('in the past locks it at once, with an event and both entries in the audit log', async () => {
-    const id = await create()
+    const id = await service.newDiscussion()
     const { json } = await change(id, { closesAt: IN_PAST }, moderator)
     expect(json).toMatchObject({ state: 'locked', closesAt: IN_PAST, lastEventId: '1' })
     expect(json).toEqual(await read(id))
@@ -207,7 +198,7 @@ describe('closesAt of a discussion', () => {
   })
 
   test('that was moved after a worker had found it due does not lock it', async () => {
-    const id = await create()
+    const id = await service.newDiscussion()
     const due = { tenantId: service.tenant.id, id, closesAt: at(FAR) }
     const close = () => service.app.db.transaction((sql) => closeDue(sql, due, { kind: 'system' }, at(FAR, DAY_MS)))
     for (const closesAt of [at(FAR, 1).toISOString(), null]) {
@@ -219,7 +210,7 @@ describe('closesAt of a discussion', () => {
   })
 
   test('of an archived discussion is never reached', async () => {
-    const id = await create()
+    const id = await service.newDiscussion()
     await change(id, { closesAt: FAR })
     await service.call('POST', `/discussions/${id}/archive`)
     await closeAll(at(FAR))

@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 // A page of comments by GET with a documentId is kept as bytes, as REST's pages are. It must always
 // be what the same document answers when it is executed.
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let plain: Headers
 let page: string
 
@@ -36,16 +36,13 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 }
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
   page = newId()
   await service.call('POST', '/discussions', { body: { externalId: page } })
   await service.call('POST', '/discussions', { body: { externalId: 'other' } })
   const added = await service.call('POST', '/documents', { body: { manifest: DOCUMENTS } })
   expect(added.status, added.text).toBe(200)
 })
-afterAll(() => service.close())
 
 interface Asked {
   variables?: object

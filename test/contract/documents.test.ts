@@ -10,19 +10,17 @@ import { createGraphqlClient } from '../../src/clients/graphql/client.ts'
 import { newId } from '../../src/core/ids.ts'
 import { addDocumentsOf } from '../../src/domains/documents/documents.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService()
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const posted = await service.call('POST', '/discussions/by-external/page/comments', {
     body: { body: 'Hello' },
     headers: await service.as('ann'),
   })
   expect(posted.status, posted.text).toBe(201)
 })
-afterAll(() => service.close())
 
 const hexOf = (text: string, algorithm = 'sha256'): string => createHash(algorithm).update(text).digest('hex')
 const idOf = (text: string): string => `sha256:${hexOf(text)}`
@@ -239,8 +237,7 @@ describe('a manifest', () => {
   })
 
   test('needs manage_settings', async () => {
-    const key = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-    const headers = { 'x-api-key': key.json.key }
+    const { headers } = await service.newKey()
     expect(await add({ a: newDocument() }, headers)).toMatchObject({ status: 403 })
     expect((await service.call('GET', '/documents', { headers })).status).toBe(403)
     expect((await service.call('DELETE', '/documents/a', { headers })).status).toBe(403)

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { callsTo } from '../harness/calls.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { addSite, ORIGIN, page } from '../harness/sites.ts'
 
-let service: TestService
+const service = useService()
 let tenant: TestTenant
 let key: Record<string, string>
 /** Of a key without capabilities. */
@@ -13,7 +14,6 @@ let ann: Record<string, string>
 let ben: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   tenant = await service.addTenant('history')
   key = { 'x-api-key': tenant.apiKey }
   const minted = await call('POST', '/keys', { label: 'plain', capabilities: [] })
@@ -22,15 +22,11 @@ beforeAll(async () => {
   ben = await reader('ben')
   await set({ showEditHistory: true, suspectWords: ['suspect'], reportThreshold: 1 })
 })
-afterAll(() => service.close())
 
-const call = (method: string, path: string, body?: object, headers = {}) =>
-  service.call(method, path, { headers: { ...key, ...headers }, ...(body && { body }) })
-const ok = async (...args: Parameters<typeof call>) => {
-  const answer = await call(...args)
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { call, ok } = callsTo(
+  () => service,
+  () => key,
+)
 const set = (body: object) => ok('PATCH', '/settings', body)
 /** An assertion beside a key that may not moderate, as most backends have it. */
 const reader = async (name: string) => ({ ...(await tenant.as(name)), ...plain })
@@ -41,10 +37,10 @@ const edit = (id: string, body: string, as = ann) => ok('PATCH', `/comments/${id
 const judge = (id: string, verb: 'approve' | 'reject') => ok('POST', `/comments/${id}/${verb}`)
 const report = (id: string) => ok('POST', `/comments/${id}/report`, { reason: 'spam' }, ben)
 
-const history = (id: string, headers: object = plain, query = '') =>
+const history = (id: string, headers = plain, query = '') =>
   call('GET', `/comments/${id}/history${query}`, undefined, headers)
 /** The bodies of an answer with this status. */
-async function bodies(id: string, headers: object = plain): Promise<string[]> {
+async function bodies(id: string, headers = plain): Promise<string[]> {
   const { status, json, text } = await history(id, headers)
   expect(status, text).toBe(200)
   return json.data.map(({ body }: { body: string }) => body)

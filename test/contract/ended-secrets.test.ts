@@ -1,26 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { addDelivery } from '../harness/outbox.ts'
 import { signIdentity } from '../harness/identity.ts'
-import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { isGenuine, reply } from '../harness/receiver.ts'
+import type { TestTenant } from '../harness/service.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
 const WAIT = { timeout: 10_000, interval: 20 }
 
-let service: TestService
-let receiver: Receiver
+const { receiver, service } = useReceiver()
 let tenant: TestTenant
 let path: string
 let count = 0
 
-beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
-})
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
-})
 beforeEach(async () => {
   tenant = await service.addTenant(`ended-${++count}`)
   path = `/hook-${count}`

@@ -1,26 +1,23 @@
 import { createClient, type Client } from 'graphql-sse'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
-import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 // An event brings its comment as the subscriber may read it now, so that a client that keeps
 // comments by their ids is right after each event.
 
-let service: TestService
+const service = useService()
 let plain: Record<string, string>
 const clients: Client<boolean>[] = []
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
 })
-afterAll(() => service.close())
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
   await vi.waitFor(() => expect(subscriptionsOf(service.app).size).toBe(0), { timeout: 5000 })
@@ -84,21 +81,15 @@ function follow(
 const upTo = (events: readonly Event[], seq: number): Promise<void> =>
   vi.waitFor(() => expect(events.at(-1)?.seq).toBe(seq), { timeout: 5000 })
 
-const newDiscussion = async (): Promise<string> =>
-  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
-
-async function send(method: string, path: string, body?: object, reader?: string): Promise<{ id: string }> {
-  const headers = reader === undefined ? {} : await service.as(reader)
-  const { status, json, text } = await service.call(method, path, { ...(body === undefined ? {} : { body }), headers })
-  expect(status, text).toBeLessThan(300)
-  return json
-}
+const { ok } = callsTo(() => service)
+const send = async (method: string, path: string, body?: object, reader?: string): Promise<{ id: string }> =>
+  ok(method, path, body, reader === undefined ? {} : await service.as(reader))
 
 const post = (discussionId: string, reader: string, more: object = {}): Promise<{ id: string }> =>
   send('POST', `/discussions/${discussionId}/comments`, { body: 'Hello', ...more }, reader)
 
 test('a replay brings the comment as it is now, at once after the event that changed it', async () => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const first = follow(discussionId)
   const { id } = await post(discussionId, 'ann')
   await upTo(first, 1)
@@ -113,7 +104,7 @@ test('a replay brings the comment as it is now, at once after the event that cha
 })
 
 test('reaction_toggled brings the comment with its groups, as its viewer has them', async () => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const { id } = await post(discussionId, 'ann')
   const bob = await service.as('bob')
   const [anybody, bobs] = [follow(discussionId, plain, '1'), follow(discussionId, { ...plain, ...bob }, '1')]
@@ -129,7 +120,7 @@ test('reaction_toggled brings the comment with its groups, as its viewer has the
 })
 
 test('a subscriber reads no text in an event that it may not read now', async () => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const rejected = await post(discussionId, 'ann')
   await post(discussionId, 'bob', { parentId: rejected.id })
   const deleted = await post(discussionId, 'ann')
@@ -154,7 +145,7 @@ test('a subscriber reads no text in an event that it may not read now', async ()
 test('events of an erased comment bring a tombstone', async () => {
   const tenantSettings = { erasureMode: 'delete' }
   await service.call('PATCH', '/settings', { body: tenantSettings })
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const { id } = await post(discussionId, 'gone')
   await send('PUT', `/comments/${id}/reaction`, { type: 'like' }, 'ann')
   const { json } = await service.call('GET', '/readers?externalId=gone')
@@ -168,7 +159,7 @@ test('events of an erased comment bring a tombstone', async () => {
 })
 
 test.each([false, true])('each event of a replay has whole lists, on a shared connection: %s', async (single) => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const count = 12
   // Other texts each time: those that come again are held.
   const bodyOf = (n: number): string => `word${n}${single} `.repeat(700)
@@ -208,7 +199,7 @@ describe('the work of an event', () => {
     ['of subscribers with the same operation is one execution, and one statement', EVENTS, { reads: 1, executions: 1 }],
     ['is no statement if nothing is selected that can change', ids, { reads: 0, executions: 1 }],
   ])('%s', async (_name, query, cost) => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const all = Array.from({ length: 30 }, () => follow(discussionId, plain, '0', query))
     await vi.waitFor(() => expect(subscriptionsOf(service.app).subscribers).toBe(30), { timeout: 10_000 })
     const work = async (): Promise<void> => {
@@ -222,7 +213,7 @@ describe('the work of an event', () => {
   test.each([false, true])(
     'of a replay of hundreds of events is some statements, on a shared connection: %s',
     async (single) => {
-      const discussionId = await newDiscussion()
+      const discussionId = await service.newDiscussion()
       const count = effort(500, 100)
       for (let posted = 0; posted < count; posted += 50) {
         await Promise.all(Array.from({ length: 50 }, (_, n) => post(discussionId, `reader-${n % 5}`)))
@@ -239,7 +230,7 @@ describe('the work of an event', () => {
   )
 
   test('of 30 different readers is a handful of statements at most', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const readers = await Promise.all(Array.from({ length: 30 }, (_, n) => service.as(`reader-${n}`)))
     const query = EVENTS.replaceAll(/viewerReaction reactionGroups \{[^}]*\}/g, '')
     const all = readers.map((reader) => follow(discussionId, { ...plain, ...reader }, '0', query))
@@ -255,7 +246,7 @@ describe('the work of an event', () => {
 test('a cache by id is right after each event, live and replayed from anywhere', async () => {
   const random = randomOf(26)
   const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const ann = await service.as('ann')
   const ONE = `query ($id: ID!) { comment(id: $id) { ${FIELDS} } }`
   for (const headers of [plain, { ...plain, ...ann }, {}]) {

@@ -7,12 +7,12 @@ import type { Ctx } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
 import { admitTenant } from '../../src/domains/tenants/tenants.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const EVENTS = 'text/event-stream'
 const QUICK = { againMs: 20 }
 
-let service: TestService
+const service = useService()
 /** Another process, as far as the bus knows. */
 let other: FarStreams
 let ctx: Ctx
@@ -24,7 +24,6 @@ let closeOther: () => Promise<void>
 const open = new Set<AbortController>()
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   other = new FarStreams(service.app, QUICK)
   const app = { ...service.app }
   const server = await createServer(app)
@@ -32,17 +31,14 @@ beforeAll(async () => {
   closeOther = async () => {
     await Promise.all([server.close(), hubOf(app).close({ graceMs: 0 })])
   }
-  const made = (await service.call('POST', '/keys', { body: { label: 'far', capabilities: [] } })).json
-  key = { 'x-api-key': made.key }
-  discussionId = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+  const made = await service.newKey()
+  key = made.headers
+  discussionId = await service.newDiscussion()
   const tenant = await admitTenant(service.app, service.tenant.id)
   const actor = { kind: 'key' as const, id: made.id, capabilities: new Set<never>(), expiresAt: null }
   ctx = { app: service.app, requestId: 'far', address: null, caller: { tenant, actor, identity: null } }
 })
-afterAll(async () => {
-  await closeOther()
-  await service.close()
-})
+afterAll(() => closeOther())
 afterEach(() => {
   vi.restoreAllMocks()
   for (const each of open) each.abort()

@@ -7,28 +7,25 @@ import {
   print,
   type ObjectTypeDefinitionNode,
 } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let other: TestTenant
 /** Of a key without capabilities, and a key of another tenant with all. */
 let plain: Headers
 let foreign: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   other = await service.addTenant('other')
   foreign = { 'x-api-key': other.apiKey }
-  const { json } = await service.call('POST', '/keys', { body: { label: 'gateway', capabilities: [] } })
-  plain = { 'x-api-key': json.key }
+  plain = (await service.newKey()).headers
 })
-afterAll(() => service.close())
 
 async function post(page: string, as = 'ann', body = 'Text') {
   const path = `/discussions/by-external/${page}/comments`

@@ -1,18 +1,14 @@
 import { createServer, type RequestListener } from 'node:http'
 
 import { parseDocument } from 'htmlparser2'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import type { RenderOptions } from '../../src/clients/backend/backend.ts'
 import { newId } from '../../src/core/ids.ts'
 import { fetchSite, open, shut } from '../harness/backends.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const post = async (page: string, as: string, body: string, parentId?: string): Promise<string> => {
   const { status, json, text } = await service.call(

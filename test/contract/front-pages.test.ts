@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { SEARCHED_LATEST } from '../../src/domains/front-pages/latest.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { callsTo } from '../harness/calls.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService({ worker: true })
 let tenant: TestTenant
 let ann: Record<string, string>
 
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
 // The lists of a tenant are kept for seconds: each test has its own.
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)
@@ -22,11 +19,7 @@ beforeEach(async () => {
 })
 
 const key = (): Record<string, string> => ({ 'x-api-key': tenant.apiKey })
-async function ok(method: string, path: string, body?: unknown, headers = key()): Promise<Json> {
-  const { status, json } = await service.call(method, path, { headers, body })
-  expect(status, JSON.stringify(json)).toBeLessThan(300)
-  return json
-}
+const { ok } = callsTo(() => service, key)
 const post = (page: string, body = newId()): Promise<Json> =>
   ok('POST', `/discussions/by-external/${page}/comments`, { body }, ann)
 const latest = async (query = ''): Promise<Json[]> => (await ok('GET', `/latest-comments${query}`)).data

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { onServer } from '../harness/database.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let target: string
 let counter = 0
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const headers = await service.as('author')
   const path = '/discussions/by-external/gone/comments'
   target = (await service.call('POST', path, { body: { body: 'target' }, headers })).json.id
 })
-afterAll(() => service.close())
 
 const REMOVE = unnamed('DELETE FROM readers WHERE external_id = $1 RETURNING id')
 const FIND = unnamed('SELECT id FROM readers WHERE external_id = $1')

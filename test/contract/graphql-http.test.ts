@@ -1,15 +1,13 @@
 import { type Audit, serverAudits } from 'graphql-http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService()
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await service.call('POST', '/discussions', { body: { externalId: 'a' } })
 })
-afterAll(() => service.close())
 
 const RESPONSE = 'application/graphql-response+json'
 const JSON_ALONE = 'application/json'

@@ -8,19 +8,17 @@ import {
   parseType,
   typeFromAST,
 } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { checkInput } from '../../src/api/execution/input.ts'
 import { asksFor } from '../../src/api/execution/params.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService()
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await service.call('POST', '/discussions', { body: { externalId: 'a' } })
 })
-afterAll(() => service.close())
 
 interface Sent {
   status: number

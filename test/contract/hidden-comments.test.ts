@@ -1,23 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 /** Whether a request names a comment there. */
 const isOfComment = ({ key }: Slot): boolean => /^(comments\/:(id|commentId)|commentId|parentId)$/.test(key)
 const ROUTES = DESCRIBED_ROUTES.filter(({ slots, needsToken }) => !needsToken && slots.some(isOfComment))
 
-let service: TestService
+const service = useService()
 const callers: Record<string, Record<string, string>> = {}
 let discussionId: string
 const hidden: Record<string, string> = {}
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const { json: key } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  const plain = { 'x-api-key': key.key }
+  const plain = (await service.newKey()).headers
   const post = async (reader: Record<string, string>, page = 'shared-page') => {
     const path = `/discussions/by-external/${page}/comments`
     return (await service.call('POST', path, { body: { body: 'Hidden' }, headers: reader })).json
@@ -45,7 +43,6 @@ beforeAll(async () => {
   hidden['of a reader banned in shadow'] = inShadow.id
   discussionId = inShadow.discussionId
 })
-afterAll(() => service.close())
 
 const HOLD = unnamed(`UPDATE comments SET status = 'pending' WHERE id = $1`)
 

@@ -1,26 +1,19 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { exportText, importText } from '../harness/exports.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await settle({ suspectWords: ['casino', 'jackpot'], maxLinks: 0 })
 })
-afterAll(() => service.close())
 
 const { ok } = callsTo(() => service)
 
@@ -49,7 +42,7 @@ test('a held comment keeps what held it, alone and in a batch, also when the lis
 test('only moderators get it', async () => {
   const reader = newId()
   const { id } = await post('a casino', { reader })
-  const { key } = await ok('POST', '/keys', { label: 'plain', capabilities: [] })
+  const { key } = await service.newKey()
   const author = { 'x-api-key': key, ...(await service.as(reader)) }
   expect(JSON.stringify(await ok('GET', `/comments/${id}`, undefined, author))).not.toContain('holdDetails')
   const EVENTS = unnamed(`SELECT data::text FROM events WHERE data #>> '{comment,id}' = $1`)
@@ -114,12 +107,6 @@ test('it survives an export and an import', async () => {
   await ok('PATCH', '/settings', { suspectWords: ['casino'] }, keyOf(from))
   const headers = { ...keyOf(from), ...(await from.as('ann')) }
   const { id } = await ok('POST', '/discussions/by-external/page/comments', { body: 'a casino' }, headers)
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-details-'))
-  const path = join(folder, 'export.jsonl')
-  let text = ''
-  await exportTenant(service.app, from.tenant.id, async (lines) => void (text += lines))
-  writeFileSync(path, text)
-  await importFile(service.app, to.tenant.id, { source: 'jsonl', path })
-  rmSync(folder, { recursive: true })
+  await importText(service.app, to, await exportText(service.app, from))
   expect((await queued(id, 'pending', keyOf(to))).holdDetails).toEqual([detail('casino', 2)])
 })

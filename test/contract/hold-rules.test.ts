@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 
 import { firstIdAt, newId } from '../../src/core/ids.ts'
 import { findCopies } from '../../src/domains/comments/history/posted-texts-sql.ts'
 import { digestOf, normalizeText } from '../../src/domains/comments/text/normalize.ts'
 import { deleteOldPostedTexts } from '../../src/worker/statements/old-rows-sql.ts'
 import { tokenFor } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 
 const DEFAULTS = {
   moderationMode: 'none',
@@ -23,10 +23,6 @@ const DEFAULTS = {
 }
 const set = (settings: object) => service.call('PATCH', '/settings', { body: { ...DEFAULTS, ...settings } })
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 beforeEach(() => set({}))
 
 const reader = (name = `reader-${newId()}`): Promise<Headers> => service.as(name)

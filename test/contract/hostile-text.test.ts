@@ -2,25 +2,21 @@ import MarkdownIt from 'markdown-it'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 /** Counts renderings. Plain texts are not rendered. */
 const rendered = vi.spyOn(MarkdownIt.prototype, 'render')
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 let eve: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
   eve = await service.as('eve')
 })
-afterAll(async () => {
-  rendered.mockRestore()
-  await service.close()
-})
+afterAll(() => rendered.mockRestore())
 beforeEach(() => void rendered.mockClear())
 
 const HOSTILE = '**[a](http://a.b/(** '.repeat(470).trim()

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { encodeCursor } from '../../src/core/input/cursor.ts'
 import { newId } from '../../src/core/ids.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const FAILED = { status: 422, code: 'validation_failed' }
 

@@ -1,19 +1,16 @@
 import { once } from 'node:events'
-import { mkdtempSync, writeFileSync } from 'node:fs'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { json as readJson } from 'node:stream/consumers'
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { createHealthServer } from '../../src/api/http/health.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { newId } from '../../src/core/ids.ts'
-import { makeCertificates } from '../harness/certificates.ts'
+import { makeTlsSettings } from '../harness/certificates.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, useService } from '../harness/service.ts'
 
 const ORIGIN = 'https://www.example.com'
 const FOREIGN = 'https://evil.example'
@@ -26,15 +23,13 @@ const EXPOSED = [
   'ETag',
 ]
 
-let service: TestService
+const service = useService()
 let discussionId: string
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await service.call('PATCH', '/settings', { body: { allowedOrigins: [ORIGIN] } })
   discussionId = (await service.call('POST', '/discussions', { body: { externalId: 'a' } })).json.id as string
 })
-afterAll(() => service.close())
 
 interface Options {
   headers?: Record<string, string>
@@ -430,16 +425,6 @@ describe('CORS', () => {
   })
 })
 
-/** The settings with which a service speaks HTTP/2. */
-function certificate(): Record<string, string> {
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-tls-'))
-  const { cert, key } = makeCertificates(['127.0.0.1'])
-  const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
-  writeFileSync(env.TLS_CERT_FILE, cert)
-  writeFileSync(env.TLS_KEY_FILE, key)
-  return env
-}
-
 describe('a request that is too large, but for its body', () => {
   /** Below and above what Node's parser takes. */
   const SIZES = [20_000, 200_000]
@@ -472,7 +457,8 @@ describe('a request that is too large, but for its body', () => {
   })
 
   test('the same over HTTP/2', async () => {
-    const tls = await startService({ env: certificate(), worker: false })
+    const { env, remove } = makeTlsSettings()
+    const tls = await startService({ env, worker: false })
     const session = connectHttp2(tls.url.replace('http:', 'https:'), { rejectUnauthorized: false })
     const ask = async (headers: Record<string, string>) => {
       const stream = session.request(headers)
@@ -487,6 +473,7 @@ describe('a request that is too large, but for its body', () => {
     } finally {
       session.close()
       await tls.close()
+      remove()
     }
   })
 })

@@ -1,21 +1,19 @@
 import { createHmac } from 'node:crypto'
 
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { sha256 } from '../../src/core/secrets/crypto.ts'
 import { BODY, type Change, expectRefusal, postAs, seconds, signAssertion, utf8 } from '../harness/assertions.ts'
 import { bodySha256 } from '../harness/identity.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let other: TestTenant
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   other = await service.addTenant('identity-other')
 })
-afterAll(() => service.close())
 
 const post = (token: string, tenant: TestTenant = service) => postAs(service, token, tenant)
 const sign = (change: Change = {}, tenant: TestTenant = service) => signAssertion(tenant, change)
@@ -59,9 +57,9 @@ test('an assertion alone, without a key: 401 missing_credentials', async () => {
 })
 
 test('an assertion never grants a capability', async () => {
-  const { json } = await service.call('POST', '/keys', { body: { label: 'bare', capabilities: [] } })
+  const bare = await service.newKey()
   const token = await sign({ claims: { capabilities: ['manage_settings'], role: 'admin' } })
-  const headers = { 'x-api-key': json.key as string, 'x-service-identity': token }
+  const headers = { ...bare.headers, 'x-service-identity': token }
   expect((await service.call('GET', '/settings', { headers })).json.code).toBe('missing_capability')
 })
 

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { callerFor, furnish, READER, resourceOf, sampleIn, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf } from '../harness/routes.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { listen } from '../harness/sse.ts'
 
 // A UUID is the same in upper case (RFC 9562, section 4).
 
-let service: TestService
+const service = useService()
 let side: Side
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   side = await furnish(service, service, 'any-case')
 })
-afterAll(() => service.close())
 
 const upper = (text: string): string => (text.length === 36 ? text.toUpperCase() : text)
 

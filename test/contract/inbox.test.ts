@@ -1,26 +1,22 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { type Inbox, trimNextInbox } from '../../src/domains/notifications/trim.ts'
 import { callsTo } from '../harness/calls.ts'
 import { type KnownReader as Reader, newReader } from '../harness/people.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let ann: Reader
 let bob: Reader
 let page: string
 /** A comment of ann's. */
 let root: Json
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
   page = newId()
   ann = await reader('ann')

@@ -1,18 +1,13 @@
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { refreshDueKeySets } from '../../src/domains/readers/key-sets.ts'
 import { type Change, expectRefusal, postAs, seconds, signAssertion, utf8 } from '../harness/assertions.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { ask, ORIGIN } from '../harness/sites.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const post = (token: string, tenant: TestTenant) => postAs(service, token, tenant)
 const sign = (change: Change, tenant: TestTenant) => signAssertion(tenant, change)

@@ -1,24 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { CAPABILITIES } from '../../src/core/capabilities.ts'
 import { Uses } from '../../src/core/uses.ts'
 import { keyUsesOf } from '../../src/domains/api-keys/keys.ts'
 import { recordUses } from '../../src/domains/api-keys/sql.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let admin: { headers: Record<string, string> }
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const { json } = await service.call('POST', '/admin/auth/login', {
     headers: { 'x-api-key': '' },
     body: service.admin,
   })
   admin = { headers: { authorization: `Bearer ${(json as { token: string }).token}` } }
 })
-afterAll(() => service.close())
 
 const mint = (body: object, options: { headers?: Record<string, string> } = {}) =>
   service.call('POST', '/keys', { body: { label: 'test', capabilities: [], ...body }, ...options })

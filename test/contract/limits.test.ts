@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newRawKey, sha256 } from '../../src/core/secrets/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -7,27 +7,21 @@ import { announceChange } from '../../src/core/read-cache.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { tokenOf } from '../../src/domains/staff/sign-ins.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 // So slow that no address regains a token during a test.
 const RATE_PER_ADDRESS = { perSecond: 0.01, burst: 20 }
 
-let service: TestService
+const service = useService({
+  env: {
+    UNAUTHENTICATED_RATE_PER_SECOND: String(RATE_PER_ADDRESS.perSecond),
+    UNAUTHENTICATED_RATE_BURST: String(RATE_PER_ADDRESS.burst),
+    TRUSTED_PROXIES: '127.0.0.0/8',
+  },
+})
 let tenant: TestTenant
 let count = 0
-
-beforeAll(async () => {
-  service = await startService({
-    worker: false,
-    env: {
-      UNAUTHENTICATED_RATE_PER_SECOND: String(RATE_PER_ADDRESS.perSecond),
-      UNAUTHENTICATED_RATE_BURST: String(RATE_PER_ADDRESS.burst),
-      TRUSTED_PROXIES: '127.0.0.0/8',
-    },
-  })
-})
-afterAll(() => service.close())
 
 beforeEach(async () => {
   tenant = await service.addTenant(`limits-${count++}`)

@@ -1,32 +1,23 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { renderAgain } from '../../src/domains/comments/history/render-again.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
 import { callsTo } from '../harness/calls.ts'
+import { exportText, importText } from '../harness/exports.ts'
 import { type KnownReader as Reader, newReader } from '../harness/people.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let ann: Reader
 let bob: Reader
 let page: string
 /** A comment of ann's. */
 let root: Json
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
   page = newId()
   ann = await reader('Ann')
@@ -369,16 +360,12 @@ test('an export and its import keep mentions, also of ids in upper case', async 
   const path = `/discussions/by-external/${page}/comments`
   const first = await ok('POST', path, { body: 'first' }, await theirs('Ann'))
   const comment = await ok('POST', path, { body: at(first.author) }, await theirs('Bob'))
-  let text = ''
-  await exportTenant(service.app, source.tenant.id, async (lines) => void (text += lines))
+  const text = await exportText(service.app, source)
   expect(text).not.toContain('@Ann')
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-mentions-'))
-  const file = join(folder, 'export.jsonl')
-  // As another program may write the id.
-  writeFileSync(file, text.replace(at(first.author), at({ id: first.author.id.toUpperCase() })))
   const target = await service.addTenant(`t-${newId()}`)
-  await importFile(service.app, target.tenant.id, { source: 'jsonl', path: file })
-  rmSync(folder, { recursive: true })
+  // As another program may write the id.
+  const upper = text.replace(at(first.author), at({ id: first.author.id.toUpperCase() }))
+  await importText(service.app, target, upper)
   const { data } = await ok('GET', path, undefined, { 'x-api-key': target.apiKey })
   expect(data[0]).toMatchObject({
     body: comment.body,

@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { finishMerge, mergeReaderOf } from '../../src/domains/merges/merge.ts'
 import { callsTo } from '../harness/calls.ts'
-import { dumpTables } from '../harness/dump.ts'
+import { dumpTables, tracesOf } from '../harness/dump.ts'
 import { expectExactCounts } from '../harness/counts.ts'
+import { eventRowsOf } from '../harness/event-rows.ts'
 import { newReader } from '../harness/people.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
-
-beforeAll(async () => void (service = await startService({ worker: false })))
-afterAll(() => service.close())
+const service = useService()
 
 const { call, ok } = callsTo(() => service)
 
@@ -28,24 +26,7 @@ const expectExact = () => expectExactCounts(service.app.db, service.tenant.id)
 
 const newPage = () => `page-${newId()}`
 
-const EVENTS = unnamed(
-  'SELECT seq, type, recipient_id AS "recipientId", actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
-)
-interface EventRow {
-  seq: number
-  type: string
-  recipientId: string | null
-  actor: TestResponse['json']
-  data: TestResponse['json']
-}
-const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
-
-/** How often an id stands in the tables from which readers and webhooks are answered. */
-async function tracesOf(...marks: string[]): Promise<string[]> {
-  const kept = /^(audit_log|idempotency_records|reader_merges|analytics_\w+) /
-  const lines = (await dumpTables(service.app.db)).split('\n').filter((line) => !kept.test(line))
-  return lines.filter((line) => marks.some((mark) => line.includes(mark)))
-}
+const eventsOf = (discussionId: string) => eventRowsOf(service.app.db, discussionId)
 
 describe('POST /readers/{id}/merge', () => {
   test('moves comments, reactions, reports and notifications, and counts stay exact', async () => {
@@ -96,8 +77,8 @@ describe('POST /readers/{id}/merge', () => {
       data: { recipient: { readerId: b.id, externalId: b.externalId } },
     })
     // Only a hidden row still has the name.
-    expect(await tracesOf(a.id, 'Ann')).toEqual([])
-    expect(await tracesOf(a.externalId)).toHaveLength(1)
+    expect(await tracesOf(service.app.db, a.id, 'Ann')).toEqual([])
+    expect(await tracesOf(service.app.db, a.externalId)).toHaveLength(1)
     await expectExact()
   })
 
@@ -357,7 +338,7 @@ describe('what POST /readers/{id}/merge refuses', () => {
 
   test('a key without manage_settings: 403', async () => {
     const [a, b] = [await newReader(service), await newReader(service)]
-    const { key } = await ok('POST', '/keys', { label: 'moderator', capabilities: ['moderate_content'] })
+    const { key } = await service.newKey('moderate_content')
     expect((await merge(a.id, b.id, { 'x-api-key': key })).json).toMatchObject({ code: 'missing_capability' })
   })
 })
@@ -404,7 +385,7 @@ describe('GET /readers/{id}/merge', () => {
   })
 
   test('is for moderators', async () => {
-    const { key } = await ok('POST', '/keys', { label: 'reading', capabilities: ['view_analytics'] })
+    const { key } = await service.newKey('view_analytics')
     expect(await whatBecameOf(newId(), { 'x-api-key': key })).toBe('missing_capability')
   })
 })

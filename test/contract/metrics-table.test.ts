@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { AggregatorRegistry } from 'prom-client'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 
@@ -11,14 +11,9 @@ import { metricsOf } from '../../src/core/telemetry/metrics.ts'
 import { newId } from '../../src/core/ids.ts'
 import { figuresOf, readFigures } from '../harness/figures.ts'
 import { readPromQL } from '../harness/promql.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
+const service = useService({ worker: true })
 
 const figures = (): Promise<Record<string, number>> => figuresOf(service.app)
 const newPage = async (): Promise<string> => {

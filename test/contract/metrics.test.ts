@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { type Listener, listen, subscribe } from '../harness/sse.ts'
 
 const WAIT = { timeout: 10_000, interval: 20 }
 
-let service: TestService
+const service = useService()
 const open: Listener<unknown>[] = []
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(async () => {
-  open.forEach((listener) => listener.close())
-  await service.close()
-})
+afterAll(() => open.forEach((listener) => listener.close()))
 
 const NAME = 'http_request_duration_seconds'
 const scrape = (): Promise<string> => service.scrape()

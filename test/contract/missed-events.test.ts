@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import type { Db } from '../../src/core/database/database.ts'
 import { databaseLog, type MissedEvents, type ReplayBounds } from '../../src/live/event-log.ts'
 import type { StreamViewer } from '../../src/live/viewer.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const HOUR = 3_600_000
@@ -13,12 +12,11 @@ const COUNT = 2000
 const HIDDEN = 100
 const PUBLIC: StreamViewer = { kind: 'public', readerId: null }
 
-let service: TestService
+const service = useService()
 let key: { tenantId: string; discussionId: string }
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const { id } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json
+  const id = await service.newDiscussion()
   key = { tenantId: service.tenant.id, discussionId: String(id) }
   const insert =
     unnamed(`INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
@@ -28,7 +26,6 @@ beforeAll(async () => {
   await service.app.db.query(insert, [key.tenantId, key.discussionId, COUNT, HIDDEN])
   await service.app.db.query(unnamed('ANALYZE events'), [])
 })
-afterAll(() => service.close())
 
 interface Plan {
   'Relation Name'?: string

@@ -1,19 +1,17 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { dumpTables } from '../harness/dump.ts'
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
 })
-afterAll(() => service.close())
 
 const call = (method: string, path: string, body: object, headers: Record<string, string> = {}) =>
   service.call(method, path, { headers, body })

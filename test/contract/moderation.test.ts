@@ -1,25 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { eventRowsOf } from '../harness/event-rows.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const WRITES = effort(300, 160)
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 let bob: Record<string, string>
 let plain: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
   bob = await service.as('bob')
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
 })
-afterAll(() => service.close())
 
 const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
   service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
@@ -43,18 +41,7 @@ async function hold<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-interface EventRow {
-  type: string
-  audience: string
-  actor: { kind: string }
-  recipientId: string | null
-  data: TestResponse['json']
-}
-
-const EVENTS = unnamed(
-  'SELECT type, audience, actor, recipient_id AS "recipientId", data FROM events WHERE discussion_id = $1 ORDER BY seq',
-)
-const eventsOf = (id: string) => service.app.db.query<EventRow>(EVENTS, [id])
+const eventsOf = (id: string) => eventRowsOf(service.app.db, id)
 const lastEvent = async (id: string) => (await eventsOf(id)).at(-1)
 
 const AUDIT = unnamed('SELECT action, before, after FROM audit_log WHERE target_id = $1 ORDER BY id')

@@ -1,29 +1,20 @@
 import { createClient } from 'graphql-sse'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { callsTo } from '../harness/calls.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import type { KnownReader as Reader } from '../harness/people.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let ann: Reader
 let bob: Reader
 let page: string
 
-interface Reader {
-  id: string
-  externalId: string
-  headers: Headers
-}
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
   page = newId()
   ann = await reader('ann')
@@ -132,7 +123,7 @@ test('refuses oneself, who is not there or not in view, and a caller without an 
   const theirs = { 'x-api-key': other.apiKey, ...(await other.as('ann')) }
   expect(await refused('PUT', `/readers/${bob.id}/mute`, theirs)).toEqual([404, 'not_found'])
   // In view of a key that does not moderate: who has written something that is in view.
-  const { key } = await ok('POST', '/keys', { label: 'plain', capabilities: [] })
+  const { key } = await service.newKey()
   const plain = { 'x-api-key': key, ...ann.headers }
   const silent = await ok('GET', '/readers/me', undefined, await service.as(`silent-${newId()}`))
   expect(await refused('PUT', `/readers/${silent.id}/mute`, plain)).toEqual([404, 'not_found'])

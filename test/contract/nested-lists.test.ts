@@ -1,15 +1,14 @@
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 const roots = new Map<string, string[]>()
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   for (const page of ['a', 'b', 'c', 'd']) {
     const bodies = page === 'd' ? [] : ['one', 'two', 'three'].map((word) => `${page} ${word}`)
     const { json } = await service.call('POST', '/discussions', { body: { externalId: page } })
@@ -22,7 +21,6 @@ beforeAll(async () => {
     roots.set(page, bodies)
   }
 })
-afterAll(() => service.close())
 
 interface Node {
   externalId: string

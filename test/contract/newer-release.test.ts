@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
 import type { Param } from '../../src/core/database/statements.ts'
@@ -9,19 +9,14 @@ import { leaseDeliveries } from '../../src/worker/statements/lease-sql.ts'
 import { deleteOldDeliveries, deleteOldEvents } from '../../src/worker/statements/retention-sql.ts'
 import { SILENT } from '../harness/log.ts'
 import { NEXT_RELEASE } from '../harness/releases.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { startService, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // During an upgrade processes of two releases share a database. These rows hold what only the newer
 // one knows.
 
-let service: TestService
+const service = useService()
 let count = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 
 interface Newer extends TestTenant {
   headers: Record<string, string>

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let other: TestTenant
 /** Of a key without capabilities, an admin, and a key of another tenant with all capabilities. */
 let plain: Headers
@@ -15,19 +15,12 @@ let admin: Headers
 let foreign: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   other = await service.addTenant('other')
   foreign = { 'x-api-key': other.apiKey }
-  plain = await keyWith()
+  plain = (await service.newKey()).headers
   const login = { headers: { 'x-api-key': '' }, body: service.admin }
   admin = { authorization: `Bearer ${(await service.call('POST', '/admin/auth/login', login)).json.token}` }
 })
-afterAll(() => service.close())
-
-async function keyWith(...capabilities: string[]): Promise<Headers> {
-  const { json } = await service.call('POST', '/keys', { body: { label: 'test', capabilities } })
-  return { 'x-api-key': json.key }
-}
 
 async function post(page: string, body: string, as = 'ann', headers: Headers = {}, parentId?: string) {
   const path = `/discussions/by-external/${page}/comments`
@@ -95,14 +88,18 @@ describe('node', () => {
     expect(await found(admin)).toEqual(Object.fromEntries(Object.keys(each).map((type) => [type, true])))
     expect(await found(plain)).toEqual({ ...none, ...open })
     expect(await found(foreign)).toEqual(none)
-    expect(await found(await keyWith('manage_webhooks'))).toEqual({
+    expect(await found((await service.newKey('manage_webhooks')).headers)).toEqual({
       ...none,
       ...open,
       WebhookEndpoint: true,
       Delivery: true,
     })
-    expect(await found(await keyWith('manage_settings'))).toEqual({ ...none, ...open, AuditEntry: true })
-    expect(await found(await keyWith('manage_api_keys'))).toEqual({ ...none, ...open, ApiKey: true })
+    expect(await found((await service.newKey('manage_settings')).headers)).toEqual({
+      ...none,
+      ...open,
+      AuditEntry: true,
+    })
+    expect(await found((await service.newKey('manage_api_keys')).headers)).toEqual({ ...none, ...open, ApiKey: true })
     // What a key may never see, not even with all capabilities.
     expect(await found({})).toMatchObject({
       Import: false,
@@ -285,7 +282,8 @@ describe('Reader', () => {
     await service.call('POST', `/readers/${author.id}/ban`, { body: { reason: 'Spam' } })
     expect(await seen(id, plain)).toEqual(HIDDEN)
     expect(await seen(id, { ...plain, ...(await service.as('somebody')) })).toEqual(HIDDEN)
-    for (const headers of [admin, await keyWith('moderate_content'), await keyWith('manage_settings')]) {
+    const keys = [await service.newKey('moderate_content'), await service.newKey('manage_settings')]
+    for (const headers of [admin, ...keys.map((key) => key.headers)]) {
       const { ban, createdAt, ...rest } = await seen(id, headers)
       expect(ban).toMatchObject({ reason: 'Spam', shadow: false, until: null })
       expect(createdAt).toMatch(/^\d{4}-/)

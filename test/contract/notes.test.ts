@@ -1,40 +1,30 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
 import { undoImport } from '../../src/transfer/undo/undo.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
+import { exportText, importText } from '../harness/exports.ts'
 import { addMember, type TestMember } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let moderator: Headers
 let colleague: Headers
 let admin: Headers
 let plain: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const keyWith = async (...capabilities: string[]): Promise<Headers> => ({
-    'x-api-key': (await ok('POST', '/keys', { label: capabilities.join(), capabilities })).key,
-  })
-  moderator = await keyWith('moderate_content')
-  colleague = await keyWith('moderate_content')
-  plain = await keyWith('manage_settings')
+  moderator = (await service.newKey('moderate_content')).headers
+  colleague = (await service.newKey('moderate_content')).headers
+  plain = (await service.newKey('manage_settings')).headers
   const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: service.admin })
   admin = { authorization: `Bearer ${login.json.token}` }
 })
-afterAll(() => service.close())
 
 const { call, ok } = callsTo(() => service)
 
@@ -209,12 +199,8 @@ test('notes survive an export and an import, and its undo takes them', async () 
   for (const on of [`comments/${id}`, `readers/${author.id}`]) {
     for (const text of ['one', 'two']) await ok('POST', `/${on}/notes`, { text }, { 'x-api-key': from.apiKey })
   }
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-notes-'))
-  const path = join(folder, 'export.jsonl')
-  let text = ''
-  await exportTenant(service.app, from.tenant.id, async (lines) => void (text += lines))
-  writeFileSync(path, text)
-  const report = await importFile(service.app, to.tenant.id, { source: 'jsonl', path })
+  const text = await exportText(service.app, from)
+  const report = await importText(service.app, to, text)
   expect(report.refused.total).toBe(0)
   const ROWS = unnamed(`SELECT id, reader_id, comment_id, text, actor_kind, actor_id, created_at FROM notes
     WHERE tenant_id = $1 ORDER BY id`)
@@ -222,20 +208,14 @@ test('notes survive an export and an import, and its undo takes them', async () 
   expect(await rowsOf(to)).toEqual(await rowsOf(from))
   expect(await rowsOf(to)).toHaveLength(4)
   // Without the header they are left out, as all that has the ids of another service.
-  const bare = join(folder, 'bare.jsonl')
-  writeFileSync(
-    bare,
-    text
-      .split('\n')
-      .slice(1)
-      .filter((line) => /"kind":"(reader|discussion|comment)"/.test(line))
-      .join('\n'),
-  )
+  const bare = text
+    .split('\n')
+    .slice(1)
+    .filter((line) => /"kind":"(reader|discussion|comment)"/.test(line))
   const third = await service.addTenant(`third-${newId()}`)
-  const { changed } = await importFile(service.app, third.tenant.id, { source: 'jsonl', path: bare })
+  const { changed } = await importText(service.app, third, bare.join('\n'))
   expect(JSON.stringify(changed)).toContain('notes: is only taken from an export')
   expect(await rowsOf(third)).toEqual([])
   await undoImport(service.app, to.tenant.id, report.id ?? '')
   expect(await rowsOf(to)).toEqual([])
-  rmSync(folder, { recursive: true })
 })

@@ -8,12 +8,12 @@ import { addressOf, MAX_CHANNELS } from '../../src/domains/notices/notices.ts'
 import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
 import { tellChannels } from '../../src/worker/notices.ts'
 import { open, shut } from '../harness/backends.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { keyOf } from '../harness/sites.ts'
 
 const ALL = ['comment_waiting', 'endpoint_failing', 'endpoint_disabled', 'export_ready']
 
-let service: TestService
+const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
 let tenant: TestTenant
 let outbound: Outbound
 let url: string
@@ -35,14 +35,12 @@ async function textOf(request: IncomingMessage): Promise<string> {
 }
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
   outbound = openOutbound(service.app.settings)
   url = await open(receiver)
 })
 afterAll(async () => {
   outbound.close()
   await shut(receiver)
-  await service.close()
 })
 beforeEach(async () => {
   // Channels of earlier tests are told nothing more.

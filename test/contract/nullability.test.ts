@@ -1,20 +1,17 @@
 import { type GraphQLField, isNonNullType } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { ACCESS_EXTENSION } from '../../src/graphql/access.ts'
 import { callOf, fieldsOf } from '../harness/root-fields.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService()
 /** A key without any capability. */
 let key: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const { json } = await service.call('POST', '/keys', { body: { label: 'none', capabilities: [] } })
-  key = { 'x-api-key': json.key as string }
+  key = (await service.newKey()).headers
 })
-afterAll(() => service.close())
 
 const isRefused = ({ extensions }: GraphQLField<unknown, unknown>): boolean =>
   !['public', 'key'].includes(String(extensions[ACCESS_EXTENSION]))

@@ -2,21 +2,19 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, useService } from '../harness/service.ts'
 
 const ORIGIN = 'https://www.example.com'
 const FOREIGN = 'https://evil.example'
 const PATHS = ['/graphql', '/graphql/stream', '/api/v1/stream/ticket'] as const
 
-let service: TestService
+const service = useService()
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await allow([ORIGIN])
 })
-afterAll(() => service.close())
 
 const allow = (allowedOrigins: readonly string[]) => service.call('PATCH', '/settings', { body: { allowedOrigins } })
 

@@ -1,16 +1,15 @@
 import { randomBytes } from 'node:crypto'
 
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { unnamed } from '../harness/sql.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const WAIT = { timeout: 30_000, interval: 10 }
 
-let service: TestService
+const service = useService({ env: { DATABASE_LOCK_PATIENCE_SECONDS: '0.1' } })
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { DATABASE_LOCK_PATIENCE_SECONDS: '0.1' } })
   // A discussion cannot be written while `faults` has a code; nor, with `disk`, anything be put on
   // the disk.
   await run('CREATE TABLE faults (code text)')
@@ -22,7 +21,6 @@ beforeAll(async () => {
   await run('CREATE TRIGGER fail BEFORE INSERT ON discussions FOR EACH ROW EXECUTE FUNCTION fail()')
   await run('CREATE TRIGGER fail BEFORE UPDATE ON comments FOR EACH ROW EXECUTE FUNCTION fail()')
 })
-afterAll(() => service.close())
 
 const run = (text: string): Promise<unknown> => service.app.db.query(unnamed(text))
 

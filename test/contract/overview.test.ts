@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { unnamed } from '../harness/sql.ts'
 import { COUNT_LIMIT } from '../../src/core/database/lists.ts'
 import type { Param } from '../../src/core/database/statements.ts'
 import { PresenceReporter } from '../../src/domains/tickets/presence.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
-let service: TestService
+const service = useService()
 let count = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 
 const NOTHING = {
   pending: 0,
@@ -36,11 +32,9 @@ async function freshTenant(): Promise<Side> {
   return { ...tenant, headers: { 'x-api-key': tenant.apiKey } }
 }
 
-async function ok(side: Side, method: string, path: string, body?: object, headers: Record<string, string> = {}) {
-  const answer = await service.call(method, path, { headers: { ...side.headers, ...headers }, ...(body && { body }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const calls = callsTo(() => service)
+const ok = (side: Side, method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
+  calls.ok(method, path, body, { ...side.headers, ...headers })
 
 const overview = (side: Side) => ok(side, 'GET', '/overview')
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { loadStatements } from '../../src/build/statements.ts'
 import { LAST_ID, newId } from '../../src/core/ids.ts'
@@ -6,20 +6,18 @@ import type { Statement } from '../../src/core/database/statements.ts'
 import { SEARCHED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
 import { callsTo } from '../harness/calls.ts'
 import { explaining } from '../harness/costs.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Comment = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let plain: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  plain = { 'x-api-key': (await ok('POST', '/keys', { label: 'plain', capabilities: [] })).key }
+  plain = (await service.newKey()).headers
 })
-afterAll(() => service.close())
 
 const { ok } = callsTo(() => service)
 

@@ -1,5 +1,5 @@
 import { print } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import type { App } from '../../src/core/app.ts'
 import { createServer } from '../../src/api/http/server.ts'
@@ -8,23 +8,20 @@ import { hubOf } from '../../src/live/hub.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
 import { SEED } from '../harness/seed.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let ann: Headers
 let bob: Headers
 let plain: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann', { iat: LONG_AGO })
   bob = await service.as('bob', { iat: LONG_AGO })
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key }
+  plain = (await service.newKey()).headers
 })
-afterAll(() => service.close())
 
 const pathOf = (page: string, query = '') => `/discussions/by-external/${page}/comments?${query}`
 

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // What a client's cache must change after a mutation, in its answer.
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 let bob: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
   bob = await service.as('bob')
 })
-afterAll(() => service.close())
 
 const BESIDE = 'parent { id replyCount } discussion { id commentCount }'
 const CREATE = `mutation ($page: String!, $parentId: ID) {

@@ -1,34 +1,25 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { PresenceReporter } from '../../src/domains/tickets/presence.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
-import { openStream, type StreamClient } from '../harness/stream-client.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
+import type { StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useStreams } from '../harness/streams.ts'
 
-let service: TestService
+const service = useService()
 let other: TestTenant
-const clients: StreamClient[] = []
+const { open } = useStreams(service)
 const reporters: PresenceReporter[] = []
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   other = await service.addTenant('other')
 })
-afterAll(() => service.close())
-afterEach(async () => {
-  clients.splice(0).forEach((client) => client.close())
-  await Promise.all(reporters.splice(0).map((reporter) => reporter.stop()))
-})
+afterEach(() => Promise.all(reporters.splice(0).map((reporter) => reporter.stop())))
 
-const newDiscussion = async (): Promise<string> =>
-  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
-
-async function open(discussionId: string): Promise<StreamClient> {
-  const client = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
+async function connect(discussionId: string): Promise<StreamClient> {
+  const client = await open(discussionId)
   await vi.waitFor(() => expect(client.connected).toBeDefined())
-  clients.push(client)
   return client
 }
 
@@ -45,9 +36,9 @@ function otherProcess(discussionId: string, streams: () => number): PresenceRepo
 }
 
 test('GET /discussions/{id}/presence counts the streams that are open now', async () => {
-  const [id, quiet] = [await newDiscussion(), await newDiscussion()]
-  const first = await open(id)
-  await open(id)
+  const [id, quiet] = [await service.newDiscussion(), await service.newDiscussion()]
+  const first = await connect(id)
+  await connect(id)
   const asked = Date.now()
   const { status, json } = await service.call('GET', `/discussions/${id}/presence`)
   const answered = Date.now()
@@ -62,8 +53,8 @@ test('GET /discussions/{id}/presence counts the streams that are open now', asyn
 })
 
 test('the GraphQL field has the same, for many discussions by one statement', async () => {
-  const ids = [await newDiscussion(), await newDiscussion(), await newDiscussion()]
-  await open(ids[1] ?? '')
+  const ids = [await service.newDiscussion(), await service.newDiscussion(), await service.newDiscussion()]
+  await connect(ids[1] ?? '')
   const query = vi.spyOn(service.app.db, 'query')
   const { json } = await service.graphql(
     '{ discussions(first: 3) { edges { node { id presence { streams asOf } } } } }',
@@ -78,8 +69,8 @@ test('the GraphQL field has the same, for many discussions by one statement', as
 })
 
 test('streams of other processes count, as long as these report them', async () => {
-  const id = await newDiscussion()
-  await open(id)
+  const id = await service.newDiscussion()
+  await connect(id)
   let streams = 3
   const process = otherProcess(id, () => streams)
   await process.report()
@@ -93,7 +84,7 @@ test('streams of other processes count, as long as these report them', async () 
 })
 
 test('a process without a report for 5 s no longer counts', async () => {
-  const id = await newDiscussion()
+  const id = await service.newDiscussion()
   const process = otherProcess(id, () => 7)
   await process.report()
   expect(await streamsOf(id)).toBe(7)
@@ -106,7 +97,7 @@ test('a process without a report for 5 s no longer counts', async () => {
 })
 
 test('a process whose reports the database has lost reports everything again', async () => {
-  const id = await newDiscussion()
+  const id = await service.newDiscussion()
   const process = otherProcess(id, () => 2)
   await process.report()
   await service.app.db.query(unnamed('TRUNCATE stream_processes, stream_counts'))
@@ -116,7 +107,7 @@ test('a process whose reports the database has lost reports everything again', a
 })
 
 test('a process that ends removes its counts', async () => {
-  const id = await newDiscussion()
+  const id = await service.newDiscussion()
   const process = otherProcess(id, () => 2)
   await process.report()
   await process.stop()
@@ -124,8 +115,8 @@ test('a process that ends removes its counts', async () => {
 })
 
 test('the hub counts nothing twice and leaves nothing behind', async () => {
-  const id = await newDiscussion()
-  const opened = await Promise.all(Array.from({ length: 10 }, () => open(id)))
+  const id = await service.newDiscussion()
+  const opened = await Promise.all(Array.from({ length: 10 }, () => connect(id)))
   const key = { tenantId: service.tenant.id, discussionId: id }
   expect(hubOf(service.app).streamsOf(key)).toBe(10)
   for (const client of opened) client.close()
@@ -138,7 +129,7 @@ test('the hub counts nothing twice and leaves nothing behind', async () => {
 })
 
 test("another tenant's discussion is 404", async () => {
-  const id = await newDiscussion()
+  const id = await service.newDiscussion()
   const { status } = await service.call('GET', `/discussions/${id}/presence`, {
     headers: { 'x-api-key': other.apiKey },
   })

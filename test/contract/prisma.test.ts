@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { codeOf, troubleOf } from '../../src/core/outage.ts'
@@ -6,21 +6,19 @@ import { ofTenant } from '../../src/core/queues/patience.ts'
 import { inOneTransaction } from '../../src/core/scope.ts'
 import type { Sql } from '../../src/core/database/database.ts'
 import { onServer } from '../harness/database.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const RENAME = unnamed('UPDATE tenants SET slug = $2 WHERE id = $1')
 const READ_ONLY = unnamed('SET TRANSACTION READ ONLY')
 const FIND = unnamed('SELECT slug FROM tenants WHERE id = $1')
 
-let service: TestService
+const service = useService()
 let id: string
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   id = service.tenant.id
 })
-afterAll(() => service.close())
 
 const slugBySql = async (sql: Sql): Promise<string | undefined> => (await sql<{ slug: string }>(FIND, [id]))[0]?.slug
 const slug = async (): Promise<string | undefined> =>

@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { eventRowsOf } from '../harness/event-rows.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 let bob: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
   bob = await service.as('bob')
 })
-afterAll(() => service.close())
 
 const newComment = async (page: string): Promise<{ id: string; discussionId: string }> =>
   (await service.call('POST', `/discussions/by-external/${page}/comments`, { body: { body: 'x' }, headers: ann })).json
@@ -23,10 +22,7 @@ const toggle = (id: string, type: string, headers = ann) =>
 const put = (id: string, type: string, headers = ann) =>
   service.call('PUT', `/comments/${id}/reaction`, { body: { type }, headers })
 
-const EVENTS = unnamed('SELECT seq, type, data FROM events WHERE discussion_id = $1 ORDER BY seq')
-
-const eventsOf = (discussionId: string) =>
-  service.app.db.query<{ seq: number; type: string; data: Record<string, unknown> }>(EVENTS, [discussionId])
+const eventsOf = (discussionId: string) => eventRowsOf(service.app.db, discussionId)
 
 test('toggle adds, the same type again removes, another type replaces; each with its event', async () => {
   const { id, discussionId } = await newComment('toggle')
@@ -233,8 +229,7 @@ describe('GET /comments/{id}/reactions', () => {
   test('of a comment that is not in view answers 404, except to a moderator; GraphQL shows its author none', async () => {
     const { id } = await newComment('who-hidden')
     await put(id, 'like', bob)
-    const { json: minted } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-    const plain = { 'x-api-key': minted.key as string }
+    const plain = (await service.newKey()).headers
     expect((await who(id, '', plain)).json.data).toHaveLength(1)
     await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
     const { json } = await service.graphql(

@@ -2,33 +2,25 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 
 import { startChores } from '../../src/worker/chores.ts'
 import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
+import { callsTo } from '../harness/calls.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let endpointId: string
 let outbound: Outbound
 const workers: { stop(): Promise<void> }[] = []
 const WAIT = { timeout: 10_000, interval: 20 }
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   outbound = openOutbound(service.app.settings)
-  endpointId = (await written('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/' } })).id
+  endpointId = (await ok('POST', '/webhooks', { url: 'https://127.0.0.1:9/' })).id
 })
-afterAll(async () => {
-  outbound.close()
-  await service.close()
-})
+afterAll(() => outbound.close())
 afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())))
 
-/** What a write answers, which must succeed. */
-async function written(...[method, path, options]: Parameters<TestService['call']>) {
-  const { status, json } = await service.call(method, path, options)
-  expect(status, JSON.stringify(json)).toBeLessThan(300)
-  return json
-}
+const { ok } = callsTo(() => service)
 
 const startWorker = (): void => void workers.push(startChores(service.app, outbound))
 
@@ -60,8 +52,8 @@ describe('retention', () => {
     const [delivered, failed, young] = [await old(31, 'delivered'), await old(32, 'failed'), await old(29, 'delivered')]
     const other = await service.addTenant('keeps-less')
     const headers = { 'x-api-key': other.apiKey }
-    await written('PATCH', '/settings', { headers, body: { deliveryRetentionDays: 2 } })
-    const theirs = (await written('POST', '/webhooks', { headers, body: { url: 'https://127.0.0.1:9/' } })).id
+    await ok('PATCH', '/settings', { deliveryRetentionDays: 2 }, headers)
+    const theirs = (await ok('POST', '/webhooks', { url: 'https://127.0.0.1:9/' }, headers)).id
     const [gone, kept] = [
       await old(3, 'delivered', theirs, other.tenant.id),
       await old(1, 'failed', theirs, other.tenant.id),
@@ -87,7 +79,7 @@ describe('retention', () => {
   })
 
   test('keeps events for streams that replay further back', async () => {
-    await written('PATCH', '/settings', { body: { deliveryRetentionDays: 1, stream: { replayHours: 72 } } })
+    await ok('PATCH', '/settings', { deliveryRetentionDays: 1, stream: { replayHours: 72 } })
     const [recent, ancient] = [await old(2, 'delivered'), await old(4, 'delivered')]
     startWorker()
     await vi.waitFor(async () => expect(await exists(ancient)).toEqual([false, false]), WAIT)
@@ -96,10 +88,10 @@ describe('retention', () => {
 
   test('deletes webhook, identity and classifier secrets that have expired, and no others', async () => {
     for (const path of [`/webhooks/${endpointId}/rotate-secret`, '/identity-secrets', '/classifier-secrets']) {
-      await written('POST', path)
+      await ok('POST', path)
     }
     // Only a second one has an older one to expire.
-    await written('POST', '/classifier-secrets')
+    await ok('POST', '/classifier-secrets')
     const { query } = service.app.db
     const count = async () => {
       const all = TABLES.map((table) => `SELECT '${table}' AS of, expires_at AS at FROM ${table}`).join(' UNION ALL ')

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
@@ -7,17 +7,15 @@ import { HOURS_KEPT_DAYS } from '../../src/domains/analytics/kept.ts'
 import { deleteOldAnalytics, deleteOldAuditEntries } from '../../src/worker/statements/old-rows-sql.ts'
 import { deleteOldDeliveries, deleteOldEvents, type LookedAt } from '../../src/worker/statements/retention-sql.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let endpointId: string
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const { json } = await service.call('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/' } })
   endpointId = json.id
 })
-afterAll(() => service.close())
 
 const run = <Row>(text: string, params: Parameters<typeof service.app.db.query>[1] = []): Promise<Row[]> =>
   service.app.db.query<Row>(unnamed(text), params)

@@ -1,14 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
 import { expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
 import type { DueRequest } from '../../src/domains/classifier/sql.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
+import { exportText, importText } from '../harness/exports.ts'
 import { unnamed } from '../harness/sql.ts'
 import { type Json, useTenants } from '../harness/tenants.ts'
 
@@ -170,13 +165,7 @@ test('a judged comment keeps its mark in an export and an import', async () => {
   const [reviewed, other] = [await post(), await post()]
   await ok('POST', `/comments/${reviewed.id}/review`)
   const to = await world.service.addTenant(`t-${newId()}`)
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-review-'))
-  const path = join(folder, 'export.jsonl')
-  let text = ''
-  await exportTenant(world.service.app, world.tenant.tenant.id, async (lines) => void (text += lines))
-  writeFileSync(path, text)
-  await importFile(world.service.app, to.tenant.id, { source: 'jsonl', path })
-  rmSync(folder, { recursive: true })
+  await importText(world.service.app, to, await exportText(world.service.app, world.tenant))
   world.tenant = to
   expect(await walk(10)).toEqual([other.id])
 })

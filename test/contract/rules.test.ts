@@ -1,22 +1,19 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let other: TestTenant
 let publicKey: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   other = await service.addTenant('other')
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  publicKey = { 'x-api-key': json.key as string }
+  publicKey = (await service.newKey()).headers
 })
-afterAll(() => service.close())
 
 const { moderationMode, bannedWords, suspectWords, maxLinks, holdFirstComments, reportThreshold } = tenantSettings({})
 const DEFAULTS = { moderationMode, bannedWords, suspectWords, maxLinks, holdFirstComments, reportThreshold }

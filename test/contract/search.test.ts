@@ -1,12 +1,12 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { searched } from '../../src/core/database/search.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let other: Record<string, string>
 
 const PAGES: readonly (readonly [externalId: string, title: string | null])[] = [
@@ -24,7 +24,6 @@ const PAGES: readonly (readonly [externalId: string, title: string | null])[] = 
 ]
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const tenant = await service.addTenant('other')
   other = { 'x-api-key': tenant.apiKey }
   for (const headers of [{}, other]) {
@@ -34,7 +33,6 @@ beforeAll(async () => {
     }
   }
 })
-afterAll(() => service.close())
 
 const get = async (path: string, headers: Record<string, string> = {}) => {
   const { status, json } = await service.call('GET', path, { headers })

@@ -1,5 +1,5 @@
 import { TOTP } from 'otpauth'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { operatorOf } from '../../src/domains/staff/membership.ts'
@@ -13,15 +13,10 @@ import {
   type TestMember,
   tokenFor,
 } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
-})
-afterAll(() => service.close())
+const service = useService({ env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
 
 interface WithFactor extends TestMember {
   secret: string

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService({ env: { WEBHOOK_ALLOWED_PORTS: '443,1024-65535' } })
 let tenant: TestTenant
 let count = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false, env: { WEBHOOK_ALLOWED_PORTS: '443,1024-65535' } })
-})
-afterAll(() => service.close())
 
 /** A tenant of its own for each test: settings outlive a test. */
 async function freshTenant(): Promise<{ headers: Record<string, string> }> {

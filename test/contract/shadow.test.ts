@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let plain: Record<string, string>
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
 })
-afterAll(() => service.close())
 
 test('a reader banned in shadow counts their own, and gets the truth once the ban is lifted', async () => {
   const at = `/discussions/by-external/lifted/comments`

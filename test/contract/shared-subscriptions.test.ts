@@ -1,28 +1,21 @@
 import { connect as connectTo } from 'node:net'
 import { connect as connectHttp2, constants } from 'node:http2'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 
 import { createClient, type Client, NetworkError } from 'graphql-sse'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { schema } from '../../src/api/execution/schema.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
-import { makeCertificates } from '../harness/certificates.ts'
+import { makeTlsSettings } from '../harness/certificates.ts'
 import { randomOf } from '../harness/random.ts'
 import { SEED } from '../harness/seed.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, type TestService, useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService()
 const clients: Client<boolean>[] = []
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
   vi.restoreAllMocks()
@@ -31,9 +24,6 @@ afterEach(async () => {
     { timeout: 20_000 },
   )
 })
-
-const newDiscussion = async (of = service): Promise<string> =>
-  (await of.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
 
 async function comment(discussionId: string, more: object = {}): Promise<{ id: string }> {
   const body = { body: 'Hello', ...more }
@@ -121,7 +111,7 @@ describe('subscribers with the same operation, variables and audience', () => {
     ['/graphql', { path: '/graphql' }, 3],
     ['/graphql/stream, with reserved connections', { single: true }, 6],
   ])('share one execution per event over %s', async (_name, how, sessions) => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const seen = upTo(3).map(() => subscribe(EVENTS, { variables: { discussionId }, ...how }))
     await subscribed(3)
     expect(hubOf(service.app).sessions.size).toBe(sessions)
@@ -141,8 +131,8 @@ describe('subscribers with the same operation, variables and audience', () => {
     ['share with every reader what is the same for all,', IDS, [3, 3]],
     ['share with every reader what says nothing of comments,', EVENTS, [3, 3]],
   ])('%s and none with those of other capabilities or another credential', async (_name, query, [size, executed]) => {
-    const { key } = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json
-    const discussionId = await newDiscussion()
+    const { key } = await service.newKey()
+    const discussionId = await service.newDiscussion()
     const own = { variables: { discussionId } }
     const [ada, bob] = [await service.as('ada'), await service.as('bob')]
     const tokens = await Promise.all(
@@ -166,7 +156,7 @@ describe('subscribers with the same operation, variables and audience', () => {
   })
 
   test('get each event once and in order, whenever they join, leave and return', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const root = await comment(discussionId)
     let last = 1
     interface Reader {
@@ -220,7 +210,7 @@ test('fragments, aliases and @include by a variable', async () => {
   const query = `subscription Watch($id: ID!, $withType: Boolean!) { ...Root }
     fragment Root on Subscription { news: discussionEvents(discussionId: $id) { ...Parts kind: type @include(if: $withType) } }
     fragment Parts on DiscussionEvent { seq }`
-  const id = await newDiscussion()
+  const id = await service.newDiscussion()
   const [without, including] = [false, true].map((withType) => subscribe(query, { variables: { id, withType } }))
   await subscribed(2)
   await comment(id)
@@ -233,7 +223,7 @@ test('a field that fails is an error in the payload of its event only', async ()
   const query = `subscription ($discussionId: ID!) { discussionEvents(discussionId: $discussionId) {
     seq data { ... on CommentEventData { comment { replies(after: "nonsense") { edges { cursor } } } } }
   } }`
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const seen = subscribe(query, { variables: { discussionId } })
   await subscribed(1)
   await comment(discussionId)
@@ -249,7 +239,7 @@ test('a field that fails is an error in the payload of its event only', async ()
 test('at a shutdown a subscription ends without complete, and is forgotten', async () => {
   const own = await startService({ worker: false })
   try {
-    const discussionId = await newDiscussion(own)
+    const discussionId = await own.newDiscussion()
     const seen = subscribe(EVENTS, { of: own, variables: { discussionId } })
     await subscribed(1, own)
     await hubOf(own.app).close({ graceMs: 100 })
@@ -264,7 +254,7 @@ test('at a shutdown a subscription ends without complete, and is forgotten', asy
 test('sends heartbeats during silence', async () => {
   const own = await startService({ worker: false, env: { STREAM_HEARTBEAT_SECONDS: '1' } })
   try {
-    const body = JSON.stringify({ query: EVENTS, variables: { discussionId: await newDiscussion(own) } })
+    const body = JSON.stringify({ query: EVENTS, variables: { discussionId: await own.newDiscussion() } })
     const headers = { 'x-api-key': own.apiKey, accept: 'text/event-stream', 'content-type': 'application/json' }
     const response = await fetch(`${own.url}/graphql/stream`, { method: 'POST', headers, body })
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
@@ -299,7 +289,7 @@ describe('POST /graphql', () => {
 })
 
 test('a client of HTTP/1.0 gets its events without chunks', async () => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const body = JSON.stringify({ query: EVENTS, variables: { discussionId } })
   const { hostname, port } = new URL(service.url)
   const socket = connectTo(Number(port), hostname)
@@ -321,11 +311,7 @@ test('a client of HTTP/1.0 gets its events without chunks', async () => {
 })
 
 test('a client of HTTP/2 gets its events', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-tls-'))
-  const { cert, key, ca } = makeCertificates(['127.0.0.1'])
-  const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
-  writeFileSync(env.TLS_CERT_FILE, cert)
-  writeFileSync(env.TLS_KEY_FILE, key)
+  const { ca, env, remove } = makeTlsSettings()
   const own = await startService({ worker: false, env })
   const session = connectHttp2(own.url.replace('http:', 'https:'), { ca })
   const post = (path: string, headers: Record<string, string>, body: unknown) => {
@@ -349,6 +335,6 @@ test('a client of HTTP/2 gets its events', async () => {
   } finally {
     session.destroy()
     await own.close()
-    rmSync(folder, { recursive: true })
+    remove()
   }
 })

@@ -1,22 +1,20 @@
 import { getNamedType, isLeafType, isObjectType } from 'graphql'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { unseal } from '../../src/core/secrets/seals.ts'
 import { schema } from '../../src/api/execution/schema.ts'
 import { SHOWN_ONCE_EXTENSION } from '../../src/graphql/shown-once.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let endpointId: string
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const body = { url: 'https://127.0.0.1:9/hook' }
   endpointId = (await service.call('POST', '/webhooks', { body })).json.id as string
 })
-afterAll(() => service.close())
 
 const TABLES = unnamed(`SELECT table_name AS name FROM information_schema.tables
    WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`)

@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 
 import { createClient } from 'graphql-sse'
 import { OperationTypeNode } from 'graphql'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { addressBucket } from '../../src/core/limits.ts'
 import { documentOf, isOpen, ROOT_FIELDS } from '../harness/browser-fields.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, useService } from '../harness/service.ts'
 import { addSite, keyOf, ORIGIN, type SiteAnswer, type TestSite } from '../harness/sites.ts'
 
 const WAIT = { timeout: 8000, interval: 20 }
 
-let service: TestService
+const service = useService()
 let site: TestSite
 let address: string
 let comment: { id: string; discussionId: string; author: { id: string } }
@@ -21,10 +21,8 @@ let elsewhere: { id: string; discussionId: string; author: { id: string } }
 let token: string
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   site = await addSite(service, service)
 })
-afterAll(() => service.close())
 
 async function post(externalId: string, reader: string, body: object = { body: 'Hello' }) {
   const path = `/discussions/by-external/${encodeURIComponent(externalId)}/comments`

@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { beginningsOf, isPageOf, isPageSql, SEARCHED_FOR_SITE } from '../../src/domains/sites/pages.ts'
 import { keyOf, type SiteAnswer } from '../harness/sites.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const A = 'https://a.example'
 const B = 'https://b.example'
 
-let service: TestService
+const service = useService()
 let tenant: TestTenant
 let ann: Record<string, string>
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 // The lists of a tenant are kept for seconds: each test has its own.
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)

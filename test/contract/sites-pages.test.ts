@@ -1,26 +1,24 @@
 import { get } from 'node:http'
 
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { beginPage } from '../../src/domains/discussions/begin-page.ts'
 import { admitTenant } from '../../src/domains/tenants/tenants.ts'
 import { suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { addSite, keyOf, ORIGIN, page, type TestSite } from '../harness/sites.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 const EXPIRE = unnamed(`UPDATE discussion_aliases SET expires_at = now() - interval '1 s' WHERE discussion_id = $1`)
 
-let service: TestService
+const service = useService()
 let site: TestSite
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   site = await addSite(service, service)
 })
-afterAll(() => service.close())
 
 let pages = 0
 /** The address of a page that no other test uses. */

@@ -1,19 +1,17 @@
 import { createHmac } from 'node:crypto'
 
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { addSite, keyOf, now, ORIGIN, page, type TestSite } from '../harness/sites.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService()
 let site: TestSite
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   site = await addSite(service, service)
 })
-afterAll(() => service.close())
 
 let pages = 0
 const newPage = (): string => `${ORIGIN}/page-${++pages}`

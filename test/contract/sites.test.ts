@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { MAX_SITES } from '../../src/domains/sites/sites.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const ORIGIN = 'https://www.example.com'
 

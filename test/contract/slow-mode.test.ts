@@ -2,21 +2,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { tokenFor } from '../harness/members.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let ann: Headers
 let bob: Headers
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
   bob = await service.as('bob')
 })
-afterAll(() => service.close())
 
 const setTenant = (slowModeSeconds: number) => service.call('PATCH', '/settings', { body: { slowModeSeconds } })
 const change = (id: string, slowModeSeconds: number | null) =>

@@ -1,21 +1,18 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService()
 let discussionId: string
 const sockets: Socket[] = []
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  discussionId = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id as string
+  discussionId = await service.newDiscussion()
 })
-afterAll(() => service.close())
 afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()))
 
 const port = (): number => Number(new URL(service.url).port)

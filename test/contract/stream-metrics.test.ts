@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
 const WAIT = { timeout: 10_000, interval: 100 }
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 /** The stream's figures, by name and labels. */
 async function figures(): Promise<Record<string, number>> {
@@ -38,7 +32,7 @@ test('/metrics counts events sent on streams, replays, and streams that the serv
   const reader = await service.as('ann')
   const write = (id: string, body: string) =>
     service.call('POST', `/discussions/${id}/comments`, { body: { body }, headers: reader })
-  const id = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id as string
+  const id = await service.newDiscussion()
   const before = await figures()
   expect(before['stream_connections']).toBe(0)
 
@@ -72,8 +66,8 @@ test('/metrics counts events sent on streams, replays, and streams that the serv
   // Seconds: each of the three events came within this test.
   expect(now['stream_delay_seconds_sum']).toBeLessThan((3 * (Date.now() - begun)) / 1000)
 
-  const { json: key } = await service.call('POST', '/keys', { body: { label: 'soon gone', capabilities: [] } })
-  await open(id, '', { 'x-api-key': key.key as string })
+  const key = await service.newKey()
+  await open(id, '', key.headers)
   expect((await service.call('DELETE', `/keys/${key.id}`)).status).toBeLessThan(300)
   await vi.waitFor(async () => expect((await figures())['stream_cuts_total{reason="revoked"}']).toBe(1), WAIT)
 

@@ -1,29 +1,24 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { Cursors } from '../../src/live/streams/cursor.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { openStream, type Received, type StreamClient } from '../harness/stream-client.ts'
+import { useService } from '../harness/service.ts'
+import { type Received, type StreamClient } from '../harness/stream-client.ts'
+import { expectProblem, useStreams } from '../harness/streams.ts'
 
 const ORIGIN = 'https://www.example.com'
 
-let service: TestService
-const clients: StreamClient[] = []
+const service = useService()
+const { open } = useStreams(service)
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await service.call('PATCH', '/settings', { body: { allowedOrigins: [ORIGIN] } })
 })
-afterAll(() => service.close())
-afterEach(() => clients.splice(0).forEach((client) => client.close()))
-
-const newDiscussion = async (): Promise<string> =>
-  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
 
 /** In the order of cursors. */
 const newDiscussions = async (count: number): Promise<string[]> => {
   const ids: string[] = []
-  for (let n = 0; n < count; n++) ids.push(await newDiscussion())
+  for (let n = 0; n < count; n++) ids.push(await service.newDiscussion())
   return ids.toSorted()
 }
 
@@ -43,21 +38,12 @@ async function ticketFor(discussionIds: string[], headers: Record<string, string
   return json as Ticket
 }
 
-async function open({ streamUrl }: Pick<Ticket, 'streamUrl'>, headers: Record<string, string> = {}) {
-  const client = await openStream(streamUrl, headers)
-  clients.push(client)
-  return client
-}
+const openBy = ({ streamUrl }: Pick<Ticket, 'streamUrl'>, headers: Record<string, string> = {}) =>
+  open(streamUrl, headers)
 
 async function connected(client: StreamClient): Promise<Received> {
   await vi.waitFor(() => expect(client.connected).toBeDefined())
   return client.connected as Received
-}
-
-async function expectProblem(client: StreamClient, status: number, code: string): Promise<void> {
-  await vi.waitFor(() => expect(client.closed).toBe(true))
-  expect(JSON.parse(client.text)).toMatchObject({ status, code })
-  expect(client.status).toBe(status)
 }
 
 async function comment(discussionId: string, body = 'Hello', more: object = {}, reader = 'ada') {
@@ -120,7 +106,7 @@ describe('POST /stream/ticket for several discussions', () => {
     const ids = await newDiscussions(50)
     const ticket = await ticketFor(ids.map((id) => id.toUpperCase()))
     expect(ticket.discussions.map(({ discussionId }) => discussionId)).toEqual(ids)
-    const stream = await open(ticket)
+    const stream = await openBy(ticket)
     expect((await connected(stream)).data).toEqual({
       lastEventId: ticket.lastEventId,
       replayed: 0,
@@ -152,7 +138,7 @@ describe('POST /stream/ticket for several discussions', () => {
 
   test("with an unknown discussion, or another tenant's, answers 404 not_found", async () => {
     const other = await service.addTenant('several-other')
-    const [own, foreign] = [await newDiscussion(), await newDiscussion()]
+    const [own, foreign] = [await service.newDiscussion(), await service.newDiscussion()]
     expect(await mint({ discussionIds: [own, newId()] })).toMatchObject({ status: 404 })
     expect(await mint({ discussionIds: [own, 'no id'] })).toMatchObject({ status: 404 })
     expect(await mint({ discussionIds: [foreign] }, { 'x-api-key': other.apiKey })).toMatchObject({ status: 404 })
@@ -163,12 +149,12 @@ describe('GET /stream', () => {
   test('sends the events of all discussions, each with a cursor that resumes after it', async () => {
     const ids = await newDiscussions(3)
     const ticket = await ticketFor(ids)
-    const stream = await open(ticket)
+    const stream = await openBy(ticket)
     await connected(stream)
     for (let n = 0; n < 9; n++) await comment(ids[(n * n) % 3] as string, `comment ${n}`)
     await vi.waitFor(() => expect(stream.events).toHaveLength(9))
     for (const [n, { id = '' }] of stream.events.entries()) {
-      const resumed = await open(ticket, { 'last-event-id': id })
+      const resumed = await openBy(ticket, { 'last-event-id': id })
       expect((await connected(resumed)).data).toMatchObject({ lastEventId: id, replayed: 8 - n, complete: true })
       await vi.waitFor(() => expect(resumed.events).toHaveLength(8 - n))
       expect(resumed.events.map(placeOf).toSorted()).toEqual(
@@ -184,12 +170,9 @@ describe('GET /stream', () => {
   test('has the JSON of the stream of one discussion, and of gzip the same text', async () => {
     const ids = await newDiscussions(2)
     const [one = ''] = ids
-    const single = await openStream(
-      `${service.url}/api/v1/stream/${one}?ticket=${(await mint({ discussionId: one })).json.ticket}`,
-    )
-    clients.push(single)
-    const plain = await open(await ticketFor(ids))
-    const packed = await open(await ticketFor(ids), { 'accept-encoding': 'gzip' })
+    const single = await open(`${one}?ticket=${(await mint({ discussionId: one })).json.ticket}`, {})
+    const plain = await openBy(await ticketFor(ids))
+    const packed = await openBy(await ticketFor(ids), { 'accept-encoding': 'gzip' })
     await Promise.all([single, plain, packed].map(connected))
     for (let n = 0; n < 5; n++) await comment(one, 'A long text. '.repeat(n * 40 + 1))
     await Promise.all([single, plain, packed].map((each) => vi.waitFor(() => expect(each.events).toHaveLength(5))))
@@ -207,8 +190,8 @@ describe('GET /stream', () => {
     const ids = await newDiscussions(2)
     const [first = '', second = ''] = ids
     const root = await comment(first, 'root', {}, 'several-ada')
-    const ofAda = await open(await ticketFor(ids, await service.as('several-ada')))
-    const ofNobody = await open(await ticketFor(ids))
+    const ofAda = await openBy(await ticketFor(ids, await service.as('several-ada')))
+    const ofNobody = await openBy(await ticketFor(ids))
     await Promise.all([ofAda, ofNobody].map(connected))
     await comment(first, 'reply', { parentId: root.id }, 'several-bob')
     await comment(second, 'last')
@@ -238,7 +221,7 @@ describe('GET /stream', () => {
     const ids = await newDiscussions(2)
     await comment(ids[0] as string)
     const ticket = await ticketFor(ids)
-    const stream = await open(ticket, { 'last-event-id': of(ticket.lastEventId) })
+    const stream = await openBy(ticket, { 'last-event-id': of(ticket.lastEventId) })
     const { data } = await connected(stream)
     expect(data).toMatchObject({ lastEventId: ticket.lastEventId, complete: false, replayed: 0 })
     expect(data.incomplete.length).toBeGreaterThan(0)
@@ -251,7 +234,7 @@ describe('GET /stream', () => {
     const ticket = await ticketFor(ids)
     for (const id of ids) await comment(id)
     const later = await ticketFor(ids)
-    const stream = await open(ticket, { 'last-event-id': `${ticket.lastEventId}, ${later.lastEventId}` })
+    const stream = await openBy(ticket, { 'last-event-id': `${ticket.lastEventId}, ${later.lastEventId}` })
     expect((await connected(stream)).data).toMatchObject({ lastEventId: later.lastEventId, replayed: 0 })
   })
 
@@ -270,7 +253,7 @@ describe('GET /stream', () => {
     const liked = await post(busy)
     for (let n = 0; n < 100; n++)
       await service.call('POST', `/comments/${liked}/reactions`, { body: { type: 'like' }, headers: ada })
-    const stream = await open(minted, { 'last-event-id': minted.lastEventId })
+    const stream = await openBy(minted, { 'last-event-id': minted.lastEventId })
     const { data } = await connected(stream)
     expect(data).toMatchObject({ replayed: 2, complete: false, incomplete: [busy], gone: [] })
     expect(data.lastEventId).toMatch(/-101\.0$/)
@@ -281,7 +264,7 @@ describe('GET /stream', () => {
     const ids = await newDiscussions(3)
     const [first = '', second = '', third = ''] = ids
     const ticket = await ticketFor(ids)
-    const stream = await open(ticket)
+    const stream = await openBy(ticket)
     await connected(stream)
     await comment(second)
     await comment(third)
@@ -297,7 +280,7 @@ describe('GET /stream', () => {
     const cursor = stream.events.at(-1)?.id ?? ''
     expect(cursor).toBe(new Cursors(ids).encode([1, 1, 1]))
 
-    const resumed = await open(ticket, { 'last-event-id': cursor })
+    const resumed = await openBy(ticket, { 'last-event-id': cursor })
     expect((await connected(resumed)).data).toEqual({
       lastEventId: cursor,
       replayed: 0,
@@ -313,7 +296,7 @@ describe('GET /stream', () => {
       await vi.waitFor(() => expect(each.closed).toBe(true))
       expect(each.goodbye?.data.lastEventId).toBe(new Cursors(ids).encode([1, 1, 2]))
     }
-    await expectProblem(await open(ticket, { 'last-event-id': cursor }), 404, 'not_found')
+    await expectProblem(await openBy(ticket, { 'last-event-id': cursor }), 404, 'not_found')
   })
 
   test('takes no key, and no ticket of another stream', async () => {
@@ -321,30 +304,30 @@ describe('GET /stream', () => {
     const several = await ticketFor([one, two])
     const single = (await mint({ discussionId: one })).json as Ticket
     const at = (path: string) => ({ streamUrl: `${service.url}/api/v1/stream${path}` })
-    await expectProblem(await open(at(''), { 'x-api-key': service.apiKey }), 401, 'missing_credentials')
-    await expectProblem(await open(at('')), 401, 'missing_credentials')
-    await expectProblem(await open(at(`?token=${service.apiKey}`)), 401, 'missing_credentials')
-    await expectProblem(await open(at(`?ticket=${single.ticket}`)), 401, 'invalid_ticket')
-    await expectProblem(await open(at(`/${one}?ticket=${several.ticket}`)), 401, 'invalid_ticket')
-    await expectProblem(await open(at('?ticket=x')), 401, 'invalid_ticket')
-    await expectProblem(await open(at(`?ticket=${several.ticket}&x=1`)), 422, 'validation_failed')
+    await expectProblem(await openBy(at(''), { 'x-api-key': service.apiKey }), 401, 'missing_credentials')
+    await expectProblem(await openBy(at('')), 401, 'missing_credentials')
+    await expectProblem(await openBy(at(`?token=${service.apiKey}`)), 401, 'missing_credentials')
+    await expectProblem(await openBy(at(`?ticket=${single.ticket}`)), 401, 'invalid_ticket')
+    await expectProblem(await openBy(at(`/${one}?ticket=${several.ticket}`)), 401, 'invalid_ticket')
+    await expectProblem(await openBy(at('?ticket=x')), 401, 'invalid_ticket')
+    await expectProblem(await openBy(at(`?ticket=${several.ticket}&x=1`)), 422, 'validation_failed')
   })
 
   test('ends with the key that minted its ticket', async () => {
-    const { id, key } = (await service.call('POST', '/keys', { body: { label: 'x', capabilities: [] } })).json
+    const { id, key } = await service.newKey()
     const ticket = await ticketFor(await newDiscussions(2), { 'x-api-key': key })
-    const stream = await open(ticket)
+    const stream = await openBy(ticket)
     await connected(stream)
     await service.call('DELETE', `/keys/${id}`)
     await vi.waitFor(() => expect(stream.goodbye?.data).toEqual({ lastEventId: ticket.lastEventId }))
-    await expectProblem(await open(ticket), 401, 'invalid_ticket')
+    await expectProblem(await openBy(ticket), 401, 'invalid_ticket')
   })
 
   test('answers pages of allowed origins alone, also in a preflight', async () => {
     const ticket = await ticketFor(await newDiscussions(2))
-    const allowed = await open(ticket, { origin: ORIGIN })
+    const allowed = await openBy(ticket, { origin: ORIGIN })
     expect(allowed.headers['access-control-allow-origin']).toBe(ORIGIN)
-    await expectProblem(await open(ticket, { origin: 'https://evil.example' }), 403, 'origin_not_allowed')
+    await expectProblem(await openBy(ticket, { origin: 'https://evil.example' }), 403, 'origin_not_allowed')
     const preflight = (origin: string) =>
       fetch(ticket.streamUrl, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'GET' } })
     expect((await preflight(ORIGIN)).status).toBe(204)
@@ -358,8 +341,8 @@ describe('GET /stream', () => {
     const headers = { 'x-api-key': other.apiKey }
     await service.call('PATCH', '/settings', { headers, body: { stream: { maxStreamsPerTicket: 2 } } })
     const ticket = (await mint({ externalIds: ['a', 'b', 'c'] }, headers)).json as Ticket
-    await Promise.all([await open(ticket), await open(ticket)].map(connected))
-    const full = await open(ticket)
+    await Promise.all([await openBy(ticket), await openBy(ticket)].map(connected))
+    const full = await openBy(ticket)
     await vi.waitFor(() => expect(full.goodbye).toBeDefined())
     const [{ discussionId } = { discussionId: '' }] = ticket.discussions
     const { json: presence } = await service.call('GET', `/discussions/${discussionId}/presence`, { headers })

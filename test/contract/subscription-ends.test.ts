@@ -1,18 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectHttp2, constants } from 'node:http2'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 
 import { type Client, createClient, NetworkError, type ExecutionResult } from 'graphql-sse'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { ServiceError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { schema } from '../../src/api/execution/schema.ts'
-import { makeCertificates } from '../harness/certificates.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { makeTlsSettings } from '../harness/certificates.ts'
+import { startService, type TestService, type TestTenant, useService } from '../harness/service.ts'
 
 const QUERY = `subscription ($discussionId: ID!, $lastEventId: String) {
   discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq }
@@ -24,31 +21,22 @@ const WAYS = [
   ['distinct connections at /graphql', '/graphql', false],
 ] as const
 
-let service: TestService
+const service = useService()
 let tenant: TestTenant
 let discussionId: string
 let count = 0
 const clients: Client<boolean>[] = []
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
 beforeEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
   vi.restoreAllMocks()
   tenant = await service.addTenant(`ends-${count++}`)
-  discussionId = await newDiscussion()
+  discussionId = await service.newDiscussion()
 })
-afterAll(async () => {
-  clients.forEach((client) => client.dispose())
-  await service.close()
-})
+afterAll(() => clients.forEach((client) => client.dispose()))
 
 const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}, at = service) =>
   at.call(method, path, { headers: { 'x-api-key': tenant.apiKey, ...headers }, body })
-
-const newDiscussion = async (at = service): Promise<string> =>
-  (await call('POST', '/discussions', { externalId: newId() }, {}, at)).json.id
 
 async function comment(at = service, to = discussionId): Promise<void> {
   const response = await call('POST', `/discussions/${to}/comments`, { body: 'Hello' }, await tenant.as('ada'), at)
@@ -164,7 +152,7 @@ test('all end at a stop without complete, after every event before it', async ()
   const own = await startService({ worker: false })
   try {
     const key = { 'x-api-key': own.apiKey }
-    const to = (await own.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+    const to = await own.newDiscussion()
     const follows = WAYS.map(([name, path, single]) => {
       const events: string[] = []
       const failure = new Promise((resolve) => {
@@ -284,11 +272,7 @@ test('a single connection that ends brings the result of a mutation under way be
 })
 
 test('over HTTP/2 a subscription that the service ends is reset, which no client takes for its end', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-ends-'))
-  const { ca, cert, key } = makeCertificates(['127.0.0.1'])
-  const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
-  writeFileSync(env.TLS_CERT_FILE, cert)
-  writeFileSync(env.TLS_KEY_FILE, key)
+  const { ca, env, remove } = makeTlsSettings()
   const own = await startService({ worker: false, env })
   const session = connectHttp2(own.url.replace('http:', 'https:'), { ca })
   try {
@@ -314,6 +298,6 @@ test('over HTTP/2 a subscription that the service ends is reset, which no client
   } finally {
     session.destroy()
     await own.close()
-    rmSync(folder, { recursive: true })
+    remove()
   }
 })

@@ -1,34 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
 import { continueBanSweep } from '../../src/domains/moderation/ban-sweep.ts'
 import { deleteOldAnalytics } from '../../src/worker/statements/old-rows-sql.ts'
 import { daysBefore, tomorrow } from '../harness/analytics.ts'
+import { callsTo } from '../harness/calls.ts'
 import { addMember, bearing, type TestMember, tokenFor } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Json = TestResponse['json']
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 /** A tenant of its own, with two members. Every page is in a section of the site. */
 async function openDesk() {
   const tenant = await service.addTenant(`t-${newId()}`)
   const key = { 'x-api-key': tenant.apiKey }
-  const ok = async (who: Record<string, string>, method: string, path: string, body?: unknown): Promise<Json> => {
-    const answer = await service.call(method, path, {
-      headers: who,
-      ...(body !== undefined && { body: body as object }),
-    })
-    expect(answer.status, answer.text).toBeLessThan(300)
-    return answer.json
-  }
+  const calls = callsTo(() => service)
+  const ok = (who: Record<string, string>, method: string, path: string, body?: unknown): Promise<Json> =>
+    calls.ok(method, path, body, who)
   const of = ({ headers }: TestMember) => ({ 'x-api-key': '', ...headers })
   const [mod, editor] = [await addMember(service, tenant, 'moderator'), await addMember(service, tenant, 'editor')]
   await ok(key, 'PATCH', '/settings', { suspectWords: ['casino'], maxLinks: 0 })

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { withDatabase } from '../../src/app.ts'
-import type { App } from '../../src/core/app.ts'
 import { newId } from '../../src/core/ids.ts'
 import { resumeTenant, suspendTenant } from '../../src/domains/tenants/suspend.ts'
+import { callsTo } from '../harness/calls.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { eachOf, everyCredential, outcomeOf as outcome, outcomesOf } from '../harness/every-credential.ts'
 import { addMember, bearing, fromElsewhere, NOBODY, type TestMember } from '../harness/members.ts'
+import { openMute } from '../harness/mute.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -18,8 +18,7 @@ const CONSOLE = { 'x-requested-with': 'engagement-console', 'sec-fetch-site': 's
 let receiver: Receiver
 let service: TestService
 /** Another process, whose messages this one does not get. */
-let mute: App
-let closeMute: () => Promise<void>
+let mute: ReturnType<typeof openMute>
 let tenant: TestTenant
 let discussionId: string
 
@@ -32,16 +31,10 @@ beforeAll(async () => {
     WEBHOOK_POLL_SECONDS: '0.05',
   }
   service = await startService({ database, env })
-  const { settings, log } = service.app
-  const opened = withDatabase({ ...settings, REDIS_PREFIX: `${settings.REDIS_PREFIX}mute:` }, log, {
-    ...database,
-    close: () => Promise.resolve(),
-  })
-  mute = opened.app
-  closeMute = opened.close
+  mute = openMute(service.app, database)
 })
 afterAll(async () => {
-  await closeMute()
+  await mute.close()
   await service.close()
   await receiver.close()
 })
@@ -52,17 +45,10 @@ beforeEach(async () => {
 })
 
 const key = () => ({ 'x-api-key': tenant.apiKey })
-const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = key()) =>
-  service.call(method, path, { headers, body })
-
-async function ok(...args: Parameters<typeof call>): Promise<TestResponse['json']> {
-  const { status, json, text } = await call(...args)
-  expect(status, text).toBeLessThan(300)
-  return json
-}
+const { call, ok } = callsTo(() => service, key)
 
 const post = async (body: string) =>
-  ok('POST', `/discussions/${discussionId}/comments`, { body }, { ...key(), ...(await tenant.as('ada')) })
+  ok('POST', `/discussions/${discussionId}/comments`, { body }, await tenant.as('ada'))
 
 const login = (member: Pick<TestMember, 'email' | 'password'>, more: object = {}, headers: object = {}) =>
   call(
@@ -192,15 +178,11 @@ describe('deliveries of a suspended tenant', () => {
   test('wait, and go out once and in order after it; the one that is being sent ends', async () => {
     const path = `/wait-${newId()}`
     const id = await endpointAt(path)
-    let answer: (() => void) | undefined
-    receiver.on(path, (_request, response) => {
-      answer = () => response.writeHead(204).end()
-      return true
-    })
+    const answer = receiver.hold(path, 204)
     const posted = [await post('0'), await post('1'), await post('2'), await post('3')]
     await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
-    await suspendTenant(mute, tenant.tenant.id)
-    answer?.()
+    await suspendTenant(mute.app, tenant.tenant.id)
+    answer()
     await vi.waitFor(async () => expect((await states(id))[0]?.status).toBe('delivered'), WAIT)
     const stranger = `/other-${newId()}`
     const suspended = tenant
@@ -213,7 +195,7 @@ describe('deliveries of a suspended tenant', () => {
     expect(receiver.deliveries(path)).toHaveLength(1)
     expect((await states(id)).slice(1)).toEqual([1, 2, 3].map(() => ({ status: 'pending', attempts: 0 })))
     receiver.on(path, null)
-    await resumeTenant(mute, suspended.tenant.id)
+    await resumeTenant(mute.app, suspended.tenant.id)
     await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(4), WAIT)
     await vi.waitFor(
       async () => expect((await states(id)).every(({ status }) => status === 'delivered')).toBe(true),

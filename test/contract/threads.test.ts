@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 interface Listed {
@@ -13,17 +13,14 @@ interface Listed {
   replies?: { data: Listed[]; nextCursor: string | null; hasMore: boolean }
 }
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 let plain: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key }
+  plain = (await service.newKey()).headers
 })
-afterAll(() => service.close())
 
 const post = async (page: string, body: string, parentId?: string): Promise<{ id: string; discussionId: string }> => {
   const path = `/discussions/by-external/${page}/comments`

@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import type { Sql, TxSql } from '../../src/core/database/database.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const RENAME = unnamed('UPDATE tenants SET slug = $2 WHERE id = $1 RETURNING slug')
 const FIND = unnamed('SELECT slug FROM tenants WHERE id = $1')
 const FAIL = unnamed("SELECT $1::uuid, 'none'::int")
 
-let service: TestService
+const service = useService()
 let id: string
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   id = service.tenant.id
 })
-afterAll(() => service.close())
 
 const rename = (sql: Sql, name: string): Promise<unknown> => sql(RENAME, [id, name])
 const slug = async (sql: Sql = service.app.db.query): Promise<string | undefined> =>

@@ -1,19 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { exportText, importText } from '../harness/exports.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
-let service: TestService
+const service = useService()
 let moderator: Headers
 let settingsOnly: Headers
 
@@ -28,15 +23,9 @@ const DEFAULTS = {
 const set = (settings: object) => service.call('PATCH', '/settings', { body: { ...DEFAULTS, ...settings } })
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const keyWith = async (capability: string): Promise<Headers> => {
-    const body = { label: capability, capabilities: [capability] }
-    return { 'x-api-key': (await service.call('POST', '/keys', { body })).json.key }
-  }
-  moderator = await keyWith('moderate_content')
-  settingsOnly = await keyWith('manage_settings')
+  moderator = (await service.newKey('moderate_content')).headers
+  settingsOnly = (await service.newKey('manage_settings')).headers
 })
-afterAll(() => service.close())
 beforeEach(() => set({}))
 
 /** A new reader, with one comment. */
@@ -286,13 +275,9 @@ test('an export and an import keep it', async () => {
     const { json } = await post(headers)
     await trust(json.author.id, value, { 'x-api-key': from.apiKey })
   }
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-trust-'))
-  const path = join(folder, 'export.jsonl')
-  let text = ''
-  await exportTenant(service.app, from.tenant.id, async (lines) => void (text += lines))
-  writeFileSync(path, text)
+  const text = await exportText(service.app, from)
   expect(text.split('\n').filter((line) => line.includes('"kind":"reader"') && line.includes('trust'))).toHaveLength(2)
-  const report = await importFile(service.app, to.tenant.id, { source: 'jsonl', path })
+  const report = await importText(service.app, to, text)
   expect([report.refused.total, report.changed.total]).toEqual([0, 0])
   const TRUSTS = unnamed(
     'SELECT external_id AS name, trust::text AS trust FROM readers WHERE tenant_id = $1 ORDER BY external_id',
@@ -300,5 +285,4 @@ test('an export and an import keep it', async () => {
   expect(await service.app.db.query(TRUSTS, [to.tenant.id])).toEqual(
     ['hold', 'never_hold', 'normal'].map((value) => ({ name: value, trust: value })),
   )
-  rmSync(folder, { recursive: true })
 })

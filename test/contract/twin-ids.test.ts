@@ -1,46 +1,30 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
+import { exportText, importText } from '../harness/exports.ts'
 import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { digestOf } from '../harness/tenant-rows.ts'
 
 // An import of an export keeps ids, so two tenants may have discussions with the same id.
 
-let service: TestService
+const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
 let theirs: Side
 let mine: TestTenant
 let admin: Record<string, string>
-let folder: string
 const streams: StreamClient[] = []
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
   theirs = await furnish(service, service, 'theirs')
   mine = await service.addTenant('twin')
-  folder = mkdtempSync(join(tmpdir(), 'engagement-twin-'))
-  let text = ''
-  await exportTenant(service.app, theirs.tenant.id, async (lines) => void (text += lines))
-  const path = join(folder, 'theirs.jsonl')
-  writeFileSync(path, text)
-  await importFile(service.app, mine.tenant.id, { source: 'jsonl', path })
+  await importText(service.app, mine, await exportText(service.app, theirs))
   const login = { headers: { 'x-api-key': '' }, body: mine.admin }
   const { json } = await service.call('POST', '/admin/auth/login', login)
   admin = { authorization: `Bearer ${json.token}` }
 })
 
-afterAll(async () => {
-  for (const stream of streams) stream.close()
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
+afterAll(() => streams.forEach((stream) => stream.close()))
 
 /** Listens to the discussion that both have, as one of them. */
 async function listen(side: TestTenant): Promise<StreamClient> {

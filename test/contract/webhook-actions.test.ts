@@ -1,34 +1,23 @@
 import type { ServerResponse } from 'node:http'
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { createHealthServer } from '../../src/api/http/health.ts'
 import { effort } from '../harness/effort.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { METRICS_TOKEN, startService, type TestService } from '../harness/service.ts'
+import { isGenuine, reply } from '../harness/receiver.ts'
+import { METRICS_TOKEN } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service, whenVerified } = useReceiver()
 let path: string
 let counter = 0
 
 const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
 const WAIT = { timeout: 10_000, interval: 20 }
 const DAY_MS = 86_400_000
-
-beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
-  await service.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
-})
-
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
-})
 
 beforeEach(() => {
   path = `/hook-${++counter}`
@@ -47,7 +36,7 @@ async function registerVerified(body: object = {}) {
   const { json } = await service.call('POST', '/webhooks', {
     body: { url: receiver.url + path, policy: { backoffBaseMs: 10 }, ...body },
   })
-  await vi.waitFor(async () => expect((await read(json.id)).state).toBe('verified'), WAIT)
+  await whenVerified(json.id)
   return json
 }
 
@@ -226,7 +215,7 @@ describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
     expect((await post(`${id}/deliveries/${deliveryId}/redeliver`)).json.code).toBe('invalid_transition')
     receiver.on(path, null)
     await service.call('POST', `/webhooks/${id}/verify`)
-    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    await whenVerified(id)
     await service.app.db.query(unnamed('DELETE FROM events WHERE id = $1'), [eventId])
     expect((await post(`${id}/deliveries/${deliveryId}/redeliver`)).json.code).toBe('invalid_transition')
     expect(await list(id)).toHaveLength(1)
@@ -454,7 +443,7 @@ describe('POST /webhooks/{id}/pause and /resume', () => {
     const { id } = await registerVerified()
     const { pausedAt } = (await post(`${id}/pause`)).json
     await service.call('PATCH', `/webhooks/${id}`, { body: { url: `${receiver.url}${path}-moved` } })
-    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    await whenVerified(id)
     await service.app.prisma.webhookEndpoint.updateMany({ where: { id }, data: { state: 'disabled' } })
     const { token } = (await service.call('POST', '/admin/auth/login', { body: service.admin })).json
     const admin = { authorization: `Bearer ${token}` }

@@ -1,38 +1,25 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { unseal } from '../../src/core/secrets/seals.ts'
 import { ownHeaderContext } from '../../src/core/delivery/own-headers.ts'
 import { newId } from '../../src/core/ids.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service, whenVerified } = useReceiver()
 let path: string
 let counter = 0
 
 const WAIT = { timeout: 30_000, interval: 20 }
 const TOKEN = 'Bearer s3cret-of-the-gateway'
 
-beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
-  await service.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
-})
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
-})
 beforeEach(() => {
   path = `/hook-${++counter}`
 })
 
 const register = (body: object) => service.call('POST', '/webhooks', { body: { url: receiver.url + path, ...body } })
 const change = (id: string, body: object) => service.call('PATCH', `/webhooks/${id}`, { body })
-const read = async (id: string) => (await service.call('GET', `/webhooks/${id}`)).json
-const verified = (id: string) => vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
 
 describe('headers of its own', () => {
   const HEADERS = [
@@ -52,7 +39,7 @@ describe('headers of its own', () => {
     )
     const { status, json, text } = await register({ headers: HEADERS })
     expect([status, json.headers]).toEqual([201, [{ name: 'authorization' }, { name: 'x-gateway-key' }]])
-    await verified(json.id)
+    await whenVerified(json.id)
     expect(receiver.handshakes(path)[0]?.headers).toMatchObject({ authorization: TOKEN, 'x-gateway-key': 'k' })
     const { deliveryId } = await addDelivery(service.app, service.tenant.id, json.id)
     const at = `/webhooks/${json.id}/deliveries/${deliveryId}`
@@ -85,7 +72,7 @@ describe('headers of its own', () => {
 
   test('are replaced as a whole; one without a value keeps it', async () => {
     const { id } = (await register({ headers: HEADERS })).json
-    await verified(id)
+    await whenVerified(id)
     const headers = [{ name: 'AUTHORIZATION' }, { name: 'x-other', value: 'new' }]
     expect((await change(id, { headers })).json.headers).toEqual([{ name: 'authorization' }, { name: 'x-other' }])
     await addDelivery(service.app, service.tenant.id, id)
@@ -190,7 +177,7 @@ describe('discussionIds', () => {
     const [wanted, other] = [await post(`wanted-${path}`.replaceAll('/', '')), await post(`other${counter}`)]
     const { json } = await register({ discussionIds: [wanted] })
     expect(json.discussionIds).toEqual([wanted])
-    await verified(json.id)
+    await whenVerified(json.id)
     await post(`other${counter}`)
     await post(`wanted-${path}`.replaceAll('/', ''))
     await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)

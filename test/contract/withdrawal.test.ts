@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { type Hub, hubOf } from '../../src/live/hub.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 const READERS = ['ann', 'bob', 'cem'] as const
 type Reader = (typeof READERS)[number]
 
-let service: TestService
+const service = useService()
 let hub: Hub
 /** Compares with the database, which does not happen automatically here. */
 let repair: () => Promise<void>
@@ -16,33 +15,26 @@ const readers = new Map<string, { id: string; headers: Record<string, string> }>
 let plainKey: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   hub = hubOf(service.app)
   repair = hub.repair.bind(hub)
   vi.spyOn(hub, 'repair').mockResolvedValue()
   await service.call('PATCH', '/settings', { body: { reportThreshold: 2 } })
-  plainKey = { 'x-api-key': (await post('/keys', { label: 'plain', capabilities: [] })).json.key as string }
+  plainKey = (await service.newKey()).headers
   for (const name of READERS) {
     const headers = await service.as(name)
     const { json } = await post('/discussions/by-external/greetings/comments', { body: 'Hello' }, headers)
     readers.set(name, { id: json.author.id as string, headers })
   }
 })
-afterAll(async () => {
-  vi.restoreAllMocks()
-  await service.close()
-})
+afterAll(() => vi.restoreAllMocks())
 
 const post = (path: string, body?: object, headers = {}): Promise<TestResponse> =>
   service.call('POST', path, { headers, ...(body === undefined ? {} : { body }) })
 
-const newDiscussion = async (): Promise<string> =>
-  (await post('/discussions', { externalId: newId() })).json.id as string
-
 let texts = 0
 
 test('a long repair and a long replay show no text that was rejected or deleted by their end; with moderate_content they do', async () => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const path = `${service.url}/api/v1/stream/${discussionId}`
   const { headers, id: readerId } = readers.get('ann')!
   const { ticket } = (await post('/stream/ticket', { discussionId }, headers)).json
@@ -87,7 +79,7 @@ test('a long repair and a long replay show no text that was rejected or deleted 
 })
 
 test('a text that reports took out of view stays away after its author wrote another one, which was approved', async () => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const [author, ...others] = READERS
   const { headers } = readers.get(author)!
   const { json } = await post(`/discussions/${discussionId}/comments`, { body: 'An insult' }, headers)

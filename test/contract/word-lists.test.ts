@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let other: TestTenant
 /** The key of a tenant with much text. */
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   other = await service.addTenant('other')
 })
-afterAll(() => service.close())
 beforeEach(() => store({}))
 
 const store = (settings: object) =>
@@ -125,11 +123,8 @@ describe('POST /settings/word-matches', () => {
     expect([status, json.errors]).toEqual([422, [expect.objectContaining({ pointer: '/words/1' })]])
     expect((await attempt(['!!!'])).json.errors).toMatchObject([{ pointer: '/words/0' }])
     expect((await attempt('casino')).status).toBe(422)
-    const { json: key } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-    const refused = await service.call('POST', '/settings/word-matches', {
-      body: { words: ['casino'] },
-      headers: { 'x-api-key': key.key },
-    })
+    const { headers } = await service.newKey()
+    const refused = await service.call('POST', '/settings/word-matches', { body: { words: ['casino'] }, headers })
     expect([refused.status, refused.json.code]).toEqual([403, 'missing_capability'])
   })
 })

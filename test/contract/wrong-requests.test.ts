@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { profileOf } from '../../src/clients/backend/readers.ts'
 import { ERRORS } from '../../src/core/error-table.ts'
@@ -14,7 +14,7 @@ import { refusalIn } from '../harness/refusal.ts'
 import { furnish, READER, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf } from '../harness/routes.ts'
 import { SEED } from '../harness/seed.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import {
   absent,
   BESIDE,
@@ -33,13 +33,11 @@ import {
   type Wrong,
 } from '../harness/wrong-requests.ts'
 
-let service: TestService
+const service = useService()
 let world: World
 beforeAll(async () => {
-  service = await startService({ worker: false })
   world = await openWorld(service)
 })
-afterAll(() => service.close())
 
 const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [described.title, described] as const)
 type Expected = Pick<Wrong, 'what' | 'detail' | 'error' | 'allow'> & { code: keyof typeof ERRORS }

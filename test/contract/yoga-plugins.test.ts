@@ -42,9 +42,6 @@ afterAll(async () => {
 })
 beforeEach(() => exporter.reset())
 
-const newDiscussion = async (): Promise<string> =>
-  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
-
 const post = async (id: string): Promise<void> => {
   const answer = await service.call('POST', `/discussions/${id}/comments`, {
     body: { body: `Hello ${newId()}` },
@@ -70,7 +67,7 @@ test('a rule that a plugin adds refuses documents, also those that are kept', as
 })
 
 test('operations of REST', async () => {
-  const id = await newDiscussion()
+  const id = await service.newDiscussion()
   expect((await service.call('GET', `/discussions/${id}`)).status).toBe(200)
   expect(spans().map((name) => name.split('.')[0])).toEqual(['mutation', 'query'])
 })
@@ -78,7 +75,7 @@ test('operations of REST', async () => {
 test.each([[false], [true]])(
   'subscriptions, each event of them, and their end (on one connection for all: %s)',
   async (singleConnection) => {
-    const id = await newDiscussion()
+    const id = await service.newDiscussion()
     const client = createClient({
       url: `${service.url}/graphql/stream`,
       headers: { 'x-api-key': service.apiKey },
@@ -173,7 +170,7 @@ describe('a plugin that refuses or replaces', () => {
     })
 
   test('refuses a subscription, which then holds no stream', async () => {
-    const { id } = (await other.call('POST', '/discussions', { body: { externalId: newId() } })).json
+    const id = await other.newDiscussion()
     does = 'refuses a subscription'
     const answer = await open(`subscription { discussionEvents(discussionId: "${id}") { seq } }`)
     expect(answer.status).toBe(429)
@@ -182,7 +179,7 @@ describe('a plugin that refuses or replaces', () => {
   })
 
   test('adds an error to an event, which shows nothing of the inside', async () => {
-    const { id } = (await other.call('POST', '/discussions', { body: { externalId: newId() } })).json
+    const id = await other.newDiscussion()
     const stream = await open(`subscription { discussionEvents(discussionId: "${id}") { seq } }`)
     does = 'fails'
     const body = { body: 'Hello' }

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { onServer } from '../harness/database.ts'
 import { invitationIn } from '../harness/members.ts'
-import { type Processes, startProcesses } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 
 const ADMIN = { email: 'owner@example.com', password: 'a password of their own' }
 const LONG = 120_000
 const skipped = onServer ? '' : ' (skipped: needs DATABASE_URL)'
 
 describe.skipIf(!onServer)(`claims over two processes${skipped}`, () => {
-  let service: Processes
-  beforeAll(async () => {
-    const env = { BOOTSTRAP_ADMIN_EMAIL: ADMIN.email, BOOTSTRAP_ADMIN_PASSWORD: ADMIN.password }
-    service = await startProcesses({ api: 2, worker: 0, env })
-  }, LONG)
-  afterAll(() => service.close())
+  const service = useProcesses({
+    api: 2,
+    worker: 0,
+    env: { BOOTSTRAP_ADMIN_EMAIL: ADMIN.email, BOOTSTRAP_ADMIN_PASSWORD: ADMIN.password },
+  })
 
   const send = async (url: string, path: string, token: string | null, body: object) => {
     const authorization: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }

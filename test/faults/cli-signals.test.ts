@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { CLI } from '../harness/cli.ts'
 import { onServer } from '../harness/database.ts'
+import { useFolder } from '../harness/folders.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 import { type Env, statusOf } from '../harness/processes.ts'
 import { startProxy } from '../harness/proxy.ts'
@@ -19,12 +19,11 @@ const COMMENTS = 2000
 /** How many answers of the database a command gets: it has connected then, and asks again. */
 const ANSWERS = 4
 
-let folder: string
+const folder = useFolder()
 let env: Env
 let remove: () => Promise<void>
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'engagement-signals-'))
   const own = await ownDatabase()
   remove = own.remove
   env = { PATH: process.env.PATH, ...own.env }
@@ -43,10 +42,7 @@ beforeAll(async () => {
   )
 })
 
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
-  await remove()
-})
+afterAll(() => remove())
 
 const start = (args: readonly string[], more: Env = {}) =>
   spawn(process.execPath, [CLI, ...args], { env: { ...env, ...more }, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })

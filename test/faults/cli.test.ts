@@ -4,10 +4,8 @@ import {
   chmodSync,
   chownSync,
   existsSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
   truncateSync,
@@ -24,6 +22,7 @@ import { ROOT } from '../../src/core/process/root.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { type Outcome, runCli } from '../harness/cli.ts'
 import { makeDataDir, onServer } from '../harness/database.ts'
+import { useFolder } from '../harness/folders.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 import { freePort } from '../harness/ports.ts'
@@ -36,12 +35,11 @@ const REDIS_URL = process.env.REDIS_URL
 const SERVER_ONLY = onServer ? '' : ' (skipped: needs DATABASE_URL)'
 const EMBEDDED_ONLY = onServer ? ' (skipped: the same without DATABASE_URL)' : ''
 
-let folder: string
+const folder = useFolder()
 let env: Env
 let remove: () => Promise<void>
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'engagement-cli-'))
   const redis =
     REDIS_URL === undefined ? {} : { REDIS_URL, REDIS_PREFIX: `engagement-test-${randomBytes(6).toString('hex')}:` }
   const own = await ownDatabase()
@@ -50,10 +48,7 @@ beforeAll(async () => {
   expect((await cli(['tenant', 'create', '--slug', 'acme', '--admin-email', 'a@acme.example'])).code).toBe(0)
 })
 
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
-  await remove()
-})
+afterAll(() => remove())
 
 interface Result extends Outcome {
   json: TestResponse['json']

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { onServer } from '../harness/database.ts'
-import { last, type Processes, startProcesses } from '../harness/processes.ts'
+import { last } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 import { listen } from '../harness/sse.ts'
 
 const WAIT = { timeout: 60_000, interval: 20 }
 
-let service: Processes
-
-beforeAll(async () => void (service = await startProcesses({ api: 2, worker: 0 })))
-afterAll(() => service.close())
+const service = useProcesses({ api: 2, worker: 0 })
 
 async function createDiscussion(externalId: string): Promise<string> {
   const { status, json } = await service.call('POST', '/discussions', { body: { externalId, title: 'A page' } })

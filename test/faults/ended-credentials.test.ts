@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { onServer } from '../harness/database.ts'
-import { first, last, type Processes, startProcesses } from '../harness/processes.ts'
+import { first, last } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 import { holdsWithin, runningMs } from '../harness/standstill.ts'
 
 const LONG = 120_000
@@ -14,12 +15,7 @@ describe.skipIf(!onServer).each([
   ['with the bus, within 1 s', {}, 1000],
   ['without it, within 5 s', { REDIS_URL: undefined }, 5000],
 ])(`what was ended at one process is refused by another, %s${skipped}`, (_name, env, withinMs) => {
-  let service: Processes
-
-  beforeAll(async () => {
-    service = await startProcesses({ api: 2, worker: 0, env })
-  }, LONG)
-  afterAll(() => service.close())
+  const service = useProcesses({ api: 2, worker: 0, env })
 
   /** What ends a client token of this reader, which this key has minted. */
   const ENDS: Readonly<

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { first } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 const PAGES = 4
@@ -9,12 +10,7 @@ const TURNS = 5
 const WORD = 'unmistakable'
 const LONG = 180_000
 
-let service: Processes
-
-beforeAll(async () => {
-  service = await startProcesses({ worker: 0 })
-}, LONG)
-afterAll(() => service.close())
+const service = useProcesses({ worker: 0 })
 
 const post = async (n: number, reader: Record<string, string>, body: string) => {
   const path = `/discussions/by-external/page-${n % PAGES}/comments`

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { onServer } from '../harness/database.ts'
-import { first, last, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
+import { first, last, type ServiceProcess } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 import type { TestResponse } from '../harness/service.ts'
 
 const LONG = 180_000
 const KILLS = 4
 const POSTERS = 8
 
-let service: Processes
-
 // Redis is down: only the database remembers outcomes.
-beforeAll(async () => {
-  service = await startProcesses({ api: 2, worker: 1, env: { REDIS_URL: 'redis://127.0.0.1:1' } })
-})
-afterAll(() => service.close())
+const service = useProcesses({ api: 2, worker: 1, env: { REDIS_URL: 'redis://127.0.0.1:1' } })
 
 const post = async (api: ServiceProcess, page: string, key: string): Promise<TestResponse> =>
   service.call('POST', `/discussions/by-external/${page}/comments`, {

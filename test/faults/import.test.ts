@@ -1,6 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
@@ -18,6 +16,7 @@ import type { Item } from '../../src/transfer/item.ts'
 import { CLI } from '../harness/cli.ts'
 import { onServer } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
+import { useFolder } from '../harness/folders.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 import { type Env, last, statusOf } from '../harness/processes.ts'
 import { randomOf } from '../harness/random.ts'
@@ -32,21 +31,17 @@ const LONG = 300_000
 /** The status after SIGKILL. */
 const KILLED = 128 + 9
 
-let folder: string
+const folder = useFolder()
 let env: Env
 let remove: () => Promise<void>
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
   ;({ env, remove } = await ownDatabase())
   await addTenants(['whole', 'sources'])
   writeItems(join(folder, 'items.jsonl'), makeItems(COMMENTS))
 }, LONG)
 
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
-  await remove()
-})
+afterAll(() => remove())
 
 async function addTenants(slugs: readonly string[]): Promise<void> {
   const settings = readSettings(env, embeddedSecrets)

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { first } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 
 const PAGES = 3
 const COMMENTS = 900
 const TURNS = 5
 const LONG = 180_000
 
-let service: Processes
-
-beforeAll(async () => {
-  service = await startProcesses({ worker: 0 })
-}, LONG)
-afterAll(() => service.close())
+const service = useProcesses({ worker: 0 })
 
 type Headers = Record<string, string>
 

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
-import { first, last, type Processes, startProcesses } from '../harness/processes.ts'
+import { first, last, type Processes } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 
-let service: Processes
-
-beforeAll(async () => {
-  service = await startProcesses({ api: 2, worker: 0 })
-})
-afterAll(() => service.close())
+const service = useProcesses({ api: 2, worker: 0 })
 
 test(
   'of one text by many readers over two processes as many pass as may (one process in the embedded form)',

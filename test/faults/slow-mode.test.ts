@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
-import { first, last, type Processes, startProcesses } from '../harness/processes.ts'
+import { first, last } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 
-let service: Processes
-
-beforeAll(async () => {
-  service = await startProcesses({ api: 2, worker: 0 })
-})
-afterAll(() => service.close())
+const service = useProcesses({ api: 2, worker: 0 })
 
 test(
   'many posts of one reader over two processes make one comment (one process in the embedded form)',

@@ -1,6 +1,5 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import pg from 'pg'
@@ -11,6 +10,7 @@ import { misspellings, readSettings, SettingsError } from '../../src/core/settin
 import { openOutbound } from '../../src/outbound/outbound.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
+import { useFolder } from '../harness/folders.ts'
 import { freePort } from '../harness/ports.ts'
 import { type Env, type Exit, type Run, runMain } from '../harness/processes.ts'
 
@@ -21,14 +21,13 @@ const SECRETS = { ADMIN_JWT_SECRET: 'a'.repeat(32), ENCRYPTION_KEY: Buffer.alloc
 /** The same as they are read. */
 const READ_SECRETS = { ADMIN_JWT_SECRET: SECRETS.ADMIN_JWT_SECRET, ENCRYPTION_KEY: Buffer.alloc(32) }
 
-let folder: string
+const folder = useFolder()
 let taken: Server
 let takenPort: string
 let counter = 0
 const runs: Run[] = []
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'engagement-start-'))
   const { cert } = makeCertificates(['127.0.0.1'])
   writeFileSync(join(folder, 'cert.pem'), cert)
   writeFileSync(join(folder, 'garbage'), 'this is no certificate')
@@ -46,7 +45,6 @@ afterAll(async () => {
     }),
   )
   await new Promise((resolve) => taken.close(resolve))
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const file = (name: string): string => join(folder, name)

@@ -1,22 +1,18 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { PGlite } from '@electric-sql/pglite'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { templateFile, unpackTemplate } from '../../src/data/embedded/template.ts'
+import { useFolder } from '../harness/folders.ts'
 import { freePort } from '../harness/ports.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-let folder: string
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'engagement-template-'))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = useFolder()
 
 /** All that migrations make, but for the instants and the ids of their own table's rows. */
 const CONTENTS = `SELECT

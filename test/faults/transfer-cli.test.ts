@@ -3,15 +3,12 @@ import {
   chmodSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
@@ -27,6 +24,7 @@ import { openServer } from '../../src/data/server/server.ts'
 import { createTenant } from '../../src/domains/bootstrap/bootstrap.ts'
 import { CLI, type Outcome, runProgram } from '../harness/cli.ts'
 import { onServer } from '../harness/database.ts'
+import { useFolder } from '../harness/folders.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 import type { Env } from '../harness/processes.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -46,12 +44,11 @@ const COMMENTS = unnamed(
    SELECT tenant_id, gen_random_uuid(), id, repeat('x', 500), repeat('x', 500), 'approved', now() FROM page, generate_series(1, 12000)`,
 )
 
-let folder: string
+const folder = useFolder()
 let env: Env
 let remove: () => Promise<void>
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'engagement-transfer-'))
   ;({ env, remove } = await ownDatabase())
   const settings = readSettings(env, embeddedSecrets)
   const database = onServer
@@ -71,10 +68,7 @@ beforeAll(async () => {
   ])
 })
 
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
-  await remove()
-})
+afterAll(() => remove())
 
 const run = (command: string, args: string[]): Promise<Outcome> => runProgram(command, args, env, { cwd: folder })
 

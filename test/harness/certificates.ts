@@ -1,5 +1,8 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 export interface Certificates {
   /** The CA's certificate. */
@@ -29,6 +32,16 @@ export function makeCertificates(names: readonly string[], days = 2): Certificat
     cert: issue('Test receiver', keys.publicKey, [subjectAltName]),
     key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   }
+}
+
+/** The settings with which a service on 127.0.0.1 speaks TLS. Their files are there until `remove`. */
+export function makeTlsSettings() {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-tls-'))
+  const { ca, cert, key } = makeCertificates(['127.0.0.1'])
+  const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
+  writeFileSync(env.TLS_CERT_FILE, cert)
+  writeFileSync(env.TLS_KEY_FILE, key)
+  return { ca, env, remove: () => rmSync(folder, { recursive: true }) }
 }
 
 interface CertificateFields {

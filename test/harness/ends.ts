@@ -1,23 +1,5 @@
 import { newId } from '../../src/core/ids.ts'
-import { changeMember, operatorOf, removeMember } from '../../src/domains/staff/membership.ts'
-import { setPassword } from '../../src/domains/staff/operators.ts'
 import type { TestResponse, TestService } from './service.ts'
-
-type EndOfMember = (service: TestService, email: string) => Promise<unknown>
-
-/** What ends the streams of a member who... */
-export const MEMBER_ENDS: readonly [who: string, end: EndOfMember][] = [
-  ['is gone', ({ app, tenant }, email) => removeMember(app, operatorOf(tenant.id), { email })],
-  ['has another password', ({ app, tenant }, email) => setPassword(app, tenant.id, email)],
-  [
-    'is disabled',
-    ({ app, tenant }, email) => changeMember(app, operatorOf(tenant.id), { email }, { state: 'disabled' }),
-  ],
-  [
-    'has another role',
-    ({ app, tenant }, email) => changeMember(app, operatorOf(tenant.id), { email }, { role: 'analyst' }),
-  ],
-]
 
 type EndOfToken = (service: TestService, of: { keyId: string; readerId: string }) => Promise<TestResponse>
 

@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 
 import type { App } from '../../src/core/app.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/transfer/import/import.ts'
 import { ImportStopped } from '../../src/transfer/import/run.ts'
 import type { Item } from '../../src/transfer/item.ts'
-import { startService, type TestService, type TestTenant } from './service.ts'
+import { useFolder } from './folders.ts'
+import { type TestTenant, useService } from './service.ts'
 import { unnamed } from './sql.ts'
 import { writeItems } from './transfer.ts'
 
@@ -27,17 +26,9 @@ const UNOWNED = unnamed('SELECT id FROM comments WHERE tenant_id = $1 AND author
  * Both are there from `beforeAll` to `afterAll`. `name` begins the names of the tenants.
  */
 export function useImports(name: string) {
-  let service: TestService
-  let folder: string
+  const service = useService()
+  const folder = useFolder()
   let names = 0
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    folder = mkdtempSync(join(tmpdir(), `engagement-${name}-`))
-  })
-  afterAll(async () => {
-    await service.close()
-    rmSync(folder, { recursive: true })
-  })
 
   const pathOf = (file: string): string => join(folder, file)
 
@@ -55,9 +46,7 @@ export function useImports(name: string) {
   ): Promise<ImportReport> => importFile(app, tenant.id, { source: 'jsonl', path, ...how })
 
   return {
-    get service() {
-      return service
-    },
+    service,
     pathOf,
     fileOf,
     addTenant: (): Promise<TestTenant> => service.addTenant(`${name}-${++names}`),

@@ -37,6 +37,8 @@ export interface Receiver {
   handshakes(path?: string): Received[]
   /** What it does with requests to a path from now on. */
   on(path: string, behaviour: Behaviour | null): void
+  /** Answers no request to a path; the result answers the last one. */
+  hold(path: string, status: number): () => void
   /** Ends those that are idle, as a receiver that restarts does. */
   dropConnections(): Promise<void>
   close(): Promise<void>
@@ -67,6 +69,14 @@ export async function startReceiver(names: readonly string[] = ['127.0.0.1', 'lo
     deliveries: (path) => at(requests, path).filter(({ headers }) => headers['x-service-event'] !== 'verification'),
     handshakes: (path) => at(requests, path).filter(({ headers }) => headers['x-service-event'] === 'verification'),
     on: (path, behaviour) => void (behaviour === null ? behaviours.delete(path) : behaviours.set(path, behaviour)),
+    hold: (path, status) => {
+      let held: ServerResponse | undefined
+      behaviours.set(path, (_request, response) => {
+        held = response
+        return true
+      })
+      return () => void (held && reply(held, status))
+    },
     dropConnections: async () => {
       server.closeIdleConnections()
       const open = (): Promise<number> =>

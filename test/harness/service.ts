@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 
+import { afterAll, beforeAll } from 'vitest'
+
 import { withDatabase } from '../../src/app.ts'
 import type { App } from '../../src/core/app.ts'
+import type { Capability } from '../../src/core/capabilities.ts'
+import { newId } from '../../src/core/ids.ts'
 import { SCRYPT } from '../../src/core/secrets/crypto.ts'
 import { createLog } from '../../src/core/telemetry/log.ts'
 import { readSettings } from '../../src/core/settings/settings.ts'
@@ -39,6 +43,10 @@ export interface TestService extends TestTenant {
   scrape(): Promise<string>
   /** Its status is that of the refusal where there is no data: HTTP says 200. */
   graphql(query: string, variables?: object, headers?: Record<string, string>): Promise<TestResponse>
+  /** Creates a discussion of the tenant, and gives its id. */
+  newDiscussion(externalId?: string): Promise<string>
+  /** Makes an API key with these capabilities alone; `headers` are those of its requests. */
+  newKey(...capabilities: Capability[]): Promise<{ id: string; key: string; headers: Record<string, string> }>
   /** The clients' ports of all connections that are open. */
   peers(): ReadonlySet<number>
   /** Another tenant of the same service. */
@@ -124,6 +132,11 @@ export async function startService({
   const running = worker ? await startWorker(app) : null
   const url = `http://${settings.HOST}:${settings.PORT}`
   const tenant = testTenant(credentials)
+  const made = async (path: string, body: object): Promise<TestResponse['json']> => {
+    const { status, json, text } = await call(url, credentials.apiKey, 'POST', path, { body })
+    if (status !== 201) throw new Error(text)
+    return json
+  }
   return {
     ...tenant,
     url,
@@ -140,6 +153,11 @@ export async function startService({
       noteErrors(query, answer)
       return { ...answer, status: refusedWith(answer) ?? answer.status }
     },
+    newDiscussion: async (externalId = newId()) => (await made('/discussions', { externalId })).id,
+    newKey: async (...capabilities) => {
+      const { id, key } = await made('/keys', { label: 'test', capabilities })
+      return { id, key, headers: { 'x-api-key': key } }
+    },
     peers: () => peers,
     addTenant: async (slug) => testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example` })),
     retire: () => connections.retire(),
@@ -151,6 +169,19 @@ export async function startService({
       await close()
     },
   }
+}
+
+/**
+ * The service of a file, from its first hook to its last. Unlike `startService`, it has no worker
+ * unless asked for one.
+ */
+export function useService(options: Options = {}): TestService {
+  const service = {} as TestService
+  beforeAll(async () => {
+    Object.assign(service, await startService({ worker: false, ...options }))
+  })
+  afterAll(() => service.close())
+  return service
 }
 
 /** The greatest status of the errors of an answer without data. */

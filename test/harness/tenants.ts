@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach } from 'vitest'
+import { beforeEach } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { callsTo } from './calls.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from './service.ts'
+import { type TestResponse, type TestTenant, useService } from './service.ts'
 
 export type Json = TestResponse['json']
 
@@ -13,12 +13,8 @@ interface Comment {
 }
 
 /** The service of a file, and for each test a tenant of its own, whose key is in all requests. */
-export function useTenants(options: Parameters<typeof startService>[0] = { worker: false }) {
-  const world = {} as { service: TestService; tenant: TestTenant }
-  beforeAll(async () => {
-    world.service = await startService(options)
-  })
-  afterAll(() => world.service.close())
+export function useTenants(options?: Parameters<typeof useService>[0]) {
+  const world = { service: useService(options), tenant: {} as TestTenant }
   beforeEach(async () => {
     world.tenant = await world.service.addTenant(`t-${newId()}`)
   })

@@ -10,7 +10,7 @@ import { type Json, useTenants } from '../harness/tenants.ts'
 const TURN = 100
 const SETTLED_MS = 11_000
 
-const world = useTenants({ env: PATIENT, worker: false })
+const world = useTenants({ env: PATIENT })
 const { call, ok, post } = world
 
 const many = async (count: number): Promise<string[]> => {

@@ -21,8 +21,7 @@ let publicKey: Record<string, string>
 beforeAll(async () => {
   ;({ receiver, secrets, service } = classifiers)
   stopAsking = await askPatiently(service.app)
-  const plain = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  publicKey = { 'x-api-key': plain.json.key as string }
+  publicKey = (await service.newKey()).headers
 })
 afterAll(() => stopAsking())
 

@@ -1,24 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
-import type { App } from '../../src/core/app.ts'
 import { CAPABILITIES } from '../../src/core/capabilities.ts'
 import type { Ctx } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
-import { withDatabase } from '../../src/app.ts'
 import { deleteDiscussion } from '../../src/domains/discussions/delete.ts'
 import { removeOfDeleted } from '../../src/domains/discussions/remove.ts'
 import { loadTenant } from '../../src/domains/tenants/tenants.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
-import { importFile } from '../../src/transfer/import/import.ts'
 import { callsTo } from '../harness/calls.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
+import { exportText, importText } from '../harness/exports.ts'
+import { openMute } from '../harness/mute.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -31,9 +25,7 @@ let receiver: Receiver
 let service: TestService
 let tenant: TestTenant
 /** Another process, whose messages this one does not get. */
-let other: App
-let closeOther: () => Promise<void>
-let folder: string
+let mute: ReturnType<typeof openMute>
 const streams: { close(): void }[] = []
 
 beforeAll(async () => {
@@ -41,19 +33,12 @@ beforeAll(async () => {
   const database = await openTestDatabase()
   const env = { STREAM_REPAIR_SECONDS: '0.5', WEBHOOK_CA_FILE: receiver.caFile }
   service = await startService({ worker: false, database, env })
-  const { settings, log } = service.app
-  const mute = { ...settings, REDIS_PREFIX: `${settings.REDIS_PREFIX}mute:` }
-  const shared = { ...database, close: () => Promise.resolve() }
-  const opened = withDatabase(mute, log, shared)
-  other = opened.app
-  closeOther = opened.close
-  folder = mkdtempSync(join(tmpdir(), 'engagement-deletion-'))
+  mute = openMute(service.app, database)
 })
 afterAll(async () => {
-  await closeOther()
+  await mute.close()
   await service.close()
   await receiver.close()
-  rmSync(folder, { recursive: true })
 })
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)
@@ -100,8 +85,8 @@ async function leftOf({ id }: { id: string }): Promise<Record<string, number>> {
 const byOther = async (id: string): Promise<void> => {
   const { id: tenantId } = tenant.tenant
   const actor = { kind: 'key', id: newId(), capabilities: new Set(CAPABILITIES), expiresAt: null }
-  const caller = { tenant: await loadTenant(other, tenantId), actor, identity: null }
-  await deleteDiscussion({ app: other, caller } as unknown as Ctx, id)
+  const caller = { tenant: await loadTenant(mute.app, tenantId), actor, identity: null }
+  await deleteDiscussion({ app: mute.app, caller } as unknown as Ctx, id)
 }
 
 describe('a deleted discussion', () => {
@@ -329,7 +314,7 @@ test('whatever workers die in between, and however many there are, trees of any 
         await ok('DELETE', `/discussions/${comments[0].discussionId}`)
         // A worker that died holds its lease.
         await removeOfDeleted(service.app)
-        await Promise.all(Array.from({ length: workers }, (_, n) => work(n % 2 === 0 ? service.app : other)))
+        await Promise.all(Array.from({ length: workers }, (_, n) => work(n % 2 === 0 ? service.app : mute.app)))
         expect(await leftOf(tenant.tenant)).toEqual({})
       },
     ),
@@ -354,27 +339,16 @@ test('a post and a deletion at once leave no comment without its page', async ()
 })
 
 describe('moving out and in', () => {
-  async function exported(name: string): Promise<string> {
-    let text = ''
-    await exportTenant(service.app, tenant.tenant.id, async (lines) => void (text += lines))
-    const path = join(folder, `${name}-${newId()}.jsonl`)
-    writeFileSync(path, text)
-    return path
-  }
-  const linesOf = async (): Promise<string> => {
-    let text = ''
-    await exportTenant(service.app, tenant.tenant.id, async (lines) => void (text += lines))
-    return text
-  }
-  const load = (path: string) => importFile(service.app, tenant.tenant.id, { source: 'jsonl', path })
+  const exported = () => exportText(service.app, tenant)
+  const load = (text: string) => importText(service.app, tenant, text)
 
   test('an export has nothing of it, also while it is being removed', async () => {
     const { discussionId, id } = await post('first')
     await post('kept', { page: 'kept' })
     await ok('POST', `/comments/${id}/reactions`, { type: 'like' }, await tenant.as('bob'))
     await ok('DELETE', `/discussions/${discussionId}`)
-    const [during] = [await linesOf(), await work()]
-    for (const text of [during, await linesOf()]) {
+    const [during] = [await exported(), await work()]
+    for (const text of [during, await exported()]) {
       expect(text).not.toContain('"first"')
       expect(text).not.toContain('"kind":"reaction"')
       expect(text.match(/"kind":"(discussion|comment)"/g)).toHaveLength(2)
@@ -386,10 +360,10 @@ describe('moving out and in', () => {
     await post('reply', { parentId: id, as: 'bob' })
     await ok('POST', `/comments/${id}/reactions`, { type: 'like' }, await tenant.as('bob'))
     const before = await ok('GET', '/discussions/by-external/page/comments?replies=3')
-    const path = await exported('before')
+    const text = await exported()
     await ok('DELETE', `/discussions/${discussionId}`)
     await work()
-    const report = await load(path)
+    const report = await load(text)
     expect(report.counts).toMatchObject({ discussions: 1, comments: 2, reactions: 1 })
     expect(await ok('GET', '/discussions/by-external/page/comments?replies=3')).toEqual(before)
     expect(await ok('GET', `/discussions/${discussionId}`)).toMatchObject({ commentCount: 2, state: 'open' })
@@ -400,10 +374,8 @@ describe('moving out and in', () => {
   test('a file that has further comments of it is told that it was deleted', async () => {
     const at = (second: number): string => new Date(Date.UTC(2015, 2, 1, 10, 0, second)).toISOString()
     const write = (...items: object[]): string => {
-      const path = join(folder, `${newId()}.jsonl`)
       const header = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'elsewhere', exportedAt: at(59) }
-      writeFileSync(path, [header, ...items].map((item) => JSON.stringify(item)).join('\n'))
-      return path
+      return [header, ...items].map((item) => JSON.stringify(item)).join('\n')
     }
     const reader = { kind: 'reader', id: 'ann', createdAt: at(0) }
     const page = { kind: 'discussion', id: 'p', externalId: 'p', createdAt: at(0) }

@@ -1,40 +1,30 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { CAUSES } from '../../src/domains/notices/causes.ts'
 import { isEndedKeyOfOther, keepEndedKey, removeSites } from '../../src/domains/sites/ended-keys.ts'
-import { exportLines, exportTenant } from '../../src/transfer/export/export.ts'
+import { exportLines } from '../../src/transfer/export/export.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
 import { rehearseImport } from '../../src/transfer/rehearsal/rehearse.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { exportText } from '../harness/exports.ts'
+import { useFolder } from '../harness/folders.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { dumpImported, findWrongCounts } from '../harness/transfer.ts'
 
-let service: TestService
-let folder: string
+const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
+const folder = useFolder()
 let names = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-export-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
 
 const addTenant = (): Promise<TestTenant> => service.addTenant(`exports-${++names}`)
 
 /** The lines of an export, and its header apart. */
-async function exported({ tenant }: TestTenant): Promise<{ header: string; lines: string[] }> {
-  let text = ''
-  await exportTenant(service.app, tenant.id, async (lines) => void (text += lines))
+async function exported(tenant: TestTenant): Promise<{ header: string; lines: string[] }> {
+  const text = await exportText(service.app, tenant)
   const [header = '', ...lines] = text.trimEnd().split('\n')
   return { header, lines }
 }

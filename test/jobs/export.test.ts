@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { callsTo } from '../harness/calls.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 let bob: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
   bob = await service.as('bob')
 })
-afterAll(() => service.close())
 
 const { ok } = callsTo(() => service)
 const post = (page: string, headers: Record<string, string>, body: string, parentId: string | null = null) =>

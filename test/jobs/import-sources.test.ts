@@ -1,28 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { Pairs } from '../../src/transfer/csv.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/transfer/import/import.ts'
 import { keyOfAddress } from '../../src/transfer/pages.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { useFolder } from '../harness/folders.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 
-let service: TestService
-let folder: string
+const service = useService()
+const folder = useFolder()
 let names = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-sources-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
 
 interface Imported {
   tenant: TestTenant

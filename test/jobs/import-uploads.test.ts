@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 
 import { type ImportFile, importFile } from '../../src/transfer/import/import.ts'
 import { removeEnded } from '../../src/transfer/uploads/remove.ts'
 import { workOnUploads } from '../../src/transfer/uploads/work.ts'
 import { onServer } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { useFolder } from '../harness/folders.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 import { unnamed } from '../harness/sql.ts'
 import { comment, dumpImported, page, reader } from '../harness/transfer.ts'
@@ -19,19 +19,9 @@ import { begin, put, upload, type Uploading } from '../harness/uploads.ts'
 
 const PART = 1024 * 1024
 
-let service: TestService
-let folder: string
+const service = useService()
+const folder = useFolder()
 let names = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-uploads-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
 
 interface Place extends Uploading {
   tenant: TestTenant

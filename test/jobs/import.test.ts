@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
 import { Pace } from '../../src/core/queues/pace.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
@@ -25,26 +24,17 @@ import { undoImport } from '../../src/transfer/undo/undo.ts'
 import { onServer } from '../harness/database.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { effort } from '../harness/effort.ts'
+import { useFolder } from '../harness/folders.ts'
 import { last } from '../harness/processes.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { at, comment, dumpImported, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
 
 const DELTAS = unnamed('SELECT id FROM analytics_deltas WHERE tenant_id = $1')
 
-let service: TestService
-let folder: string
+const service = useService()
+const folder = useFolder()
 let names = 0
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
-})
-
-afterAll(async () => {
-  await service.close()
-  rmSync(folder, { recursive: true })
-})
 
 const addTenant = (): Promise<TestTenant> => service.addTenant(`imports-${++names}`)
 

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { mergeReaderOf } from '../../src/domains/merges/merge.ts'
-import { exportTenant } from '../../src/transfer/export/export.ts'
 import type { ImportReport } from '../../src/transfer/import/import.ts'
 import type { Item } from '../../src/transfer/item.ts'
 import { rehearseImport } from '../../src/transfer/rehearsal/rehearse.ts'
 import { undoImport } from '../../src/transfer/undo/undo.ts'
+import { exportText } from '../harness/exports.ts'
 import { useImports } from '../harness/imports.ts'
 import type { TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -85,9 +85,8 @@ test('an undo leaves an imported reader into whom another one was merged', async
   })
 })
 
-async function exported({ tenant }: TestTenant) {
-  let text = ''
-  await exportTenant(imports.service.app, tenant.id, async (lines) => void (text += lines))
+async function exported(tenant: TestTenant) {
+  const text = await exportText(imports.service.app, tenant)
   return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
 }
 

@@ -1,15 +1,15 @@
 import { gunzipSync } from 'node:zlib'
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { makeNextExport } from '../../src/transfer/export/make.ts'
 import { completeExport, deleteExpiredExports, takeExport } from '../../src/transfer/export/make-sql.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
-let service: TestService
+const service = useService()
 let admin: Headers
 
 const login = async (credentials: object): Promise<Headers> => {
@@ -18,10 +18,8 @@ const login = async (credentials: object): Promise<Headers> => {
 }
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   admin = await login(service.admin)
 })
-afterAll(() => service.close())
 
 const FORGET = unnamed('DELETE FROM tenant_exports')
 beforeEach(async () => void (await service.app.db.query(FORGET)))

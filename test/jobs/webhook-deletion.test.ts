@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { Param } from '../../src/core/database/statements.ts'
 import { clearDeletedEndpoints, forgetDeletedEndpoints } from '../../src/worker/statements/retention-sql.ts'
@@ -6,9 +6,10 @@ import { lockForReplay, replayEvents } from '../../src/domains/webhooks/sending/
 import { startWorker } from '../../src/worker/worker.ts'
 import { onServer } from '../harness/database.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { PATIENT, startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { reply } from '../harness/receiver.ts'
+import { PATIENT, type TestResponse } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
 /**
  * How many writes go on while endpoints come and go. The embedded form has one connection, on which
@@ -18,23 +19,14 @@ const WRITES = Number(process.env.WEBHOOK_WRITES ?? (onServer ? 600 : 80))
 const AT_ONCE = 24
 const WAIT = { timeout: 15_000, interval: 20 }
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service } = useReceiver({ env: PATIENT, worker: false })
 let path: string
 let counter = 0
 const workers: { stop(): Promise<void> }[] = []
 
 beforeAll(async () => {
-  receiver = await startReceiver()
-  const env = { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05', ...PATIENT }
-  service = await startService({ env, worker: false })
-  await service.call('PATCH', '/settings', {
-    body: { webhookEndpoints: 1000, reportThreshold: 1000, rateLimit: { perSecond: 100_000, burst: 100_000 } },
-  })
-})
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
+  const body = { reportThreshold: 1000, rateLimit: { perSecond: 100_000, burst: 100_000 } }
+  await service.call('PATCH', '/settings', { body })
 })
 beforeEach(() => {
   path = `/hook-${++counter}`

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
-import { PATIENT, startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { PATIENT, type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const READERS = 12
@@ -10,15 +10,13 @@ const DISCUSSIONS = 3
 const WRITES = effort(1000)
 const AT_ONCE = 32
 
-let service: TestService
+const service = useService({ env: PATIENT })
 const identities: Record<string, string>[] = []
 
 beforeAll(async () => {
-  service = await startService({ env: PATIENT, worker: false })
   for (let n = 0; n < READERS; n++) identities.push(await service.as(`reader-${n}`))
   await service.call('PATCH', '/settings', { body: { reportThreshold: 3, maxDepth: 4 } })
 })
-afterAll(() => service.close())
 
 /** A number from 0 to `below` - 1, the same ones in every run. */
 function drawer(seed: number): (below: number) => number {

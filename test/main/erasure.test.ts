@@ -1,32 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { finishErasure } from '../../src/domains/erasure/erase.ts'
 import { AUDIT_BATCH, beginErasure } from '../../src/domains/erasure/sql.ts'
 import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
-import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { type EventRow, eventRowsOf } from '../harness/event-rows.ts'
+import { reply } from '../harness/receiver.ts'
 import { newPerson, type Person } from '../harness/people.ts'
-import { PATIENT, startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { PATIENT, type TestResponse } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
 const WAIT = { timeout: 10_000, interval: 20 }
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service, whenVerified } = useReceiver({ env: PATIENT })
 let bob: Headers
 
 type Headers = Record<string, string>
 
 beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05', ...PATIENT } })
   bob = await service.as('bob')
-})
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
 })
 
 const { call, ok } = callsTo(() => service)
@@ -46,18 +41,7 @@ async function held(headers: Headers, name: string, body: string) {
   return comment
 }
 
-const EVENTS = unnamed(
-  'SELECT seq, type, audience, recipient_id AS "recipientId", actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
-)
-interface EventRow {
-  seq: number
-  type: string
-  audience: string
-  recipientId: string | null
-  actor: unknown
-  data: TestResponse['json']
-}
-const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
+const eventsOf = (discussionId: string) => eventRowsOf(service.app.db, discussionId)
 
 const DIGESTS = unnamed('SELECT count(*) AS n FROM comments WHERE discussion_id = $1 AND text_digest IS NOT NULL')
 /** Of long texts, which bob has not written. */
@@ -120,7 +104,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
       policy: { maxAttempts: 2, backoffBaseMs: 60_000, breakerThreshold: 100, disableThreshold: 1000 },
     }
     endpointId = (await ok('POST', '/webhooks', hook)).id
-    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${endpointId}`)).state).toBe('verified'), WAIT)
+    await whenVerified(endpointId)
     await setMode(mode)
     person = await newPerson(service)
     life = await livesOf(person, name)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import type { Ctx } from '../../src/core/context.ts'
 import { ServiceError } from '../../src/core/errors.ts'
@@ -17,15 +17,10 @@ import { createDiscussion } from '../../src/domains/discussions/discussions.ts'
 import { findCallerByKey } from '../../src/domains/api-keys/keys.ts'
 import { onServer } from '../harness/database.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const keyed = (key: string, headers: Record<string, string> = {}) => ({ 'idempotency-key': key, ...headers })
 const isReplay = ({ headers }: TestResponse) => headers.get('idempotency-replayed') === 'true'
@@ -282,10 +277,7 @@ describe('409 idempotency_conflict: the same key with', () => {
     expect((await send()).status).toBe(201)
   })
 
-  const weaker = async (): Promise<Record<string, string>> => {
-    const { json } = await service.call('POST', '/keys', { body: { label: 'weaker', capabilities: [] } })
-    return { 'x-api-key': json.key as string }
-  }
+  const weaker = async () => (await service.newKey()).headers
 
   test.each([
     ['another body', () => ({ body: '{"body":"Twice"}' })],

@@ -1,29 +1,27 @@
 import { createClient } from 'graphql-sse'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { callerFor, furnish, keyOf, READER, resourceOf, sampleIn, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { digestOf } from '../harness/tenant-rows.ts'
 
 /** Part of everything that the first tenant writes. */
 const MARK = 'of-the-first-tenant'
 
-let service: TestService
+const service = useService()
 let theirs: Side
 let mine: Side
 let theirRows: Record<string, unknown>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   theirs = await furnish(service, service, MARK)
   mine = await furnish(service, await service.addTenant('second'), 'of-another-tenant')
   theirRows = await digestOf(service.app.db, theirs.tenant.id)
 })
-afterAll(() => service.close())
 
 type Headers = Record<string, string>
 

@@ -1,23 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
-import { MEMBER_ENDS } from '../harness/ends.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { openStream, type StreamClient } from '../harness/stream-client.ts'
+import { changeMember, operatorOf, removeMember } from '../../src/domains/staff/membership.ts'
+import { setPassword } from '../../src/domains/staff/operators.ts'
+import { startService, useService } from '../harness/service.ts'
+import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
+import { expectProblem, useStreams } from '../harness/streams.ts'
 
-let service: TestService
-const clients: StreamClient[] = []
-
-beforeAll(async () => {
-  service = await startService({ env: { STREAM_HEARTBEAT_SECONDS: '0.3' }, worker: false })
-})
-afterAll(() => service.close())
-afterEach(() => clients.splice(0).forEach((client) => client.close()))
-
-const newDiscussion = async (externalId = newId()): Promise<string> =>
-  (await service.call('POST', '/discussions', { body: { externalId } })).json.id
+const service = useService({ env: { STREAM_HEARTBEAT_SECONDS: '0.3' } })
+const { open } = useStreams(service)
 
 async function comment(
   discussionId: string,
@@ -33,22 +26,6 @@ async function comment(
   return response.json
 }
 
-async function open(
-  path: string,
-  headers: Record<string, string> = { 'x-api-key': service.apiKey },
-): Promise<StreamClient> {
-  const client = await openStream(`${service.url}/api/v1/stream/${path}`, headers)
-  clients.push(client)
-  return client
-}
-
-async function expectProblem(client: StreamClient, status: number, code: string): Promise<void> {
-  await vi.waitFor(() => expect(client.closed).toBe(true))
-  expect(client.headers['content-type']).toMatch(/^application\/problem\+json/)
-  expect(JSON.parse(client.text)).toMatchObject({ status, code })
-  expect(client.status).toBe(status)
-}
-
 const patchSettings = async (settings: object): Promise<void> => {
   const response = await service.call('PATCH', '/settings', { body: settings })
   expect(response.status).toBe(200)
@@ -56,7 +33,7 @@ const patchSettings = async (settings: object): Promise<void> => {
 
 describe('GET /stream/{discussionId}', () => {
   test('answers 200 with the headers of an event stream', async () => {
-    const stream = await open(await newDiscussion(), { 'x-api-key': service.apiKey, 'x-request-id': 'abc' })
+    const stream = await open(await service.newDiscussion(), { 'x-api-key': service.apiKey, 'x-request-id': 'abc' })
     expect(stream.status).toBe(200)
     expect(stream.headers).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
@@ -68,7 +45,7 @@ describe('GET /stream/{discussionId}', () => {
   })
 
   test('begins with retry and connected, which have no id', async () => {
-    const stream = await open(await newDiscussion())
+    const stream = await open(await service.newDiscussion())
     await vi.waitFor(() => expect(stream.connected).toBeDefined())
     const [first] = stream.all
     expect(first).toEqual({
@@ -81,7 +58,7 @@ describe('GET /stream/{discussionId}', () => {
   })
 
   test('sends each event with its seq as id, its type as name and its JSON as data', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const stream = await open(discussionId)
     const created = await comment(discussionId, 'First')
     await service.call('POST', `/comments/${created.id}/reactions`, {
@@ -102,7 +79,7 @@ describe('GET /stream/{discussionId}', () => {
   })
 
   test('resumes strictly after Last-Event-ID, which wins over ?lastEventId=', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     for (let n = 0; n < 4; n++) await comment(discussionId)
     const byQuery = await open(`${discussionId}?lastEventId=1`)
     const byHeader = await open(`${discussionId}?lastEventId=1`, { 'x-api-key': service.apiKey, 'last-event-id': '3' })
@@ -116,7 +93,7 @@ describe('GET /stream/{discussionId}', () => {
   })
 
   test('of several Last-Event-IDs the latest counts, as a number', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     for (let n = 0; n < 12; n++) await comment(discussionId)
     // "9" comes after "10" as a text.
     for (const given of ['9, 10', '10,9', '10, 10', '2,  10, 1', '010, 9']) {
@@ -127,7 +104,7 @@ describe('GET /stream/{discussionId}', () => {
   })
 
   test.each(['99', 'x', '-1', '1.5'])('with the unknown id %s is incomplete, and continues live', async (id) => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     await comment(discussionId)
     const stream = await open(`${discussionId}?lastEventId=${id}`)
     await vi.waitFor(() => expect(stream.connected?.data).toEqual({ lastEventId: '1', replayed: 0, complete: false }))
@@ -136,7 +113,7 @@ describe('GET /stream/{discussionId}', () => {
   })
 
   test('with an id older than the replay window in hours is incomplete', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     for (let n = 0; n < 3; n++) await comment(discussionId)
     const age = unnamed(
       `UPDATE events SET occurred_at = now() - interval '25 hours' WHERE discussion_id = $1 AND seq <= 2`,
@@ -149,7 +126,7 @@ describe('GET /stream/{discussionId}', () => {
   })
 
   test('an old event that a page does not get makes no position of that page too old', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const { id } = await comment(discussionId)
     await service.call('POST', `/comments/${id}/reject`)
     await service.call('DELETE', `/comments/${id}`)
@@ -172,7 +149,7 @@ describe('GET /stream/{discussionId}', () => {
   })
 
   test('with an id before an event that is no longer stored is incomplete', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     for (let n = 0; n < 4; n++) await comment(discussionId)
     await service.app.db.query(unnamed('DELETE FROM events WHERE discussion_id = $1 AND seq = 3'), [discussionId])
     const [before, after] = [await open(`${discussionId}?lastEventId=1`), await open(`${discussionId}?lastEventId=3`)]
@@ -181,7 +158,7 @@ describe('GET /stream/{discussionId}', () => {
   })
 
   test('delivers 10 000 missed events on one connection', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     await insertEvents(discussionId, 10_000)
     const stream = await open(`${discussionId}?lastEventId=0`)
     await vi.waitFor(() => expect(stream.events).toHaveLength(10_000), { timeout: 60_000 })
@@ -190,12 +167,12 @@ describe('GET /stream/{discussionId}', () => {
   })
 
   test('sends a comment line during silence', async () => {
-    const stream = await open(await newDiscussion())
+    const stream = await open(await service.newDiscussion())
     await vi.waitFor(() => expect(stream.comments).toBeGreaterThanOrEqual(2))
   })
 
   test('ends after its lifetime with connection-timeout, which has the position', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     await comment(discussionId)
     await patchSettings({ stream: { maxDurationSeconds: 1 } })
     const stream = await open(`${discussionId}?lastEventId=0`)
@@ -206,23 +183,33 @@ describe('GET /stream/{discussionId}', () => {
   })
 })
 
+const operator = () => operatorOf(service.tenant.id)
+
+/** What ends the streams of a member who... */
+const MEMBER_ENDS: [who: string, end: (email: string) => Promise<unknown>][] = [
+  ['is gone', (email) => removeMember(service.app, operator(), { email })],
+  ['has another password', (email) => setPassword(service.app, service.tenant.id, email)],
+  ['is disabled', (email) => changeMember(service.app, operator(), { email }, { state: 'disabled' })],
+  ['has another role', (email) => changeMember(service.app, operator(), { email }, { role: 'analyst' })],
+]
+
 describe('credentials of a stream', () => {
   test('none: 401 missing_credentials', async () => {
-    const stream = await open(await newDiscussion(), {})
+    const stream = await open(await service.newDiscussion(), {})
     await expectProblem(stream, 401, 'missing_credentials')
     expect(stream.headers['www-authenticate']).toBeDefined()
   })
 
   test('an unknown key: 401 invalid_api_key', async () => {
     await expectProblem(
-      await open(await newDiscussion(), { 'x-api-key': `ek_${'0'.repeat(64)}` }),
+      await open(await service.newDiscussion(), { 'x-api-key': `ek_${'0'.repeat(64)}` }),
       401,
       'invalid_api_key',
     )
   })
 
   test('?token= accepts a raw API key, with Deprecation and Sunset', async () => {
-    const stream = await open(`${await newDiscussion()}?token=${service.apiKey}`, {})
+    const stream = await open(`${await service.newDiscussion()}?token=${service.apiKey}`, {})
     expect(stream.status).toBe(200)
     expect(stream.headers).toMatchObject({ deprecation: 'true', sunset: 'Wed, 30 Jun 2027 00:00:00 GMT' })
   })
@@ -241,7 +228,7 @@ describe('credentials of a stream', () => {
   test('?token= and Authorization accept an admin token', async () => {
     const { email, password } = service.admin
     const { token } = (await service.call('POST', '/admin/auth/login', { body: { email, password } })).json
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     expect((await open(`${discussionId}?token=${token}`, {})).status).toBe(200)
     const byHeader = await open(discussionId, { authorization: `Bearer ${token}` })
     expect(byHeader.status).toBe(200)
@@ -249,40 +236,40 @@ describe('credentials of a stream', () => {
   })
 
   test.each(['ticket', 'token'])('a key beside ?%s=: 400 ambiguous_credentials', async (name) => {
-    await expectProblem(await open(`${await newDiscussion()}?${name}=x`), 400, 'ambiguous_credentials')
+    await expectProblem(await open(`${await service.newDiscussion()}?${name}=x`), 400, 'ambiguous_credentials')
   })
 
   test("another tenant's discussion, an unknown one and a malformed id: 404 not_found", async () => {
     const other = await service.addTenant('stream-other')
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     await expectProblem(await open(discussionId, { 'x-api-key': other.apiKey }), 404, 'not_found')
     await expectProblem(await open(newId()), 404, 'not_found')
     await expectProblem(await open('not-an-id'), 404, 'not_found')
   })
 
   test('an unknown parameter, or one given twice: 422 validation_failed', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     await expectProblem(await open(`${discussionId}?since=1`), 422, 'validation_failed')
     await expectProblem(await open(`${discussionId}?lastEventId=1&lastEventId=2`), 422, 'validation_failed')
   })
 
   test.each(MEMBER_ENDS)('a stream ends when its member %s, and the others stay', async (_how, end) => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const admin = await createAdmin(service.app, service.tenant.id, `leaver-${newId()}@example.com`)
     const { token } = (await service.call('POST', '/admin/auth/login', { body: admin, headers: { 'x-api-key': '' } }))
       .json
     const headers = { authorization: `Bearer ${token}` }
     const [theirs, other] = [await open(discussionId, headers), await open(discussionId)]
     await vi.waitFor(() => expect(theirs.connected).toBeDefined())
-    await end(service, admin.email)
+    await end(admin.email)
     await vi.waitFor(() => expect(theirs.closed).toBe(true))
     expect(other.closed).toBe(false)
     await vi.waitFor(async () => expectProblem(await open(discussionId, headers), 401, 'invalid_admin_token'))
   })
 
   test('a stream ends when its key is revoked, and the others stay', async () => {
-    const { id, key } = (await service.call('POST', '/keys', { body: { label: 'stream', capabilities: [] } })).json
-    const discussionId = await newDiscussion()
+    const { id, key } = await service.newKey()
+    const discussionId = await service.newDiscussion()
     const stream = await open(discussionId, { 'x-api-key': key })
     const other = await open(discussionId)
     expect(stream.status).toBe(200)
@@ -293,7 +280,7 @@ describe('credentials of a stream', () => {
   })
 
   test('over the cap of the tenant: 429 too_many_streams with Retry-After', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     await open(discussionId)
     await patchSettings({ stream: { maxStreams: 1 } })
     const refused = await open(discussionId)
@@ -304,7 +291,7 @@ describe('credentials of a stream', () => {
 })
 
 test('other methods on a stream: 405 with Allow', async () => {
-  const response = await service.call('PUT', `/stream/${await newDiscussion()}`)
+  const response = await service.call('PUT', `/stream/${await service.newDiscussion()}`)
   expect(response.status).toBe(405)
   expect(response.headers.get('allow')).toContain('GET')
 })

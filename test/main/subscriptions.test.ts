@@ -1,9 +1,9 @@
 import { createClient, type Client, type ExecutionResult } from 'graphql-sse'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 const QUERY = `subscription ($discussionId: ID!, $lastEventId: String) {
@@ -25,16 +25,10 @@ interface Event {
   data: Record<string, unknown>
 }
 
-let service: TestService
+const service = useService()
 const clients: Client<boolean>[] = []
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(async () => {
-  clients.forEach((client) => client.dispose())
-  await service.close()
-})
+afterAll(() => clients.forEach((client) => client.dispose()))
 
 function connect(singleConnection: boolean, headers: Record<string, string> = {}): Client<boolean> {
   const client = createClient({
@@ -89,9 +83,6 @@ function readerOf({ body }: Response): { until: (pattern: RegExp) => Promise<str
   }
 }
 
-const newDiscussion = async (): Promise<string> =>
-  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
-
 async function comment(discussionId: string, reader = 'ada', more: object = {}): Promise<{ id: string }> {
   const body = { body: 'Hello', ...more }
   const response = await service.call('POST', `/discussions/${discussionId}/comments`, {
@@ -107,7 +98,7 @@ describe.each([
   ['a single connection', true],
 ])('subscription discussionEvents over graphql-sse, %s', (_name, single) => {
   test('yields the same events as the SSE route, replayed and live', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const root = await comment(discussionId)
     const sse = await openStream(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, {
       'x-api-key': service.apiKey,
@@ -145,7 +136,7 @@ describe.each([
     const client = connect(single)
     const unknown = subscribe(client, { discussionId: newId() })
     const malformed = subscribe(client, { discussionId: 'x' })
-    const position = subscribe(client, { discussionId: await newDiscussion(), lastEventId: '7' })
+    const position = subscribe(client, { discussionId: await service.newDiscussion(), lastEventId: '7' })
     await vi.waitFor(() => expect([unknown, malformed, position].every(({ done }) => done)).toBe(true))
     expect(unknown.errors[0]?.extensions).toMatchObject({ code: 'not_found', status: 404 })
     expect(malformed.errors[0]?.extensions).toMatchObject({ code: 'not_found' })
@@ -157,14 +148,16 @@ describe.each([
 
   test("of another tenant's discussion gets nothing but not_found", async () => {
     const other = await service.addTenant(`subscriptions-${single}`)
-    const seen = subscribe(connect(single, { 'x-api-key': other.apiKey }), { discussionId: await newDiscussion() })
+    const seen = subscribe(connect(single, { 'x-api-key': other.apiKey }), {
+      discussionId: await service.newDiscussion(),
+    })
     await vi.waitFor(() => expect(seen.done).toBe(true))
     expect(seen.errors).toMatchObject([{ extensions: { code: 'not_found' } }])
   })
 
   test('only moderators see who reacted, in an event of a comment that has left the view since', async () => {
-    const { key } = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json
-    const discussionId = await newDiscussion()
+    const { key } = await service.newKey()
+    const discussionId = await service.newDiscussion()
     const { id } = await comment(discussionId)
     const reaction = { body: { type: 'like' }, headers: await service.as('bob') }
     expect((await service.call('PUT', `/comments/${id}/reaction`, reaction)).status).toBe(200)
@@ -216,7 +209,7 @@ describe('/graphql/stream', () => {
 
   test('a reserved stream that is not opened in time is gone; an open one goes on', async () => {
     const client = connect(true)
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const before = subscribe(client, { discussionId, lastEventId: '0' })
     await comment(discussionId)
     await vi.waitFor(() => expect(before.events).toHaveLength(1))
@@ -258,7 +251,7 @@ describe('subscription discussionEvents at /graphql', () => {
     })
 
   test('yields events as they arrive', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     await comment(discussionId)
     const response = await post({ discussionId, lastEventId: '0' })
     expect(response.headers.get('content-type')).toContain('text/event-stream')
@@ -270,7 +263,7 @@ describe('subscription discussionEvents at /graphql', () => {
   })
 
   test('tells its position after a replay whose last events are not for the subscriber', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const { id } = await comment(discussionId)
     await service.call('POST', `/comments/${id}/reject`)
     await service.call('DELETE', `/comments/${id}`)
@@ -286,7 +279,7 @@ describe('subscription discussionEvents at /graphql', () => {
   })
 
   test('without credentials yields missing_credentials', async () => {
-    const text = await (await post({ discussionId: await newDiscussion() }, {})).text()
+    const text = await (await post({ discussionId: await service.newDiscussion() }, {})).text()
     expect(text).toContain('"code":"missing_credentials"')
   })
 })

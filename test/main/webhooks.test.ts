@@ -1,16 +1,15 @@
 import { gzipSync } from 'node:zlib'
 
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { Param } from '../../src/core/database/statements.ts'
 import { unnamed } from '../harness/sql.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
-import { hang, isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { hang, isGenuine, reply } from '../harness/receiver.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service, whenVerified } = useReceiver()
 let path: string
 let counter = 0
 
@@ -18,17 +17,6 @@ const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
 /** Its attempts may take longer than the machine stands still. */
 const FAST = { backoffBaseMs: 10, timeoutMs: 30_000 }
 const WAIT = { timeout: 20_000, interval: 20 }
-
-beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
-  await service.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
-})
-
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
-})
 
 // Each test has a path of the receiver to itself.
 beforeEach(() => {
@@ -45,8 +33,19 @@ const add = (id: string, data?: string) => addDelivery(service.app, service.tena
 
 async function registerVerified(body: object = {}) {
   const { json } = await register(body)
-  await vi.waitFor(async () => expect((await read(json.id)).state).toBe('verified'), WAIT)
+  await whenVerified(json.id)
   return json
+}
+
+/** An endpoint with a delivery that has failed, and is tried again in a minute. */
+async function failOnce(): Promise<{ id: string; deliveryId: string }> {
+  receiver.on(path, ({ headers }, response) =>
+    headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
+  )
+  const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
+  const { deliveryId } = await add(id)
+  await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+  return { id, deliveryId }
 }
 
 describe('POST /webhooks', () => {
@@ -127,7 +126,7 @@ describe('POST /webhooks', () => {
   })
 
   test('without manage_webhooks answers 403 missing_capability, on every route', async () => {
-    const key = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json.key
+    const { key } = await service.newKey()
     const routes = [
       ['POST', '/webhooks'],
       ['GET', '/webhooks'],
@@ -199,7 +198,7 @@ describe('the ownership handshake', () => {
     const { id } = await registerVerified()
     const { status, json } = await service.call('POST', `/webhooks/${id}/verify`)
     expect([status, json.state]).toEqual([202, 'unverified'])
-    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    await whenVerified(id)
     const challenges = receiver.handshakes(path).map(({ body }) => body.challenge)
     expect(new Set(challenges).size).toBe(2)
   })
@@ -326,12 +325,7 @@ describe('a delivery', () => {
   })
 
   test('waits in the database for its next attempt, between base and one and a half of it', async () => {
-    receiver.on(path, ({ headers }, response) =>
-      headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
-    )
-    const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
-    const { deliveryId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+    const { id, deliveryId } = await failOnce()
     const { status, attempts, nextAttemptAt } = await get(id, deliveryId)
     const sinceMs = Date.now() - Date.parse(attempts[0].at)
     const waitMs = Date.parse(nextAttemptAt) - Date.parse(attempts[0].at)
@@ -391,12 +385,7 @@ describe('PATCH /webhooks/{id}', () => {
   })
 
   test('of the url resets verification; deliveries wait, then go to the new url', async () => {
-    receiver.on(path, ({ headers }, response) =>
-      headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
-    )
-    const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
-    const { deliveryId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+    const { id, deliveryId } = await failOnce()
     const next = `${path}-next`
     receiver.on(next, (_request, response) => reply(response, 404))
     const { json } = await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
@@ -623,19 +612,15 @@ describe('reading', () => {
           '{ webhookEndpoints(first: 100) { edges { node { id verificationPending deliveriesHeld } } } }',
         )
       ).json.data.webhookEndpoints.edges.map(({ node }: { node: object }) => node)
-    let refuse: (() => void) | undefined
-    receiver.on(path, (_request, response) => {
-      refuse = () => reply(response, 404)
-      return true
-    })
+    const refuse = receiver.hold(path, 404)
     const { id } = (await register({ policy: { maxAttempts: 5, timeoutMs: 30_000 } })).json
     await vi.waitFor(() => expect(refuse).toBeDefined(), WAIT)
     expect(await held()).toContainEqual({ id, verificationPending: true, deliveriesHeld: 0 })
     receiver.on(path, null)
-    refuse?.()
+    refuse()
     await vi.waitFor(async () => expect((await read(id)).lastVerification?.ok).toBe(false), WAIT)
     await service.call('POST', `/webhooks/${id}/verify`)
-    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    await whenVerified(id)
     const others = (await held()).filter((each: { id: string }) => each.id !== id)
     const run = (text: string) => service.app.db.query(unnamed(text), [id])
     await run(`UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`)
@@ -652,12 +637,7 @@ describe('reading', () => {
 })
 
 test('DELETE /webhooks/{id} answers 204, cancels its deliveries, then 404', async () => {
-  receiver.on(path, ({ headers }, response) =>
-    headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
-  )
-  const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
-  const { deliveryId } = await add(id)
-  await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+  const { id, deliveryId } = await failOnce()
   expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(204)
   await vi.waitFor(async () => expect(await deliveryState(service.app, deliveryId)).toBeUndefined(), WAIT)
   expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(404)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import type { Param } from '../../src/core/database/statements.ts'
@@ -18,7 +18,7 @@ import {
 } from '../harness/analytics.ts'
 import { effort } from '../harness/effort.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const READERS = ['ann', 'ben', 'cleo']
@@ -34,14 +34,12 @@ interface Side {
   goneDeliveries: DeliveryRow[]
 }
 
-let service: TestService
+const service = useService()
 let sides: Side[]
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   sides = [await furnish(service), await furnish(await service.addTenant('second'))]
 })
-afterAll(() => service.close())
 
 async function furnish(tenant: TestTenant): Promise<Side> {
   const key = { 'x-api-key': tenant.apiKey }

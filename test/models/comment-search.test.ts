@@ -1,17 +1,12 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { found, keyOf, ok, post } from '../harness/comment-search.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 describe('a search', () => {
   const WORDS = ['ape', 'apes', 'bee', 'Émeu', 'fox', 'the'] as const

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 
 type Json = TestResponse['json']
 
@@ -55,12 +55,7 @@ class Person {
   }
 }
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
   service.call(method, path, { headers, ...(body && { body }) })

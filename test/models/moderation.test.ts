@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
 import {
@@ -9,22 +9,19 @@ import {
   READERS,
   REPORT_THRESHOLD,
 } from '../harness/moderation-model.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let plain: Record<string, string>
 const identities = new Map<string, Record<string, string>>()
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
   // A reader by a key that may moderate would delete as a moderator.
   for (const reader of READERS) identities.set(reader, { ...plain, ...(await service.as(reader)) })
   await setting({ reportThreshold: REPORT_THRESHOLD })
 })
-afterAll(() => service.close())
 
 const setting = (body: object) => service.call('PATCH', '/settings', { body })
 const read = async (path: string) => (await service.call('GET', path, { headers: plain })).json

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
 import { byGraphql, byRest, reachableBy, type ReadPage } from '../harness/reachable.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { subscribe } from '../harness/sse.ts'
 import { openStream, type Received, type StreamClient } from '../harness/stream-client.ts'
@@ -11,10 +11,9 @@ import { openStream, type Received, type StreamClient } from '../harness/stream-
 // Mal is banned in shadow in one tenant and not in its twin, and does the same in both. What he
 // gets in the one is what he gets in the other.
 
-let service: TestService
+const service = useService()
 let tenants: readonly { tenant: TestTenant; key: Record<string, string>; plain: Record<string, string> }[]
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const both = [service, await service.addTenant('twin')].map(async (tenant) => {
     const key = { 'x-api-key': tenant.apiKey }
     const { json } = await service.call('POST', '/keys', { headers: key, body: { label: 'plain', capabilities: [] } })
@@ -22,7 +21,6 @@ beforeAll(async () => {
   })
   tenants = await Promise.all(both)
 })
-afterAll(() => service.close())
 
 const KINDS = ['create', 'reply', 'reply', 'edit', 'delete', 'toggle', 'set', 'take', 'report', 'suspect'] as const
 interface Step {

@@ -1,23 +1,21 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
 import { addMember } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService()
 let deciders: { id: string | null; headers: Record<string, string> }[]
 let author: Record<string, string>
 beforeAll(async () => {
-  service = await startService({ worker: false })
   await service.call('PATCH', '/settings', { body: { suspectWords: ['casino'] } })
   const members = [await addMember(service, service, 'moderator'), await addMember(service, service, 'editor')]
   const signedIn = members.map(({ id, headers }) => ({ id, headers: { 'x-api-key': '', ...headers } }))
   deciders = [...signedIn, { id: null, headers: {} }]
   author = await service.as('ada')
 })
-afterAll(() => service.close())
 
 const COMMENTS = 3
 /** Two members and a key. */

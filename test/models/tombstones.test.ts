@@ -1,28 +1,25 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import type { Comment, StreamEvent } from '../../src/clients/browser/stream.ts'
 import { applyEvent } from '../../src/clients/widget/events.ts'
 import { ThreadState, TOP } from '../../src/clients/widget/state.ts'
 import { effort } from '../harness/effort.ts'
 import { byGraphql, byRest, reachableBy, type ReadPage } from '../harness/reachable.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // A comment that is not approved stands for its replies in view as a tombstone.
 
-let service: TestService
+const service = useService()
 let plain: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
-  const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
-  plain = { 'x-api-key': json.key as string }
+  plain = (await service.newKey()).headers
   await service.call('PATCH', '/settings', {
     body: { suspectWords: ['suspect'], reportThreshold: 1, rateLimit: { perSecond: 100_000, burst: 100_000 } },
   })
 })
-afterAll(() => service.close())
 
 const READERS = ['ann', 'bob', 'cay'] as const
 type Reader = (typeof READERS)[number]

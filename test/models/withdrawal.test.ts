@@ -7,8 +7,8 @@ import { bodyOf } from '../../src/core/delivery/request.ts'
 import { type Lease, leaseDeliveries } from '../../src/worker/statements/lease-sql.ts'
 import { recordAttempts } from '../../src/worker/statements/record-sql.ts'
 import { effort } from '../harness/effort.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { type GraphQLListener, subscribe } from '../harness/sse.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -23,7 +23,7 @@ type Writer = (typeof WRITERS)[number]
 const VIEWERS = [null, ...READERS, 'key', 'graphql', 'moderator'] as const
 type Viewer = (typeof VIEWERS)[number]
 
-let service: TestService
+const service = useService()
 let hub: Hub
 /** Compares with the database, which does not happen automatically here. */
 let repair: () => Promise<void>
@@ -32,13 +32,12 @@ let plainKey: Record<string, string>
 let endpointId: string
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   hub = hubOf(service.app)
   repair = hub.repair.bind(hub)
   vi.spyOn(hub, 'repair').mockResolvedValue()
   const rateLimit = { perSecond: 100_000, burst: 100_000 }
   await setting({ reportThreshold: 2, rateLimit, stream: { maxStreamsPerReader: 1000 } })
-  plainKey = { 'x-api-key': (await post('/keys', { label: 'plain', capabilities: [] })).json.key as string }
+  plainKey = (await service.newKey()).headers
   const policy = { maxAttempts: 10, breakerThreshold: 100, disableThreshold: 1000 }
   endpointId = (await post('/webhooks', { url: 'https://127.0.0.1:9/', policy })).json.id as string
   await service.app.db.query(VERIFY, [endpointId])
@@ -48,10 +47,7 @@ beforeAll(async () => {
     readers.set(name, { id: json.author.id as string, headers })
   }
 })
-afterAll(async () => {
-  vi.restoreAllMocks()
-  await service.close()
-})
+afterAll(() => vi.restoreAllMocks())
 
 const post = (path: string, body?: object, headers = {}): Promise<TestResponse> =>
   service.call('POST', path, { headers, ...(body === undefined ? {} : { body }) })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import type { App } from '../../src/core/app.ts'
 import type { Ctx } from '../../src/core/context.ts'
@@ -11,10 +11,10 @@ import { setReaction } from '../../src/domains/reactions/reactions.ts'
 import { onServer } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
 import { figuresOf } from '../harness/figures.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let neighbour: TestTenant
 /** The app of a separate process, and the tenants of each statement of its writers. */
 let app: App
@@ -26,7 +26,6 @@ let theirs: string[] = []
 let own: string[] = []
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   neighbour = await service.addTenant('neighbour')
   const query = (async (asked, params = []) => {
     const isCreate = /^create_comments?$/.test(asked.name) && params[0] === false
@@ -43,7 +42,6 @@ beforeAll(async () => {
   own = await commentsOf(neighbour, 20)
   await service.app.db.query(ENDPOINTS, [service.tenant.id, MANY])
 })
-afterAll(() => service.close())
 
 /** Each event of the tenant has as many deliveries. */
 const MANY = effort(600, 300)

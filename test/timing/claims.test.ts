@@ -1,26 +1,23 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 import { createClient } from 'graphql-sse'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { callsTo } from '../harness/calls.ts'
 import { addMember, type TestMember } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 /** Long enough for an unwanted message to arrive: bus, pace and repair. */
 const SILENCE_MS = 1500
 
-let service: TestService
+const service = useService({ env: { STREAM_REPAIR_SECONDS: '1' } })
 let tenant: TestTenant
 let [ann, bob]: TestMember[] = []
 const first = (): TestMember => ann as TestMember
 const second = (): TestMember => bob as TestMember
 
-beforeAll(async () => {
-  service = await startService({ env: { STREAM_REPAIR_SECONDS: '1' }, worker: false })
-})
-afterAll(() => service.close())
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)
   ann = await addMember(service, tenant, 'moderator')
@@ -28,16 +25,7 @@ beforeEach(async () => {
   await ok('PATCH', '/settings', { moderationMode: 'pre' }, { 'x-api-key': tenant.apiKey })
 })
 
-async function ok(
-  method: string,
-  path: string,
-  body: unknown,
-  headers: Record<string, string>,
-): Promise<TestResponse['json']> {
-  const answer = await service.call(method, path, { headers, ...(body !== undefined && { body: body as object }) })
-  expect(answer.status, answer.text).toBeLessThan(300)
-  return answer.json
-}
+const { ok } = callsTo(() => service)
 const as = ({ headers }: TestMember, method: string, path: string, body?: unknown) =>
   ok(method, path, body, { 'x-api-key': '', ...headers })
 

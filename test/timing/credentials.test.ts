@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { authenticate } from '../../src/api/http/credentials.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 function expectProblem({ status, json, headers }: TestResponse, expected: number, code: string): void {
   expect(json).toMatchObject({ code, status: expected })

@@ -20,11 +20,11 @@ beforeAll(async () => {
   const rate = { perSecond: 10_000, burst: 10_000 }
   const body = { rateLimit: rate, clientToken: rate }
   expect((await service.call('PATCH', '/settings', { body })).status).toBe(200)
-  const { json: weak } = await service.call('POST', '/keys', { body: { label: 'weak', capabilities: [] } })
+  const weak = await service.newKey()
   const { json: browser } = await service.call('POST', '/client-tokens', { body: {} })
   callers = {
     'no credentials': {},
-    'a key without capabilities': { 'x-api-key': weak.key },
+    'a key without capabilities': weak.headers,
     'a client token': { authorization: `Bearer ${browser.token}` },
   }
 })

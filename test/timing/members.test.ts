@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { addMember, bearing, fromElsewhere, NOBODY, type TestMember, tokenFor } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 import { openStream } from '../harness/stream-client.ts'
 
-let service: TestService
+const service = useService({ env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
 let owner: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
   owner = bearing(await tokenFor(service, service.admin))
   const body = { allowedOrigins: ['https://site.example'] }
   await service.call('PATCH', '/settings', { headers: owner, body })
 })
-afterAll(() => service.close())
 
 const statusOf = async (headers: Record<string, string>): Promise<number> =>
   (await service.call('GET', '/admin/me', { headers })).status
@@ -38,6 +35,7 @@ test.each<[string, End]>([
   ['logout everywhere', byMember('/admin/auth/logout-everywhere')],
   ['another role', byOwner({ role: 'analyst' })],
   ['another state', byOwner({ state: 'disabled' })],
+  ['its removal', ({ id }) => service.call('DELETE', `/admin/members/${id}`, { headers: owner })],
   [
     'a new password',
     byMember('/admin/auth/password', ({ password: current }) => ({ current, new: 'the next one of them' })),
@@ -45,7 +43,7 @@ test.each<[string, End]>([
 ])('%s ends a sign-in, its stream and its client tokens within 1 s', async (_how, end) => {
   const member = await addMember(service, service, 'moderator')
   const { headers } = member
-  const { id } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json
+  const id = await service.newDiscussion()
   const stream = await openStream(`${service.url}/api/v1/stream/${id}`, headers)
   expect(stream.status).toBe(200)
   const minted = await service.call('POST', '/client-tokens', { headers, body: {} })

@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { callsTo } from '../harness/calls.ts'
 import { onServer } from '../harness/database.ts'
-import { dumpTables } from '../harness/dump.ts'
+import { tracesOf } from '../harness/dump.ts'
 import { newReader } from '../harness/people.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // A request that has waited 100 ms for a lock starts over.
 
 type Headers = Record<string, string>
 
-let service: TestService
-
-beforeAll(async () => void (service = await startService({ worker: false })))
-afterAll(() => service.close())
+const service = useService()
 
 const { call, ok } = callsTo(() => service)
 
@@ -25,13 +22,6 @@ const merge = (from: string, into: string, headers: Headers = {}) =>
   call('POST', `/readers/${from}/merge`, { into }, headers)
 
 const newPage = () => `page-${newId()}`
-
-/** How often an id stands in the tables from which readers and webhooks are answered. */
-async function tracesOf(...marks: string[]): Promise<string[]> {
-  const kept = /^(audit_log|idempotency_records|reader_merges|analytics_\w+) /
-  const lines = (await dumpTables(service.app.db)).split('\n').filter((line) => !kept.test(line))
-  return lines.filter((line) => marks.some((mark) => line.includes(mark)))
-}
 
 const LOCK = unnamed('SELECT 1 FROM discussions WHERE id = $1 FOR UPDATE')
 const WAITING = unnamed(
@@ -74,7 +64,7 @@ test.runIf(onServer).each([
       }
       const { comments, reactions, reportsMade } = await ok('GET', `/readers/${b.id}/export`)
       expect([...comments, ...reactions, ...reportsMade]).toHaveLength(1)
-      expect(await tracesOf(a.id)).toEqual([])
+      expect(await tracesOf(service.app.db, a.id)).toEqual([])
     }
   },
 )
@@ -105,7 +95,7 @@ test.runIf(onServer)(
       })
       const [merged, pinned] = await Promise.all(waiting)
       expect(merged?.status, merged?.text).toBe(200)
-      expect(await tracesOf(a.id)).toEqual([])
+      expect(await tracesOf(service.app.db, a.id)).toEqual([])
       expect(await db.query(pin, [discussionId])).toEqual([{ id: b.id }])
       if (pinned?.json.author.id === a.id && round < 10) continue
       expect(pinned?.json).toMatchObject({ author: { id: b.id, externalId: b.externalId } })

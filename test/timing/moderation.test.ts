@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 let ann: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   ann = await service.as('ann')
 })
-afterAll(() => service.close())
 
 const post = async (page: string): Promise<{ id: string }> => {
   const options = { body: { body: 'text' }, headers: ann }

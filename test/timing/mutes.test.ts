@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
+import { callsTo } from '../harness/calls.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
-
-async function ok(method: string, path: string, body?: object): Promise<void> {
-  const { status, text } = await service.call(method, path, { ...(body && { body }) })
-  expect(status, text).toBeLessThan(300)
-}
+const { ok } = callsTo(() => service)
 
 interface Reader {
   id: string

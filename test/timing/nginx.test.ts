@@ -2,7 +2,6 @@ import { setTimeout } from 'node:timers/promises'
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { type Balancer, NGINX, startPlainNginx, startShippedNginx } from '../harness/balancers.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -40,7 +39,7 @@ describe.skipIf(NGINX === undefined).each(CASES)(`behind nginx, %s${skipped}`, (
     await service?.close()
   })
   beforeEach(async () => {
-    discussionId = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+    discussionId = await service.newDiscussion()
   })
   afterEach(() => clients.splice(0).forEach((client) => client.close()))
 

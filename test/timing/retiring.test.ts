@@ -1,9 +1,6 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 
@@ -12,7 +9,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { type Connections, watchConnections } from '../../src/api/http/sockets/connections.ts'
 import { tlsOptions } from '../../src/api/http/server.ts'
-import { makeCertificates } from '../harness/certificates.ts'
+import { makeTlsSettings } from '../harness/certificates.ts'
 
 const IDLE_MS = 600
 const LATE_MS = 5000
@@ -45,14 +42,10 @@ async function serve(options: object = {}): Promise<number> {
 }
 
 async function serveTls() {
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-retiring-'))
-  cleanUps.push(() => rmSync(folder, { recursive: true }))
-  const { cert, key, ca } = makeCertificates(['127.0.0.1'])
-  const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
-  writeFileSync(TLS_CERT_FILE, cert)
-  writeFileSync(TLS_KEY_FILE, key)
+  const { ca, env, remove } = makeTlsSettings()
+  cleanUps.push(remove)
   const times = { HEADERS_TIMEOUT_SECONDS: 10, REQUEST_TIMEOUT_SECONDS: 10, RESPONSE_TIMEOUT_SECONDS: 10 }
-  const port = await serve(tlsOptions({ settings: { TLS_CERT_FILE, TLS_KEY_FILE, ...times } } as never))
+  const port = await serve(tlsOptions({ settings: { ...env, ...times } } as never))
   return { port, ca }
 }
 

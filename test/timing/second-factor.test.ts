@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { findByAddress, removeFactor } from '../../src/domains/staff/operators.ts'
 import { addMember, bearing, codeOf, tokenFor } from '../harness/members.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 
 // Sign-ins of before end within 1 s.
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
-})
-afterAll(() => service.close())
+const service = useService({ env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
 
 const expectEndWithinASecond = (headers: Record<string, string>): Promise<void> =>
   holdsWithin(1000, async () => expect((await service.call('GET', '/admin/me', { headers })).status).toBe(401))

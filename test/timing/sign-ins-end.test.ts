@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { setPassword } from '../../src/domains/staff/operators.ts'
 import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
 import { addMember, bearing, fromElsewhere, NOBODY, tokenFor } from '../harness/members.ts'
-import { startService, type TestResponse, type TestService, withPassword } from '../harness/service.ts'
+import { type TestResponse, useService, withPassword } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
-})
-afterAll(() => service.close())
+const service = useService({ env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
 
 const statusOf = async (headers: Record<string, string>): Promise<number> =>
   (await service.call('GET', '/admin/me', { headers: { ...NOBODY, ...headers } })).status

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { findSiteByKey } from '../../src/domains/sites/sites.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { addSite, keyOf, ORIGIN, page } from '../harness/sites.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 test('a deleted site is unknown to every process within 1 s, and its streams end', async () => {
   const site = await addSite(service, service)

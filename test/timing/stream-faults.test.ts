@@ -1,28 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { hubOf } from '../../src/live/hub.ts'
 import { newId } from '../../src/core/ids.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService({ env: { STREAM_REPAIR_SECONDS: '1' } })
 const clients: StreamClient[] = []
 
-beforeAll(async () => {
-  service = await startService({ env: { STREAM_REPAIR_SECONDS: '1' }, worker: false })
-})
-afterAll(() => service.close())
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.close())
   vi.restoreAllMocks()
   // Each test begins without streams.
   await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0))
 })
-
-const newDiscussion = async (): Promise<string> =>
-  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
 
 async function open(path: string, apiKey = service.apiKey, headers = {}): Promise<StreamClient> {
   const client = await openStream(`${service.url}/api/v1/stream/${path}`, { 'x-api-key': apiKey, ...headers })
@@ -42,7 +35,7 @@ const upTo = (n: number): number[] => Array.from({ length: n }, (_, index) => in
 
 describe('a bus that is down', () => {
   test('costs time, not events: each arrives within 5 s, in order', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const stream = await open(discussionId)
     vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
     for (let n = 0; n < 5; n++) await comment(discussionId)
@@ -50,7 +43,7 @@ describe('a bus that is down', () => {
   })
 
   test('that loses some messages delays only their events', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const stream = await open(discussionId)
     const publish = service.app.bus.publish.bind(service.app.bus)
     let n = 0
@@ -62,9 +55,9 @@ describe('a bus that is down', () => {
   })
 
   test('leaves no stream of a revoked key open longer than 5 s', async () => {
-    const { id, key } = (await service.call('POST', '/keys', { body: { label: 'x', capabilities: [] } })).json
-    const stream = await open(await newDiscussion(), key)
-    const other = await open(await newDiscussion())
+    const { id, key } = await service.newKey()
+    const stream = await open(await service.newDiscussion(), key)
+    const other = await open(await service.newDiscussion())
     // As by another process whose message is lost.
     await service.app.db.query(unnamed('UPDATE api_keys SET revoked_at = now() WHERE id = $1'), [id])
     await vi.waitFor(() => expect(stream.closed).toBe(true), { timeout: 5000 })
@@ -84,7 +77,7 @@ describe('a database that fails', () => {
   }
 
   test('during a repair: nothing is lost once it is back', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const stream = await open(discussionId)
     const failing = failStream()
     vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
@@ -98,7 +91,7 @@ describe('a database that fails', () => {
   })
 
   test('within a replay: the replay continues once it is back', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     await insertEvents(discussionId, 1000, 100)
     const query = service.app.db.query.bind(service.app.db)
     let reads = 0
@@ -113,7 +106,7 @@ describe('a database that fails', () => {
   })
 
   test('when a stream is opened: a problem document, and the next one opens', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const failing = failStream()
     const refused = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
     expect(refused.status).toBe(500)
@@ -127,7 +120,7 @@ describe('a client that does not read', () => {
     ['is', {}],
     ['of a compressed stream is', { 'accept-encoding': 'gzip' }],
   ])('%s cut off within 10 s, resumes without loss, and affects no others', async (_name, headers) => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const slow = await open(discussionId, service.apiKey, headers)
     const quick = await open(discussionId)
     slow.pause()
@@ -149,7 +142,7 @@ describe('a client that does not read', () => {
   })
 
   test('of a GraphQL subscription is cut off too, with all others on its connection', async () => {
-    const discussionId = await newDiscussion()
+    const discussionId = await service.newDiscussion()
     const commentId = await newLongComment(discussionId)
     const { sessions, metrics } = hubOf(service.app)
     const before = sessions.size
@@ -187,7 +180,7 @@ describe('a client that does not read', () => {
 })
 
 test('clients that come and go leave nothing behind', async () => {
-  const discussionId = await newDiscussion()
+  const discussionId = await service.newDiscussion()
   const hub = hubOf(service.app)
   await Promise.all(
     upTo(50).map(async (n) => {

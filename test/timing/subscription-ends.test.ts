@@ -1,16 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 import { createClient, NetworkError, type ExecutionResult } from 'graphql-sse'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const query = `subscription ($discussionId: ID!) {
   discussionEvents(discussionId: $discussionId, lastEventId: "0") { seq }
@@ -21,7 +16,7 @@ test.each([
   ['a single connection', '/graphql/stream', true],
   ['distinct connections at /graphql', '/graphql', false],
 ])('a subscription by %s whose key expires fails with 401 once it has tried again', async (_name, path, single) => {
-  const discussionId = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id as string
+  const discussionId = await service.newDiscussion()
   const expiresAt = new Date(Date.now() + 1500).toISOString()
   const body = { label: 'ends', capabilities: [], expiresAt }
   const { key } = (await service.call('POST', '/keys', { body })).json

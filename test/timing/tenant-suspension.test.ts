@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { withDatabase } from '../../src/app.ts'
-import type { App } from '../../src/core/app.ts'
 import { newId } from '../../src/core/ids.ts'
 import { resumeTenant, suspendTenant } from '../../src/domains/tenants/suspend.ts'
+import { callsTo } from '../harness/calls.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { eachOf, everyCredential, outcomesOf } from '../harness/every-credential.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { openMute } from '../harness/mute.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { listen, subscribe } from '../harness/sse.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 
@@ -15,8 +15,7 @@ const ORIGIN = 'https://site.example'
 
 let service: TestService
 /** Another process, whose messages this one does not get. */
-let mute: App
-let closeMute: () => Promise<void>
+let mute: ReturnType<typeof openMute>
 let tenant: TestTenant
 let discussionId: string
 const streams: { close(): void }[] = []
@@ -24,16 +23,10 @@ const streams: { close(): void }[] = []
 beforeAll(async () => {
   const database = await openTestDatabase()
   service = await startService({ database, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
-  const { settings, log } = service.app
-  const opened = withDatabase({ ...settings, REDIS_PREFIX: `${settings.REDIS_PREFIX}mute:` }, log, {
-    ...database,
-    close: () => Promise.resolve(),
-  })
-  mute = opened.app
-  closeMute = opened.close
+  mute = openMute(service.app, database)
 })
 afterAll(async () => {
-  await closeMute()
+  await mute.close()
   await service.close()
 })
 beforeEach(async () => {
@@ -45,15 +38,11 @@ afterEach(() => streams.splice(0).forEach((stream) => stream.close()))
 
 const key = () => ({ 'x-api-key': tenant.apiKey })
 
-async function ok(method: string, path: string, body: unknown, more: object = {}): Promise<TestResponse['json']> {
-  const { status, json, text } = await service.call(method, path, { headers: { ...key(), ...more }, body })
-  expect(status, text).toBeLessThan(300)
-  return json
-}
+const { ok } = callsTo(() => service, key)
 
 describe.each([
   ['with the bus', () => service.app, 1000],
-  ['without the bus', () => mute, 5000],
+  ['without the bus', () => mute.app, 5000],
 ] as const)('%s', (_, by, withinMs) => {
   test('a suspended tenant is refused by every credential, and a resumed one by none', async () => {
     const kinds = await everyCredential({ service, tenant, discussionId, origin: ORIGIN })

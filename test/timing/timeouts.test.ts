@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect as connectHttp2, constants } from 'node:http2'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { hubOf } from '../../src/live/hub.ts'
-import { makeCertificates } from '../harness/certificates.ts'
+import { makeTlsSettings } from '../harness/certificates.ts'
 import { type Drip, drip } from '../harness/drips.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
@@ -183,29 +180,27 @@ describe('over HTTP/1.1', () => {
 })
 
 describe('over TLS', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-tls-'))
-  const { cert, key, ca } = makeCertificates(['127.0.0.1'])
+  const { ca, env, remove } = makeTlsSettings()
   let service: TestService
   let discussionId: string
   const drips: Drip[] = []
 
   beforeAll(async () => {
-    const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
-    writeFileSync(env.TLS_CERT_FILE, cert)
-    writeFileSync(env.TLS_KEY_FILE, key)
     service = await startService({ worker: false, env: { ...TIMES, ...env } })
     discussionId = await newDiscussion('a')
   })
   afterAll(async () => {
     await service.close()
-    rmSync(folder, { recursive: true })
+    remove()
   })
   afterEach(() => {
     vi.restoreAllMocks()
     drips.splice(0).forEach((one) => one.close())
   })
 
+  const POST = { ':method': 'POST', ':path': '/api/v1/discussions', 'content-type': 'application/json' }
   const open = () => connectHttp2(`https://127.0.0.1:${portOf(service)}`, { ca })
+  const beginPost = (session: ReturnType<typeof open>) => session.request({ ...POST, 'x-api-key': service.apiKey })
 
   interface Answer {
     status: number
@@ -225,8 +220,7 @@ describe('over TLS', () => {
 
   async function newDiscussion(externalId: string): Promise<string> {
     const session = open()
-    const headers = { ':method': 'POST', ':path': '/api/v1/discussions', 'content-type': 'application/json' }
-    const { text } = await ask(session, headers, JSON.stringify({ externalId }))
+    const { text } = await ask(session, POST, JSON.stringify({ externalId }))
     session.close()
     return JSON.parse(text).id as string
   }
@@ -278,13 +272,7 @@ describe('over TLS', () => {
 
   test('a slow body is answered with 408 as a problem document, and is not taken for complete', async () => {
     const session = open()
-    const headers = {
-      ':method': 'POST',
-      ':path': '/api/v1/discussions',
-      'content-type': 'application/json',
-      'x-api-key': service.apiKey,
-    }
-    const request = session.request(headers)
+    const request = beginPost(session)
     request.write('{"externalId":"dripped"}')
     const dripping = setInterval(() => request.write(' '), 100)
     let [status, text] = [0, '']
@@ -301,13 +289,7 @@ describe('over TLS', () => {
   test('a client that resets its request leaves nothing behind, and no error in the log', async () => {
     const told = ['warn', 'error'].map((level) => vi.spyOn(service.app.log, level as 'warn' | 'error'))
     const session = open()
-    const headers = {
-      ':method': 'POST',
-      ':path': '/api/v1/discussions',
-      'content-type': 'application/json',
-      'x-api-key': service.apiKey,
-    }
-    const request = session.request(headers)
+    const request = beginPost(session)
     request.on('error', () => undefined)
     await new Promise((resolve) => request.write('{"externalId":"reset"}', resolve))
     // The server has read it once it has answered what came after.

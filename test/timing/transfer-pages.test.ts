@@ -1,15 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import type { SourceName } from '../../src/domains/imports/options.ts'
 import type { Found } from '../../src/transfer/item.ts'
 import { readSource } from '../../src/transfer/sources.ts'
+import { useFolder } from '../harness/folders.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'engagement-pages-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = useFolder()
 
 async function readAll(name: SourceName, content: string): Promise<Found[]> {
   const path = join(folder, 'file')

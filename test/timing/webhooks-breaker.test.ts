@@ -1,16 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { randomOf } from '../harness/random.ts'
-import { type Behaviour, hang, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { type Behaviour, hang, reply } from '../harness/receiver.ts'
 import { SEED } from '../harness/seed.ts'
-import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service, whenVerified } = useReceiver({ env: { SHUTDOWN_GRACE_SECONDS: '0.1' }, worker: false })
 let path: string
 let counter = 0
 let workers: { stop(): Promise<void> }[] = []
@@ -18,20 +17,6 @@ let workers: { stop(): Promise<void> }[] = []
 const WAIT = { timeout: 25_000, interval: 20 }
 const HOUR_MS = 3_600_000
 const random = randomOf(SEED)
-
-beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({
-    env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05', SHUTDOWN_GRACE_SECONDS: '0.1' },
-    worker: false,
-  })
-  await service.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
-})
-
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
-})
 
 beforeEach(() => {
   path = `/hook-${++counter}`
@@ -151,11 +136,7 @@ describe('verified → circuit open', () => {
   })
 
   test('after 9 failures an endpoint gets one attempt; its success resets the counter', async () => {
-    let answer: () => void = () => undefined
-    receiver.on(path, (_request, response) => {
-      answer = () => reply(response, 204)
-      return true
-    })
+    const answer = receiver.hold(path, 204)
     const id = await endpoint({ timeoutMs: 30_000 }, path, 9)
     await add(id, 20)
     await startWorkers()
@@ -423,7 +404,7 @@ describe('verified → disabled', () => {
     await vi.waitFor(async () => expect((await read(id)).lastVerification?.ok).toBe(false), WAIT)
     receiver.on(next, null)
     expect((await enable(id)).json.state).toBe('unverified')
-    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    await whenVerified(id)
   })
 
   test('can be deleted, with its held deliveries', async () => {
@@ -550,11 +531,7 @@ describe('a receiver that answers 410', () => {
   })
 
   test('is not, where the answer came from a former url', async () => {
-    let answer: () => void = () => undefined
-    receiver.on(path, (_request, response) => {
-      answer = () => reply(response, 410)
-      return true
-    })
+    const answer = receiver.hold(path, 410)
     const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000 })
     await add(id, 1)
     await startWorkers()
@@ -582,7 +559,7 @@ describe('while attempts are under way', () => {
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0 })
     for (const answer of answers) answer()
     await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(6), WAIT)
-    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    await whenVerified(id)
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0, circuit: 'closed' })
   })
 

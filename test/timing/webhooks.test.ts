@@ -9,12 +9,12 @@ import { startHandshakes } from '../../src/worker/handshakes.ts'
 import { openOutbound, type Outbound } from '../../src/outbound/outbound.ts'
 import type { Task } from '../../src/worker/tasks.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
-import { hang, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { hang, reply, startReceiver } from '../harness/receiver.ts'
+import type { TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
-let receiver: Receiver
-let service: TestService
+const { receiver, service } = useReceiver({ worker: false })
 let outbound: Outbound
 let path: string
 let counter = 0
@@ -30,20 +30,10 @@ const LONG = { leaseMs: 60_000, heartbeatMs: 10_000 }
 const HELD = { leaseMs: 4000, heartbeatMs: 200 }
 
 beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startService({
-    env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' },
-    worker: false,
-  })
-  await service.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
   outbound = openOutbound(service.app.settings)
 })
 
-afterAll(async () => {
-  outbound.close()
-  await service.close()
-  await receiver.close()
-})
+afterAll(() => outbound.close())
 
 beforeEach(() => {
   path = `/hook-${++counter}`
@@ -67,6 +57,9 @@ async function endpoint(at = path, policy: object = {}, { apiKey }: TestTenant =
 
 const add = (endpointId: string) => addDelivery(service.app, service.tenant.id, endpointId)
 const state = (deliveryId: string) => deliveryState(service.app, deliveryId)
+/** Waits until it is delivered, which took one attempt. */
+const deliveredByOne = (deliveryId: string) =>
+  vi.waitFor(async () => expect(await state(deliveryId)).toMatchObject({ status: 'delivered', attemptCount: 1 }), WAIT)
 
 /** A worker's deliveries, as in a process of their own. */
 function startTask(app: App = service.app, timing = SHORT, through = outbound): Task {
@@ -97,19 +90,12 @@ describe('a lease', () => {
     )
     await service.app.db.query(abandon, [deliveryId, new Date(endsAt).toISOString()])
     startTask()
-    await vi.waitFor(
-      async () => expect(await state(deliveryId)).toMatchObject({ status: 'delivered', attemptCount: 1 }),
-      WAIT,
-    )
+    await deliveredByOne(deliveryId)
     expect(receiver.deliveries(path)[0]?.at).toBeGreaterThanOrEqual(endsAt - 20)
   })
 
   test('is extended while its attempt takes longer, so that no other worker begins it', async () => {
-    let answer: () => void = () => undefined
-    receiver.on(path, (_request, response) => {
-      answer = () => reply(response, 200)
-      return true
-    })
+    const answer = receiver.hold(path, 200)
     const id = await endpoint()
     const { deliveryId } = await add(id)
     startTask(service.app, HELD)
@@ -118,10 +104,7 @@ describe('a lease', () => {
     const first = (await state(deliveryId))?.nextAttemptAt?.getTime() ?? Infinity
     await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(first + 1000), WAIT)
     answer()
-    await vi.waitFor(
-      async () => expect(await state(deliveryId)).toMatchObject({ status: 'delivered', attemptCount: 1 }),
-      WAIT,
-    )
+    await deliveredByOne(deliveryId)
     expect(receiver.deliveries(path)).toHaveLength(1)
   })
 
@@ -179,18 +162,11 @@ describe('a lease', () => {
     expect(await state(deliveryId)).toMatchObject({ status: 'pending', attemptCount: 0, leaseId: null })
     receiver.on(path, null)
     startTask()
-    await vi.waitFor(
-      async () => expect(await state(deliveryId)).toMatchObject({ status: 'delivered', attemptCount: 1 }),
-      WAIT,
-    )
+    await deliveredByOne(deliveryId)
   })
 
   test('that was lost records no outcome', async () => {
-    let answer: () => void = () => undefined
-    receiver.on(path, (_request, response) => {
-      answer = () => reply(response, 500)
-      return true
-    })
+    const answer = receiver.hold(path, 500)
     const id = await endpoint()
     const { deliveryId } = await add(id)
     const task = startTask(service.app, LONG)
@@ -205,11 +181,7 @@ describe('a lease', () => {
 })
 
 test('a stop waits for the attempt under way, and its outcome is recorded', async () => {
-  let answer: () => void = () => undefined
-  receiver.on(path, (_request, response) => {
-    answer = () => reply(response, 200)
-    return true
-  })
+  const answer = receiver.hold(path, 200)
   const { deliveryId } = await add(await endpoint())
   const task = startTask(service.app, LONG)
   await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)

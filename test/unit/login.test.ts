@@ -1,18 +1,13 @@
 import { createHook } from 'node:async_hooks'
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { dummyPasswordHash } from '../../src/core/secrets/crypto.ts'
 import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 /** How many passwords are hashed while it runs. */
 async function hashesDuring<T>(work: () => Promise<T>): Promise<[hashes: number, result: T]> {

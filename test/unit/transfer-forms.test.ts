@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import type { Found } from '../../src/transfer/item.ts'
 import { identifyPage } from '../../src/transfer/pages.ts'
@@ -11,10 +10,10 @@ import type { SourceName } from '../../src/domains/imports/options.ts'
 import { readSource, SOURCES } from '../../src/transfer/sources.ts'
 import { People } from '../../src/transfer/sources/people.ts'
 import { readAddresses, readAuthors } from '../../src/transfer/csv.ts'
+import { useFolder } from '../harness/folders.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'engagement-forms-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = useFolder()
 
 let names = 0
 function fileOf(content: string | Uint8Array): string {

@@ -1,18 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import * as fc from 'fast-check'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import type { Found } from '../../src/transfer/item.ts'
 import { identifyPage } from '../../src/transfer/pages.ts'
 import type { PageRule, SourceName } from '../../src/domains/imports/options.ts'
 import { readSource } from '../../src/transfer/sources.ts'
 import { anyTimeOf } from '../../src/transfer/sources/times.ts'
+import { useFolder } from '../harness/folders.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'engagement-pages-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = useFolder()
 
 async function readAll(name: SourceName, content: string): Promise<Found[]> {
   const path = join(folder, 'file')

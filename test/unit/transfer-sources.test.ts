@@ -1,10 +1,9 @@
-import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
 import sqlite from 'node-sqlite3-wasm'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { item as itemSchema, type Found, type Item, type Source, SourceError } from '../../src/transfer/item.ts'
 import { identifyPage } from '../../src/transfer/pages.ts'
@@ -16,10 +15,10 @@ import { isso } from '../../src/transfer/sources/isso.ts'
 import { remark42 } from '../../src/transfer/sources/remark42.ts'
 import { timeOf } from '../../src/transfer/sources/times.ts'
 import { wordpress } from '../../src/transfer/sources/wordpress.ts'
+import { useFolder } from '../harness/folders.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'engagement-sources-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = useFolder()
 
 async function readAll(source: Source, path: string): Promise<Found[]> {
   const all: Found[] = []
