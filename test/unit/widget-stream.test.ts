@@ -138,6 +138,45 @@ test('a ticket that comes after the thread has ended its stream loads nothing', 
   expect(thread.reload).not.toHaveBeenCalled()
 })
 
+/** Makes the tab the leader. Returns what it tells other tabs. */
+function leadOthers() {
+  const tell = vi.fn<(told: { event?: StreamEvent } | null) => void>()
+  class Channel {
+    addEventListener() {}
+    postMessage = tell
+    close() {}
+  }
+  vi.stubGlobal('BroadcastChannel', Channel)
+  const request = (_name: string, _options: object, run: () => Promise<void>) => Promise.resolve().then(run)
+  vi.stubGlobal('navigator', { locks: { request } })
+  return () => tell.mock.calls.flatMap(([told]) => told?.event?.seq ?? [])
+}
+
+test('a leader tells other tabs no events of another reader while its thread fails to load again', async () => {
+  const told = leadOthers()
+  await open('ann', ticketFor('ann'))
+  lastSource()?.event(4)
+  await renew('bob')
+  expect(thread.reload).toHaveBeenCalledTimes(1)
+  expect(page.sources).toHaveLength(1)
+  // The thread still shows the first reader.
+  await vi.advanceTimersByTimeAsync(1000)
+  lastSource()?.connected()
+  lastSource()?.event(5)
+  expect(seqs()).toEqual([4, 5])
+  expect(told()).toEqual([4])
+})
+
+test('a tab whose first ticket came late, and may be of another reader, tells other tabs no events', async () => {
+  const told = leadOthers()
+  thread = fakeThread('ann')
+  thread.pages.ticket.mockResolvedValue(ticketFor('anna'))
+  await openAgain(null)
+  lastSource()?.event(4)
+  expect(seqs()).toEqual([4])
+  expect(told()).toEqual([])
+})
+
 test('a ticket that names nobody is used, and no event is lost', async () => {
   thread = fakeThread('ann')
   thread.pages.ticket.mockResolvedValue(ticketFor(undefined))

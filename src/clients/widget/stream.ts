@@ -29,7 +29,8 @@ const reloadedFor = new WeakMap<Thread, string | null>()
 /**
  * One stream for all tabs that show the discussion to the same reader: a stream has what only its
  * reader may see. Once this tab gets a ticket for another reader, or for nobody, the thread loads
- * again. Where tickets do not name their reader, each tab has a stream of its own.
+ * again. Where tickets do not name their reader, or no ticket came with the page and the first one
+ * names another, the tab has a stream of its own.
  */
 function share(thread: Thread, options: Options): DiscussionStream {
   const { backend, discussion, pages } = thread
@@ -45,7 +46,7 @@ function share(thread: Thread, options: Options): DiscussionStream {
     ready = first
     recipient = readerOf(first)
   }
-  const ticket = async (): Promise<Ticket> => {
+  const next = async (): Promise<Ticket> => {
     // The page may have been loaded again.
     takeFirst()
     const given = ready
@@ -58,20 +59,31 @@ function share(thread: Thread, options: Options): DiscussionStream {
     stream.close()
     stream = open()
   }
+  let isAlone = false
   const followAlone = (given: Ticket): void => {
+    if (isAlone) return
+    isAlone = true
     const { lastEventId } = stream
     ready = given
     goOn(() => openDiscussionStream({ ...own, ticket, lastEventId }))
   }
-  const check = (given: Ticket): void => {
+  /** Rejects with a ticket for another reader: a leader would tell the others that reader's events. */
+  const ticket = async (): Promise<Ticket> => {
+    const given = await next()
     const named = readerOf(given)
-    if (stream.state === 'closed') return
-    if (recipient === undefined && named !== null) recipient = named
-    if (named === undefined) return followAlone(given)
-    if (named === recipient) return void reloadedFor.delete(thread)
-    if (reloadedFor.get(thread) === named) return followAlone(given)
-    reloadedFor.set(thread, named)
-    thread.reload()
+    const isFirst = recipient === undefined && named !== null
+    if (isFirst) recipient = named
+    // The reader was merged, or another one has signed in since the page was loaded.
+    const isUnsure = named === undefined || (isFirst && named !== reader)
+    if (isUnsure) followAlone(given)
+    else if (named === recipient) reloadedFor.delete(thread)
+    else if (reloadedFor.get(thread) === named) followAlone(given)
+    else if (stream.state !== 'closed') {
+      reloadedFor.set(thread, named)
+      thread.reload()
+      throw new Error('the ticket is for another reader')
+    }
+    return given
   }
   const own: Options = {
     ...options,
@@ -91,11 +103,7 @@ function share(thread: Thread, options: Options): DiscussionStream {
   let stream: DiscussionStream = shareDiscussionStream({
     ...own,
     name: JSON.stringify([new URL(backend, document.baseURI), discussion, reader]),
-    ticket: async () => {
-      const given = await ticket()
-      check(given)
-      return given
-    },
+    ticket,
   })
   return {
     get lastEventId() {
