@@ -27,14 +27,10 @@ const fakeThread = (me: string | null) => ({
   me: me === null ? null : { id: me },
   pages: { ticket: vi.fn(() => Promise.resolve(ticketFor(me))) },
   /** The ticket that came with the page. */
-  first: null as ReturnType<typeof ticketFor> | null,
-  spend() {
-    const { first } = this
-    this.first = null
-    return first
-  },
+  ticket: null as ReturnType<typeof ticketFor> | null,
   isPast: (time: string) => Date.parse(time) <= Date.now(),
   reload: vi.fn(),
+  update: vi.fn(),
   getAttribute: () => null,
 })
 
@@ -69,7 +65,7 @@ async function open(me: string | null, first: ReturnType<typeof ticketFor> | nul
 
 async function openAgain(first: ReturnType<typeof ticketFor> | null): Promise<void> {
   stream?.close()
-  thread.first = first
+  thread.ticket = first
   stream = openStream(thread as never, options)
   await settle()
   lastSource()?.connected()
@@ -106,6 +102,9 @@ test('where no ticket came with the page, the first one says whom they name', as
   expect(thread.pages.ticket).toHaveBeenCalledTimes(1)
   replyTo('anna', 4)
   expect(seqs()).toEqual([4])
+  // The page shows whose comments are the reader's own.
+  expect(thread.ticket?.recipient?.externalId).toBe('anna')
+  expect(thread.update).toHaveBeenCalled()
   await renew('bob')
   expect(thread.reload).toHaveBeenCalledTimes(1)
 })
@@ -193,7 +192,7 @@ test('a ticket that names nobody is used, and no event is lost', async () => {
 test('a page that was loaded again for another reader has the stream of that reader', async () => {
   await open('ann', ticketFor('ann'))
   options.onReload.mockImplementation(() => {
-    Object.assign(thread, { me: { id: 'bob' }, first: ticketFor('bob') })
+    Object.assign(thread, { me: { id: 'bob' }, ticket: ticketFor('bob') })
     return Promise.resolve('9')
   })
   lastSource()?.drop()

@@ -1,15 +1,9 @@
 // The stream's client and what its events change: a file of its own, which comes while the comments
 // do.
-import {
-  type DiscussionStream,
-  openDiscussionStream,
-  type StreamEvent,
-  type StreamOptions,
-  type StreamTicket,
-} from '../browser/stream.ts'
+import { type DiscussionStream, openDiscussionStream, type StreamEvent, type StreamOptions } from '../browser/stream.ts'
 import { shareDiscussionStream } from '../browser/tabs.ts'
 import { applyEvent, NAMELESS } from './events.ts'
-import type { Thread } from './thread.ts'
+import type { Thread, Ticket } from './thread.ts'
 
 // For the counts of a front page (`live.ts`).
 export { openSeveralStream } from '../browser/stream.ts'
@@ -18,10 +12,11 @@ export { countChange } from './events.ts'
 /** What the thread gives. */
 type Options = Omit<StreamOptions, 'ticket'>
 
-type Ticket = StreamTicket & { expiresAt?: string }
-
 /** The id of the reader whom a ticket names, null for none; undefined if it does not say. */
 const readerOf = ({ recipient }: Ticket): string | null | undefined => recipient && recipient.externalId
+
+/** Tickets that came with a page and were taken, and those that came later. */
+const spent = new WeakSet<Ticket>()
 
 /** Whose ticket has made a thread load again, so that it does so once. */
 const reloadedFor = new WeakMap<Thread, string | null>()
@@ -41,8 +36,9 @@ function share(thread: Thread, options: Options): DiscussionStream {
   let ready: Ticket | null = null
   /** Takes the ticket that came with the page. */
   const takeFirst = (): void => {
-    const first = thread.spend()
-    if (!first) return
+    const first = thread.ticket
+    if (!first || spent.has(first)) return
+    spent.add(first)
     ready = first
     recipient = readerOf(first)
   }
@@ -73,6 +69,11 @@ function share(thread: Thread, options: Options): DiscussionStream {
     const named = readerOf(given)
     const isFirst = recipient === undefined && named !== null
     if (isFirst) recipient = named
+    if (named === recipient) {
+      thread.ticket = given
+      spent.add(given)
+      void thread.update()
+    }
     // The reader was merged, or another one has signed in since the page was loaded.
     const isUnsure = named === undefined || (isFirst && named !== reader)
     if (isUnsure) followAlone(given)
@@ -187,10 +188,10 @@ function tellSoon(thread: Thread): void {
 }
 
 export function hear(thread: Thread, event: StreamEvent): void {
-  const { state, me } = thread
+  const { state } = thread
   const before = state.list(null).waiting.length
   const known = 'comment' in event.data ? state.comments.get(event.data.comment.id) : undefined
-  applyEvent(state, event, me?.id ?? '')
+  applyEvent(state, event, thread.self)
   const waiting = state.list(null).waiting.length
   if (waiting > before) thread.status = thread.words.text('newComments', { n: waiting })
   if (event.type === 'notification_reply') thread.emit('reply', event.data)
