@@ -63,7 +63,9 @@ function share(thread: Thread, options: Options): DiscussionStream {
     ready = given
     goOn(() => openDiscussionStream({ ...own, ticket, lastEventId }))
   }
-  /** Rejects with a ticket for another reader: a leader would tell the others that reader's events. */
+  /**
+   * Rejects for a ticket of another reader: a leader would tell the others that reader's events.
+   */
   const ticket = async (): Promise<Ticket> => {
     const given = await next()
     const named = readerOf(given)
