@@ -74,7 +74,10 @@ const ROOMS = {
   'clients/backend': { imports: ['../dist/clients/backend/first-page.js'], not: [/^(?!node:)/] },
   'clients/receiver': { imports: [], not: [/^(?!node:)/] },
   'clients/browser': { imports: [], types: ['clients/receiver/events.ts'], not: [NO_PACKAGE] },
-  'clients/graphql': { imports: [], not: [/^(?!(graphql|@apollo\/client|@urql|relay-runtime)(\/|$))/] },
+  'clients/graphql': {
+    imports: ['clients/browser/share.ts'],
+    not: [/^(?!(graphql|@apollo\/client|@urql|relay-runtime)(\/|$))/],
+  },
   // The widget's views for Node, which the build bundles for the backend.
   'clients/first-page': {
     imports: ['clients/widget'],

@@ -10,7 +10,7 @@ const LONG = 120_000
 
 /** What each tab keeps of its subscription; `follow(options)` begins it. */
 const SCRIPT = `
-import { createGraphqlClient } from '/client.js'
+import { createGraphqlClient } from '/graphql/client.js'
 
 const token = async () => (await fetch('/credential', { method: 'POST' })).json()
 Object.assign(window, { seqs: [], ends: [], open: 0 })
@@ -45,7 +45,6 @@ describeInBrowser('tabs that share a subscription', () => {
   const site = useTabSite({
     script: SCRIPT,
     opened: 'open',
-    client: 'graphql',
     credential: (service) => service.call('POST', '/client-tokens', { body: { externalIds: [externalId] } }),
   })
 

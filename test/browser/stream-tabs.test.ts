@@ -10,7 +10,7 @@ const LONG = 120_000
 
 /** What each tab keeps of its stream; `follow(lastEventIds)` begins it. */
 const SCRIPT = `
-import { shareSeveralStream } from '/tabs.js'
+import { shareSeveralStream } from '/browser/tabs.js'
 
 Object.assign(window, { read: [], open: new Set() })
 // What the tab itself has open.
@@ -42,7 +42,6 @@ describeInBrowser('tabs that share a stream of several discussions', () => {
   const site = useTabSite({
     script: SCRIPT,
     opened: 'open.size',
-    client: 'browser',
     credential: (service) => service.call('POST', '/stream/ticket', { body: { discussionIds: ids } }),
   })
 

@@ -148,4 +148,23 @@ describeInBrowser("a reader's own, in the widget", () => {
     expect(await window.thread.getByLabel('What is wrong with this comment?').count()).toBe(0)
     expect(await window.menu()).toEqual(['Edit', 'Delete'])
   })
+
+  test('comments and reactions of a merged reader are their own, also those that come live', async () => {
+    const article = newArticle()
+    const ofBob = await paper.post(article, 'bob', 'Written before the merge')
+    const ofRobert = await paper.post(newArticle(), 'robert', 'Elsewhere')
+    const idOf = async (id: string) => (await paper.call('GET', `/comments/${id}`)).author.id
+    await paper.call('POST', `/readers/${await idOf(ofBob)}/merge`, { into: await idOf(ofRobert) })
+
+    const bob = await paper.read(article, { as: 'bob' })
+    expect(await bob.menu('Written before')).toEqual(['Edit', 'Delete'])
+    // By another tab of the same reader.
+    await paper.post(article, 'bob', 'Written after it')
+    await bob.sees(/Written after it/)
+    await paper.call('PUT', `/comments/${ofBob}/reaction`, { type: 'like' }, 'bob')
+    await vi.waitFor(
+      async () => expect(await bob.comment('Written before').locator('[aria-pressed=true]').count()).toBe(1),
+      WAIT,
+    )
+  })
 })

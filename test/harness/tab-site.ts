@@ -15,13 +15,11 @@ export const TAB_WAIT = { timeout: 40_000, interval: 50 }
 interface TabPage {
   /**
    * The page's module: `window.follow(given)` follows, `/credential` answers a POST with a fresh
-   * credential.
+   * credential. It may import the modules of `dist/clients`.
    */
   script: string
   /** How many connections a tab has open itself: an expression. */
   opened: string
-  /** The folder of `dist/clients` whose modules the site serves. */
-  client: string
   credential: (service: Processes) => Promise<{ json: unknown }>
 }
 
@@ -37,7 +35,7 @@ interface TabSite {
 }
 
 /** For the tests of a file. Each has a context of its own. */
-export function useTabSite({ script, opened, client, credential }: TabPage): TabSite {
+export function useTabSite({ script, opened, credential }: TabPage): TabSite {
   let service: Processes
   let browser: Browser
   let context: BrowserContext
@@ -50,9 +48,9 @@ export function useTabSite({ script, opened, client, credential }: TabPage): Tab
         ({ json }) => response.end(JSON.stringify(json)),
         () => response.writeHead(502).end(),
       )
-    } else if (/^\/\w+\.js$/.test(path)) {
+    } else if (/^\/\w+\/\w+\.js$/.test(path)) {
       response.setHeader('content-type', 'text/javascript')
-      response.end(readFileSync(join(ROOT, 'dist/clients', client, path)))
+      response.end(readFileSync(join(ROOT, 'dist/clients', path)))
     } else response.setHeader('content-type', 'text/html').end(page)
   })
   beforeAll(async () => {

@@ -2,29 +2,34 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 import { share } from '../../src/clients/graphql/tabs.ts'
 import type { FollowSink } from '../../src/clients/graphql/follow.ts'
+import type { GraphqlRequest } from '../../src/clients/graphql/types.ts'
 
 const REQUEST = { query: 'subscription { discussionEvents { seq } }', variables: { lastEventId: '0' } }
 const event = (seq: number) => ({ data: { discussionEvents: { seq } } })
 
 /** A tab, and the connection that it has by itself. */
-function openTab() {
+function openTab(nameOf = async (): Promise<string | undefined> => 'name') {
   const seqs: number[] = []
   const states: string[] = []
+  const positions: unknown[] = []
   let own: FollowSink | undefined
-  const follow = (_request: object, sink: FollowSink) => {
+  const follow = ({ variables }: GraphqlRequest, sink: FollowSink) => {
+    positions.push(variables?.lastEventId)
     own = sink
-    return () => (own = undefined)
+    return () => void (own === sink && (own = undefined))
   }
   const next = ({ data }: { data?: object | null }) =>
     seqs.push((data as ReturnType<typeof event>['data']).discussionEvents.seq)
-  const close = share(follow, async () => 'name', REQUEST, {
+  const close = share(follow, nameOf, REQUEST, {
     next,
     error: () => undefined,
     complete: () => undefined,
     state: (state) => states.push(state),
   })
-  return { seqs, states, close, own: () => own }
+  return { seqs, states, positions, close, own: () => own }
 }
+
+const settle = () => vi.advanceTimersByTimeAsync(0)
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => {
@@ -32,59 +37,46 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('a tab whose browser has no locks goes on by itself after each event', () => {
+test.each([
+  ['whose browser has no locks', 'name'],
+  ['that does not know its reader', undefined],
+])('a tab %s goes on by itself after each event', async (_which, name) => {
   vi.stubGlobal('navigator', {})
-  const tab = openTab()
+  const tab = openTab(async () => name)
+  await settle()
   for (const seq of [1, 2]) tab.own()?.next(event(seq))
   expect(tab.seqs).toEqual([1, 2])
   tab.close()
   expect(tab.own()).toBeUndefined()
 })
 
-test('a tab that hears nothing of the leader goes on by itself until it hears of it again', async () => {
-  let hear: ((message: { data: object }) => void) | undefined
-  class Channel {
-    addEventListener(_name: string, listener: typeof hear) {
-      hear = listener
-    }
-    postMessage() {}
-    close() {}
-  }
-  vi.stubGlobal('BroadcastChannel', Channel)
-  // The lock is another tab's.
-  vi.stubGlobal('navigator', { locks: { request: () => new Promise(() => undefined) } })
-  const tab = openTab()
-  await vi.advanceTimersByTimeAsync(0)
-  hear?.({ data: { at: 0, result: event(1) } })
-  expect(tab.own()).toBeUndefined()
-  await vi.advanceTimersByTimeAsync(80_000)
-  for (const seq of [2, 3]) tab.own()?.next(event(seq))
-  expect(tab.seqs).toEqual([1, 2, 3])
-  hear?.({ data: { at: 3 } })
-  expect(tab.own()).toBeUndefined()
-  tab.close()
-})
-
-/** Channels that deliver at once, and one lock that the tabs get in turn. */
+/** Channels that deliver at once, and locks that the tabs get in turn. */
 function stubBrowser(): void {
-  const open = new Set<{ listener: ((message: { data: object | null }) => void) | undefined }>()
+  const open = new Set<Channel>()
   class Channel {
     listener: ((message: { data: object | null }) => void) | undefined
-    constructor() {
+    readonly name: string
+    constructor(name: string) {
+      this.name = name
       open.add(this)
     }
     addEventListener(_name: string, listener: typeof this.listener) {
       this.listener = listener
     }
     postMessage(data: object | null) {
-      for (const other of open) if (other !== this) other.listener?.({ data: structuredClone(data) })
+      for (const other of open)
+        if (other !== this && other.name === this.name) other.listener?.({ data: structuredClone(data) })
     }
     close() {
       open.delete(this)
     }
   }
-  let lock: Promise<unknown> = Promise.resolve()
-  const request = (_name: string, _options: object, run: () => Promise<void>) => (lock = lock.then(run))
+  const locks = new Map<string, Promise<unknown>>()
+  const request = (name: string, _options: object, run: () => Promise<void>) => {
+    const lock = Promise.resolve(locks.get(name)).then(run)
+    locks.set(name, lock)
+    return lock
+  }
   vi.stubGlobal('BroadcastChannel', Channel)
   vi.stubGlobal('navigator', { locks: { request } })
 }
@@ -92,7 +84,8 @@ function stubBrowser(): void {
 test('a tab whose leader has loaded its page again loads its own again, and misses nothing', async () => {
   stubBrowser()
   const [leader, other] = [openTab(), openTab()]
-  await vi.advanceTimersByTimeAsync(0)
+  await settle()
+  leader.own()?.alive?.()
   leader.own()?.next(event(1))
   expect(other.seqs).toEqual([1])
   expect(other.own()).toBeUndefined()
@@ -115,7 +108,8 @@ test('a tab whose leader has loaded its page again loads its own again, and miss
 test('a tab behind events that are not for it needs no connection of its own for long', async () => {
   stubBrowser()
   const [leader, other] = [openTab(), openTab()]
-  await vi.advanceTimersByTimeAsync(0)
+  await settle()
+  leader.own()?.alive?.()
   // The page of the leader has been loaded after these events.
   leader.own()?.reloaded?.(3)
   expect(other.own()).toBeDefined()
@@ -133,18 +127,16 @@ test('a tab behind events that are not for it needs no connection of its own for
 test('a tab whose leader has no connection follows by itself, until the leader has one', async () => {
   stubBrowser()
   const leader = openTab()
-  await vi.advanceTimersByTimeAsync(0)
+  await settle()
   const other = openTab()
-  await vi.advanceTimersByTimeAsync(1900)
+  await vi.advanceTimersByTimeAsync(4900)
   expect(other.own()).toBeUndefined()
-  await vi.advanceTimersByTimeAsync(200)
+  await vi.advanceTimersByTimeAsync(5200)
   for (const seq of [1, 2]) other.own()?.next(event(seq))
   expect(other.seqs).toEqual([1, 2])
   leader.own()?.alive?.()
+  for (const seq of [1, 2, 3]) leader.own()?.next(event(seq))
   expect(other.own()).toBeUndefined()
-  leader.own()?.next(event(1))
-  leader.own()?.next(event(2))
-  leader.own()?.next(event(3))
   expect([leader.seqs, other.seqs]).toEqual([
     [1, 2, 3],
     [1, 2, 3],
@@ -153,10 +145,62 @@ test('a tab whose leader has no connection follows by itself, until the leader h
   other.close()
 })
 
+test('while the service refuses the leader over a cap, the others wait longer', async () => {
+  stubBrowser()
+  const [leader, other] = [openTab(), openTab()]
+  await settle()
+  leader.own()?.refused?.()
+  await vi.advanceTimersByTimeAsync(39_000)
+  expect(other.own()).toBeUndefined()
+  await vi.advanceTimersByTimeAsync(42_000)
+  expect(other.own()).toBeDefined()
+  leader.close()
+  other.close()
+})
+
+test('a tab keeps its own connection until the service has said that it knows the position', async () => {
+  stubBrowser()
+  const [leader, other] = [openTab(), openTab()]
+  await settle()
+  leader.own()?.alive?.()
+  for (const seq of [1, 2, 3]) leader.own()?.next(event(seq))
+  // The discussion was deleted, and made again.
+  leader.own()?.reloaded?.(1)
+  expect(other.positions).toEqual(['3'])
+  other.own()?.state?.('open', REQUEST)
+  leader.own()?.next(event(2))
+  other.own()?.reloaded?.(2)
+  other.own()?.alive?.()
+  leader.own()?.next(event(3))
+  expect(other.own()).toBeUndefined()
+  expect(other.seqs).toEqual([1, 2, 3, 3])
+  leader.close()
+  other.close()
+})
+
+test('a leader whose token is for another reader tells the others nothing more', async () => {
+  stubBrowser()
+  let reader = 'ann'
+  const [leader, other] = [openTab(async () => reader), openTab(async () => 'ann')]
+  await settle()
+  leader.own()?.alive?.()
+  leader.own()?.next(event(1))
+  await expect(leader.own()?.answered?.()).resolves.toBeUndefined()
+  reader = 'bob'
+  const connection = leader.own()
+  await expect(connection?.answered?.()).rejects.toThrow('another reader')
+  await settle()
+  leader.own()?.alive?.()
+  leader.own()?.next(event(2))
+  expect([leader.seqs, leader.positions, other.seqs]).toEqual([[1, 2], ['0', '1'], [1]])
+  leader.close()
+  other.close()
+})
+
 test('an error of the leader is not told to the others', async () => {
   stubBrowser()
   const [leader, other] = [openTab(), openTab()]
-  await vi.advanceTimersByTimeAsync(0)
+  await settle()
   leader.own()?.alive?.()
   expect(() => leader.own()?.next({ errors: [{ message: 'gone' }], data: null })).toThrow('null')
   expect(other.seqs).toEqual([])
@@ -167,19 +211,19 @@ test('an error of the leader is not told to the others', async () => {
 test('a tab that is led tells the state of the connection that its leader has', async () => {
   stubBrowser()
   const leader = openTab()
-  await vi.advanceTimersByTimeAsync(0)
+  await settle()
   leader.own()?.state?.('connecting', REQUEST)
   leader.own()?.state?.('open', REQUEST)
   leader.own()?.alive?.()
   const other = openTab()
-  await vi.advanceTimersByTimeAsync(0)
+  await settle()
   expect(other.own()).toBeUndefined()
-  expect(other.states).toEqual(['open'])
+  expect(other.states).toEqual(['connecting', 'open'])
   leader.own()?.state?.('connecting', REQUEST)
   leader.own()?.state?.('open', REQUEST)
   expect([leader.states, other.states]).toEqual([
     ['connecting', 'open', 'connecting', 'open'],
-    ['open', 'connecting', 'open'],
+    ['connecting', 'open', 'connecting', 'open'],
   ])
   leader.close()
   other.close()

@@ -291,11 +291,11 @@ test("the reader's own deleted comment leaves a tombstone if it has replies, and
 })
 
 describe("the reader's own comments that wait, where the code for writers comes late", () => {
-  const me = { id: 'ann', name: 'Ann', avatarUrl: null }
+  const isOwn = ({ author }: Comment): boolean => author?.externalId === ann.externalId
   const heldOf = (...own: Comment[]) => {
     const page = pageOf('newest', commentOf('1'))
     page.state.hold(own)
-    return { ...page, come: () => addOwn({ state: page.state, me }) }
+    return { ...page, come: () => addOwn({ state: page.state, isOwn }) }
   }
   const waiting = (id: string, more: Partial<Comment> = {}) =>
     commentOf(id, { status: 'pending', author: ann, ...more })

@@ -27,14 +27,10 @@ const fakeThread = (me: string | null) => ({
   me: me === null ? null : { id: me },
   pages: { ticket: vi.fn(() => Promise.resolve(ticketFor(me))) },
   /** The ticket that came with the page. */
-  first: null as ReturnType<typeof ticketFor> | null,
-  spend() {
-    const { first } = this
-    this.first = null
-    return first
-  },
+  ticket: null as ReturnType<typeof ticketFor> | null,
   isPast: (time: string) => Date.parse(time) <= Date.now(),
   reload: vi.fn(),
+  update: vi.fn(),
   getAttribute: () => null,
 })
 
@@ -69,7 +65,7 @@ async function open(me: string | null, first: ReturnType<typeof ticketFor> | nul
 
 async function openAgain(first: ReturnType<typeof ticketFor> | null): Promise<void> {
   stream?.close()
-  thread.first = first
+  thread.ticket = first
   stream = openStream(thread as never, options)
   await settle()
   lastSource()?.connected()
@@ -106,6 +102,9 @@ test('where no ticket came with the page, the first one says whom they name', as
   expect(thread.pages.ticket).toHaveBeenCalledTimes(1)
   replyTo('anna', 4)
   expect(seqs()).toEqual([4])
+  // The page shows whose comments are the reader's own.
+  expect(thread.ticket).toEqual(ticketFor('anna'))
+  expect(thread.update).toHaveBeenCalled()
   await renew('bob')
   expect(thread.reload).toHaveBeenCalledTimes(1)
 })
@@ -138,6 +137,45 @@ test('a ticket that comes after the thread has ended its stream loads nothing', 
   expect(thread.reload).not.toHaveBeenCalled()
 })
 
+/** Makes the tab the leader. Returns what it tells other tabs. */
+function leadOthers() {
+  const tell = vi.fn<(told: { event?: StreamEvent } | null) => void>()
+  class Channel {
+    addEventListener() {}
+    postMessage = tell
+    close() {}
+  }
+  vi.stubGlobal('BroadcastChannel', Channel)
+  const request = (_name: string, _options: object, run: () => Promise<void>) => Promise.resolve().then(run)
+  vi.stubGlobal('navigator', { locks: { request } })
+  return () => tell.mock.calls.flatMap(([told]) => told?.event?.seq ?? [])
+}
+
+test('a leader tells other tabs no events of another reader while its thread fails to load again', async () => {
+  const told = leadOthers()
+  await open('ann', ticketFor('ann'))
+  lastSource()?.event(4)
+  await renew('bob')
+  expect(thread.reload).toHaveBeenCalledTimes(1)
+  expect(page.sources).toHaveLength(1)
+  // The thread still shows the first reader.
+  await vi.advanceTimersByTimeAsync(1000)
+  lastSource()?.connected()
+  lastSource()?.event(5)
+  expect(seqs()).toEqual([4, 5])
+  expect(told()).toEqual([4])
+})
+
+test('a tab whose first ticket came late, and may be of another reader, tells other tabs no events', async () => {
+  const told = leadOthers()
+  thread = fakeThread('ann')
+  thread.pages.ticket.mockResolvedValue(ticketFor('anna'))
+  await openAgain(null)
+  lastSource()?.event(4)
+  expect(seqs()).toEqual([4])
+  expect(told()).toEqual([])
+})
+
 test('a ticket that names nobody is used, and no event is lost', async () => {
   thread = fakeThread('ann')
   thread.pages.ticket.mockResolvedValue(ticketFor(undefined))
@@ -154,7 +192,7 @@ test('a ticket that names nobody is used, and no event is lost', async () => {
 test('a page that was loaded again for another reader has the stream of that reader', async () => {
   await open('ann', ticketFor('ann'))
   options.onReload.mockImplementation(() => {
-    Object.assign(thread, { me: { id: 'bob' }, first: ticketFor('bob') })
+    Object.assign(thread, { me: { id: 'bob' }, ticket: ticketFor('bob') })
     return Promise.resolve('9')
   })
   lastSource()?.drop()

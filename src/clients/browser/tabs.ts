@@ -1,6 +1,5 @@
-// One stream for all tabs of a browser that show the same. The tab that holds the lock has the
-// stream, and tells the others each event with the position before it. A tab that finds a hole has
-// a stream of its own until it has filled it, so each gets what it would get alone.
+// One stream for all tabs of a browser that show the same.
+import { type Own, share } from './share.ts'
 import {
   type DiscussionStream,
   EVENT_TYPES,
@@ -11,81 +10,7 @@ import {
   type SeveralStreamOptions,
   type StreamEvent,
   type StreamOptions,
-  type StreamState,
 } from './stream.ts'
-
-/** The version of the messages. Tabs with another version share another stream. */
-const PROTOCOL = 1
-/** A tab that has asked waits so long for an answer before it follows by itself. */
-const ASK_MS = 2000
-/** A tab that has heard nothing of its leader for so long asks. A suspended leader is silent. */
-const QUIET_MS = 20_000
-/** For so long the others wait for a leader that has lost its stream, and may be hidden. */
-const LOST_MS = 5000
-/** A leader over a cap tries again after 30 s, and speaks for all its tabs. */
-const REFUSED_MS = 40_000
-/** Other tabs rely on a leader that was asked within this time. Hidden tabs ask once a minute. */
-const NEEDED_MS = 150_000
-
-/** Between one and two times `ms`: many tabs lose their streams in the same instant. */
-const spread = (ms: number): number => ms * (1 + Math.random())
-
-type At = Record<string, number>
-
-/** What the leader tells. */
-interface Told {
-  /** The state of its stream. */
-  state: StreamState
-  /** Whether the service has refused the stream over a cap. */
-  isRefused?: boolean
-  /** Its positions. */
-  at?: At
-  /** An event, and the leader's position in its discussion before it. */
-  event?: StreamEvent
-  before?: number
-  gone?: string
-}
-
-/** Whether a message is of this form: other scripts of the origin can use the channel as well. */
-function isTold(data: unknown): data is Told | null {
-  if (data === null) return true
-  const { state, at = {}, event, before = 0 } = Object(data) as Partial<Told>
-  if (state !== 'open' && state !== 'connecting') return false
-  if (!Object.values(at).every((position) => Number.isSafeInteger(position))) return false
-  if (event === undefined) return true
-  const { type, seq } = Object(event) as StreamEvent
-  return EVENT_TYPES.includes(type) && Number.isSafeInteger(seq) && seq > before
-}
-
-/** A stream of one tab. */
-interface Own {
-  readonly lastEventIds: Positions
-  close: () => void
-}
-
-interface Page {
-  onEvent: (event: StreamEvent) => unknown
-  onState?: ((state: StreamState) => unknown) | undefined
-  onError?: ((error: unknown) => unknown) | undefined
-  onGone?: ((discussionId: string) => unknown) | undefined
-}
-
-/** The options of a tab's own stream, but for those of the page. */
-interface Hooks extends Required<Omit<Page, 'onError'>> {
-  onRefused: () => void
-  isSeenElsewhere: () => boolean
-  lastEventIds: Positions
-  /** The page has loaded its data again, and shows these positions. */
-  reloaded: (shown: Positions) => void
-}
-
-// The few parts of a page that are used here: the service's compiler settings know only Node.
-declare const window: { addEventListener: Listen; removeEventListener: Listen }
-declare const document: typeof window & { visibilityState: string }
-type Listen = (name: string, listener: () => void) => void
-interface Locks {
-  request: (name: string, options: { signal: AbortSignal }, run: () => Promise<void>) => Promise<void>
-}
 
 /**
  * `openDiscussionStream` for a page that may be open in several tabs: all tabs of the origin whose
@@ -94,16 +19,16 @@ interface Locks {
  */
 export function shareDiscussionStream({ name, ...options }: StreamOptions & { name: string }): DiscussionStream {
   const { lastEventId } = options
-  const shared = share(
+  const shared = share<StreamEvent>({
     name,
-    () => ONE,
-    lastEventId === undefined ? {} : { [ONE]: lastEventId },
-    options,
-    (hooks) => {
-      const { lastEventIds, reloaded, ...ofPage } = hooks
+    begin: lastEventId === undefined ? {} : { [ONE]: lastEventId },
+    keyOf: () => ONE,
+    seqOf,
+    page: options,
+    open: ({ lastEventIds, reloaded, ...hooks }) => {
       const own = openDiscussionStream({
         ...options,
-        ...ofPage,
+        ...hooks,
         lastEventId: lastEventIds[ONE],
         onReload: async (now) => {
           const shown = (await options.onReload(now)) ?? now
@@ -114,7 +39,7 @@ export function shareDiscussionStream({ name, ...options }: StreamOptions & { na
       const listed = (): Positions => (own.lastEventId === undefined ? {} : { [ONE]: own.lastEventId })
       return Object.defineProperties({ close: own.close } as Own, { lastEventIds: { get: listed } })
     },
-  )
+  })
   return Object.defineProperties(shared as SeveralStream & DiscussionStream, {
     lastEventId: { get: () => shared.lastEventIds[ONE] },
   })
@@ -123,12 +48,13 @@ export function shareDiscussionStream({ name, ...options }: StreamOptions & { na
 /** Shares a stream of several discussions among the tabs, as `shareStream` shares that of one. */
 export function shareSeveralStream({ name, ...options }: SeveralStreamOptions & { name: string }): SeveralStream {
   const { lastEventIds = {} } = options
-  return share(
+  return share<StreamEvent>({
     name,
-    ({ discussionId }) => discussionId,
-    lastEventIds,
-    options,
-    ({ reloaded, ...hooks }) =>
+    begin: lastEventIds,
+    keyOf: ({ discussionId }) => discussionId,
+    seqOf,
+    page: options,
+    open: ({ reloaded, ...hooks }) =>
       openSeveralStream({
         ...options,
         ...hooks,
@@ -138,234 +64,11 @@ export function shareSeveralStream({ name, ...options }: SeveralStreamOptions & 
           return shown
         },
       }),
-  )
+  })
 }
 
 /** Stands for the discussion of a stream of one. */
 const ONE = ''
 
-function share(
-  name: string,
-  keyOf: (event: StreamEvent) => string,
-  begin: Positions,
-  page: Page,
-  open: (hooks: Hooks) => Own,
-): SeveralStream {
-  const at = new Map(Object.entries(begin).map(([id, position]) => [id, Number(position)]))
-  /** The leader's positions, as far as this tab knows. */
-  const leaderAt = new Map<string, number>()
-  let own: Own | undefined
-  let state: StreamState = 'connecting'
-  let isLeader = false
-  /** Whether a leader with an open stream was heard lately. Else this tab goes on by itself. */
-  let isLed = false
-  /** Whether the service refuses the leader's stream over a cap. */
-  let isRefused = false
-  /** Whether the numbers may have begun again: then this tab has its position checked. */
-  let isDoubtful = false
-  let isClosed = false
-  /** When another tab last asked this leader. */
-  let askedAt = -Infinity
-  let channel: BroadcastChannel | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
-  /** Ends the wait for the lock, or gives it back. */
-  let control: AbortController | undefined
-
-  const listed = (): Positions => Object.fromEntries([...at].map(([id, position]) => [id, String(position)]))
-  const call = async (callback: () => unknown): Promise<void> => {
-    try {
-      await callback()
-    } catch (error) {
-      try {
-        const reported: unknown = (page.onError ?? console.warn)(error)
-        await reported
-      } catch {
-        // There is no one left to report to.
-      }
-    }
-  }
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
-  const tell = (told: Omit<Told, 'state'> | null): void => channel?.postMessage(told && { ...told, state, isRefused })
-  const tellAll = (): void => {
-    learn()
-    tell({ at: Object.fromEntries(at) })
-  }
-  const later = (ms: number, action: () => void): void => {
-    clearTimeout(timer)
-    timer = setTimeout(action, ms)
-  }
-  const ask = (): void => {
-    tell(null)
-    later(ASK_MS, followUnled)
-  }
-  const report = (now: StreamState): void => {
-    if (isClosed || now === state) return
-    state = now
-    if (isLeader) tell({})
-    void call(() => page.onState?.(now))
-  }
-  /** Takes the positions of the first ticket, where the page gave none. */
-  const learn = (): void => {
-    for (const [id, position] of Object.entries(own?.lastEventIds ?? {})) if (!at.has(id)) at.set(id, Number(position))
-  }
-  const take = (event: StreamEvent): void => {
-    const key = keyOf(event)
-    const before = at.get(key) ?? 0
-    if (isClosed || event.seq <= before) return
-    at.set(key, event.seq)
-    if (isLeader) tell({ event, before })
-    void call(() => page.onEvent(event))
-    stopIfCaughtUp()
-  }
-  const followAlone = (): void => {
-    own ??= open({
-      lastEventIds: listed(),
-      onEvent: (event) => {
-        learn()
-        take(event)
-      },
-      onState: (now) => {
-        if (now === 'open') {
-          learn()
-          isRefused = isDoubtful = false
-        }
-        if (now !== 'closed') report(now)
-      },
-      onRefused: () => {
-        isRefused = true
-        if (isLeader) tell({})
-      },
-      isSeenElsewhere: () => isLeader && Date.now() - askedAt < NEEDED_MS,
-      onGone: (discussionId) => {
-        if (isLeader) tell({ gone: discussionId })
-        return page.onGone?.(discussionId)
-      },
-      reloaded: (shown) => {
-        for (const [id, position] of Object.entries(shown)) at.set(id, Number(position))
-        if (isLeader) tellAll()
-        stopIfCaughtUp()
-      },
-    })
-    // The callback for the state may have closed the stream.
-    if (isClosed) stopOwn()
-  }
-  const stopOwn = (): void => {
-    own?.close()
-    own = undefined
-  }
-  const isBehind = (): boolean => [...leaderAt].some(([id, position]) => (at.get(id) ?? 0) < position)
-  const stopIfCaughtUp = (): void => {
-    if (!isLeader && isLed && !isDoubtful && !isBehind()) stopOwn()
-  }
-  const followUnled = (): void => {
-    isLed = false
-    followAlone()
-  }
-  const hear = ({ data: told }: { data: unknown }): void => {
-    if (isClosed || !isTold(told)) return
-    if (isLeader) {
-      // A tab has asked.
-      if (told === null) {
-        askedAt = Date.now()
-        tellAll()
-      }
-      return
-    }
-    if (told === null) return
-    isLed = told.state === 'open'
-    if (isLed) later(spread(QUIET_MS), ask)
-    else later(spread(told.isRefused === true ? REFUSED_MS : LOST_MS), followUnled)
-    const { event, before = 0 } = told
-    for (const [id, position] of Object.entries(told.at ?? {})) {
-      if (position < Math.min(leaderAt.get(id) ?? 0, at.get(id) ?? 0)) {
-        // Lower than this leader or an earlier one was. A fresh stream checks this tab's position.
-        isDoubtful = true
-        stopOwn()
-      }
-      leaderAt.set(id, position)
-      // A page that gave no position begins where the leader is.
-      if (!at.has(id)) at.set(id, position)
-    }
-    if (event !== undefined) {
-      const key = keyOf(event)
-      leaderAt.set(key, event.seq)
-      if (!at.has(key)) at.set(key, before)
-      if ((at.get(key) ?? 0) >= before) take(event)
-    }
-    if (told.gone !== undefined) void call(() => page.onGone?.(told.gone as string))
-    if (isDoubtful || isBehind()) followAlone()
-    else stopIfCaughtUp()
-    if (own === undefined) report(told.state)
-  }
-  const leave = (): void => {
-    control?.abort()
-    control = undefined
-    isLeader = isLed = false
-    clearTimeout(timer)
-    stopOwn()
-    channel?.close()
-    channel = undefined
-  }
-  const enter = (): void => {
-    const { locks } = (globalThis as { navigator?: { locks?: Locks } }).navigator ?? {}
-    if (locks === undefined) return followUnled()
-    const shared = `engagement ${PROTOCOL} ${name}`
-    try {
-      channel = new BroadcastChannel(shared)
-    } catch {
-      // Browsers refuse it to pages that may store nothing.
-      return followUnled()
-    }
-    const { signal } = (control = new AbortController())
-    channel.addEventListener('message', hear)
-    ask()
-    locks
-      .request(shared, { signal }, async () => {
-        if (signal.aborted) return
-        isLeader = true
-        clearTimeout(timer)
-        followAlone()
-        tellAll()
-        await new Promise((resolve) => signal.addEventListener('abort', resolve))
-      })
-      .catch(() => signal.aborted || followUnled())
-  }
-  // A frozen or cached page holds no stream, and is no leader: another tab takes over.
-  const away = (): void => {
-    // Another tab may then be lower than this one was.
-    for (const [id, position] of at) leaderAt.set(id, position)
-    leave()
-    report('connecting')
-  }
-  const back = (): void => {
-    if (control === undefined && own === undefined && !isClosed) enter()
-  }
-  const look = (): void => {
-    if (document.visibilityState === 'visible' && channel !== undefined && !isLeader) ask()
-  }
-  const listeners = [
-    [window, 'pagehide', away],
-    [window, 'pageshow', back],
-    [document, 'freeze', away],
-    [document, 'resume', back],
-    [document, 'visibilitychange', look],
-  ] as const
-  for (const [target, event, listener] of listeners) target.addEventListener(event, listener)
-  enter()
-  return {
-    get lastEventIds() {
-      learn()
-      return listed()
-    },
-    get state() {
-      return state
-    },
-    close: () => {
-      if (isClosed) return
-      for (const [target, event, listener] of listeners) target.removeEventListener(event, listener)
-      leave()
-      report('closed')
-      isClosed = true
-    },
-  }
-}
+const seqOf = ({ type, seq }: Partial<StreamEvent>): number | undefined =>
+  type !== undefined && EVENT_TYPES.includes(type) ? seq : undefined

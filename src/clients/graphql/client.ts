@@ -3,7 +3,6 @@
 // their last event by themselves.
 // Adapters for Apollo Client, urql and Relay are beside it.
 import { follow, type FollowSink } from './follow.ts'
-import { share } from './tabs.ts'
 import type {
   ClientToken,
   GraphqlClient,
@@ -203,11 +202,19 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
     const given = sink as unknown as GraphqlSink
     if (options.share !== true || request.variables?.lastEventId === undefined) return own(request, given)
     const control = new AbortController()
-    const end = share(own, nameOf, request, { ...inTurn(given, control.signal), state: options.onState })
-    return () => {
-      control.abort()
-      end()
+    const { signal } = control
+    const begin = async (): Promise<void> => {
+      // A file of its own: few pages share.
+      const tabs = await import('./tabs.ts').catch(() => undefined)
+      if (signal.aborted) return
+      const { onState: state, onError } = options
+      const end = tabs
+        ? tabs.share(own, nameOf, request, { ...inTurn(given, signal), state, onError })
+        : own(request, given)
+      signal.addEventListener('abort', end)
     }
+    void begin()
+    return () => control.abort()
   }
 
   return {

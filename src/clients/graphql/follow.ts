@@ -29,8 +29,12 @@ export interface FollowSink extends GraphqlSink {
   state?: GraphqlClientOptions['onState']
   /** All events up to this position have come; the last of them are not for this page. */
   passed?: (position: number) => unknown
-  /** The connection was heard, if only by a heartbeat. */
+  /** The connection was heard, if only by a heartbeat, and knows the position. */
   alive?: () => unknown
+  /** The service has refused the connection over a cap. */
+  refused?: () => unknown
+  /** Called before an answer is read. A connection for which it rejects ends as a lost one does. */
+  answered?: () => Promise<unknown>
 }
 
 /** What the sink's `error` gets: no other try will have another answer. */
@@ -107,17 +111,20 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
       if (!answer.ok) {
         const reason = `status ${answer.status}: ${await answer.text()}`
         if (!isPassing(answer.status)) throw new RefusedError(reason)
+        if (answer.status === 429) sink.refused?.()
         waitMs = Math.min(MAX_WAIT_MS, 1000 * Number(answer.headers.get('retry-after')) || 0)
         throw new Error(reason)
       }
+      await sink.answered?.()
+      if (signal.aborted) return true
       call(() => onState?.('open', request))
       const openedAt = Date.now()
       const isExpiring = watchToken()
       for await (const [name, data, seq] of frames(answer)) {
         heardAt = Date.now()
-        sink.alive?.()
         if (signal.aborted || name === 'complete') return true
         if (name === 'next' && !(await hear(JSON.parse(data) as GraphqlResult))) return false
+        if (!signal.aborted) sink.alive?.()
         if (seq > Number(position)) {
           position = seq
           sink.passed?.(seq)

@@ -12,7 +12,7 @@ export interface CommentPage {
   hasMore: boolean
 }
 
-/** The signed-in reader; `id` is an author's `externalId`. */
+/** The signed-in reader; `id` is an author's `externalId`, but after a merge. */
 export interface Me {
   id: string
   name: string | null

@@ -1,15 +1,9 @@
 // The stream's client and what its events change: a file of its own, which comes while the comments
 // do.
-import {
-  type DiscussionStream,
-  openDiscussionStream,
-  type StreamEvent,
-  type StreamOptions,
-  type StreamTicket,
-} from '../browser/stream.ts'
+import { type DiscussionStream, openDiscussionStream, type StreamEvent, type StreamOptions } from '../browser/stream.ts'
 import { shareDiscussionStream } from '../browser/tabs.ts'
 import { applyEvent, NAMELESS } from './events.ts'
-import type { Thread } from './thread.ts'
+import type { Thread, Ticket } from './thread.ts'
 
 // For the counts of a front page (`live.ts`).
 export { openSeveralStream } from '../browser/stream.ts'
@@ -18,10 +12,11 @@ export { countChange } from './events.ts'
 /** What the thread gives. */
 type Options = Omit<StreamOptions, 'ticket'>
 
-type Ticket = StreamTicket & { expiresAt?: string }
-
 /** The id of the reader whom a ticket names, null for none; undefined if it does not say. */
 const readerOf = ({ recipient }: Ticket): string | null | undefined => recipient && recipient.externalId
+
+/** Tickets that came with a page and were taken, and those that came later. */
+const spent = new WeakSet<Ticket>()
 
 /** Whose ticket has made a thread load again, so that it does so once. */
 const reloadedFor = new WeakMap<Thread, string | null>()
@@ -29,7 +24,8 @@ const reloadedFor = new WeakMap<Thread, string | null>()
 /**
  * One stream for all tabs that show the discussion to the same reader: a stream has what only its
  * reader may see. Once this tab gets a ticket for another reader, or for nobody, the thread loads
- * again. Where tickets do not name their reader, each tab has a stream of its own.
+ * again. Where tickets do not name their reader, or no ticket came with the page and the first one
+ * names another, the tab has a stream of its own.
  */
 function share(thread: Thread, options: Options): DiscussionStream {
   const { backend, discussion, pages } = thread
@@ -40,12 +36,13 @@ function share(thread: Thread, options: Options): DiscussionStream {
   let ready: Ticket | null = null
   /** Takes the ticket that came with the page. */
   const takeFirst = (): void => {
-    const first = thread.spend()
-    if (!first) return
+    const first = thread.ticket
+    if (!first || spent.has(first)) return
+    spent.add(first)
     ready = first
     recipient = readerOf(first)
   }
-  const ticket = async (): Promise<Ticket> => {
+  const next = async (): Promise<Ticket> => {
     // The page may have been loaded again.
     takeFirst()
     const given = ready
@@ -58,20 +55,38 @@ function share(thread: Thread, options: Options): DiscussionStream {
     stream.close()
     stream = open()
   }
+  let isAlone = false
   const followAlone = (given: Ticket): void => {
+    if (isAlone) return
+    isAlone = true
     const { lastEventId } = stream
     ready = given
     goOn(() => openDiscussionStream({ ...own, ticket, lastEventId }))
   }
-  const check = (given: Ticket): void => {
+  /**
+   * Rejects for a ticket of another reader: a leader would tell the others that reader's events.
+   */
+  const ticket = async (): Promise<Ticket> => {
+    const given = await next()
     const named = readerOf(given)
-    if (stream.state === 'closed') return
-    if (recipient === undefined && named !== null) recipient = named
-    if (named === undefined) return followAlone(given)
-    if (named === recipient) return void reloadedFor.delete(thread)
-    if (reloadedFor.get(thread) === named) return followAlone(given)
-    reloadedFor.set(thread, named)
-    thread.reload()
+    const isFirst = recipient === undefined && named !== null
+    if (isFirst) recipient = named
+    if (named === recipient) {
+      thread.ticket = given
+      spent.add(given)
+      void thread.update()
+    }
+    // The reader was merged, or another one has signed in since the page was loaded.
+    const isUnsure = named === undefined || (isFirst && named !== reader)
+    if (isUnsure) followAlone(given)
+    else if (named === recipient) reloadedFor.delete(thread)
+    else if (reloadedFor.get(thread) === named) followAlone(given)
+    else if (stream.state !== 'closed') {
+      reloadedFor.set(thread, named)
+      thread.reload()
+      throw new Error('the ticket is for another reader')
+    }
+    return given
   }
   const own: Options = {
     ...options,
@@ -91,11 +106,7 @@ function share(thread: Thread, options: Options): DiscussionStream {
   let stream: DiscussionStream = shareDiscussionStream({
     ...own,
     name: JSON.stringify([new URL(backend, document.baseURI), discussion, reader]),
-    ticket: async () => {
-      const given = await ticket()
-      check(given)
-      return given
-    },
+    ticket,
   })
   return {
     get lastEventId() {
@@ -179,10 +190,10 @@ function tellSoon(thread: Thread): void {
 }
 
 export function hear(thread: Thread, event: StreamEvent): void {
-  const { state, me } = thread
+  const { state } = thread
   const before = state.list(null).waiting.length
   const known = 'comment' in event.data ? state.comments.get(event.data.comment.id) : undefined
-  applyEvent(state, event, me?.id ?? '')
+  applyEvent(state, event, thread.self)
   const waiting = state.list(null).waiting.length
   if (waiting > before) thread.status = thread.words.text('newComments', { n: waiting })
   if (event.type === 'notification_reply') thread.emit('reply', event.data)

@@ -1,4 +1,4 @@
-import type { DiscussionStream, StreamEvent, StreamOptions } from '../browser/stream.ts'
+import type { DiscussionStream, StreamEvent, StreamOptions, StreamTicket } from '../browser/stream.ts'
 import {
   backendFor,
   type First,
@@ -76,6 +76,8 @@ export interface Live {
   hear: (thread: Thread, event: StreamEvent) => void
 }
 
+export type Ticket = StreamTicket & { expiresAt?: string }
+
 /** What takes over a page that the server has drawn, in a file of its own (`take-over.ts`). */
 export interface TakeOver {
   takeOver: (thread: Thread, askReader: () => Promise<{ reader: Me | null }>) => First | null
@@ -123,7 +125,8 @@ export abstract class Thread extends WidgetElement {
   status = ''
   pages: PageBackend = backendFor('', '')
   #stream: DiscussionStream | undefined
-  #ticket: First['ticket'] = null
+  /** The last ticket that came with the page, or the first one after it. */
+  ticket: Ticket | null = null
   /** The number of the current start: results of earlier ones are ignored. */
   #start = 0
   #failures = 0
@@ -294,13 +297,6 @@ export abstract class Thread extends WidgetElement {
     void this.update()
   }
 
-  /** The ticket that came with the first page, once. */
-  spend(): First['ticket'] {
-    const ticket = this.#ticket
-    this.#ticket = null
-    return ticket
-  }
-
   isPast(time = ''): boolean {
     return Date.parse(time) <= now()
   }
@@ -383,7 +379,7 @@ export abstract class Thread extends WidgetElement {
     if (!settings) throw new RequestError('unavailable')
     // Without it, comments can be read, and it is loaded when it is needed.
     if (me || this.guestLink) await this.#needWriting().catch(() => null)
-    this.#ticket = ticket
+    this.ticket = ticket
     this.discussionId = discussion?.id
     const state = new ThreadState(sort)
     if (discussion && comments) {
@@ -409,9 +405,17 @@ export abstract class Thread extends WidgetElement {
     return discussion?.lastEventId ?? '0'
   }
 
+  /**
+   * The external id that the service has of the signed-in reader, empty for none. After a merge it
+   * is another than `me.id`, which the page's backend asserts.
+   */
+  get self(): string {
+    return this.me ? (this.ticket?.recipient?.externalId ?? this.me.id) : ''
+  }
+
   /** Whether the signed-in reader has written it. */
   isOwn({ author }: PageComment): boolean {
-    return !!this.me && author?.externalId === this.me.id
+    return author?.externalId === this.self
   }
 
   tell(): void {
