@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { announceChange } from '../../src/core/read-cache.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { exportText, importText } from '../harness/exports.ts'
@@ -248,9 +249,19 @@ describe('the decision on a comment', () => {
       expect(await ownDecision(id, eve)).toBeNull()
       expect((await byId(id, eve)).decision).toBeNull()
     }
+    const isToldOfBefore = async (): Promise<void> => {
+      expect(await ownDecision(before.id, eve)).toMatchObject(SPAM)
+      expect(await ownDecision(during.id, eve)).toBeNull()
+    }
     await ok('POST', `/readers/${readerId}/unban`)
-    expect(await ownDecision(before.id, eve)).toMatchObject(SPAM)
-    expect(await ownDecision(during.id, eve)).toBeNull()
+    await isToldOfBefore()
+    await ok('POST', `/readers/${readerId}/ban`, { shadow: true })
+    // It has run out.
+    await service.app.db.query(unnamed(`UPDATE readers SET banned_until = now() - interval '1 s' WHERE id = $1`), [
+      readerId,
+    ])
+    announceChange(service.app, { kind: 'reader', tenantId: service.tenant.id, externalId: before.author.externalId })
+    await isToldOfBefore()
   })
 
   test('follows the comment to the reader into whom its author is merged', async () => {

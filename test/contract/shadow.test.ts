@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -9,20 +9,24 @@ beforeAll(async () => {
   plain = (await service.newKey()).headers
 })
 
-test('a reader banned in shadow counts their own, and gets the truth once the ban is lifted', async () => {
-  const at = `/discussions/by-external/lifted/comments`
-  const mal = { ...plain, ...(await service.as('lifted')) }
+test.each(['is lifted', 'runs out'])('a reader banned in shadow counts their own, until the ban %s', async (end) => {
+  const at = `/discussions/by-external/${encodeURIComponent(end)}/comments`
+  const mal = { ...plain, ...(await service.as(end, { exp: Math.floor(Date.now() / 1000) + 3500 })) }
   const { author } = (await service.call('POST', at, { headers: mal, body: { body: 'before' } })).json
-  await service.call('POST', `/readers/${author.id}/ban`, { body: { shadow: true } })
+  const until = Date.now() + 600_000
+  const ban = { shadow: true, until: end === 'runs out' ? new Date(until) : null }
+  await service.call('POST', `/readers/${author.id}/ban`, { body: ban })
   const { id, status } = (await service.call('POST', at, { headers: mal, body: { body: 'in shadow' } })).json
   const get = async () => (await service.call('GET', `/comments/${id}`, { headers: mal })).json.status
   expect([status, await get()]).toEqual(['approved', 'approved'])
-  const body = { externalIds: ['lifted', 'unknown'] }
+  const body = { externalIds: [end, 'unknown'] }
   const counts = await service.call('POST', '/discussions/counts', { headers: mal, body })
   expect(counts.json.data.map((each: { commentCount: number }) => each.commentCount)).toEqual([2, 0])
-  await service.call('POST', `/readers/${author.id}/unban`)
-  expect(await get()).toBe('pending')
-  expect((await service.call('GET', at, { headers: mal })).json.data).toHaveLength(1)
+  const clock = end === 'runs out' ? vi.spyOn(Date, 'now').mockReturnValue(until) : null
+  if (clock === null) await service.call('POST', `/readers/${author.id}/unban`)
+  const after = [await get(), (await service.call('GET', at, { headers: mal })).json.data.length]
+  clock?.mockRestore()
+  expect(after).toEqual(['pending', 1])
 })
 
 test('an approval out of the shadow is no news to the author, to whom the comment counts already', async () => {

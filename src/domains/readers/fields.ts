@@ -54,7 +54,7 @@ export const FIELDS = {
   /** Null: for good. */
   bannedUntil: { type: 'timestamptz', isNullable: true, of: 'ban' },
   banReason: { type: 'text', isNullable: true, of: 'ban' },
-  /** Whether there is, or was, a ban in shadow that nobody has lifted. */
+  /** Whether there is, or was until it ran out, a ban in shadow. */
   shadowBanned: { type: 'bool', of: 'ban' },
   trust: { type: 'reader_trust', of: 'trust', help: 'Which rules hold their comments.' },
   /** When the erasure began. */

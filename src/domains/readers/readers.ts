@@ -21,8 +21,8 @@ interface Known {
    * change nothing.
    */
   issuedAt: number
-  /** Whether they are banned in shadow. */
-  inShadow: boolean
+  /** Until when they are banned in shadow (ms since 1970); 0 if they are not. */
+  shadowUntil: number
 }
 
 const FIVE_MINUTES_MS = 300_000
@@ -104,8 +104,8 @@ export const ensureReader = async (app: App, tenant: Tenant, identity: Identity)
 export async function viewerInShadow(ctx: Ctx): Promise<Id | null> {
   const { tenant, identity } = requireCaller(ctx)
   if (identity === null) return null
-  const { reader, inShadow } = await ensureKnown(ctx.app, tenant, identity)
-  return inShadow ? reader.id : null
+  const { reader, shadowUntil } = await ensureKnown(ctx.app, tenant, identity)
+  return shadowUntil > Date.now() ? reader.id : null
 }
 
 async function ensureKnown(app: App, tenant: Tenant, identity: Identity): Promise<Known> {
@@ -160,11 +160,11 @@ async function boundReader(app: App, tenant: Tenant, readerId: Id, isGuest: bool
   return found
 }
 
-const knownOf = ({ profileIssuedAt, shadowBanned, claimedBadges, ...reader }: ReaderRow): Known => ({
+const knownOf = ({ profileIssuedAt, shadowBanned, bannedUntil, claimedBadges, ...reader }: ReaderRow): Known => ({
   reader,
   claimedBadges,
   issuedAt: profileIssuedAt.getTime(),
-  inShadow: shadowBanned,
+  shadowUntil: shadowBanned ? (bannedUntil?.getTime() ?? Infinity) : 0,
 })
 
 async function upsertUntilSeen(app: App, tenantId: Id, identity: Identity): Promise<ReaderRow> {

@@ -10,7 +10,7 @@ import { CLAIMED, FIELDS, PROFILE, type Reader, type Stored } from './fields.ts'
 /** A profile, and what else a process keeps of a reader. */
 export type ReaderRow = Reader & Pick<Stored, (typeof KEPT)[number]>
 
-const KEPT = ['claimedBadges', 'profileIssuedAt', 'shadowBanned'] as const
+const KEPT = ['claimedBadges', 'profileIssuedAt', 'shadowBanned', 'bannedUntil'] as const
 
 const READER = (table: string): string => columnsOf(FIELDS, [...PROFILE, ...KEPT], table)
 
