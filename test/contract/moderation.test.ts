@@ -110,6 +110,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
     expect(await seen(id)).toEqual(json)
     expect(await discussion('approve')).toMatchObject({ commentCount: 1, lastCommentedAt: json.createdAt })
     expect(await lastEvent(discussionId)).toEqual({
+      seq: 2,
       type: 'comment_approved',
       audience: 'public',
       actor: { kind: 'moderator' },
@@ -219,6 +220,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
     const { json } = await act(reply.id, 'approve')
     expect(await told()).toEqual([
       {
+        seq: expect.any(Number),
         type: 'notification_reply',
         audience: 'recipient',
         actor: { kind: 'moderator' },

@@ -45,7 +45,7 @@ test.each(['readers', 'comments'] as const)('notes on %s are listed newest first
     readerId: kind === 'readers' ? author.id : null,
     commentId: kind === 'comments' ? id : null,
     text: 'two',
-    author: { kind: 'key', id: expect.any(String), label: 'moderate_content', email: null },
+    author: { kind: 'key', id: expect.any(String), label: 'test', email: null },
     createdAt: expect.any(String),
   })
   const first = await ok('GET', `/${on}/notes?limit=2`, undefined, colleague)

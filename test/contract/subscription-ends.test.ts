@@ -31,7 +31,7 @@ beforeEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
   vi.restoreAllMocks()
   tenant = await service.addTenant(`ends-${count++}`)
-  discussionId = await service.newDiscussion()
+  discussionId = (await call('POST', '/discussions', { externalId: newId() })).json.id
 })
 afterAll(() => clients.forEach((client) => client.dispose()))
 

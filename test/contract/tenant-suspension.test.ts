@@ -208,15 +208,11 @@ describe('deliveries of a suspended tenant', () => {
   test('do not fail in it: a retry that is due waits, and so does a handshake', async () => {
     const path = `/retry-${newId()}`
     const id = await endpointAt(path, { policy: { maxAttempts: 2, backoffBaseMs: 10 } })
-    let fail: (() => void) | undefined
-    receiver.on(path, (_request, response) => {
-      fail = () => response.writeHead(503).end()
-      return true
-    })
+    const fail = receiver.hold(path, 503)
     await post('first')
     await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
     await suspendTenant(service.app, tenant.tenant.id)
-    fail?.()
+    fail()
     await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'pending', attempts: 1 }]), WAIT)
     const fresh = `/fresh-${newId()}`
     const due = "state = 'unverified', challenge = 'x', verification_due_at = now()"

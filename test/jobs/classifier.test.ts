@@ -389,6 +389,7 @@ test('after a rotation both secrets sign for 24 h, and the audit log contains ne
   expect(json).toEqual({
     kid: expect.stringMatching(/^[0-9a-f]{8}$/),
     secret: expect.any(String),
+    standardSecret: `whsec_${Buffer.from(json.secret.slice(4), 'hex').toString('base64')}`,
     createdAt: expect.any(String),
   })
   expect(json.secret).toMatch(/^whs_[0-9a-f]{64}$/)

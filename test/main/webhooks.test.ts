@@ -614,7 +614,7 @@ describe('reading', () => {
       ).json.data.webhookEndpoints.edges.map(({ node }: { node: object }) => node)
     const refuse = receiver.hold(path, 404)
     const { id } = (await register({ policy: { maxAttempts: 5, timeoutMs: 30_000 } })).json
-    await vi.waitFor(() => expect(refuse).toBeDefined(), WAIT)
+    await vi.waitFor(() => expect(receiver.handshakes(path)).toHaveLength(1), WAIT)
     expect(await held()).toContainEqual({ id, verificationPending: true, deliveriesHeld: 0 })
     receiver.on(path, null)
     refuse()

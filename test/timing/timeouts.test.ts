@@ -198,9 +198,9 @@ describe('over TLS', () => {
     drips.splice(0).forEach((one) => one.close())
   })
 
-  const POST = { ':method': 'POST', ':path': '/api/v1/discussions', 'content-type': 'application/json' }
+  const CREATE = { ':method': 'POST', ':path': '/api/v1/discussions', 'content-type': 'application/json' }
   const open = () => connectHttp2(`https://127.0.0.1:${portOf(service)}`, { ca })
-  const beginPost = (session: ReturnType<typeof open>) => session.request({ ...POST, 'x-api-key': service.apiKey })
+  const beginPost = (session: ReturnType<typeof open>) => session.request({ ...CREATE, 'x-api-key': service.apiKey })
 
   interface Answer {
     status: number
@@ -220,7 +220,7 @@ describe('over TLS', () => {
 
   async function newDiscussion(externalId: string): Promise<string> {
     const session = open()
-    const { text } = await ask(session, POST, JSON.stringify({ externalId }))
+    const { text } = await ask(session, CREATE, JSON.stringify({ externalId }))
     session.close()
     return JSON.parse(text).id as string
   }
