@@ -79,7 +79,7 @@ describeInBrowser('The audit log in the console', () => {
       expect(await link.getAttribute('href')).toMatch(new RegExp(`/console/${path}$`))
     }
     expect(await page.getByRole('row').filter({ hasText: 'A site' }).textContent()).toContain(
-      'origins https://www.example.com',
+      'origins is https://www.example.com',
     )
     await close()
   })

@@ -28,6 +28,9 @@ export function Section({ title, id, gap = 'sm', children }: Props) {
 export function useSectionOfHash(isLoaded = true): void {
   const location = useLocation()
   useEffect(() => {
-    if (isLoaded && location.hash !== '') document.getElementById(location.hash.slice(1))?.focus()
+    if (!isLoaded || location.hash === '') return
+    const heading = document.getElementById(location.hash.slice(1))
+    heading?.focus({ preventScroll: true })
+    heading?.scrollIntoView()
   }, [location, isLoaded])
 }

@@ -52,7 +52,7 @@ function Figures() {
         Figures
       </Title>
       <Group gap="sm">
-        <SegmentedControl aria-label="Span" data={CHOICES} value={span} onChange={choose} flex="0 1 480px" />
+        <SegmentedControl aria-label="Span" data={CHOICES} value={span} onChange={choose} w="100%" maw={480} />
         <Text size="sm" c="dimmed">
           {bounds.interval === 'hour' ? 'Hours' : 'Days'} are in {zoneOf(bounds.interval)}.
         </Text>

@@ -19,6 +19,7 @@ export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
   const [error, setError] = useState<unknown>(null)
   const [said, setSaid] = useState('')
   useEffect(() => {
+    if (said === '') return
     const end = setTimeout(() => setSaid(''), SAID_MS)
     return () => clearTimeout(end)
   }, [said])

@@ -1,20 +1,15 @@
 import { Anchor } from '@mantine/core'
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { Link } from 'react-router'
 
 /** Where a section begins to be the one that is read, in pixels below the top of the window. */
 const READ_FROM = 160
 
-/** Links to the sections of a long page, which stay in view: beside it, or on a phone above it. */
+/** Links to the sections of a long page, with the one that is read marked. */
 export function SectionLinks({ sections }: { sections: readonly { id: string; title: string }[] }) {
-  const nav = useRef<HTMLElement>(null)
   const here = useSectionInView(sections.map(({ id }) => id))
-  useEffect(() => {
-    const link = nav.current?.querySelector<HTMLElement>('[aria-current]')
-    if (link != null) nav.current?.scrollTo({ left: link.offsetLeft - nav.current.offsetLeft - 16 })
-  }, [here])
   return (
-    <nav ref={nav} aria-label="Sections">
+    <nav aria-label="Sections">
       {sections.map(({ id, title }) => (
         <Anchor
           key={id}

@@ -59,8 +59,8 @@ export function Page() {
       }
     >
       <Group align="flex-end" gap="sm">
-        <Day label="From" filter={{ value: from, set: setFrom }} />
-        <Day label="Until" filter={{ value: until, set: setUntil }} />
+        <Day label="From (UTC)" filter={{ value: from, set: setFrom }} />
+        <Day label="Until (UTC)" filter={{ value: until, set: setUntil }} />
         <Input.Wrapper label="Decided by" labelElement="div">
           <SegmentedControl
             aria-label="Decided by"
