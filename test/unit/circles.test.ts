@@ -12,7 +12,6 @@ const ROOMS = readdirSync(SRC, { withFileTypes: true, recursive: true })
 
 /** Their parts still need each other. */
 const IN_CIRCLES = new Set([
-  'clients/widget',
   'console/pages',
   'console/pages/moderation',
   'console/pages/webhooks',
