@@ -33,7 +33,7 @@ export interface FollowSink extends GraphqlSink {
   alive?: () => unknown
   /** The service has refused the connection over a cap. */
   refused?: () => unknown
-  /** Called before an accepted connection is read. One for which it rejects ends as a lost one does. */
+  /** Called before an accepted connection is read. If it rejects, the connection is lost. */
   accepted?: () => Promise<unknown>
 }
 
