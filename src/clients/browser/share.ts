@@ -136,7 +136,7 @@ export function share<Event>({ name, begin, keyOf, seqOf, page, open }: Shared<E
     }
   }
   const tell = (told: Omit<Told<Event>, 'state'> | null): void => {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- none here
     channel?.postMessage(told && { ...told, state, isRefused })
   }
   const tellAll = (): void => {
