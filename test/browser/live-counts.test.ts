@@ -1,42 +1,16 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
-import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
+import { first } from '../harness/processes.ts'
+import { TAB_WAIT, WATCH_STREAMS } from '../harness/tab-site.ts'
+import { newArticle, useNewspaperOfProcesses } from '../harness/widget.ts'
 
-const WAIT = { timeout: 40_000, interval: 50 }
 const LONG = 120_000
 
-/** Keeps the streams that the page has open in `streams`. */
-const WATCH = `{
-  const Own = window.EventSource
-  window.streams = new Set()
-  window.EventSource = class extends Own {
-    constructor(url) {
-      super(url)
-      this.addEventListener('connected', () => window.streams.add(this))
-    }
-    close() {
-      super.close()
-      window.streams.delete(this)
-    }
-  }
-}`
-
 describeInBrowser('<engagement-count live>', () => {
-  let service: Processes
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startProcesses({ worker: 0 })
-    paper = await openNewspaper(service, first(service.apis).url)
-    await paper.set({ suspectWords: ['suspect'] })
-  })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
+  const paper = useNewspaperOfProcesses()
+  beforeAll(() => paper.set({ suspectWords: ['suspect'] }))
 
   /** The front page, with these counts in place of its own, and what it asks for. */
   async function open(
@@ -47,7 +21,7 @@ describeInBrowser('<engagement-count live>', () => {
     const { page } = await paper.read('none', {
       prepare: async (one) => {
         one.on('request', (request) => void asked.push(request.url()))
-        await one.addInitScript(WATCH)
+        await one.addInitScript(WATCH_STREAMS)
         // The index of the paper has no thread.
         await one.route('**/articles/none?', (route) =>
           route.fulfill({ status: 302, headers: { location: `${paper.site.url}/` } }),
@@ -73,7 +47,7 @@ describeInBrowser('<engagement-count live>', () => {
   }
 
   const expectStreams = (page: Page, count: number) =>
-    vi.waitFor(async () => expect(await page.evaluate('window.streams.size')).toBe(count), WAIT)
+    vi.waitFor(async () => expect(await page.evaluate('window.streams.size')).toBe(count), TAB_WAIT)
 
   const setHidden = (page: Page, isHidden: boolean) =>
     page.evaluate((value) => {
@@ -83,7 +57,7 @@ describeInBrowser('<engagement-count live>', () => {
 
   const counts = (page: Page): Promise<string[]> => page.locator('engagement-count [part=count]').allInnerTexts()
   const expectCounts = (page: Page, expected: number[]) =>
-    vi.waitFor(async () => expect(await counts(page)).toEqual(expected.map(String)), WAIT)
+    vi.waitFor(async () => expect(await counts(page)).toEqual(expected.map(String)), TAB_WAIT)
 
   test('follows what is posted, held, approved, rejected and deleted, by one stream', { timeout: LONG }, async () => {
     const articles = [newArticle(), newArticle(), newArticle()] as const
@@ -116,8 +90,8 @@ describeInBrowser('<engagement-count live>', () => {
     await paper.post(article, 'ann', 'One')
     const { page } = await open([article])
     await expectStreams(page, 1)
-    await first(service.apis).kill()
-    await first(service.apis).start()
+    await first(paper.service.apis).kill()
+    await first(paper.service.apis).start()
     await paper.post(article, 'ann', 'Two')
     await expectCounts(page, [2])
     await setHidden(page, true)
@@ -160,9 +134,9 @@ describeInBrowser('<engagement-count live>', () => {
     await paper.post(bottom, 'ann', 'Two')
     await page.locator('engagement-count').last().scrollIntoViewIfNeeded()
     const last = page.locator('engagement-count [part=count]').last()
-    await vi.waitFor(async () => expect(await last.innerText()).toBe('2'), WAIT)
+    await vi.waitFor(async () => expect(await last.innerText()).toBe('2'), TAB_WAIT)
     await paper.post(bottom, 'ann', 'Three')
-    await vi.waitFor(async () => expect(await last.innerText()).toBe('3'), WAIT)
+    await vi.waitFor(async () => expect(await last.innerText()).toBe('3'), TAB_WAIT)
   })
 
   test('takes the count of a thread on the same page, and follows by itself once the thread has gone', async () => {
@@ -180,7 +154,7 @@ describeInBrowser('<engagement-count live>', () => {
       vi.waitFor(async () => {
         const paths = await page.evaluate<string[]>('[...window.streams].map(({ url }) => new URL(url).pathname)')
         expect(paths).toEqual([expect.stringMatching(path)])
-      }, WAIT)
+      }, TAB_WAIT)
     await expectOnlyStream(/\/stream\/[\da-f-]{36}$/)
     await paper.post(article, 'ann', 'Two')
     await expectCounts(page, [2])
@@ -197,13 +171,13 @@ describeInBrowser('<engagement-count live>', () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'One')
     const { page, asked } = await open([article], {})
-    await vi.waitFor(async () => expect(await counts(page)).toEqual(['1 comment']), WAIT)
+    await vi.waitFor(async () => expect(await counts(page)).toEqual(['1 comment']), TAB_WAIT)
     const count = page.locator('engagement-count')
     await count.evaluate((element) => element.setAttribute('live', ''))
     await expectStreams(page, 1)
     expect([asked('/tickets').length, asked('widget.live.').length]).toEqual([1, 1])
     await paper.post(article, 'ann', 'Two')
-    await vi.waitFor(async () => expect(await counts(page)).toEqual(['2 comments']), WAIT)
+    await vi.waitFor(async () => expect(await counts(page)).toEqual(['2 comments']), TAB_WAIT)
     await count.evaluate((element) => element.removeAttribute('live'))
     await expectStreams(page, 0)
     await count.evaluate((element) => element.setAttribute('live', ''))
@@ -211,7 +185,7 @@ describeInBrowser('<engagement-count live>', () => {
     await count.evaluate((element) => element.remove())
     await expectStreams(page, 0)
     const plain = await open([article], {})
-    await vi.waitFor(async () => expect(await counts(plain.page)).toEqual(['2 comments']), WAIT)
+    await vi.waitFor(async () => expect(await counts(plain.page)).toEqual(['2 comments']), TAB_WAIT)
     await plain.page.waitForLoadState('networkidle')
     expect(['/tickets', '/stream?', 'widget.live.'].flatMap(plain.asked)).toEqual([])
   })

@@ -4,7 +4,7 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { describeInBrowser, openSleeper, type Sleeper } from '../harness/browser.ts'
 import { first } from '../harness/processes.ts'
-import { TAB_WAIT, useTabSite } from '../harness/tab-site.ts'
+import { TAB_WAIT, useTabSite, WATCH_STREAMS } from '../harness/tab-site.ts'
 
 const LONG = 120_000
 
@@ -12,19 +12,8 @@ const LONG = 120_000
 const SCRIPT = `
 import { shareSeveralStream } from '/browser/tabs.js'
 
-Object.assign(window, { read: [], open: new Set() })
-// What the tab itself has open.
-const Own = window.EventSource
-window.EventSource = class extends Own {
-  constructor(url) {
-    super(url)
-    window.open.add(this)
-  }
-  close() {
-    super.close()
-    window.open.delete(this)
-  }
-}
+${WATCH_STREAMS}
+window.read = []
 window.follow = (lastEventIds) => {
   window.stream = shareSeveralStream({
     name: 'front page',
@@ -41,7 +30,7 @@ describeInBrowser('tabs that share a stream of several discussions', () => {
   let written: Record<string, number>
   const site = useTabSite({
     script: SCRIPT,
-    opened: 'open.size',
+    opened: 'streams.size',
     credential: (service) => service.call('POST', '/stream/ticket', { body: { discussionIds: ids } }),
   })
 
@@ -116,15 +105,15 @@ describeInBrowser('tabs that share a stream of several discussions', () => {
       const [leader, other] = tabs as [Sleeper, Sleeper]
       await comment(4)
       for (const tab of tabs) await expectAll(tab)
-      await vi.waitFor(async () => expect(await other.evaluate('open.size')).toBe(0), TAB_WAIT)
+      await vi.waitFor(async () => expect(await other.evaluate('streams.size')).toBe(0), TAB_WAIT)
       await leader.freeze()
       await comment(4)
       await expectAll(other)
-      await vi.waitFor(async () => expect(await other.evaluate('open.size')).toBe(1), TAB_WAIT)
+      await vi.waitFor(async () => expect(await other.evaluate('streams.size')).toBe(1), TAB_WAIT)
       await leader.unfreeze()
       await comment(2)
       for (const tab of tabs) await expectAll(tab)
-      expect(await leader.evaluate('open.size')).toBe(0)
+      expect(await leader.evaluate('streams.size')).toBe(0)
     } finally {
       for (const tab of tabs) await tab.close()
     }

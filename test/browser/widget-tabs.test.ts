@@ -1,62 +1,36 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 
 import { describeInBrowser, hasWholeBrowser, openSleeper, type Sleeper } from '../harness/browser.ts'
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
-import { TAB_WAIT } from '../harness/tab-site.ts'
-import { newArticle, type Newspaper, openNewspaper, type Window, windowOf } from '../harness/widget.ts'
+import { first } from '../harness/processes.ts'
+import { TAB_WAIT, WATCH_STREAMS } from '../harness/tab-site.ts'
+import { newArticle, useNewspaperOfProcesses, type Window, windowOf } from '../harness/widget.ts'
 
 const LONG = 120_000
-
-/** Keeps the streams that a tab has open itself in `streams`. */
-const WATCH = `{
-  const Own = window.EventSource
-  window.streams = new Set()
-  window.EventSource = class extends Own {
-    constructor(url) {
-      super(url)
-      window.streams.add(this)
-    }
-    close() {
-      super.close()
-      window.streams.delete(this)
-    }
-  }
-}`
 
 /** The texts of the replies to its reader that a page was told of. */
 const TOLD = `heard.flatMap(({ name, detail }) => (name === 'reply' ? [detail.comment.body] : []))`
 
 describeInBrowser('tabs with the widget', () => {
-  let service: Processes
-  let paper: Newspaper
+  const paper = useNewspaperOfProcesses('whole')
   let article: string
   let discussionId: string
   /** Ann's comment. Of each reply her pages are told once. */
   let root: string
   let replies: string[]
 
-  beforeAll(async () => {
-    service = await startProcesses({ worker: 0 })
-    paper = await openNewspaper(service, first(service.apis).url, 'whole')
-  })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
   beforeEach(async () => {
     article = newArticle()
     root = await paper.post(article, 'ann', 'The first')
     discussionId = (await paper.call('GET', `/discussions/by-external/${article}`)).id
     replies = []
   })
-  afterEach(() => paper.leave())
 
   /** The first tab of a browser. */
   const read = (as?: string, script = ''): Promise<Window> =>
     paper.read(article, {
       ...(as !== undefined && { as }),
-      prepare: (page) => page.context().addInitScript(WATCH + script),
+      prepare: (page) => page.context().addInitScript(WATCH_STREAMS + script),
     })
   /** A further tab of the same browser. */
   async function openBeside({ page }: Window, prepare?: (page: Page) => Promise<unknown>): Promise<Window> {
@@ -301,8 +275,8 @@ describeInBrowser('tabs with the widget', () => {
   test('catch up after a restart of the service', { timeout: LONG }, async () => {
     const tabs = await openTabs(2, 'ann')
     await reply(1)
-    await first(service.apis).kill()
-    await first(service.apis).start()
+    await first(paper.service.apis).kill()
+    await first(paper.service.apis).start()
     await reply(2)
     for (const tab of tabs) await expectAll(tab)
     await expectStreams(tabs, [1, 0])

@@ -1,25 +1,15 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { describeInBrowser, openSleeper } from '../harness/browser.ts'
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { first } from '../harness/processes.ts'
 import { runningMs } from '../harness/standstill.ts'
-import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
+import { newArticle, useNewspaperOfProcesses, type Window } from '../harness/widget.ts'
 
 const LONG = 60_000
 const WAIT = { timeout: 20_000, interval: 20 }
 
 describeInBrowser('the widget in two windows', () => {
-  let service: Processes
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startProcesses({ worker: 0 })
-    paper = await openNewspaper(service, first(service.apis).url)
-  })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
+  const paper = useNewspaperOfProcesses()
 
   /** Ann's and Bob's windows on one article, both with their streams. */
   async function twoWindows(article: string): Promise<[Window, Window]> {
@@ -266,7 +256,7 @@ describeInBrowser('the widget in two windows', () => {
       const [ann, bob] = await twoWindows(article)
       await ann.write('Before')
       await bob.sees('Before')
-      const api = first(service.apis)
+      const api = first(paper.service.apis)
       await api.stop()
       await bob.write('Meanwhile')
       await api.start()

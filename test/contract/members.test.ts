@@ -486,6 +486,20 @@ describe('a sign-in', () => {
     expect(json).toMatchObject({ status: 401, code: 'invalid_admin_token' })
   })
 
+  test('with a password that was changed meanwhile does not begin', async () => {
+    const { email, password, headers } = await addMember(service, service, 'moderator')
+    const body = { current: password, new: 'the next password' }
+    const [changed, ...logins] = await Promise.all([
+      service.call('POST', '/admin/auth/password', { headers, body }),
+      ...Array.from({ length: 4 }, () =>
+        service.call('POST', '/admin/auth/login', { headers: fromElsewhere(), body: { email, password } }),
+      ),
+    ])
+    expect(changed.status).toBe(200)
+    const tokens = logins.filter(({ status }) => status === 200).map(({ json }) => bearing(json.token))
+    for (const each of tokens) await vi.waitFor(async () => expect(await statusOf(each)).toBe(401))
+  })
+
   test('is forgotten an hour after its end, though its member never returns', async () => {
     const { id: memberId } = await addMember(service, service, 'moderator')
     const { prisma } = service.app

@@ -12,6 +12,22 @@ import { type Processes, startProcesses } from './processes.ts'
 
 export const TAB_WAIT = { timeout: 40_000, interval: 50 }
 
+/** A script that keeps the streams that a page has open itself in `streams`. */
+export const WATCH_STREAMS = `{
+  const Own = window.EventSource
+  window.streams = new Set()
+  window.EventSource = class extends Own {
+    constructor(url) {
+      super(url)
+      this.addEventListener('connected', () => window.streams.add(this))
+    }
+    close() {
+      super.close()
+      window.streams.delete(this)
+    }
+  }
+}`
+
 interface TabPage {
   /**
    * The page's module: `window.follow(given)` follows, `/credential` answers a POST with a fresh

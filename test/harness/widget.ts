@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { launchBrowser } from './browser.ts'
-import type { Processes } from './processes.ts'
+import { first, type Processes, startProcesses } from './processes.ts'
 import { type Publisher, startPublisher } from './publisher.ts'
 import { startService, type TestResponse, type TestService } from './service.ts'
 
@@ -117,12 +117,32 @@ export async function openNewspaper(
   }
 }
 
+type OfFile<Service> = Newspaper & { service: Service }
+
 /** A newspaper for the tests of a file. What a test has opened is closed after it. */
-export function useNewspaper(): Newspaper & { service: TestService } {
-  const paper = {} as Newspaper & { service: TestService }
+export const useNewspaper = (): OfFile<TestService> =>
+  useNewspaperOf(
+    () => startService({ worker: false }),
+    ({ url }) => url,
+  )
+
+/** The same, of a service in processes of its own. */
+export const useNewspaperOfProcesses = (part?: 'whole'): OfFile<Processes> =>
+  useNewspaperOf(
+    () => startProcesses({ worker: 0 }),
+    ({ apis }) => first(apis).url,
+    part,
+  )
+
+function useNewspaperOf<Service extends TestService | Processes>(
+  start: () => Promise<Service>,
+  urlOf: (service: Service) => string,
+  part?: 'whole',
+): OfFile<Service> {
+  const paper = {} as OfFile<Service>
   beforeAll(async () => {
-    paper.service = await startService({ worker: false })
-    Object.assign(paper, await openNewspaper(paper.service, paper.service.url))
+    paper.service = await start()
+    Object.assign(paper, await openNewspaper(paper.service, urlOf(paper.service), part))
   })
   afterEach(() => paper.leave())
   afterAll(async () => {

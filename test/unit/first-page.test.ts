@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 
 import { contentOf } from '../../src/clients/first-page/content.ts'
 import { htmlOf, Markup } from '../../src/clients/first-page/template.ts'
-import { LINKS, TAGS } from '../../src/clients/widget/views/tags.ts'
+import { LINKS, TAGS } from '../../src/clients/widget/nodes/tags.ts'
 import { leaveOut } from '../../src/clients/widget/vite.config.ts'
 
 /** What a parser finds: each tag with its attributes, each end, and the text. */

@@ -185,10 +185,10 @@ test('a leader whose token is for another reader tells the others nothing more',
   await settle()
   leader.own()?.alive?.()
   leader.own()?.next(event(1))
-  await expect(leader.own()?.answered?.()).resolves.toBeUndefined()
+  await expect(leader.own()?.accepted?.()).resolves.toBeUndefined()
   reader = 'bob'
   const connection = leader.own()
-  await expect(connection?.answered?.()).rejects.toThrow('another reader')
+  await expect(connection?.accepted?.()).rejects.toThrow('another reader')
   await settle()
   leader.own()?.alive?.()
   leader.own()?.next(event(2))

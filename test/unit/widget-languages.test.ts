@@ -3,10 +3,10 @@ import { join } from 'node:path'
 
 import { describe, expect, test } from 'vitest'
 
-import { strings as history } from '../../src/clients/widget/history/strings.ts'
-import { en, type Strings } from '../../src/clients/widget/strings.ts'
+import { strings as history } from '../../src/clients/widget/strings/history.ts'
+import { en, type Strings } from '../../src/clients/widget/strings/strings.ts'
 import { loadStrings, setStrings, wordsFor } from '../../src/clients/widget/words.ts'
-import { type Text, strings as writing } from '../../src/clients/widget/writing/strings.ts'
+import { type Text, strings as writing } from '../../src/clients/widget/strings/writing.ts'
 import { ROOT } from '../../src/core/process/root.ts'
 
 const FOLDER = join(ROOT, 'src/clients/widget/languages')

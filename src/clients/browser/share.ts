@@ -135,9 +135,10 @@ export function share<Event>({ name, begin, keyOf, seqOf, page, open }: Shared<E
       }
     }
   }
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
-  const tell = (told: Omit<Told<Event>, 'state'> | null): void =>
+  const tell = (told: Omit<Told<Event>, 'state'> | null): void => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- none here
     channel?.postMessage(told && { ...told, state, isRefused })
+  }
   const tellAll = (): void => {
     learn()
     tell({ at: Object.fromEntries(at) })

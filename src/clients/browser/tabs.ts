@@ -1,5 +1,5 @@
 // One stream for all tabs of a browser that show the same.
-import { type Own, share } from './share.ts'
+import { share } from './share.ts'
 import {
   type DiscussionStream,
   EVENT_TYPES,
@@ -37,7 +37,7 @@ export function shareDiscussionStream({ name, ...options }: StreamOptions & { na
         },
       })
       const listed = (): Positions => (own.lastEventId === undefined ? {} : { [ONE]: own.lastEventId })
-      return Object.defineProperties({ close: own.close } as Own, { lastEventIds: { get: listed } })
+      return Object.defineProperties({ close: own.close }, { lastEventIds: { get: listed } })
     },
   })
   return Object.defineProperties(shared as SeveralStream & DiscussionStream, {

@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2'
 
-import { LINKS, TAGS } from '../widget/views/tags.ts'
+import { LINKS, TAGS } from '../widget/nodes/tags.ts'
 import { escaped } from './template.ts'
 
 const VOID = /^(br|hr)$/

@@ -95,7 +95,7 @@ function threadFor({ settings, discussion, comments }: First, { sort, posting }:
   return { ...drawn, nodes } as unknown as Thread
 }
 
-/** In place of the widget's nodes (`views/nodes.ts`). */
+/** In place of the widget's nodes (`nodes/nodes.ts`). */
 const nodes = {
   list: (_name: string, className: string, ids: readonly string[], view: (id: string) => unknown): Markup =>
     new Markup(`<ol class="${className}" part="list">${ids.map((id) => `<li>${htmlOf(view(id))}</li>`).join('')}</ol>`),

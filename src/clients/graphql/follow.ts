@@ -33,8 +33,8 @@ export interface FollowSink extends GraphqlSink {
   alive?: () => unknown
   /** The service has refused the connection over a cap. */
   refused?: () => unknown
-  /** Called before an answer is read. A connection for which it rejects ends as a lost one does. */
-  answered?: () => Promise<unknown>
+  /** Called before an accepted connection is read. If it rejects, the connection is lost. */
+  accepted?: () => Promise<unknown>
 }
 
 /** What the sink's `error` gets: no other try will have another answer. */
@@ -115,7 +115,7 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
         waitMs = Math.min(MAX_WAIT_MS, 1000 * Number(answer.headers.get('retry-after')) || 0)
         throw new Error(reason)
       }
-      await sink.answered?.()
+      await sink.accepted?.()
       if (signal.aborted) return true
       call(() => onState?.('open', request))
       const openedAt = Date.now()

@@ -58,7 +58,7 @@ export function share(
           state: (now) => hooks.onState(now, false),
           alive: () => hooks.onState('open'),
           refused: hooks.onRefused,
-          answered: async () => {
+          accepted: async () => {
             if ((await nameOf()) === name) return
             // A leader would tell the others what only the new reader may see.
             shared.close()

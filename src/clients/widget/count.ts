@@ -90,12 +90,23 @@ function show(backend: string, discussion: string, count: number, askedAt: numbe
   }
 }
 
+/** What follows live elements, in a file of its own (`live.ts`). */
+export interface Page {
+  elements: ReadonlySet<EngagementCount>
+  ask: typeof ask
+  /** Asks for counts again, and shows them. */
+  recount: (backend: string, externalIds: readonly string[]) => Promise<unknown>
+}
+
+/** `widget.ts` loads it, as it stands on this file. */
+export const later = {} as { live: () => Promise<{ follow: (page: Page) => Promise<() => void> }> }
+
 let live: Promise<() => void> | undefined
 
 /** With `live`, a count follows its discussion, by code in a file of its own. */
 export function followLive(element?: EngagementCount): void {
   if (!live && !element?.hasAttribute('live')) return
-  live ??= import('./live.ts').then(({ follow }) => follow({ elements, ask, recount }))
+  live ??= later.live().then(({ follow }) => follow({ elements, ask, recount }))
   void live.then((change) => change()).catch(() => (live = undefined))
 }
 

@@ -3,7 +3,7 @@ import { render } from 'lit/html.js'
 import type { ThreadEvents } from '../elements/events.ts'
 import { baseOf, identities, type Identity, setAttribute } from './backend.ts'
 import css from './widget.css?inline'
-import type { Strings } from './strings.ts'
+import type { Strings } from './strings/strings.ts'
 import type { Warning } from './warnings.ts'
 import { loadStrings, type Words, wordsFor } from './words.ts'
 

@@ -1,7 +1,6 @@
 // Counts that follow their discussions by one stream (attribute `live`): a file of its own.
 import type { SeveralStream, StreamTicketForSeveral } from '../browser/stream.ts'
-import type { ask } from './backend.ts'
-import type { EngagementCount } from './count.ts'
+import type { EngagementCount, Page } from './count.ts'
 import type { WidgetElement } from './element.ts'
 
 /** The most discussions of one ticket. */
@@ -12,13 +11,6 @@ const SETTLE_MS = 500
 const REOPEN_MS = 5000
 /** How soon it tries again, and looks again at a site's page that had no comment. */
 const LOOK_MS = 60_000
-
-interface Page {
-  elements: ReadonlySet<EngagementCount>
-  ask: typeof ask
-  /** Asks for counts again, and shows them. */
-  recount: (backend: string, externalIds: readonly string[]) => Promise<unknown>
-}
 
 /** The client of the stream, in the file that threads load. */
 type Client = Pick<typeof import('./stream.ts'), 'countChange' | 'openSeveralStream'>

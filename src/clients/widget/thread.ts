@@ -14,7 +14,7 @@ import {
 } from './backend.ts'
 import { followLive, tellCount } from './count.ts'
 import { WidgetElement } from './element.ts'
-import { Nodes } from './views/nodes.ts'
+import { Nodes } from './nodes/nodes.ts'
 import { ThreadState, TOP } from './state.ts'
 import { Storage, type Wish } from './storage.ts'
 
@@ -242,11 +242,10 @@ export abstract class Thread extends WidgetElement {
 
   /** Whether the reader can write here, or the name of the text that says why not. */
   get access(): 'open' | 'locked' | 'archived' | 'reader_banned' | 'unknown_page' | 'nobody_yet' {
-    const { until } = this.me?.ban ?? {}
+    const ban = this.me?.ban
     if (this.phase === 'unknown_page') return this.phase
-    const isBanned = until === null || Date.parse(until ?? '') > now()
     if (this.settings.posting === false) return this.settings.closed ?? 'locked'
-    return isBanned ? 'reader_banned' : this.state.state
+    return ban && !this.isPast(ban.until) ? 'reader_banned' : this.state.state
   }
 
   /** Storage of the tab's readers before they sign in. */
@@ -297,8 +296,9 @@ export abstract class Thread extends WidgetElement {
     void this.update()
   }
 
-  isPast(time = ''): boolean {
-    return Date.parse(time) <= now()
+  /** Null is never. */
+  isPast(time: string | null | undefined): boolean {
+    return Date.parse(String(time)) <= now()
   }
 
   #end(): void {

@@ -1,5 +1,5 @@
 // The types of the package: those of `widget.ts` would need the types of its libraries.
-import type { Strings } from './strings.ts'
+import type { Strings } from './strings/strings.ts'
 
 /** Sets texts of the widget for a language, such as `de`. The others stay as they are. */
 export declare const setStrings: (lang: string, strings: Partial<Strings>) => void

@@ -3,9 +3,9 @@ import { html, nothing } from 'lit/html.js'
 
 import { act, loadMore, NEW, open, write } from './actions.ts'
 import { ask, isPassing, now, type PageComment, RequestError } from './backend.ts'
-import { EngagementCount } from './count.ts'
+import { EngagementCount, later } from './count.ts'
 import { sheetOf } from './element.ts'
-import { en } from './strings.ts'
+import { en } from './strings/strings.ts'
 import { PREFIX } from './storage.ts'
 import { loadStreamClient } from './stream-client.ts'
 import { type Live, type TakeOver, Thread, type Writing } from './thread.ts'
@@ -77,6 +77,8 @@ export class EngagementThread extends Thread {
     return file.writing(kit)
   }
 }
+
+later.live = () => import('./live.ts')
 
 // A page may load it twice, from two addresses.
 if (!customElements.get('engagement-thread')) {

@@ -1,5 +1,5 @@
 import { now } from './backend.ts'
-import { en, type StringKey, type Strings } from './strings.ts'
+import { en, type StringKey, type Strings } from './strings/strings.ts'
 
 /** The languages that have a file of their own. */
 const FILES: Record<string, () => Promise<{ strings: Strings }>> = {

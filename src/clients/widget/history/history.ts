@@ -4,7 +4,7 @@ import type { Thread } from '../thread.ts'
 import type { Kit } from '../writing/kit.ts'
 import { differences } from './differences.ts'
 import css from './history.css?inline'
-import { strings } from './strings.ts'
+import { strings } from '../strings/history.ts'
 
 interface Version {
   revision: number

@@ -1,4 +1,4 @@
-import type { Strings } from '../strings.ts'
+import type { Strings } from '../strings/strings.ts'
 
 export const strings: Strings = {
   title: 'コメント',

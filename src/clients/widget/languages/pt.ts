@@ -1,4 +1,4 @@
-import type { Strings } from '../strings.ts'
+import type { Strings } from '../strings/strings.ts'
 
 /** As in Brazil. */
 export const strings: Strings = {

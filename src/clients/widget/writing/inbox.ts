@@ -1,7 +1,7 @@
 import css from './inbox.css?inline'
 import type { Reader } from '../../browser/stream.ts'
 import type { PageComment } from '../backend.ts'
-import type { StringKey } from '../strings.ts'
+import type { StringKey } from '../strings/strings.ts'
 import type { Thread } from '../thread.ts'
 import { addStyles, kit } from './kit.ts'
 

@@ -16,7 +16,7 @@ import { hearPosts } from './posted.ts'
 import { forgetOldDrafts } from './old-drafts.ts'
 import { resume } from './resume.ts'
 import { rememberSelection } from './selection.ts'
-import { strings } from './strings.ts'
+import { strings } from '../strings/writing.ts'
 import css from './writing.css?inline'
 
 export function writing(given: Kit): Writing {

@@ -1,9 +1,9 @@
-import type { HistoryStrings } from './history/strings.ts'
-import type { Text, WritingStrings } from './writing/strings.ts'
+import type { HistoryStrings } from './history.ts'
+import type { Text, WritingStrings } from './writing.ts'
 
 /**
- * What every reader may see. `writing/strings.ts` adds what signed-in readers see,
- * `history/strings.ts` what those see who ask for earlier texts.
+ * What every reader may see. `writing.ts` adds what signed-in readers see,
+ * `history.ts` what those see who ask for earlier texts.
  */
 export const en = {
   title: 'Comments',
