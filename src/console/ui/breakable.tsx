@@ -1,6 +1,6 @@
 import { Fragment } from 'react'
 
-/** A text, the addresses in which break behind their signs, and not within a word if they need not. */
+/** A text whose addresses break behind their signs, and within a word only if they must. */
 export function Breakable({ text }: { text: string }) {
   return text.split(/(?<=[^/:]\/|[@?&=_-])(?=\w)|(?<=\.)(?=[a-z])/i).map((part, index) => (
     <Fragment key={index}>

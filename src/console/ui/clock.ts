@@ -13,7 +13,7 @@ const ZONE = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' })
 /** A moment to the second, with its day and its zone. */
 export const wholeTime = (at: string): string => WHOLE.format(new Date(at))
 
-/** The hour and minute, with the day before it unless that is today. A list of them names the zone. */
+/** The hour and minute, with the day before it unless that is today. Lists name the zone. */
 export function hourTime(at: string, now = Date.now()): string {
   const date = new Date(at)
   const isToday = date.toDateString() === new Date(now).toDateString()
