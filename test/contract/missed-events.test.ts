@@ -17,7 +17,7 @@ let key: { tenantId: string; discussionId: string }
 
 beforeAll(async () => {
   const id = await service.newDiscussion()
-  key = { tenantId: service.tenant.id, discussionId: String(id) }
+  key = { tenantId: service.tenant.id, discussionId: id }
   const insert =
     unnamed(`INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
      SELECT $1::uuid, $2::uuid, n, gen_random_uuid(), 'comment_created',

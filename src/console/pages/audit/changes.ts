@@ -29,12 +29,11 @@ function shown(value: unknown): string | null {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value === 'string') return INSTANT.test(value) ? wholeTime(value) : value
   if (Array.isArray(value)) return listed(value.map(shown), ', ')
-  if (isObject(value))
-    return listed(
-      Object.entries(value).map(([name, each]) => `${name} ${shown(each)}`),
-      ' ',
-    )
-  return String(value)
+  if (typeof value === 'number') return String(value)
+  return listed(
+    Object.entries(value).map(([name, each]) => `${name} ${shown(each)}`),
+    ' ',
+  )
 }
 
 const listed = (parts: readonly (string | null)[], between: string): string => parts.join(between) || 'none'
