@@ -22,7 +22,9 @@ export async function beginSweep(sql: TxSql, ctx: Ctx, readerId: Id, comments: O
   await endSweep(sql, tenantId, readerId)
   if (comments === 'keep') return
   const doer = { actorKind: actor.kind, actorId: actor.id }
-  await sql.prisma.banSweep.create({ data: { tenantId, readerId, id: newId(), action: comments, ...doer } })
+  // By the clock that dates comments and judgements, which the work compares with it.
+  const startedAt = new Date()
+  await sql.prisma.banSweep.create({ data: { tenantId, readerId, id: newId(), action: comments, startedAt, ...doer } })
 }
 
 /** Ends the work: what is done stays done. */
