@@ -58,7 +58,10 @@ export function beginMoving(app: App, tenantId: Id, readerId: Id, signal: AbortS
 export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
   ({ work, target }) =>
     workThrough(work, 'comments', async (sql, ids) => {
-      await sql(MOVE_COMMENTS, [work.tenantId, work.readerId, target().id, ids])
+      const { tenantId, readerId } = work
+      // A reader has no reports of their own comments.
+      await takeReportsBack(sql, { tenantId, readerId: target().id }, ids)
+      await sql(MOVE_COMMENTS, [tenantId, readerId, target().id, ids])
       return []
     }),
   ({ work, target }) =>
@@ -87,10 +90,11 @@ export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
       const params = [work.tenantId, work.readerId, target().id, ids]
       await sql(MAKE_ROOM_FOR_REPORTS, params)
       const doubled = await sql<{ commentId: Id }>(DOUBLED_REPORTS, params)
+      const own = await sql<{ commentId: Id }>(OWN_COMMENTS, [work.tenantId, target().id, ids])
       await takeReportsBack(
         sql,
         work,
-        doubled.map(({ commentId }) => commentId),
+        [...doubled, ...own].map(({ commentId }) => commentId),
       )
       await sql(MOVE_REPORTS, params)
       return []
@@ -112,6 +116,13 @@ const doubled = <Table extends 'reactions' | 'reports'>(table: Table, condition:
 
 const DOUBLED_REACTIONS = doubled('reactions', 'o.type IS NOT NULL')
 const DOUBLED_REPORTS = doubled('reports', 'true')
+
+const OWN_COMMENTS = statement(
+  'comments_of_merge_target',
+  `SELECT c.id AS "commentId" FROM unnest($3::uuid[]) AS k (key) CROSS JOIN LATERAL (
+     SELECT id, author_id FROM comments WHERE tenant_id = $1 AND id = k.key LIMIT 1) c
+   WHERE c.author_id = $2`,
+)
 
 const makeRoom = <Table extends 'reactions' | 'reports'>(table: Table, condition: string) =>
   statement(
