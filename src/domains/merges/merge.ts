@@ -12,7 +12,7 @@ import { hasRows } from '../erasure/erase-batches.ts'
 import { isAtWork } from '../readers/ban-sweeps.ts'
 import { isGuestId } from '../readers/guest-ids.ts'
 import { isBanned } from '../readers/bans.ts'
-import { banOf } from '../readers/records.ts'
+import { banOf, noSuchReader } from '../readers/records.ts'
 import { moveReader as moveInImports } from '../imports/imports.ts'
 import { moveNotes } from '../notes/notes.ts'
 import { moveNotifications } from '../notifications/notifications.ts'
@@ -155,10 +155,7 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
   return stays
 }
 
-const noReader = (merge: sql.Merge | null = null): ServiceError =>
-  new ServiceError('not_found', {
-    detail: merge === null ? 'There is no such reader.' : `The reader was merged into ${merge.intoId} before.`,
-  })
+const noReader = (merge: sql.Merge | null = null): ServiceError => noSuchReader(merge?.intoId)
 const noTarget = (merge: sql.Merge | null = null): ServiceError =>
   new ServiceError('not_found', {
     detail:
