@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { finishMerge, mergeReaderOf } from '../../src/domains/merges/merge.ts'
+import { continueBanSweep } from '../../src/domains/moderation/ban-sweep.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables, tracesOf } from '../harness/dump.ts'
 import { expectExactCounts } from '../harness/counts.ts'
@@ -480,6 +481,22 @@ describe('an interrupted merge', () => {
     expect(await finishMerge(service.app, signal, minutesLater())).toBe(true)
     expect((await ok('GET', `/comments/${id}`)).author.id).toBe(b.id)
     expect(await finishMerge(service.app, signal, minutesLater())).toBe(false)
+  })
+
+  test('keeps the work of a ban waiting, which then takes the comments of both', async () => {
+    const [a, b] = [await newReader(service), await newReader(service)]
+    const page = newPage()
+    const comments = [await post(page, a.headers, 'of a'), await post(page, b.headers, 'of b')]
+    await beginOnly(a.id, b.id)
+    await ok('POST', `/readers/${b.id}/ban`, { comments: 'reject' })
+    const signal = new AbortController().signal
+    const statuses = () => Promise.all(comments.map(async ({ id }) => (await ok('GET', `/comments/${id}`)).status))
+    expect(await continueBanSweep(service.app, signal)).toBe(true)
+    expect(await continueBanSweep(service.app, signal)).toBe(false)
+    expect(await statuses()).toEqual(['approved', 'approved'])
+    await finishMerge(service.app, signal, minutesLater())
+    while (await continueBanSweep(service.app, signal, minutesLater())) continue
+    expect(await statuses()).toEqual(['rejected', 'rejected'])
   })
 
   test('is continued by the same request', async () => {

@@ -91,6 +91,11 @@ const lease = (now: Date) => ({ leasedUntil: new Date(now.getTime() + LEASE_MS) 
 async function takeTurn(app: App, sweep: Sweep, signal: AbortSignal, now: Date): Promise<void> {
   const { tenantId, readerId: authorId, startedAt } = sweep
   const { of } = ACTIONS[sweep.action]
+  // One that began before the ban: it still brings comments, of any age.
+  const merge = { tenantId, intoId: authorId, mergingAt: { not: null } }
+  if ((await app.prisma.readerMerge.findFirst({ where: merge })) !== null) {
+    return note(app, sweep, { leasedUntil: new Date(now.getTime() + SETTLE_MS) })
+  }
   const reader = { tenantId_id: { tenantId, id: authorId } }
   const ban = await app.prisma.reader.findUnique({ where: reader, select: { bannedUntil: true } })
   const before = writtenBefore(startedAt, ban?.bannedUntil ?? null)
