@@ -409,7 +409,6 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   lock_key: (w) => [tenant(w), w.id('key', 0)],
   made_import_items: (w) => [...ofImport(w), 'comment', FIRST_ID, PAGE],
   move_comments: moved,
-  comments_of_merge_target: (w) => [tenant(w), heavy(w), comments(w)],
   move_recipient: (w) => [tenant(w), heavy(w), w.id('reader', 1), w.ids('event', 50)],
   newest_comments_of_site: (w) => [tenant(w), SEARCHED_FOR_SITE, OF_NONE, 100],
   note_hung_on_imported: (w) => [...ofImport(w), w.ids('item', 50)],

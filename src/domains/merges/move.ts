@@ -90,12 +90,9 @@ export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
       const params = [work.tenantId, work.readerId, target().id, ids]
       await sql(MAKE_ROOM_FOR_REPORTS, params)
       const doubled = await sql<{ commentId: Id }>(DOUBLED_REPORTS, params)
-      const own = await sql<{ commentId: Id }>(OWN_COMMENTS, [work.tenantId, target().id, ids])
-      await takeReportsBack(
-        sql,
-        work,
-        [...doubled, ...own].map(({ commentId }) => commentId),
-      )
+      const written = { tenantId: work.tenantId, id: { in: [...ids] }, authorId: target().id }
+      const own = await sql.prisma.comment.findMany({ where: written, select: { id: true } })
+      await takeReportsBack(sql, work, [...doubled.map(({ commentId }) => commentId), ...own.map(({ id }) => id)])
       await sql(MOVE_REPORTS, params)
       return []
     }),
@@ -116,13 +113,6 @@ const doubled = <Table extends 'reactions' | 'reports'>(table: Table, condition:
 
 const DOUBLED_REACTIONS = doubled('reactions', 'o.type IS NOT NULL')
 const DOUBLED_REPORTS = doubled('reports', 'true')
-
-const OWN_COMMENTS = statement(
-  'comments_of_merge_target',
-  `SELECT c.id AS "commentId" FROM unnest($3::uuid[]) AS k (key) CROSS JOIN LATERAL (
-     SELECT id, author_id FROM comments WHERE tenant_id = $1 AND id = k.key LIMIT 1) c
-   WHERE c.author_id = $2`,
-)
 
 const makeRoom = <Table extends 'reactions' | 'reports'>(table: Table, condition: string) =>
   statement(
