@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { finishMerge, mergeReaderOf } from '../../src/domains/merges/merge.ts'
+import { continueBanSweep } from '../../src/domains/moderation/ban-sweep.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables, tracesOf } from '../harness/dump.ts'
 import { expectExactCounts } from '../harness/counts.ts'
@@ -60,8 +61,6 @@ describe('POST /readers/{id}/merge', () => {
     expect(held.reportsMade).toMatchObject([{ commentId: theirs.id, note: 'a note' }])
     expect(held.notifications).toMatchObject([{ commentId: reply.id, parentCommentId: mine.id }])
 
-    expect((await call('GET', `/readers/${a.id}`)).json).toMatchObject({ code: 'not_found' })
-    expect(await ok('GET', `/readers?externalId=${a.externalId}`)).toMatchObject({ data: [] })
     const after = await eventsOf(mine.discussionId)
     expect(after.map(({ seq, type }) => [seq, type])).toEqual(before.map(({ seq, type }) => [seq, type]))
     expect(after[0]).toMatchObject({
@@ -190,6 +189,38 @@ describe('POST /readers/{id}/merge', () => {
     await expectExact()
   })
 
+  test('a report of what is their own comment now is gone, whichever of the two has written it', async () => {
+    const [a, b, other] = [await newReader(service), await newReader(service), await newReader(service)]
+    const [ofA, ofB] = [await post(newPage(), a.headers, 'of a'), await post(newPage(), b.headers, 'of b')]
+    await ok('POST', `/comments/${ofA.id}/report`, { reason: 'spam' }, b.headers)
+    await ok('POST', `/comments/${ofB.id}/report`, { reason: 'spam' }, a.headers)
+    await ok('POST', `/comments/${ofB.id}/report`, { reason: 'spam' }, other.headers)
+    await merge(a.id, b.id)
+    const queued = (await ok('GET', '/moderation/queue?status=reported')).data.filter(
+      ({ comment: { id } }: { comment: { id: string } }) => id === ofA.id || id === ofB.id,
+    )
+    expect(queued).toMatchObject([{ comment: { id: ofB.id }, reportCount: 1 }])
+    expect((await ok('GET', `/readers/${b.id}/export`)).reportsMade).toEqual([])
+    await expectExact()
+  })
+
+  test('replies between the two leave the inbox, other replies and decisions stay', async () => {
+    const [a, b, other] = [await newReader(service), await newReader(service), await newReader(service)]
+    const page = newPage()
+    const [ofA, ofB] = [await post(page, a.headers, 'of a'), await post(page, b.headers, 'of b')]
+    await post(page, b.headers, 'to a', ofA.id)
+    await post(page, a.headers, 'to b', ofB.id)
+    const reply = await post(page, other.headers, 'to a, of another', ofA.id)
+    await ok('POST', `/comments/${ofB.id}/reject`)
+    await merge(a.id, b.id)
+    const { data } = await ok('GET', '/readers/me/notifications', undefined, b.headers)
+    const told = data.map(({ kind, comment }: { kind: string; comment: { id: string } }) => [kind, comment.id])
+    expect(told).toEqual([
+      ['decision', ofB.id],
+      ['reply', reply.id],
+    ])
+  })
+
   test('a report that counts is kept over one of a reader who was banned in shadow then', async () => {
     const [a, b, author] = [await newReader(service), await newReader(service), await newReader(service)]
     const comment = await post(newPage(), author.headers, 'reported')
@@ -237,6 +268,32 @@ describe('POST /readers/{id}/merge', () => {
     const renamed = await service.as(b.externalId, { name: 'Benjamin', iat: Math.floor(Date.now() / 1000) + 5 })
     await ok('GET', '/readers/me', undefined, renamed)
     expect(await ok('GET', '/readers/me', undefined, later)).toMatchObject({ id: b.id, name: 'Benjamin' })
+  })
+
+  test("the merged reader's external id lists the reader who stays, and their id is a 404 that names them", async () => {
+    const [a, b, c] = [await newReader(service), await newReader(service), await newReader(service)]
+    const ids = async (query: string) => (await ok('GET', `/readers?${query}`)).data.map(({ id }: { id: string }) => id)
+    expect(await ids(`externalId=${a.externalId}`)).toEqual([a.id])
+    await merge(a.id, b.id)
+    expect(await ids(`externalId=${a.externalId}`)).toEqual([b.id])
+    await merge(b.id, c.id)
+    expect(await ids(`externalId=${a.externalId}&limit=1`)).toEqual([c.id])
+    expect(await ids(`externalId=${c.externalId}&search=${c.externalId}`)).toEqual([c.id])
+    expect(await ids(`externalId=${newId()}`)).toEqual([])
+    const detail = `The reader was merged into ${c.id} before.`
+    for (const [method, path, body] of [
+      ['GET', '', undefined],
+      ['POST', '/ban', {}],
+      ['GET', '/comments', undefined],
+      ['POST', '/notes', { text: 'note' }],
+      ['GET', '/export', undefined],
+      ['DELETE', '', undefined],
+    ] as const) {
+      const { json } = await call(method, `/readers/${a.id}${path}`, body)
+      expect(json, `${method} ${path}`).toMatchObject({ status: 404, code: 'not_found', detail })
+    }
+    await ok('DELETE', `/readers/${c.id}`)
+    expect(await ids(`externalId=${a.externalId}`)).toEqual([])
   })
 
   test('a repeated merge answers 200 and writes no second audit entry; into another reader it answers 404', async () => {
@@ -336,6 +393,17 @@ describe('what POST /readers/{id}/merge refuses', () => {
     expect((await merge(b.id, a.id)).json).toMatchObject({ status: 409, code: 'invalid_transition' })
   })
 
+  test('a reader whose comments a ban still changes, on either side: 409', async () => {
+    const [a, b] = [await newReader(service), await newReader(service)]
+    await ok('POST', `/readers/${a.id}/ban`, { comments: 'reject' })
+    expect((await merge(a.id, b.id)).json).toMatchObject({ status: 409, code: 'invalid_transition' })
+    expect((await merge(b.id, a.id)).json).toMatchObject({ status: 409, code: 'invalid_transition' })
+    // As the work leaves it.
+    const { banSweep } = service.app.prisma
+    await banSweep.updateMany({ where: { readerId: a.id }, data: { completedAt: new Date() } })
+    expect((await merge(a.id, b.id)).json).toMatchObject({ id: b.id, ban: { until: null } })
+  })
+
   test('a key without manage_settings: 403', async () => {
     const [a, b] = [await newReader(service), await newReader(service)]
     const { key } = await service.newKey('moderate_content')
@@ -413,6 +481,22 @@ describe('an interrupted merge', () => {
     expect(await finishMerge(service.app, signal, minutesLater())).toBe(true)
     expect((await ok('GET', `/comments/${id}`)).author.id).toBe(b.id)
     expect(await finishMerge(service.app, signal, minutesLater())).toBe(false)
+  })
+
+  test('keeps the work of a ban waiting, which then takes the comments of both', async () => {
+    const [a, b] = [await newReader(service), await newReader(service)]
+    const page = newPage()
+    const comments = [await post(page, a.headers, 'of a'), await post(page, b.headers, 'of b')]
+    await beginOnly(a.id, b.id)
+    await ok('POST', `/readers/${b.id}/ban`, { comments: 'reject' })
+    const signal = new AbortController().signal
+    const statuses = () => Promise.all(comments.map(async ({ id }) => (await ok('GET', `/comments/${id}`)).status))
+    expect(await continueBanSweep(service.app, signal)).toBe(true)
+    expect(await continueBanSweep(service.app, signal)).toBe(false)
+    expect(await statuses()).toEqual(['approved', 'approved'])
+    await finishMerge(service.app, signal, minutesLater())
+    while (await continueBanSweep(service.app, signal, minutesLater())) continue
+    expect(await statuses()).toEqual(['rejected', 'rejected'])
   })
 
   test('is continued by the same request', async () => {

@@ -142,6 +142,32 @@ test('a comment that was on its way when the ban began is changed too', async ()
   expect((await banNow()).comments).toMatchObject({ done: 2, completedAt: expect.any(String) })
 })
 
+test.each(['withhold', 'reject'])('what a moderator judges after a ban with %s began stays so', async (comments) => {
+  const [changed, seen] = [await post('changed first'), await post('seen first')]
+  await ban(comments)
+  await ok('POST', `/comments/${seen.id}/review`)
+  await turn()
+  expect(await statusOf(changed.id)).not.toBe('approved')
+  await ok('POST', `/comments/${changed.id}/approve`)
+  await work()
+  expect([await statusOf(changed.id), await statusOf(seen.id)]).toEqual(['approved', 'approved'])
+  expect((await banNow()).comments).toMatchObject({ done: 1, completedAt: expect.any(String) })
+})
+
+test.each(['withhold', 'reject'])(
+  'a comment of after a ban with %s stays, however late the work is',
+  async (comments) => {
+    const before = await post('before')
+    await ban(comments, { until: new Date(Date.now() + 60_000).toISOString() })
+    const where = { tenantId: world.tenant.tenant.id, externalId: 'ada' }
+    await world.service.app.prisma.reader.updateMany({ where, data: { bannedUntil: new Date() } })
+    const after = await post('after')
+    await work()
+    expect(await statusOf(before.id)).toBe(comments === 'reject' ? 'rejected' : 'pending')
+    expect(await statusOf(after.id)).toBe('approved')
+  },
+)
+
 test('neither the reader nor another tenant learns of it, and an erasure ends it', async () => {
   await post('text')
   await ban('reject')

@@ -107,6 +107,7 @@ const STEPS = {
         if (!held.has(moved)) held.set(moved, what)
       }
     }
+    for (const [id, author] of world.comments) world.reports.delete(`${id} ${author}`)
   },
   answer: async (world: World, { a }: Step) =>
     void (await service.call('POST', `/comments/${choose([...world.comments.keys()], a)}/approve`, {

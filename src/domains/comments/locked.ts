@@ -13,6 +13,8 @@ export interface LockedComment extends CommentRow {
   /** The discussion's own; null for the tenant's. */
   moderationMode: ModerationMode | null
   firstApprovedAt: Date | null
+  /** When a moderator last judged or looked at its present text. */
+  reviewedAt: Date | null
   reportCount: number
   reportsAnswered: number
   /** Why it is held or flagged. */
@@ -32,7 +34,7 @@ export const isInShadow = ({ status, holdReason }: Pick<LockedComment, 'status' 
   status === 'pending' && holdReason === 'shadow_ban'
 
 const COMMENT = `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", d.url AS "discussionUrl",
-     d.moderation_mode::text AS "moderationMode", c.first_approved_at AS "firstApprovedAt",
+     d.moderation_mode::text AS "moderationMode", c.first_approved_at AS "firstApprovedAt", c.reviewed_at AS "reviewedAt",
      c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered", c.hold_reason AS "holdReason", c.flagged,
      EXISTS (SELECT 1 FROM classifier_requests q WHERE q.tenant_id = c.tenant_id AND q.comment_id = c.id) AS "isAsked",
      ${banIn('r', '$3')} AS "authorBan",

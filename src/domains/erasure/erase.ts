@@ -3,7 +3,7 @@ import { requireCaller } from '../../core/access.ts'
 import type { App } from '../../core/app.ts'
 import type { Tenant } from '../../core/caller.ts'
 import type { Ctx } from '../../core/context.ts'
-import { noSuch, ServiceError } from '../../core/errors.ts'
+import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { ofTenant } from '../../core/queues/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
@@ -16,7 +16,7 @@ import { forgetNotifications } from '../notifications/notifications.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { endSweep } from '../readers/ban-sweeps.ts'
 import { dissolveMerges, listFormerReaders } from '../readers/merged.ts'
-import { deleteReader } from '../readers/records.ts'
+import { deleteReader, missingReader } from '../readers/records.ts'
 import { forgetInImports, refuseInImports } from '../imports/imports.ts'
 import { beginWork, pause, type ReaderWork } from './erase-batches.ts'
 import { eraseComments, type Erasure } from './erase-comments.ts'
@@ -161,7 +161,7 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
   const { tenant } = requireCaller(ctx)
   const { externalId, readerIds, ended } = await ctx.app.db.transaction(async (tx) => {
     const reader = isId(readerId) ? await sql.lockReaderToErase(tx, tenant.id, readerId) : undefined
-    if (reader === undefined) throw noSuch('reader')
+    if (reader === undefined) throw await missingReader(tx.prisma, ctx, readerId)
     const former = await listFormerReaders(tx.prisma, tenant.id, readerId)
     const merged = await dissolveMerges(tx, tenant.id, readerId)
     const rest = merged.filter(({ isUnderWay }) => isUnderWay).map((each) => each.readerId)

@@ -9,10 +9,10 @@ import { announceChange } from '../../core/read-cache.ts'
 import type { Reader as ReaderRecord, ReaderTrust } from '../../generated/prisma/client.ts'
 import { announceEnd, endTokensOfReader, forgetAddressOf } from '../readers/ended-tokens.ts'
 import { hasRows } from '../erasure/erase-batches.ts'
-import { endSweep } from '../readers/ban-sweeps.ts'
+import { isAtWork } from '../readers/ban-sweeps.ts'
 import { isGuestId } from '../readers/guest-ids.ts'
 import { isBanned } from '../readers/bans.ts'
-import { banOf } from '../readers/records.ts'
+import { banOf, noSuchReader } from '../readers/records.ts'
 import { moveReader as moveInImports } from '../imports/imports.ts'
 import { moveNotes } from '../notes/notes.ts'
 import { moveNotifications } from '../notifications/notifications.ts'
@@ -116,6 +116,11 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
       // A repeated call continues the merge.
       return { stays: await tx.prisma.reader.findUniqueOrThrow({ where }), names: [], ended: [] }
     }
+    // It would miss some of one reader's comments, or take those of the other one.
+    if (await isAtWork(tx, tenantId, [readerId, intoId])) {
+      const detail = 'A ban still changes comments of one of the readers. Merge them once that is done, or end the ban.'
+      throw new ServiceError('invalid_transition', { detail })
+    }
     const now = new Date()
     await sql.beginMerge(tx, tenantId, readerId, intoId, now)
     const ban = strongerBan(from, into, now)
@@ -130,7 +135,6 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
     await moveNotes(tx, tenantId, readerId, intoId)
     await moveMutes(tx, tenantId, readerId, intoId)
     await moveNotifications(tx, tenantId, readerId, intoId)
-    await endSweep(tx, tenantId, readerId)
     const after = await tx.prisma.reader.findUniqueOrThrow({ where })
     await recordAuditOf(tx, doer, {
       action: 'reader.merge',
@@ -151,10 +155,7 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
   return stays
 }
 
-const noReader = (merge: sql.Merge | null = null): ServiceError =>
-  new ServiceError('not_found', {
-    detail: merge === null ? 'There is no such reader.' : `The reader was merged into ${merge.intoId} before.`,
-  })
+const noReader = (merge: sql.Merge | null = null): ServiceError => noSuchReader(merge?.intoId)
 const noTarget = (merge: sql.Merge | null = null): ServiceError =>
   new ServiceError('not_found', {
     detail:

@@ -58,7 +58,10 @@ export function beginMoving(app: App, tenantId: Id, readerId: Id, signal: AbortS
 export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
   ({ work, target }) =>
     workThrough(work, 'comments', async (sql, ids) => {
-      await sql(MOVE_COMMENTS, [work.tenantId, work.readerId, target().id, ids])
+      const { tenantId, readerId } = work
+      // A reader has no reports of their own comments.
+      await takeReportsBack(sql, { tenantId, readerId: target().id }, ids)
+      await sql(MOVE_COMMENTS, [tenantId, readerId, target().id, ids])
       return []
     }),
   ({ work, target }) =>
@@ -87,11 +90,9 @@ export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
       const params = [work.tenantId, work.readerId, target().id, ids]
       await sql(MAKE_ROOM_FOR_REPORTS, params)
       const doubled = await sql<{ commentId: Id }>(DOUBLED_REPORTS, params)
-      await takeReportsBack(
-        sql,
-        work,
-        doubled.map(({ commentId }) => commentId),
-      )
+      const written = { tenantId: work.tenantId, id: { in: [...ids] }, authorId: target().id }
+      const own = await sql.prisma.comment.findMany({ where: written, select: { id: true } })
+      await takeReportsBack(sql, work, [...doubled.map(({ commentId }) => commentId), ...own.map(({ id }) => id)])
       await sql(MOVE_REPORTS, params)
       return []
     }),

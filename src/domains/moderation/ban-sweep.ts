@@ -25,6 +25,13 @@ const SETTLE_MS = 10_000
 /** The clocks of the processes that make ids differ by less. */
 const CLOCKS_MS = 60_000
 
+/**
+ * The end of the time whose comments a ban's work may change. Nobody writes during the ban, so that
+ * later ones were written after it.
+ */
+const writtenBefore = (startedAt: Date, bannedUntil: Date | null): Date =>
+  new Date(Math.min(startedAt.getTime() + SETTLE_MS + CLOCKS_MS, bannedUntil?.getTime() ?? Infinity))
+
 /** The ban was lifted or replaced, or the reader is gone. */
 class SweepOver extends Error {}
 
@@ -46,8 +53,8 @@ const ACTIONS: Record<
 
 /**
  * Withholds or rejects some more of the comments of one banned reader, each in a transaction of its
- * own. Those in archived discussions stay. Returns whether there was one. Any number of workers may
- * call it at once.
+ * own. Those in archived discussions stay, and those that a moderator has judged since the ban
+ * began. Returns whether there was one. Any number of workers may call it at once.
  */
 export async function continueBanSweep(root: App, signal: AbortSignal, now = new Date()): Promise<boolean> {
   const sweep = await takeUp(root, now)
@@ -84,7 +91,15 @@ const lease = (now: Date) => ({ leasedUntil: new Date(now.getTime() + LEASE_MS) 
 async function takeTurn(app: App, sweep: Sweep, signal: AbortSignal, now: Date): Promise<void> {
   const { tenantId, readerId: authorId, startedAt } = sweep
   const { of } = ACTIONS[sweep.action]
-  const ofAuthor = { tenantId, authorId, status: { in: of } }
+  // One that began before the ban: it still brings comments, of any age.
+  const merge = { tenantId, intoId: authorId, mergingAt: { not: null } }
+  if ((await app.prisma.readerMerge.findFirst({ where: merge })) !== null) {
+    return note(app, sweep, { leasedUntil: new Date(now.getTime() + SETTLE_MS) })
+  }
+  const reader = { tenantId_id: { tenantId, id: authorId } }
+  const ban = await app.prisma.reader.findUnique({ where: reader, select: { bannedUntil: true } })
+  const before = writtenBefore(startedAt, ban?.bannedUntil ?? null)
+  const ofAuthor = { tenantId, authorId, status: { in: of }, createdAt: { lt: before } }
   if (sweep.total === null) await note(app, sweep, { total: await app.prisma.comment.count({ where: ofAuthor }) })
   const comments = await app.prisma.comment.findMany({
     where: { ...ofAuthor, id: { gt: sweep.position ?? FIRST_ID } },
@@ -108,11 +123,16 @@ async function takeTurn(app: App, sweep: Sweep, signal: AbortSignal, now: Date):
 
 /** The progress is stored with the change: whatever dies, each comment counts once. */
 async function change(app: App, sweep: Sweep, commentId: Id): Promise<void> {
-  const { tenantId, readerId, action, actorKind, actorId } = sweep
+  const { tenantId, readerId, action, actorKind, actorId, startedAt } = sweep
   const doer = { tenantId, actor: { kind: actorKind, id: actorId } } as Doer
   const { of, act } = ACTIONS[action]
   const changing = changeCommentOf(app, tenantId, commentId, async (sql, comment, now) => {
-    const isDue = comment.authorId === readerId && of.includes(comment.status) && comment.discussionState !== 'archived'
+    const isJudged = comment.reviewedAt !== null && comment.reviewedAt > startedAt
+    const isDue =
+      comment.authorId === readerId &&
+      of.includes(comment.status) &&
+      !isJudged &&
+      comment.discussionState !== 'archived'
     const data = { position: commentId, ...lease(now), ...(isDue && { done: { increment: 1 } }) }
     const { count } = await sql.prisma.banSweep.updateMany({ where: whereIs(sweep), data })
     if (count === 0) throw new SweepOver()

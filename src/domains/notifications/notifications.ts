@@ -121,6 +121,11 @@ export async function moveNotifications(sql: TxSql, tenantId: Id, readerId: Id, 
   const toBoth = { comment: { is: { notifications: { some: { tenantId, readerId: intoId } } } } }
   await notification.deleteMany({ where: { tenantId, readerId, ...toBoth } })
   await notification.updateMany({ where: { tenantId, readerId }, data: { readerId: intoId } })
+  // Nobody is told of their own comments, but for decisions on them.
+  const own = { authorId: { in: [readerId, intoId] } }
+  await notification.deleteMany({
+    where: { tenantId, readerId: intoId, kind: { not: 'decision' }, comment: { is: own } },
+  })
 }
 
 /** An erasure: what the reader was told is gone. */

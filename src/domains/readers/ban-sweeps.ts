@@ -22,12 +22,18 @@ export async function beginSweep(sql: TxSql, ctx: Ctx, readerId: Id, comments: O
   await endSweep(sql, tenantId, readerId)
   if (comments === 'keep') return
   const doer = { actorKind: actor.kind, actorId: actor.id }
-  await sql.prisma.banSweep.create({ data: { tenantId, readerId, id: newId(), action: comments, ...doer } })
+  // By the clock that dates comments and judgements, which the work compares with it.
+  const startedAt = new Date()
+  await sql.prisma.banSweep.create({ data: { tenantId, readerId, id: newId(), action: comments, startedAt, ...doer } })
 }
 
 /** Ends the work: what is done stays done. */
 export const endSweep = async ({ prisma }: TxSql, tenantId: Id, readerId: Id): Promise<void> =>
   void (await prisma.banSweep.deleteMany({ where: { tenantId, readerId } }))
+
+/** Whether a ban's work on the comments of one of these readers is not done yet. */
+export const isAtWork = async ({ prisma }: TxSql, tenantId: Id, readerIds: Id[]): Promise<boolean> =>
+  (await prisma.banSweep.count({ where: { tenantId, readerId: { in: readerIds }, completedAt: null } })) > 0
 
 /** The work of the last ban; null without one. One statement serves all readers of a request. */
 export const findSweep = perRequest<Id, BanSweep | null>(async (ctx, readerIds) => {

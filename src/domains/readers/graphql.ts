@@ -243,7 +243,7 @@ builder.queryField('readers', (t) =>
     args: {
       externalId: t.arg.string({
         description:
-          'Only the reader with this id at the tenant. The list has at most one entry. It has none if the reader was merged.',
+          'Only the reader with this id at the tenant; if they were merged, the reader who stays. The list has at most one entry.',
         extensions: shapedBy(readerIdSchema),
       }),
       search: t.arg.string({

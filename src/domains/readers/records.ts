@@ -7,12 +7,12 @@ import type { Capability } from '../../core/capabilities.ts'
 import type { Ctx } from '../../core/context.ts'
 import { encodeCursor, idInCursor } from '../../core/input/cursor.ts'
 import { type Page, type PageArgs, pageOf, pageSize } from '../../core/input/page.ts'
-import { invalid, noSuch } from '../../core/errors.ts'
+import { invalid, noSuch, ServiceError } from '../../core/errors.ts'
 import { FIRST_ID, type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { rowPerRequest } from '../../core/per-request.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import { searchSchema } from '../../core/database/search.ts'
-import type { TxSql } from '../../core/database/database.ts'
+import type { Prisma, TxSql } from '../../core/database/database.ts'
 import { atMost, noNul, readerIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
@@ -45,7 +45,8 @@ const listSchema = z.object({ externalId: readerIdSchema.nullish(), search: sear
 /**
  * The tenant's readers, newest first. With a search, those that match it; a reader whose external
  * id is the search itself, or the one into whom that reader was merged, comes first. With an
- * external id, the reader who has it. Throws `validation_failed`.
+ * external id, the reader who has it, or the one into whom that reader was merged. Throws
+ * `validation_failed`.
  */
 export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<ReaderRecord>> {
   const { tenant } = requireCaller(ctx)
@@ -56,8 +57,13 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
   })
   const after = idInCursor('readers', args.after)
   const before = after ?? LAST_ID
-  const exact =
-    search === null || externalId !== null ? undefined : await findReaderCalled(ctx.app.db.query, tenant.id, search)
+  const name = externalId ?? search
+  const called = name === null ? undefined : await findReaderCalled(ctx.app.db.query, tenant.id, name)
+  if (externalId !== null && search === null) {
+    const one = called !== undefined && called.id < before ? [called] : []
+    return pageOf(one, size, args, ({ id }) => encodeCursor('readers', id))
+  }
+  const exact = externalId === null ? called : undefined
   const rows =
     search === null
       ? await ctx.app.prisma.reader.findMany({
@@ -65,14 +71,14 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
             tenantId: tenant.id,
             erasingAt: null,
             // The least id says nothing, but that the list is read in the order of its index.
-            ...(externalId === null ? { id: { gte: FIRST_ID, lt: before } } : { externalId, id: { lt: before } }),
+            id: { gte: FIRST_ID, lt: before },
           },
           orderBy: { id: 'desc' },
           take: size + 1,
         })
       : await searchReaders(ctx.app.db.query, tenant.id, {
           search,
-          externalId,
+          externalId: externalId === null ? null : (called?.externalId ?? externalId),
           except: exact?.id ?? null,
           before,
           limit: size + 1,
@@ -85,8 +91,21 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
 /** One reader. One statement serves all of a request. Throws `not_found`. */
 export async function getReader(ctx: Ctx, id: Id): Promise<ReaderRecord> {
   const reader = isId(id) ? await findReader(ctx, id) : null
-  if (reader === null) throw noSuch('reader')
+  if (reader === null) throw await missingReader(ctx.app.prisma, ctx, id)
   return reader
+}
+
+/** The error for a reader who is not there. `mergedInto`: the reader who stayed after a merge. */
+export const noSuchReader = (mergedInto?: Id): ServiceError =>
+  mergedInto === undefined
+    ? noSuch('reader')
+    : new ServiceError('not_found', { detail: `The reader was merged into ${mergedInto} before.` })
+
+/** `noSuchReader`, which tells callers who see readers' records who stayed after a merge. */
+export async function missingReader({ readerMerge }: Prisma, ctx: Ctx, readerId: Id): Promise<ServiceError> {
+  if (!isId(readerId) || !seesRecords(ctx)) return noSuchReader()
+  const where = { tenantId_readerId: { tenantId: requireCaller(ctx).tenant.id, readerId } }
+  return noSuchReader((await readerMerge.findUnique({ where, select: { intoId: true } }))?.intoId)
 }
 
 /** A reader by their id, or null. */
@@ -108,7 +127,7 @@ export async function getReaderIn({ prisma }: TxSql, ctx: Ctx, id: Id): Promise<
   const { tenant } = requireCaller(ctx)
   const where = { tenantId_id: { tenantId: tenant.id, id }, ...FOUND }
   const reader = isId(id) ? await prisma.reader.findUnique({ where }) : null
-  if (reader === null) throw noSuch('reader')
+  if (reader === null) throw await missingReader(prisma, ctx, id)
   return reader
 }
 
