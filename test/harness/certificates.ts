@@ -34,7 +34,7 @@ export function makeCertificates(names: readonly string[], days = 2): Certificat
   }
 }
 
-/** The settings with which a service on 127.0.0.1 speaks TLS. Their files are there until `remove`. */
+/** The settings for TLS of a service on 127.0.0.1. Their files are there until `remove`. */
 export function makeTlsSettings() {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-tls-'))
   const { ca, cert, key } = makeCertificates(['127.0.0.1'])

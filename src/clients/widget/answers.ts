@@ -33,7 +33,7 @@ export interface PublicSettings {
   guests?: boolean
   /** False at a site that takes no writes. */
   posting?: false
-  /** Why not, where its owner has not closed it: it takes no guests, and no issuer signs readers in. */
+  /** Why not, where its owner has not closed it: no guests, and no issuer who signs readers in. */
   closed?: 'nobody_yet'
 }
 
