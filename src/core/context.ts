@@ -2,13 +2,16 @@ import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
 import type { ServiceError } from './errors.ts'
 
+/** What to store of a mutation field's value, as JSON, and until when it is of use; null: always. */
+export type Noted = (value: unknown) => { value: unknown; end: Date | null }
+
 /** Stands around each mutation field of a request whose answer is stored. */
 export interface Outcome {
   /**
    * The value of the field called `name` in the answer. `resolve` runs it, and `noted` is what to
-   * store of its value, as JSON.
+   * store of its value.
    */
-  of(name: string, resolve: () => unknown, noted: (value: unknown) => unknown): Promise<unknown>
+  of(name: string, resolve: () => unknown, noted: Noted): Promise<unknown>
 }
 
 /** One request: the process it runs in, and who calls. */

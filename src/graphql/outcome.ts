@@ -1,27 +1,37 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
 import { type GraphQLFieldResolver, type GraphQLOutputType, getNullableType, isListType, isObjectType } from 'graphql'
 
-import type { Ctx, Outcome } from '../core/context.ts'
+import type { Ctx, Noted, Outcome } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
-type Fields = Record<string, { value: unknown } | { refusal: Pick<ServiceError, 'code' | 'extras'> }>
+/** `until`, in milliseconds since 1970: from then on the field is run again. */
+type Fields = Record<string, { value: unknown; until?: number } | { refusal: Pick<ServiceError, 'code' | 'extras'> }>
+
+/** The extension of a mutation field that changes nothing, and whose answer is of use for a time. */
+const ENDS_EXTENSION = 'answerEnds'
+
+/** The extension, by what tells the end of an answer. */
+export const answerEnds = <Payload>(endOf: (payload: Payload) => Date) => ({ [ENDS_EXTENSION]: endOf })
 
 /** The member of a stored value that stands for a node. */
 const NODE_ID = '$node'
 
 /**
  * Notes what each mutation field of a request answers, with ids in the place of nodes. `text` is
- * all of it; `replayOf` reads it.
+ * all of it; `replayOf` reads it. `mayEnd` tells whether a field is to be run again after a time.
  */
 export class OutcomeNotes implements Outcome {
   // A field may be called `__proto__`.
   readonly #fields = Object.create(null) as Fields
+  mayEnd = false
 
-  async of(name: string, resolve: () => unknown, noted: (value: unknown) => unknown): Promise<unknown> {
+  async of(name: string, resolve: () => unknown, noted: Noted): Promise<unknown> {
     try {
       const value = await resolve()
-      this.#fields[name] = { value: noted(value) }
+      const { end, ...kept } = noted(value)
+      this.#fields[name] = { ...kept, ...(end !== null && { until: end.getTime() }) }
+      this.mayEnd ||= end !== null
       return value
     } catch (error) {
       // An outcome with any other error is not stored.
@@ -39,8 +49,8 @@ export class OutcomeNotes implements Outcome {
 }
 
 /**
- * Answers each mutation field by what was noted of it, and runs none. `findNode` returns the node
- * with an id as it is now, or null.
+ * Answers each mutation field by what was noted of it, and runs none but those whose answer is of
+ * no more use. `findNode` returns the node with an id as it is now, or null.
  */
 export function replayOf(text: string, findNode: (id: string) => Promise<object | null>): Outcome {
   const fields = JSON.parse(text) as Fields
@@ -58,10 +68,13 @@ export function replayOf(text: string, findNode: (id: string) => Promise<object 
     return { ...node, ...own }
   }
   return {
-    of: async (name) => {
+    of: async (name, resolve) => {
       const field = Object.hasOwn(fields, name) ? fields[name] : undefined
       if (field === undefined) throw new Error(`nothing was noted of ${name}`)
-      if ('value' in field) return withNodes(field.value as Json)
+      if ('value' in field) {
+        const isOver = field.until !== undefined && field.until <= Date.now()
+        return isOver ? resolve() : withNodes(field.value as Json)
+      }
       throw new ServiceError(field.refusal.code, field.refusal.extras)
     },
   }
@@ -96,7 +109,11 @@ class OutcomePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
       const { outcome } = ctx as Ctx
       if (outcome === undefined) return resolve(source, args, ctx, info)
       const run = (): unknown => resolve(source, args, ctx, info)
-      return outcome.of(String(info.path.key), run, (value) => withIds(info.returnType, value))
+      const endOf = config.extensions?.[ENDS_EXTENSION] as ((payload: unknown) => Date) | undefined
+      return outcome.of(String(info.path.key), run, (value) => ({
+        value: withIds(info.returnType, value),
+        end: endOf?.(value) ?? null,
+      }))
     }
   }
 }

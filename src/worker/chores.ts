@@ -17,7 +17,7 @@ import { workOnUploads } from '../transfer/uploads/work.ts'
 import { forgetOldRequests } from '../domains/guests/requests.ts'
 import { deleteExpiredGuestTokens } from '../domains/guests/tokens.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
-import { closeOldDiscussions } from '../domains/moderation/auto-close.ts'
+import { closeOldDiscussions, closeOnTime } from '../domains/moderation/auto-close.ts'
 import { continueBanSweep } from '../domains/moderation/ban-sweep.ts'
 import { finishMerge } from '../domains/merges/merge.ts'
 import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
@@ -123,6 +123,11 @@ const chores = (): readonly Chore[] => [
     name: 'automatic closing',
     pollMs: 60_000,
     work: async (app) => (await closeOldDiscussions(app, AUTO_CLOSE_BATCH)) === AUTO_CLOSE_BATCH,
+  },
+  {
+    name: 'closing on time',
+    pollMs: 1000,
+    work: async (app) => (await closeOnTime(app, AUTO_CLOSE_BATCH)) === AUTO_CLOSE_BATCH,
   },
   { name: 'interrupted erasures', pollMs: 10_000, work: (app, _outbound, signal) => finishErasure(app, signal) },
   { name: 'interrupted merges', pollMs: 10_000, work: (app, _outbound, signal) => finishMerge(app, signal) },

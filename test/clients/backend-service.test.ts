@@ -169,6 +169,28 @@ describe('a service that', () => {
   })
 
   test.each([
+    [
+      'throws',
+      (error: unknown) => {
+        throw error
+      },
+    ],
+    [
+      'rejects',
+      async (error: unknown) => {
+        throw error
+      },
+    ],
+  ])('is down answers 503 unavailable, also where onError %s, which is logged', async (_what, onError) => {
+    const log = vi.spyOn(console, 'error').mockReturnValue()
+    const { url, server } = await startUpstream()
+    await shut(server)
+    expect(await fetchSite(service, { url, onError }).ask('GET', `/comments${at('a')}`)).toMatchObject(unavailable)
+    expect(log).toHaveBeenCalledOnce()
+    log.mockRestore()
+  })
+
+  test.each([
     ['says nothing', () => undefined],
     [
       'breaks off',

@@ -705,6 +705,27 @@ describe('tabs that share', () => {
     expect(names).toHaveLength(6)
   })
 
+  test('give later events after an event whose callback throws, also where `onError` throws', async () => {
+    const expiresAt = new Date(Date.now() + HOUR).toISOString()
+    const token = () => ({ token: 't', expiresAt, readerId: null })
+    const next = vi.fn(() => {
+      throw new Error('the page failed')
+    })
+    const fails = vi.fn(() => {
+      throw new Error('the handler failed')
+    })
+    const page = client({ share: true, token, onError: fails })
+    ended.push(page.subscribe(REQUEST, { next, error: vi.fn(), complete: vi.fn() }))
+    await vi.waitFor(() => expect(hear).toBeDefined())
+    for (const [before, seq] of [
+      [0, 6],
+      [6, 7],
+    ])
+      hear?.({ data: { state: 'open', before, event: { data: { discussionEvents: { seq } } } } })
+    await vi.waitFor(() => expect(next).toHaveBeenCalledTimes(2))
+    expect(fails).toHaveBeenCalledTimes(2)
+  })
+
   test('give an event of another tab after the answers that the page awaits', async () => {
     let answerQuery: () => void = () => undefined
     answers = [(response) => (answerQuery = () => json(200, { data: {} })(response))]

@@ -1,8 +1,9 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { closeDue } from '../../src/domains/discussions/close.ts'
-import { closeOldDiscussions } from '../../src/domains/moderation/auto-close.ts'
+import { closeOldDiscussions, closeOnTime } from '../../src/domains/moderation/auto-close.ts'
+import { startWorker } from '../../src/worker/worker.ts'
 import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -146,7 +147,7 @@ describe('moderationMode of a discussion decides over the tenant’s', () => {
 describe('closesAt of a discussion', () => {
   const DAY_MS = 86_400_000
   const closeAll = async (now = new Date()): Promise<void> => {
-    while ((await closeOldDiscussions(service.app, 3, now)) > 0);
+    for (const close of [closeOldDiscussions, closeOnTime]) while ((await close(service.app, 3, now)) > 0);
   }
   const at = (iso: string, ms = 0): Date => new Date(Date.parse(iso) + ms)
 
@@ -164,6 +165,16 @@ describe('closesAt of a discussion', () => {
     await closeAll(at(FAR, DAY_MS))
     expect((await read(own)).state).toBe('open')
     await setTenant({ autoCloseDays: null })
+  })
+
+  test('locks it by a worker within seconds, once', async () => {
+    const id = await service.newDiscussion()
+    const worker = await startWorker(service.app)
+    onTestFinished(() => worker.stop())
+    // After the first turn of the worker's chores.
+    await change(id, { closesAt: new Date(Date.now() + 3000).toISOString() })
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('locked'), { timeout: 30_000, interval: 50 })
+    expect(await eventsOf(id)).toEqual([{ type: 'discussion_locked', actor: { kind: 'system' } }])
   })
 
   test('may be set again after it was reached', async () => {

@@ -81,6 +81,23 @@ test('a muted author is marked for the one who muted them, and for nobody else',
   expect(await marks(ann.headers)).toEqual(none)
 })
 
+test('a tag of a page from before a mute or its end is answered with the page, for the one who muted alone', async () => {
+  const path = `/discussions/by-external/${page}/comments`
+  const carl = await reader('carl')
+  const statusOf = async ({ headers }: Reader, etag = '') => {
+    const answer = await call('GET', path, undefined, { ...headers, 'if-none-match': etag })
+    return { status: answer.status, etag: answer.headers.get('etag') ?? '' }
+  }
+  const [before, others] = [await statusOf(carl), await statusOf(bob)]
+  await mute(carl, bob)
+  const muted = await statusOf(carl, before.etag)
+  expect(muted.status).toBe(200)
+  expect(await statusOf(carl, muted.etag)).toEqual({ status: 304, etag: muted.etag })
+  expect(await statusOf(bob, others.etag)).toEqual({ status: 304, etag: others.etag })
+  await unmute(carl, bob)
+  expect(await statusOf(carl, muted.etag)).toEqual({ status: 200, etag: before.etag })
+})
+
 test('is safe to repeat, and listed newest first, page by page', async () => {
   const [carl, dora] = [await reader('carl'), await reader('dora')]
   const first = await mute(ann, carl)

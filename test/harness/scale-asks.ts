@@ -340,7 +340,7 @@ export const ASKS: Readonly<Record<string, Ask>> = {
   discussions_recent: recent(null),
   ...all('discussions_recent_found discussions_recent_near', recent('needle')),
   discussions_by_ids: (w) => [tenant(w), discussions(w)],
-  discussions_to_close: (w) => [w.now, 10],
+  ...all('discussions_at_closing_time discussions_to_close', (w) => [w.now, 10]),
   events_naming_reader: (w) => [tenant(w), hot(w), 0, 20, heavy(w)],
   events_of_deliveries: (w) => [tenant(w), many(hot(w), 50), many(1)],
   extend_leases: (w) => [...leases(w), 30_000],

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import type { Ctx } from '../../src/core/context.ts'
 import { ServiceError } from '../../src/core/errors.ts'
@@ -207,6 +207,43 @@ describe('the first outcome', () => {
     // All others of this file are over.
     expect(await deleteExpiredRecords(service.app)).toBe(false)
     expect(await records()).toBe(1)
+  })
+})
+
+describe('a ticket', () => {
+  /** From now on clocks show a time when no ticket of before admits a first connection. */
+  const waitForEnd = () => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })
+  afterEach(() => void vi.useRealTimers())
+
+  test('is replayed while it admits a first connection, then minted again; its key stays taken', async () => {
+    const [discussionId, other] = [await service.newDiscussion(), await service.newDiscussion()]
+    const mint = (id: string) =>
+      service.call('POST', '/stream/ticket', { body: { discussionId: id }, headers: keyed('ticket') })
+    const first = await mint(discussionId)
+    expectReplay(await mint(discussionId), first)
+    waitForEnd()
+    const again = await mint(discussionId)
+    expect([again.status, isReplay(again)]).toEqual([201, true])
+    const opened = await openStream(`${service.url}/api/v1/stream/${discussionId}?ticket=${again.json.ticket}`)
+    expect(opened.status).toBe(200)
+    opened.close()
+    expect((await mint(other)).json.code).toBe('idempotency_conflict')
+  })
+
+  test('is minted again alone: the other mutations of its document are replayed', async () => {
+    const discussionId = await service.newDiscussion()
+    const document = `mutation ($id: ID!) {
+      createStreamTicket(input: { discussionId: $id }) { streamTicket { ticket expiresAt } }
+      createComment(input: { discussion: { id: $id }, body: "Once" }) { comment { id } }
+    }`
+    const headers = keyed('ticket-and-comment', await service.as('reader'))
+    const post = () => service.graphql(document, { id: discussionId }, headers)
+    const first = await post()
+    expectReplay(await post(), first)
+    waitForEnd()
+    const { data } = (await post()).json
+    expect(data.createStreamTicket.streamTicket.ticket).not.toBe(first.json.data.createStreamTicket.streamTicket.ticket)
+    expect(data.createComment).toEqual(first.json.data.createComment)
   })
 })
 

@@ -61,6 +61,16 @@ const fail: Behaviour = (_request, response) => {
   return true
 }
 
+/** Holds the requests to the path. Each entry answers one of them. */
+function held(): ((status: number) => void)[] {
+  const answers: ((status: number) => void)[] = []
+  receiver.on(path, (_request, response) => {
+    answers.push((status) => reply(response, status))
+    return true
+  })
+  return answers
+}
+
 /** By then every worker has polled more than once, so that everything due was done. */
 async function workersWent(): Promise<void> {
   for (const at of [`${path}-healthy-1`, `${path}-healthy-2`]) {
@@ -407,6 +417,22 @@ describe('verified → disabled', () => {
     await whenVerified(id)
   })
 
+  test('→ verified by an admin: answers to attempts from before change neither its state nor its counter', async () => {
+    const answers = held()
+    const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000 })
+    await add(id, 3)
+    await startWorkers()
+    await vi.waitFor(() => expect(answers).toHaveLength(3), WAIT)
+    const [gone, again, failing] = answers
+    gone?.(410)
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('disabled'), WAIT)
+    expect((await enable(id)).json).toMatchObject({ state: 'verified', consecutiveFailures: 0 })
+    again?.(410)
+    failing?.(500)
+    await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(3), WAIT)
+    expect(await read(id)).toMatchObject({ state: 'verified', disabledReason: null, consecutiveFailures: 0 })
+  })
+
   test('can be deleted, with its held deliveries', async () => {
     const id = await disabled({ ...POLICY, breakerThreshold: 5, disableThreshold: 5 })
     expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(204)
@@ -545,11 +571,7 @@ describe('a receiver that answers 410', () => {
 
 describe('while attempts are under way', () => {
   test('another url: attempts at the old one say nothing about the new one', async () => {
-    const answers: (() => void)[] = []
-    receiver.on(path, (_request, response) => {
-      answers.push(() => reply(response, 500))
-      return true
-    })
+    const answers = held()
     const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000 }, path, 4)
     await add(id, 6)
     await startWorkers()
@@ -557,24 +579,34 @@ describe('while attempts are under way', () => {
     const next = `${path}-next`
     await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0 })
-    for (const answer of answers) answer()
+    for (const answer of answers) answer(500)
     await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(6), WAIT)
     await whenVerified(id)
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0, circuit: 'closed' })
   })
 
+  test('a handshake that verifies it again: an answer of 410 from before does not disable it', async () => {
+    const answers = held()
+    const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000 })
+    await add(id, 1)
+    await startWorkers()
+    await vi.waitFor(() => expect(answers).toHaveLength(1), WAIT)
+    receiver.on(path, null)
+    await service.call('POST', `/webhooks/${id}/verify`)
+    await whenVerified(id)
+    answers[0]?.(410)
+    await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(1), WAIT)
+    expect(await read(id)).toMatchObject({ state: 'verified', disabledReason: null, consecutiveFailures: 0 })
+  })
+
   test('deletion: outcomes of deleted deliveries do no harm', async () => {
-    const answers: (() => void)[] = []
-    receiver.on(path, (_request, response) => {
-      answers.push(() => reply(response, 500))
-      return true
-    })
+    const answers = held()
     const id = await endpoint({ timeoutMs: 30_000 })
     await add(id, 5)
     await startWorkers()
     await vi.waitFor(() => expect(answers).toHaveLength(5), WAIT)
     expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(204)
-    for (const answer of answers) answer()
+    for (const answer of answers) answer(500)
     await workersWent()
     expect(sent()).toHaveLength(5)
   })

@@ -98,6 +98,7 @@ const TABLES: Readonly<Record<string, Table>> = {
       'disabledReason',
       'consecutiveFailures',
       'circuitOpenUntil',
+      'countsFrom',
       'recoveredAt',
       'challenge',
       'verificationDueAt',

@@ -69,7 +69,7 @@ export interface BackendOptions<Incoming> {
   timeoutMs?: number | undefined
   /**
    * Called with each error that keeps this backend from serving. By default `console.error` gets
-   * it, with the same text at most once a minute.
+   * it, with the same text at most once a minute. What it throws goes to `console.error`.
    */
   onError?: ((error: unknown) => void) | undefined
 }
@@ -234,6 +234,12 @@ function readOptions<Incoming>(options: BackendOptions<Incoming>) {
     isPage: options.isPage,
     origins: options.origins ?? [],
     headerPrefix: options.headerPrefix ?? 'X-Service-',
-    onError: options.onError ?? logErrors(),
+    onError: safely(options.onError ?? logErrors()),
   }
 }
+
+/** A callback whose own failure, at once or later, is logged, and changes no answer. */
+const safely =
+  (callback: (error: unknown) => void): ((error: unknown) => void) =>
+  (error) =>
+    void new Promise<void>((resolve) => resolve(callback(error))).catch((failure: unknown) => console.error(failure))

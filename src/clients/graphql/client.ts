@@ -191,7 +191,9 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
       (last = last
         .then(answered)
         .then(() => void (signal.aborted || action()))
-        .catch(options.onError ?? console.warn))
+        .catch((error: unknown) => void (options.onError ?? console.warn)(error))
+        // If that fails too, nobody is left to report it to. What comes later must still be told.
+        .catch(() => undefined))
     return {
       next: (result) => later(() => sink.next(result)),
       error: (error) => later(() => sink.error(error)),

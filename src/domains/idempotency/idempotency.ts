@@ -43,9 +43,9 @@ export interface OutgoingResponse {
   blank?: null
 }
 
-/** Stores less of a long answer than all of it. */
+/** Stores less of a long answer than all of it, or of one that is of use only for a time. */
 export interface Outcomes {
-  note(): Outcome & { text(): string }
+  note(): Outcome & { mayEnd: boolean; text(): string }
   /** Answers by the text of what was noted, and by what is there now. */
   replay(ctx: Ctx, text: string): Outcome
 }
@@ -69,7 +69,7 @@ export class Undecided extends Error {
  * only in the first answer: they are not stored, and a replay leaves them out. A refusal (4xx
  * except 429) is stored like an answer. Anything else that `run` throws is rethrown, and leaves
  * nothing behind. Of an answer over 64 KiB the ids are stored: for its replay, `run` reads what is
- * there now. Throws `validation_failed`, `idempotency_conflict`, `idempotency_in_progress`, and
+ * there now. What is of no more use, such as a ticket, `run` makes again. Throws `validation_failed`, `idempotency_conflict`, `idempotency_in_progress`, and
  * `not_found` for an erased answer.
  */
 export async function runOnce(
@@ -113,14 +113,14 @@ export async function runOnce(
         app.scope?.erasedReaders.forEach((id) => erased.add(id))
         return decided
       }).catch(asRefusal(ctx))
-      const isLong = Buffer.byteLength(answer.body) > MAX_STORED_BYTES
-      const kept = withoutSecrets(isLong ? { ...answer, body: notes.text() } : answer, shownSecrets)
+      const isNoted = notes.mayEnd || Buffer.byteLength(answer.body) > MAX_STORED_BYTES
+      const kept = withoutSecrets(isNoted ? { ...answer, body: notes.text() } : answer, shownSecrets)
       await sql.storeRecord(tx, {
         ...current.key,
         requestDigest: current.request,
         status: answer.status,
         contentType: answer.contentType,
-        body: seal(ctx.app.settings, isLong ? NOTES + kept : kept, sealContext(current.key)),
+        body: seal(ctx.app.settings, isNoted ? NOTES + kept : kept, sealContext(current.key)),
         // Without erased readers: their erasure continues after this, and must not delete its own
         // answer.
         mentions: mentionsOf(request, kept).filter((id) => !erased.has(id)),

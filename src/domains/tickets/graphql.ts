@@ -2,6 +2,7 @@ import type { Ctx } from '../../core/context.ts'
 import { EVENT_TYPES, type EventActor, EVENTS } from '../../core/events.ts'
 import { builder } from '../../graphql/builder.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
+import { answerEnds } from '../../graphql/outcome.ts'
 import { asksOnlyFor } from '../../graphql/plan.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { ofDiscussion } from '../discussions/scope.ts'
@@ -80,6 +81,7 @@ builder.relayMutationField(
     access: 'key',
     description:
       "Creates a ticket for a browser's stream. With an identity, the stream includes that reader's notifications.",
+    extensions: answerEnds(({ streamTicket }: { streamTicket: stream.StreamTicket }) => streamTicket.expiresAt),
     resolve: async (_root, { input }, ctx) => ({ streamTicket: await stream.createStreamTicket(ctx, input) }),
   },
   {

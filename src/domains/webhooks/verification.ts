@@ -47,6 +47,7 @@ export async function enableWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promi
       circuitOpenUntil: null,
       pausedUntil: null,
       recoveredAt: now,
+      countsFrom: now,
       updatedAt: now,
     }))
     await releaseHeldOf(sql, tenant.id, id, RELEASED_AT_ONCE)

@@ -15,6 +15,8 @@ export interface Lease {
   deliveryId: Id
   endpointId: Id
   url: string
+  /** The endpoint's at that time. */
+  countsFrom: Date | null
   policy: StoredPolicy
   attemptCount: number
   eventType: EventType
@@ -147,7 +149,7 @@ const LEASE = statement(
      FROM candidate
      WINDOW turn AS (PARTITION BY tenant_id ORDER BY busy, random())
    ), locked AS (
-     SELECT e.tenant_id, e.id, e.url, e.policy, ${ORDERED} AS ordered, ${SLOTS} AS slots,
+     SELECT e.tenant_id, e.id, e.url, e.counts_from, e.policy, ${ORDERED} AS ordered, ${SLOTS} AS slots,
        CASE WHEN c.place <= c.share THEN $3::int - c.busy ELSE 1 END AS allowed
      FROM placed c
      JOIN webhook_endpoints e ON e.tenant_id = c.tenant_id AND e.id = c.id
@@ -158,10 +160,10 @@ const LEASE = statement(
      LIMIT $4
      FOR NO KEY UPDATE OF e SKIP LOCKED
    ), room AS MATERIALIZED (
-     SELECT tenant_id, id, url, policy, ordered, greatest(0, least(allowed, slots - attempts_in_flight(tenant_id, id))) AS room
+     SELECT tenant_id, id, url, counts_from, policy, ordered, greatest(0, least(allowed, slots - attempts_in_flight(tenant_id, id))) AS room
      FROM locked
    ), live AS (
-     SELECT r.tenant_id, r.id AS endpoint_id, d.id, r.url, r.policy
+     SELECT r.tenant_id, r.id AS endpoint_id, d.id, r.url, r.counts_from, r.policy
      FROM room r CROSS JOIN LATERAL (
        SELECT id FROM deliveries WHERE ${DUE} AND NOT is_replay
        ORDER BY next_attempt_at
@@ -170,7 +172,7 @@ const LEASE = statement(
      WHERE NOT r.ordered
      LIMIT $4
    ), replayed AS (
-     SELECT r.tenant_id, d.id, r.url, r.policy
+     SELECT r.tenant_id, d.id, r.url, r.counts_from, r.policy
      FROM room r CROSS JOIN LATERAL (
        SELECT id FROM deliveries WHERE ${DUE} AND is_replay
        ORDER BY next_attempt_at
@@ -179,7 +181,7 @@ const LEASE = statement(
      WHERE NOT r.ordered
      LIMIT $4 - (SELECT count(*) FROM live)
    ), in_order AS (
-     SELECT r.tenant_id, d.id, r.url, r.policy
+     SELECT r.tenant_id, d.id, r.url, r.counts_from, r.policy
      FROM room r CROSS JOIN LATERAL (
        ${HEADS}
        SELECT id FROM deliveries WHERE ${DUE} AND id IN (
@@ -190,16 +192,16 @@ const LEASE = statement(
      WHERE r.ordered
      LIMIT $4 - (SELECT count(*) FROM live) - (SELECT count(*) FROM replayed)
    ), due AS (
-     SELECT tenant_id, id, url, policy FROM live UNION ALL SELECT * FROM replayed UNION ALL SELECT * FROM in_order
+     SELECT tenant_id, id, url, counts_from, policy FROM live UNION ALL SELECT * FROM replayed UNION ALL SELECT * FROM in_order
    ), leased AS (
      UPDATE deliveries d
      SET status = 'delivering', lease_id = gen_random_uuid(), next_attempt_at = now() + $5::int * interval '1 millisecond'
      FROM due WHERE d.tenant_id = due.tenant_id AND d.id = due.id
-     RETURNING d.*, due.url, due.policy
+     RETURNING d.*, due.url, due.counts_from, due.policy
    )
    SELECT l.lease_id AS "leaseId", l.tenant_id AS "tenantId", l.id AS "deliveryId", l.endpoint_id AS "endpointId",
-     l.url, l.policy, l.attempt_count AS "attemptCount", l.event_type AS "eventType", l.event_id AS "eventId",
-     l.discussion_id AS "discussionId", l.seq, l.body, e.occurred_at AS "occurredAt",
+     l.url, l.counts_from AS "countsFrom", l.policy, l.attempt_count AS "attemptCount", l.event_type AS "eventType",
+     l.event_id AS "eventId", l.discussion_id AS "discussionId", l.seq, l.body, e.occurred_at AS "occurredAt",
      e.actor::text AS actor, e.data::text AS data, e.trace, s.secrets, (
        SELECT json_agg(json_build_object('name', name, 'sealed', encode(sealed, 'base64')))
        FROM webhook_headers WHERE tenant_id = l.tenant_id AND endpoint_id = l.endpoint_id) AS headers,

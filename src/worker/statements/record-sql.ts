@@ -41,6 +41,7 @@ const DISABLE: AuditAction = 'webhook.disable'
 // Endpoints are locked before deliveries, and in order, so that two workers never wait for each
 // other. An endpoint is locked only where its count changes; a success at a healthy one touches its
 // delivery alone. What was sent to another URL than the present one says nothing of the endpoint.
+// Nor does what was leased before an admin last enabled it, or a handshake last verified it.
 // `(SELECT count(*) FROM locked) >= 0` is always true: to know it, PostgreSQL takes all locks of
 // endpoints before it updates the first delivery.
 // A receiver that asks for a pause has not failed; but where the circuit is half open, it stays
@@ -50,11 +51,13 @@ const RECORD = statement(
   'record_attempts',
   `WITH outcome AS (
      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::int[], $7::int[],
-       $8::text[], $9::text[], $10::int[], $11::text[], $12::boolean[], $13::int[], $14::jsonb[]) WITH ORDINALITY
+       $8::text[], $9::text[], $10::int[], $11::text[], $12::boolean[], $13::int[], $14::jsonb[], $15::timestamptz[])
+       WITH ORDINALITY
        AS o(tenant_id, id, lease_id, endpoint_id, at, duration_ms, status_code, error, response_snippet, retry_in_ms, url,
-         was_sent, pause_ms, headers, ord)
+         was_sent, pause_ms, headers, counts_from, ord)
    ), locked AS (
-     SELECT e.tenant_id, e.id, e.url, e.state, e.consecutive_failures, e.circuit_open_until IS NOT NULL AS tripped,
+     SELECT e.tenant_id, e.id, e.url, e.counts_from, e.state, e.consecutive_failures,
+       e.circuit_open_until IS NOT NULL AS tripped,
        ${policyValue('breakerThreshold')} AS breaker_threshold, ${policyValue('breakerCooldownMs')} AS cooldown_ms,
        ${DISABLE_THRESHOLD} AS disable_threshold
      FROM webhook_endpoints e JOIN tenants t ON t.id = e.tenant_id
@@ -75,7 +78,7 @@ const RECORD = statement(
      WHERE (SELECT count(*) FROM locked) >= 0
        AND d.tenant_id = o.tenant_id AND d.id = o.id AND d.lease_id = o.lease_id
      RETURNING d.tenant_id, d.endpoint_id, d.id, d.attempt_count AS n, o.at, o.duration_ms, o.status_code, o.error,
-       o.response_snippet, o.headers, o.url, o.was_sent, o.pause_ms, o.ord
+       o.response_snippet, o.headers, o.url, o.counts_from, o.was_sent, o.pause_ms, o.ord
    ), written AS (
      INSERT INTO attempts (tenant_id, delivery_id, n, at, duration_ms, status_code, error, response_snippet, headers)
      SELECT tenant_id, id, n, at, duration_ms, status_code, error, response_snippet, headers FROM recorded
@@ -88,7 +91,7 @@ const RECORD = statement(
      FROM (
        SELECT r.*, max(ord) FILTER (WHERE error IS NULL) OVER (PARTITION BY r.tenant_id, r.endpoint_id) AS last_success
        FROM recorded r JOIN locked l ON l.tenant_id = r.tenant_id AND l.id = r.endpoint_id
-       WHERE r.was_sent AND r.url = l.url) h
+       WHERE r.was_sent AND r.url = l.url AND r.counts_from IS NOT DISTINCT FROM l.counts_from) h
      GROUP BY tenant_id, endpoint_id, last_success
    ), verdict AS (
      SELECT l.*, c.reset, c.pause, c.gone, c.failed_at, c.error, v.base, v.base + c.failures AS total,
@@ -156,6 +159,7 @@ export async function recordAttempts(sql: Sql, outcomes: readonly Outcome[]): Pr
     outcomes.map(({ wasSent }) => wasSent),
     outcomes.map(({ pauseMs }) => pauseMs),
     outcomes.map(({ headers }) => headers && JSON.stringify(headers)),
+    outcomes.map(({ lease }) => lease.countsFrom?.toISOString() ?? null),
   ])
   return rows[0] ?? { count: 0, waiting: [] }
 }

@@ -46,13 +46,15 @@ export function pagesOf(
     // Nobody else gets the page of a viewer banned in shadow.
     if (inShadow) return tagged(request, { text: await ownText() })
     const { discussionId, version } = found
+    const muted = await mutedByViewer(ctx)
     return keptPage(request, {
       key: `${tenant.id} ${discussionId} ${form} ${scopeOf(ctx, variables)} ${queryOf(variables)}`,
       version,
       type: JSON_TYPE,
+      own: [...muted].join(),
       make: async () => encodePage((await run(anonymous(ctx), variables)).body),
       personal: async (page) =>
-        (await showsMoreToAuthor(ctx, page)) ? Buffer.from(await ownText()) : withOwn(ctx, page),
+        (await showsMoreToAuthor(ctx, page)) ? Buffer.from(await ownText()) : withOwn(ctx, page, muted),
     })
   }
 }
@@ -74,10 +76,9 @@ async function showsMoreToAuthor(ctx: Ctx, { slots }: EncodedPage): Promise<bool
   return own.length > 0 && (await decisionsForViewer(ctx, own)).size > 0
 }
 
-async function withOwn(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
+async function withOwn(ctx: Ctx, page: EncodedPage, muted: ReadonlySet<string>): Promise<Buffer> {
   const reacted = idsOf(page.slots.filter(({ hasReactions }) => hasReactions))
   const held = reacted.length === 0 ? NONE : await viewerReactions(ctx, reacted)
-  const muted = await mutedByViewer(ctx)
   return personalPage(page, ({ commentId, authorId }) => {
     const type = held.get(commentId)
     const isMuted = authorId !== null && muted.has(authorId)

@@ -16,6 +16,8 @@ interface KeptPage {
   /** Further headers of the request that the answer depends on. */
   vary?: string
   make: () => Promise<EncodedPage>
+  /** What the request's reader sees on it that changes without its version. */
+  own?: string
   /** The page as the request's reader sees it. */
   personal?: (page: EncodedPage) => Promise<Buffer>
 }
@@ -28,9 +30,9 @@ interface KeptPage {
  */
 export async function keptPage(request: PageRequest, kept: KeptPage): Promise<PageAnswer> {
   const { ctx } = request
-  const { key, version, type, vary, make, personal } = kept
+  const { key, version, type, vary, make, own = '', personal } = kept
   const { identity } = requireCaller(ctx)
-  const etag = weakTag(`${key} ${version} ${identity?.externalId ?? ''}`)
+  const etag = weakTag(`${key} ${version} ${own} ${identity?.externalId ?? ''}`)
   const cache = pageCache(ctx.app)
   const headers = () => {
     const all = pageHeaders(request, etag)
