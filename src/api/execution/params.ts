@@ -1,7 +1,7 @@
 import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, parse, type SelectionSetNode } from 'graphql'
 
 import { invalid, validationFailed } from '../../core/errors.ts'
-import { isTooDeep, MAX_JSON_DEPTH } from '../../core/input/json-depth.ts'
+import { hasNameTwice, MAX_JSON_DEPTH, shapeOfJson } from '../../core/input/json-depth.ts'
 import { fragmentsOf } from '../../graphql/documents/fold.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
@@ -81,16 +81,18 @@ export function checkQuery(query: unknown): void {
   const { variables, extensions } = query as Record<string, unknown>
   for (const [name, text] of Object.entries({ variables, extensions })) {
     if (text !== undefined && text !== '' && !isShallowObject(text)) {
-      throw invalid(`/${name}`, 'wrong_type', `must be a JSON object, at most ${MAX_JSON_DEPTH} levels deep`)
+      throw invalid(`/${name}`, 'wrong_type', `must be a JSON object without a name twice, at most ${MAX_JSON_DEPTH} levels deep`)
     }
   }
 }
 
 function isShallowObject(text: unknown): boolean {
-  if (typeof text !== 'string' || isTooDeep(Buffer.from(text))) return false
+  if (typeof text !== 'string') return false
+  const shape = shapeOfJson(Buffer.from(text))
+  if (shape.isTooDeep) return false
   try {
     const value: unknown = JSON.parse(text)
-    return value === null || isObject(value)
+    return value === null || (isObject(value) && !hasNameTwice(shape, value))
   } catch {
     return false
   }
