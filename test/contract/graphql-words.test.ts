@@ -303,7 +303,8 @@ test('a body with a hundred thousand wrong values gets a short answer', async ()
 })
 
 test('a text that cannot be parsed counts as no operation', () => {
-  expect(asksFor({ query: 'mutation {' }, OperationTypeNode.MUTATION)).toBe(false)
+  const ctx = { app: service.app, requestId: '', address: null, caller: null }
+  expect(asksFor(ctx, { query: 'mutation {' }, OperationTypeNode.MUTATION)).toBe(false)
 })
 
 describe('variables are taken and refused as GraphQL coerces them', () => {

@@ -250,7 +250,7 @@ function prepareFor({ ctx, token }: Pick<SseContext, 'ctx' | 'token'>, params: R
   const prepared = prepare(ctx, params)
   if (isSubscription(prepared)) requireShort(params)
   // Its answer comes on the stream, and the cookie comes in the headers of an answer.
-  else if (token !== null && ctx.setCookie !== undefined && asksFor(params, OperationTypeNode.MUTATION)) {
+  else if (token !== null && ctx.setCookie !== undefined && asksFor(ctx, params, OperationTypeNode.MUTATION)) {
     throw invalid('/query', 'not_here', 'must be no mutation: the console sends those to /graphql')
   }
   return prepared
