@@ -415,6 +415,17 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
     abort.abort()
   })
 
+  test('422 for an operation id over 255 characters on a reserved stream', async () => {
+    const { text: reserved } = await call('PUT')
+    const run = async (length: number) => {
+      const extensions = { operationId: 'a'.repeat(length) }
+      return call('POST', token(reserved), { body: JSON.stringify({ query: '{ __typename }', extensions }) })
+    }
+    expect(await run(256)).toMatchObject({ status: 422, code: 'validation_failed' })
+    // No process has the stream open.
+    expect((await run(255)).status).toBe(404)
+  })
+
   test('422 for a document in the address that is too long, or missing', async () => {
     const query = `?query=${encodeURIComponent(`{ ${many(3000, () => 'a')} }`)}`
     expect(await call('GET', events, { query })).toMatchObject({ status: 422, code: 'validation_failed' })

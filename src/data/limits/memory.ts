@@ -5,8 +5,8 @@ import { sha256 } from '../../core/secrets/crypto.ts'
 import { TokenBucket, type BucketKind, type Limits, type Rate } from '../../core/limits.ts'
 
 /**
- * How many buckets of each kind a process remembers, at 140 bytes each, measured, and their names. A forgotten
- * bucket is full again.
+ * How many buckets of each kind a process remembers, at 140 bytes each, measured, and their names.
+ * A forgotten bucket is full again.
  */
 const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   caller: 20_000,
