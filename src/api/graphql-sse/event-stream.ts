@@ -244,7 +244,8 @@ function requireFinal(ctx: Ctx, result: unknown): ExecutionResult {
 
 /** Prepares an operation. Throws for one that its connection does not take. */
 function prepareFor({ ctx, token }: Pick<SseContext, 'ctx' | 'token'>, params: RequestParams) {
-  if (String(params.extensions?.operationId ?? '').length > MAX_OPERATION_ID) {
+  // With the quotes of a text.
+  if (JSON.stringify(params.extensions?.operationId ?? '').length > MAX_OPERATION_ID + 2) {
     throw invalid('/extensions/operationId', 'too_long', `must have at most ${MAX_OPERATION_ID} characters`)
   }
   const prepared = prepare(ctx, params)
