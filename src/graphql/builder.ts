@@ -58,7 +58,7 @@ export const builder = new SchemaBuilder<{
     defaultPayloadTypeOptions: { description: 'What the operation answers.' },
     mutationInputArgOptions: { description: 'What the operation takes.' },
     // The library gives each list all four.
-    firstArgOptions: { description: `How many: 1 to ${MAX_PAGE}, ${DEFAULT_PAGE} by default.` },
+    firstArgOptions: { description: `How many: at most ${MAX_PAGE}, ${DEFAULT_PAGE} by default.` },
     afterArgOptions: { description: 'The cursor to continue after: `pageInfo.endCursor` of the previous page.' },
     lastArgOptions: { description: 'Refused: lists go forwards only.' },
     beforeArgOptions: { description: 'Refused: lists go forwards only.' },

@@ -1,6 +1,8 @@
 import { ObjectRef, RootFieldBuilder, type SchemaTypes } from '@pothos/core'
 import '@pothos/plugin-relay'
 
+import type { Page, PageArgs } from '../core/input/page.ts'
+
 /** The types of a list. */
 interface Listed<Types extends SchemaTypes, Node> {
   edge: ObjectRef<Types, { cursor: string; node: Node }>
@@ -33,6 +35,25 @@ function make(builder: PothosSchemaTypes.SchemaBuilder<SchemaTypes>, type: Objec
   return { edge, connection }
 }
 
+type Resolve = (root: unknown, args: PageArgs, ctx: unknown, info: unknown) => Promise<Page<unknown> | null>
+
+/**
+ * Answers `first: 0` with an empty page, as Relay's specification of connections has it: by a page
+ * of one, of which `hasNextPage` is left.
+ */
+const emptyFor0 =
+  (resolve: Resolve): Resolve =>
+  (root, args, ctx, info) =>
+    args.first === 0
+      ? Promise.resolve(resolve(root, { ...args, first: 1 }, ctx, info)).then(emptied)
+      : resolve(root, args, ctx, info)
+
+function emptied(page: Page<unknown> | null): Page<unknown> | null {
+  if (page === null) return null
+  const hasNextPage = page.edges.length > 0 || page.pageInfo.hasNextPage
+  return { ...page, edges: [], pageInfo: { ...page.pageInfo, startCursor: null, endCursor: null, hasNextPage } }
+}
+
 type Fields = PothosSchemaTypes.RootFieldBuilder<SchemaTypes, unknown>
 
 const fields = RootFieldBuilder.prototype as Fields
@@ -44,5 +65,9 @@ fields.connection = function connection(
   options: Parameters<Fields['connection']>[0],
 ) {
   if (!(options.type instanceof ObjectRef)) throw new Error('a list has objects')
-  return ofPlugin.call(this, options, listed(this.builder, options.type).connection as never)
+  return ofPlugin.call(
+    this,
+    { ...options, resolve: emptyFor0(options.resolve as never) } as never,
+    listed(this.builder, options.type).connection as never,
+  )
 } as Fields['connection']

@@ -1,9 +1,12 @@
+import { connect } from 'node:net'
+
 import { decodeJwt, SignJWT } from 'jose'
 import { expect, test, vi } from 'vitest'
 
 import { deriveKey, newRawKey, sha256 } from '../../src/core/secrets/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
 import { authenticate } from '../../src/api/http/credentials.ts'
+import { DESCRIBED_ROUTES } from '../harness/routes.ts'
 import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -36,6 +39,34 @@ async function adminToken(): Promise<string> {
   })
   return (json as { token: string }).token
 }
+
+/** The statuses on a connection that sends a request without its body, and then the rest. */
+function statusesOf(head: string, length: number): Promise<string[]> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+    let answers = ''
+    const found = (): string[] => [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status as string)
+    socket.write(`${head}\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`)
+    socket.on('error', reject)
+    socket.on('close', () => resolve(found()))
+    socket.on('data', (data) => {
+      const isFirst = answers === ''
+      answers += String(data)
+      // The next request on the same connection follows the rest of the body.
+      if (isFirst)
+        socket.write(`${' '.repeat(length - 1)}GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    })
+  })
+}
+
+test.each(
+  DESCRIBED_ROUTES.filter(({ route, access }) => route.method !== 'GET' && access !== 'public').map(
+    ({ route: { method, path } }) => [method, path],
+  ),
+)('no credentials: 401 before the body is read, %s %s', async (method, path) => {
+  const head = `${method} /api/v1${path.replaceAll(/:\w+/g, newId())} HTTP/1.1`
+  expect(await statusesOf(head, 200_000)).toEqual(['401', '200'])
+})
 
 test('no credentials: 401 missing_credentials', async () => {
   expectProblem(await service.call('GET', '/keys', withKey('')), 401, 'missing_credentials')

@@ -1,6 +1,6 @@
 import { newId } from '../../src/core/ids.ts'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { getIntrospectionQuery, Kind, parse, print } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { getIntrospectionQuery, Kind, Lexer, parse, print } from 'graphql'
 
 import { costErrors } from '../../src/api/execution/cost.ts'
 import { folding } from '../../src/graphql/documents/fold.ts'
@@ -68,7 +68,10 @@ const HOSTILE: readonly [name: string, code: string, query: string, variables?: 
     'too_deep',
     `{ ...F0 } ${many(30, (n) => `fragment F${n} on Query { a { ...F${n + 1} } }`)} fragment F30 on Query { b }`,
   ],
-  ['deeper than the parser goes', 'too_deep', `{${'a{'.repeat(60_000)}b${'}'.repeat(60_000)}}`],
+  ['deeper than the parser goes', 'too_deep', `{${'a{'.repeat(20_000)}b${'}'.repeat(20_000)}}`],
+  ['of 65 537 characters', 'too_long', `{ __typename } #${'a'.repeat(65_537 - 16)}`],
+  ['with 5 001 lines in a text', 'too_long', `{ node(id: """${'\r\n'.repeat(5000)}""") { id } }`],
+  ['with 5 001 lines of comments', 'too_long', `{ __typename ${'#\r'.repeat(5000)} }`],
   ['wide', 'too_long', `{ ${many(5000, (n) => `a${n}`)} }`],
   ['with 31 aliases', 'too_many_aliases', `{ ${many(31, (n) => `a${n}: discussions { edges { cursor } }`)} }`],
   [
@@ -78,10 +81,12 @@ const HOSTILE: readonly [name: string, code: string, query: string, variables?: 
   ],
   ['with 31 directives', 'too_many_directives', `{ __typename ${many(31, () => '@include(if: true)')} }`],
   ['with 1 000 unknown directives', 'too_many_directives', `{ __typename ${many(900, () => '@a')} }`],
+  ['with the schema twice', 'too_many_introspections', `{ ${many(2, (n) => `a${n}: __schema { types { name } }`)} }`],
+  ['with three types', 'too_many_introspections', `{ ${many(3, (n) => `a${n}: __type(name: "Query") { name }`)} }`],
   [
-    'with the schema three times',
-    'too_many_introspections',
-    `{ ${many(3, (n) => `a${n}: __schema { types { name } }`)} }`,
+    'with an alias in the schema',
+    'too_many_aliases',
+    '{ __schema { types { ...F } } } fragment F on __Type { a: fields { name } }',
   ],
   ['with a field 101 times', 'too_many_repeats', `{ ${many(101, () => 'discussions { __typename }')} }`],
   [
@@ -246,7 +251,50 @@ describe('within the limits', () => {
   })
 })
 
+test.each([
+  ['/graphql', {}],
+  ['/graphql/stream', {}],
+  ['/graphql', { 'x-api-key': '' }],
+])('a long document is read twice at %s: for its size, and to run it', async (path, headers) => {
+  const query = `query A { __typename } # mutation subscription ${'a'.repeat(30_000)}
+    ${many(40, (n) => `query Q${n} { __typename }`)}`
+  const advance = vi.spyOn(Lexer.prototype, 'advance')
+  const count = (): number => advance.mock.calls.splice(0).length
+  parse(query)
+  const once = count()
+  const response = await fetch(service.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: acceptOf(path), 'x-api-key': service.apiKey, ...headers },
+    body: JSON.stringify({ query, operationName: 'A' }),
+  })
+  expect(await response.text()).toContain('"__typename":"Query"')
+  expect(once).toBeGreaterThan(200)
+  expect(count()).toBeLessThan(2 * once + 10)
+  advance.mockRestore()
+})
+
 describe('introspection', () => {
+  test.each(['__schema { queryType { name } }', '__type(name: "Query") { name }'])(
+    'takes eleven tokens of an address: %s',
+    async (field) => {
+      const env = { UNAUTHENTICATED_RATE_PER_SECOND: '0.001', UNAUTHENTICATED_RATE_BURST: '13' }
+      const limited = await startService({ worker: false, env })
+      const ask = async (query: string) =>
+        (
+          await fetch(`${limited.url}/graphql`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify({ query }),
+          })
+        ).status
+      const statuses: number[] = []
+      for (const query of [`{ ${field} }`, '{ __typename } # __schema', '{ __typename }', '{ __typename }'])
+        statuses.push(await ask(query))
+      await limited.close()
+      expect(statuses).toEqual([200, 200, 200, 429])
+    },
+  )
+
   const QUERY = '{ __schema { queryType { name } } }'
 
   test('is answered in development', async () => {
@@ -365,6 +413,17 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
     expect(next.status).toBe(201)
     expect(next.text).not.toBe(reserved)
     abort.abort()
+  })
+
+  test('422 for an operation id over 255 characters on a reserved stream', async () => {
+    const { text: reserved } = await call('PUT')
+    const run = async (length: number) => {
+      const extensions = { operationId: 'a'.repeat(length) }
+      return call('POST', token(reserved), { body: JSON.stringify({ query: '{ __typename }', extensions }) })
+    }
+    expect(await run(256)).toMatchObject({ status: 422, code: 'validation_failed' })
+    // No process has the stream open.
+    expect((await run(255)).status).toBe(404)
   })
 
   test('422 for a document in the address that is too long, or missing', async () => {

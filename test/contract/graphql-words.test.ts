@@ -12,6 +12,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 
 import { checkInput } from '../../src/api/execution/input.ts'
 import { asksFor } from '../../src/api/execution/params.ts'
+import { refusalIn } from '../harness/refusal.ts'
 import { useService } from '../harness/service.ts'
 
 const service = useService()
@@ -261,6 +262,31 @@ describe('JSON nested 100 000 deep is refused before anything recurses over it',
     }
   })
 
+  const named = (body: string) => service.call('POST', '/discussions', { body })
+  test.each([
+    '{"externalId":"a","externalId":"b"}',
+    '{"externalId":"a","external\\u0049d":"b"}',
+    '{"externalId":"a","x":[{"__proto__":1,"__proto__":2}]}',
+  ])('a name twice in one object is 400 malformed_json: %s', async (body) => {
+    expect(await named(body)).toMatchObject({ status: 400, json: { code: 'malformed_json' } })
+  })
+
+  test('in the query string of a GET, too', async () => {
+    const address = `${service.url}/graphql?query={__typename}&variables={"a":1,"a":2}`
+    const refused = await fetch(address, { headers: { 'x-api-key': service.apiKey } })
+    expect(refused.status).toBe(422)
+    expect(refusalIn(await refused.json()).errors).toMatchObject([{ pointer: '/variables', code: 'wrong_type' }])
+  })
+
+  test('a name in several objects, and one with a colon, are taken', async () => {
+    const { status } = await named('{"externalId":"a:b\\"c:d","title":"\\\\","url":null}')
+    expect(status).toBe(201)
+    const query =
+      'query ($a: DiscussionBy!, $b: DiscussionBy!) { a: discussion(by: $a) { id } b: discussion(by: $b) { id } }'
+    const { json } = await service.graphql(query, { a: { externalId: 'a' }, b: { externalId: 'a' } })
+    expect(json.errors).toBeUndefined()
+  })
+
   test('brackets in a text do not count as nesting', async () => {
     const body = '[{"'.repeat(60)
     const { status } = await service.call('POST', '/discussions', { body: { externalId: 'brackets', title: body } })
@@ -277,7 +303,8 @@ test('a body with a hundred thousand wrong values gets a short answer', async ()
 })
 
 test('a text that cannot be parsed counts as no operation', () => {
-  expect(asksFor({ query: 'mutation {' }, OperationTypeNode.MUTATION)).toBe(false)
+  const ctx = { app: service.app, requestId: '', address: null, caller: null }
+  expect(asksFor(ctx, { query: 'mutation {' }, OperationTypeNode.MUTATION)).toBe(false)
 })
 
 describe('variables are taken and refused as GraphQL coerces them', () => {

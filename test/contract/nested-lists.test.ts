@@ -53,6 +53,25 @@ async function read(first: number, size = 2, sort = 'oldest'): Promise<{ nodes: 
   }
 }
 
+test('first: 0 answers an empty page, which tells whether there is an entry', async () => {
+  const PAGE = '{ edges { cursor } nodes { id } pageInfo { startCursor endCursor hasNextPage hasPreviousPage } }'
+  const ask = async (field: string) => (await service.graphql(`{ discussions(first: 2) { nodes { ${field} } } }`)).json
+  const empty = (hasNextPage: boolean) => ({
+    edges: [],
+    nodes: [],
+    pageInfo: { startCursor: null, endCursor: null, hasNextPage, hasPreviousPage: false },
+  })
+  const { data } = await ask(`comments(first: 0) ${PAGE}`)
+  // Page d has none.
+  expect(data.discussions.nodes).toEqual([{ comments: empty(false) }, { comments: empty(true) }])
+  const { json } = await service.graphql(`{ discussions(first: 0) ${PAGE} keys: apiKeys(first: 0) ${PAGE} }`)
+  expect(json.data).toEqual({ discussions: empty(true), keys: empty(true) })
+  const below = await ask('comments(first: -1) { nodes { id } }')
+  expect(below.errors[0].extensions.errors).toEqual([
+    { pointer: '/first', code: 'too_small', message: expect.any(String) },
+  ])
+})
+
 test("the comments of listed discussions are the same as on each discussion's own page", async () => {
   for (const sort of ['oldest', 'newest', 'top']) {
     const { nodes } = await read(4, 2, sort)

@@ -137,7 +137,9 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
   ],
   [
     LIMITS,
-    'At most {} tokens, {} operations, {} fragments, {} levels, {} aliases, {} directives and two introspection',
+    'At most {} characters, {} lines, {} tokens, {} operations, {} fragments, {} levels, {} aliases, {} directives and two introspection',
+    constant('graphql/documents/size.ts', 'MAX_LENGTH'),
+    constant('graphql/documents/size.ts', 'MAX_LINES'),
     constant('graphql/documents/size.ts', 'MAX_TOKENS'),
     constant(DOCUMENT, 'MAX_OPERATIONS'),
     constant(DOCUMENT, 'MAX_FRAGMENTS'),
@@ -150,6 +152,11 @@ const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
     '{} spreads of fragments, and {} fields of one name',
     constant(DOCUMENT, 'MAX_REPEATS'),
     constant(DOCUMENT, 'MAX_REPEATS'),
+  ],
+  [
+    LIMITS,
+    'of a shared stream has {} characters at most',
+    constant('api/graphql-sse/event-stream.ts', 'MAX_OPERATION_ID'),
   ],
   [LIMITS, 'asks for at most {} values', constant('api/execution/cost.ts', 'MAX_COST')],
   [LIMITS, 'asks for at most {} values with each event', constant('api/execution/cost.ts', 'MAX_EVENT_COST')],

@@ -24,6 +24,22 @@ function limitsAt(start = 1000) {
 const allowed = (count: number, take: () => { isAllowed: boolean }): number =>
   Array.from({ length: count }, () => take()).filter(({ isAllowed }) => isAllowed).length
 
+test('a long name of a bucket is shared and kept as its digest', async () => {
+  const named: string[] = []
+  const take = async ({ name }: TokenRequest) => (named.push(name), { isAllowed: true, tokens: 1 })
+  const limits = createSharedLimits({ isUp: () => true, take, close: () => undefined })
+  const long = (end: string): string => `tenant/${'a'.repeat(255)}${end}`
+  limits.take('siteReader', long('1'), RATE)
+  await limits.takeExactly('siteReader', long('1'), RATE)
+  await limits.giveBackExactly('siteReader', long('1'), RATE, 1)
+  limits.take('siteReader', long('2'), RATE)
+  limits.take('siteReader', 'tenant/short', RATE)
+  limits.close()
+  const [first] = named
+  expect(first?.length).toBeLessThan(100)
+  expect(named).toEqual([first, first, first, expect.not.stringMatching(`^${first}$`), 'tenant/short'])
+})
+
 describe('a token bucket', () => {
   test('gives the burst at once, and no more', () => {
     const { take } = limitsAt()

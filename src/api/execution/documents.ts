@@ -4,8 +4,7 @@ import { isBrowser } from '../../core/caller.ts'
 import type { Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { documentIdOf, findDocument } from '../../domains/documents/documents.ts'
-import { checkDocument } from '../../graphql/documents/size.ts'
-import { MAX_KEPT_CHARACTERS } from './read-document.ts'
+import { MAX_KEPT_CHARACTERS, readDocument } from './read-document.ts'
 import type { Params, SentParams } from './params.ts'
 
 /** Apollo's automatic persisted queries: texts that this process has been sent with their hash. */
@@ -34,12 +33,13 @@ export async function withDocument(ctx: Ctx, sent: SentParams): Promise<Params> 
     if (found === null) throw new ServiceError('unknown_document', persisted === null ? {} : { detail: NOT_FOUND })
     return { ...params, query: found }
   }
-  checkDocument(query)
   requireOwn(documentId, query, '/documentId')
   // Also beside a documentId: it is by this hash that the text is kept for others.
   if (persisted !== null) requireOwn(`sha256:${persisted}`, query, '/extensions/persistedQuery')
   if (mustBeKnown(ctx)) await requireKnown(ctx, query)
-  else if (persisted !== null && ctx.caller !== null && query.length <= MAX_KEPT_CHARACTERS)
+  // Refuses one that is too large.
+  readDocument(ctx, query)
+  if (!mustBeKnown(ctx) && persisted !== null && ctx.caller !== null && query.length <= MAX_KEPT_CHARACTERS)
     automatic(ctx.app).set(keyOf(ctx, persisted), query)
   return { ...params, query }
 }

@@ -10,7 +10,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 
-import type { App } from '../../core/app.ts'
+import type { Ctx } from '../../core/context.ts'
 import { inLowerCase } from '../../core/ids.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { SHOWN_COLUMNS } from '../../domains/comments/fields.ts'
@@ -63,8 +63,8 @@ const FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
 const plans = new WeakMap<DocumentNode, PagePlan | null>()
 
 /** The plan of a document that asks for a page; null if it asks for anything else, or is wrong. */
-export function pagePlanOf(app: App, query: string): PagePlan | null {
-  const { document, errors } = readDocument(app, query)
+export function pagePlanOf(ctx: Ctx, query: string): PagePlan | null {
+  const { document, errors } = readDocument(ctx, query)
   if (document === null || errors.length > 0) return null
   const known = plans.get(document)
   if (known !== undefined) return known

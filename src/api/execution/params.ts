@@ -1,8 +1,11 @@
-import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, parse, type SelectionSetNode } from 'graphql'
+import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, type SelectionSetNode } from 'graphql'
 
+import type { Ctx } from '../../core/context.ts'
 import { invalid, validationFailed } from '../../core/errors.ts'
-import { isTooDeep, MAX_JSON_DEPTH } from '../../core/input/json-depth.ts'
+import { hasNameTwice, MAX_JSON_DEPTH, shapeOfJson } from '../../core/input/json-depth.ts'
 import { fragmentsOf } from '../../graphql/documents/fold.ts'
+import { countIntrospections } from '../../graphql/documents/rules.ts'
+import { readDocument } from './read-document.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -81,16 +84,22 @@ export function checkQuery(query: unknown): void {
   const { variables, extensions } = query as Record<string, unknown>
   for (const [name, text] of Object.entries({ variables, extensions })) {
     if (text !== undefined && text !== '' && !isShallowObject(text)) {
-      throw invalid(`/${name}`, 'wrong_type', `must be a JSON object, at most ${MAX_JSON_DEPTH} levels deep`)
+      throw invalid(
+        `/${name}`,
+        'wrong_type',
+        `must be a JSON object without a name twice, at most ${MAX_JSON_DEPTH} levels deep`,
+      )
     }
   }
 }
 
 function isShallowObject(text: unknown): boolean {
-  if (typeof text !== 'string' || isTooDeep(Buffer.from(text))) return false
+  if (typeof text !== 'string') return false
+  const shape = shapeOfJson(Buffer.from(text))
+  if (shape.isTooDeep) return false
   try {
     const value: unknown = JSON.parse(text)
-    return value === null || isObject(value)
+    return value === null || (isObject(value) && !hasNameTwice(shape, value))
   } catch {
     return false
   }
@@ -100,16 +109,36 @@ function isShallowObject(text: unknown): boolean {
  * Whether a request's body has an operation of this kind (other than query). False if it cannot be
  * read.
  */
-export function asksFor(body: unknown, kind: OperationTypeNode): boolean {
-  return operationIn(body, kind) !== null
+export function asksFor(ctx: Ctx, body: unknown, kind: OperationTypeNode): boolean {
+  return operationIn(ctx, body, kind) !== null
 }
 
 /**
  * The number of mutations in a request's body: the root fields of its operation, by response name.
  */
-export function countMutations(body: unknown): number {
-  const found = operationIn(body, OperationTypeNode.MUTATION)
+function countMutations(ctx: Ctx, body: unknown): number {
+  const found = operationIn(ctx, body, OperationTypeNode.MUTATION)
   return found === null ? 0 : rootNames(found.document, found.selectionSet).size
+}
+
+/**
+ * The tokens of the bucket that a request takes beside its first: one for each further mutation,
+ * and those of introspection.
+ */
+export function furtherTokens(ctx: Ctx, params: Params): number {
+  const introspections = ASKS_FOR_SCHEMA.test(params.query) ? countIntrospectionsOf(ctx, params) : 0
+  return Math.max(0, countMutations(ctx, params) - 1) + introspections * INTROSPECTION_TOKENS
+}
+
+const ASKS_FOR_SCHEMA = /__(schema|type)\b/
+
+/** The schema takes some 30 ms, an ordinary request one or two (measured). */
+const INTROSPECTION_TOKENS = 10
+
+function countIntrospectionsOf(ctx: Ctx, { query }: Params): number {
+  const { document, errors } = readDocument(ctx, query)
+  // A document that is not valid does not run.
+  return document === null || errors.length > 0 ? 0 : countIntrospections(document)
 }
 
 interface FoundOperation {
@@ -117,17 +146,14 @@ interface FoundOperation {
   selectionSet: SelectionSetNode
 }
 
-function operationIn(body: unknown, kind: OperationTypeNode): FoundOperation | null {
+function operationIn(ctx: Ctx, body: unknown, kind: OperationTypeNode): FoundOperation | null {
   const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
-  // Only queries may omit the keyword, so most documents need not be parsed here.
+  // Only queries may omit the keyword, so most documents need not be searched.
   if (typeof query !== 'string' || !query.includes(kind)) return null
-  try {
-    const document = parse(query)
-    const operation = getOperationAST(document, typeof operationName === 'string' ? operationName : null)
-    return operation?.operation === kind ? { document, selectionSet: operation.selectionSet } : null
-  } catch {
-    return null
-  }
+  const { document } = readDocument(ctx, query)
+  if (document === null) return null
+  const operation = getOperationAST(document, typeof operationName === 'string' ? operationName : null)
+  return operation?.operation === kind ? { document, selectionSet: operation.selectionSet } : null
 }
 
 /** The response names of a selection's fields, including those in fragments. */

@@ -2,6 +2,7 @@ import { type DocumentNode, GraphQLError, parse } from 'graphql'
 
 import { roomOf } from '../../core/cache.ts'
 import { type App, perApp } from '../../core/app.ts'
+import { type Ctx, ofRequest } from '../../core/context.ts'
 import { hasIntrospection } from '../../core/settings/settings.ts'
 import { documentErrors } from '../../graphql/documents/rules.ts'
 import { checkDocument } from '../../graphql/documents/size.ts'
@@ -29,14 +30,22 @@ const checkedOf = perApp((app) =>
   }),
 )
 
-/** Parses and validates a document. Throws `validation_failed` for one that is too large. */
-export function readDocument(app: App, query: string): Checked {
-  const kept = checkedOf(app)
-  const known = kept.get(query)
+/** The document of a request that is too long to be kept for others. */
+const longOf = ofRequest<{ query?: string; checked?: Checked }>(() => ({}))
+
+/**
+ * Parses and validates a document, once for a request. Throws `validation_failed` for one that is
+ * too large.
+ */
+export function readDocument(ctx: Ctx, query: string): Checked {
+  const isLong = query.length > MAX_KEPT_CHARACTERS
+  const long = isLong ? longOf(ctx) : null
+  const known = long === null ? checkedOf(ctx.app).get(query) : long.query === query ? long.checked : undefined
   if (known !== undefined) return known
   checkDocument(query)
-  const checked = checkNow(app, query)
-  if (query.length <= MAX_KEPT_CHARACTERS) kept.set(query, checked)
+  const checked = checkNow(ctx.app, query)
+  if (long === null) checkedOf(ctx.app).set(query, checked)
+  else Object.assign(long, { query, checked })
   return checked
 }
 

@@ -38,6 +38,9 @@ import { subscriptionsOf } from './subscriptions.ts'
 /** The most characters of a subscription's document and variables together. */
 const MAX_SUBSCRIPTION_LENGTH = 16_384
 
+/** An operation's id is kept with it, and sent with each of its results. */
+const MAX_OPERATION_ID = 255
+
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
 /**
@@ -241,10 +244,14 @@ function requireFinal(ctx: Ctx, result: unknown): ExecutionResult {
 
 /** Prepares an operation. Throws for one that its connection does not take. */
 function prepareFor({ ctx, token }: Pick<SseContext, 'ctx' | 'token'>, params: RequestParams) {
+  // With the quotes of a text.
+  if (JSON.stringify(params.extensions?.operationId ?? '').length > MAX_OPERATION_ID + 2) {
+    throw invalid('/extensions/operationId', 'too_long', `must have at most ${MAX_OPERATION_ID} characters`)
+  }
   const prepared = prepare(ctx, params)
   if (isSubscription(prepared)) requireShort(params)
   // Its answer comes on the stream, and the cookie comes in the headers of an answer.
-  else if (token !== null && ctx.setCookie !== undefined && asksFor(params, OperationTypeNode.MUTATION)) {
+  else if (token !== null && ctx.setCookie !== undefined && asksFor(ctx, params, OperationTypeNode.MUTATION)) {
     throw invalid('/query', 'not_here', 'must be no mutation: the console sends those to /graphql')
   }
   return prepared

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 import { invalid, ServiceError } from '../../core/errors.ts'
-import { isTooDeep, MAX_JSON_DEPTH } from '../../core/input/json-depth.ts'
+import { hasNameTwice, MAX_JSON_DEPTH, shapeOfJson } from '../../core/input/json-depth.ts'
 import type { RestRequest } from '../rest/handler.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -28,15 +28,24 @@ export function registerBodies(server: FastifyInstance): void {
       const detail = faultOf(request)
       if (detail !== null) return done(new ServiceError('unsupported_media_type', { detail }), undefined)
       if (body.length === 0) return done(null, undefined)
-      if (isTooDeep(body)) {
+      const shape = shapeOfJson(body)
+      if (shape.isTooDeep) {
         return done(invalid('', 'too_deep', `must be at most ${MAX_JSON_DEPTH} levels deep`), undefined)
       }
+      let parsed: unknown
       try {
         if (!isUtf8(body)) throw new SyntaxError('not UTF-8')
-        done(null, JSON.parse(body.toString('utf8')) as unknown)
+        parsed = JSON.parse(body.toString('utf8'))
       } catch (cause) {
-        done(new ServiceError('malformed_json', { detail: 'The body is not JSON in UTF-8.', cause }), undefined)
+        return done(new ServiceError('malformed_json', { detail: 'The body is not JSON in UTF-8.', cause }), undefined)
       }
+      if (hasNameTwice(shape, parsed)) {
+        return done(
+          new ServiceError('malformed_json', { detail: 'An object of the body has a name twice.' }),
+          undefined,
+        )
+      }
+      done(null, parsed)
     }
     // Over HTTP/2, Node ends the body of a reset request as if it were complete, and reports the
     // reset only afterwards.

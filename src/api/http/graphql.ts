@@ -12,7 +12,7 @@ import { subgraphOf } from '../../graphql/subgraph.ts'
 import { isHashUnknown, withDocument } from '../execution/documents.ts'
 import { GRAPHQL_RESPONSE, maskResult } from '../execution/errors.ts'
 import { answerMutation, type Once, type Responded } from '../execution/once.ts'
-import { asksFor, checkParams, checkQuery, countMutations, type Params, paramsInQuery } from '../execution/params.ts'
+import { asksFor, checkParams, checkQuery, furtherTokens, type Params, paramsInQuery } from '../execution/params.ts'
 import { schema } from '../execution/schema.ts'
 import { type Result, run } from '../yoga/operations.ts'
 import { createEventStreams } from '../graphql-sse/event-stream.ts'
@@ -40,27 +40,32 @@ interface HttpSide extends Once {
 export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSide): void {
   const costHeader = `${app.settings.HEADER_PREFIX}Cost`.toLowerCase()
   const streams = createEventStreams(app)
+  const payFor = (request: FastifyRequest, reply: FastifyReply, params: Params): void => {
+    const tokens = furtherTokens(request.ctx, params)
+    if (tokens > 0) http.takeTokens(request, reply, tokens)
+  }
   // Only for these routes: as a hook of the server it would run for every request of REST too.
   const preHandler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { method, routeOptions } = request
     const isStream = routeOptions.url === STREAM_PATH
     if (method === 'POST') {
       checkParams(request.body)
-      request.body = await withDocument(request.ctx, request.body)
-      // The request itself has taken one.
-      const furtherMutations = countMutations(request.body) - 1
-      if (furtherMutations > 0) http.takeTokens(request, reply, furtherMutations)
+      const params = await withDocument(request.ctx, request.body)
+      request.body = params
+      payFor(request, reply, params)
     }
     if (isStream && method === 'GET') {
       const given = request.query as Record<string, unknown>
       checkQuery(given)
       // The library knows no documents: their text comes to it as in a POST, but for mutations.
       if (given.query !== undefined || given.documentId !== undefined || hasHash(given.extensions)) {
-        request.body = await withDocument(request.ctx, paramsInQuery(given))
-        if (asksFor(request.body, OperationTypeNode.MUTATION)) throw mutationByGet()
+        const params = await withDocument(request.ctx, paramsInQuery(given))
+        request.body = params
+        if (asksFor(request.ctx, params, OperationTypeNode.MUTATION)) throw mutationByGet()
+        payFor(request, reply, params)
       }
     }
-    if (isStream && http.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
+    if (isStream && http.hasIdempotencyKey(request) && asksFor(request.ctx, request.body, OperationTypeNode.MUTATION)) {
       throw invalid('/Idempotency-Key', 'not_here', `is accepted only for mutations at ${PATH}`)
     }
   }
@@ -72,9 +77,11 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     isKept = false,
   ): Promise<FastifyReply> => {
     const isOnce =
-      http.hasIdempotencyKey(request) && !isNobody(request.ctx) && asksFor(params, OperationTypeNode.MUTATION)
+      http.hasIdempotencyKey(request) &&
+      !isNobody(request.ctx) &&
+      asksFor(request.ctx, params, OperationTypeNode.MUTATION)
     const streamed = request.method === 'HEAD' ? [] : [EVENTS]
-    const isStreamed = asksFor(params, OperationTypeNode.SUBSCRIPTION)
+    const isStreamed = asksFor(request.ctx, params, OperationTypeNode.SUBSCRIPTION)
     const possible = isStreamed ? streamed : isOnce ? ANSWERS : [...ANSWERS, ...streamed]
     const type = preferredType(request.headers.accept, possible)
     if (type === undefined) throw new ServiceError('not_acceptable')
@@ -113,7 +120,8 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
       if (graphiql !== null && given.query === undefined && isFromBrowser(request)) return graphiql(request, reply)
       const sent = paramsInQuery(given)
       const params = await withDocument(request.ctx, sent)
-      if (asksFor(params, OperationTypeNode.MUTATION)) throw mutationByGet()
+      if (asksFor(request.ctx, params, OperationTypeNode.MUTATION)) throw mutationByGet()
+      payFor(request, reply, params)
       request.body = params
       return answer(request, reply, params, sent.query == null)
     },

@@ -38,13 +38,13 @@ export function countCaller(
 }
 
 /**
- * Takes a token of an address's bucket, for a request without valid credentials. Throws
+ * Takes one or more tokens of an address's bucket, for a request without valid credentials. Throws
  * `rate_limited`.
  */
-export function countAddress(app: App, address: string): void {
+export function countAddress(app: App, address: string, tokens = 1): void {
   const rate = unauthenticatedRate(app)
   if (rate === null) return
-  const { isAllowed, retryAfterSeconds } = app.limits.take('address', addressBucket(address), rate)
+  const { isAllowed, retryAfterSeconds } = app.limits.take('address', addressBucket(address), rate, tokens)
   if (isAllowed) return
   throw new ServiceError('rate_limited', {
     detail: 'There were too many requests without valid credentials from this address.',

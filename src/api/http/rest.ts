@@ -1,5 +1,6 @@
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 
+import { requireAccess } from '../../core/access.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { OutgoingResponse } from '../../domains/idempotency/idempotency.ts'
 import { schema } from '../execution/schema.ts'
@@ -38,6 +39,11 @@ export function registerRest(scope: FastifyInstance): void {
     scope.route({
       method: route.method,
       url: API_BASE + route.path,
+      // Who brings no credentials is refused before the body is read.
+      onRequest: ({ ctx }, _reply, done) => {
+        if (ctx.caller === null) requireAccess(ctx, compiled.access)
+        done()
+      },
       handler: route.isDiscussionPage === true ? servePages(route, compiled) : serve(compiled, takesKey),
     })
   }

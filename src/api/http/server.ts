@@ -160,8 +160,9 @@ export async function createServer(app: App): Promise<FastifyInstance> {
       hasIdempotencyKey,
       answerOnce,
       takeTokens: ({ ip, ctx: { caller } }, reply, tokens) => {
-        if (caller?.actor.kind === 'site') takeMoreOfSite(app, caller, ip, tokens)
-        else if (caller !== null) countCaller(app, reply, caller, { address: ip, tokens })
+        if (caller === null) countAddress(app, ip, tokens)
+        else if (caller.actor.kind === 'site') takeMoreOfSite(app, caller, ip, tokens)
+        else countCaller(app, reply, caller, { address: ip, tokens })
       },
     })
     refuseOthers()

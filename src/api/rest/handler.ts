@@ -38,6 +38,8 @@ export type Variables = Readonly<Record<string, unknown>>
 
 /** A route in two steps: `read` checks the caller and the request, `run` executes it. */
 export interface CompiledRoute {
+  /** What it requires of its caller. */
+  access: Access
   /** The checked variables of a request. */
   read: (ctx: Ctx, request: RestRequest) => Variables
   run: (ctx: Ctx, variables: Variables) => Promise<RestResponse>
@@ -81,7 +83,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
     const status = other?.when(data) === true ? other.status : route.status
     return { status, body: status === 204 ? undefined : project(data) }
   }
-  return { read, run, answer: async (ctx, request) => run(ctx, read(ctx, request)) }
+  return { access, read, run, answer: async (ctx, request) => run(ctx, read(ctx, request)) }
 }
 
 /**

@@ -3,23 +3,48 @@
  */
 export const MAX_JSON_DEPTH = 50
 
-const [QUOTE, ESCAPE, LIST, LIST_END, OBJECT, OBJECT_END] = Buffer.from('"\\[]{}')
+const [QUOTE, ESCAPE, LIST, LIST_END, OBJECT, OBJECT_END, COLON] = Buffer.from('"\\[]{}:')
+
+/** A JSON text before it is parsed. */
+interface JsonShape {
+  /** Whether it nests deeper than `MAX_JSON_DEPTH`. */
+  isTooDeep: boolean
+  /** The number of names in all of its objects. */
+  names: number
+}
 
 /**
- * Whether a JSON text nests deeper than `MAX_JSON_DEPTH`, found in one pass over its bytes.
- * JSON.parse has no such bound, and code that recurses over its result would overflow the stack.
- * Text that is not JSON is left for the parser to refuse.
+ * The shape of a JSON text, found in one pass over its bytes. JSON.parse has no bound for nesting,
+ * and code that recurses over its result would overflow the stack. Text that is not JSON is left
+ * for the parser to refuse.
  */
-export function isTooDeep(json: Uint8Array): boolean {
+export function shapeOfJson(json: Uint8Array): JsonShape {
   let depth = 0
+  let names = 0
   let isInString = false
   for (let at = 0; at < json.length; at++) {
     const byte = json[at]
     if (byte === QUOTE) isInString = !isInString
     else if (isInString) at += Number(byte === ESCAPE)
     else if (byte === LIST || byte === OBJECT) {
-      if (++depth > MAX_JSON_DEPTH) return true
+      if (++depth > MAX_JSON_DEPTH) return { isTooDeep: true, names }
     } else if (byte === LIST_END || byte === OBJECT_END) depth--
+    else if (byte === COLON) names++
   }
-  return false
+  return { isTooDeep: false, names }
+}
+
+/**
+ * Whether an object of a JSON text has a name twice. JSON.parse takes the last of them, other
+ * parsers the first (RFC 8259, section 4): a gateway would check another value than is stored.
+ */
+export const hasNameTwice = ({ names }: JsonShape, parsed: unknown): boolean => names !== namesIn(parsed)
+
+function namesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + namesIn(each), 0)
+  let count = 0
+  // For 20 000 names `Object.values` takes 10 ms, twice as long (measured).
+  for (const name of Object.keys(value)) count += 1 + namesIn((value as Readonly<Record<string, unknown>>)[name])
+  return count
 }

@@ -42,14 +42,15 @@ export const DEFAULT_PAGE = 20
 export const MAX_PAGE = 100
 
 /**
- * The number of rows of a page. Throws `validation_failed` at `/first` outside 1..100, and at
+ * The number of rows of a page; connections answer 0 by themselves (`src/graphql/connection.ts`).
+ * Throws `validation_failed` at `/first` outside 1..100, and at
  * `/last` and `/before` where they are given.
  */
 export function pageSize({ first, last, before }: PageArgs): number {
   if (last != null) throw invalid('/last', 'not_supported', 'is not supported: these lists are read forwards')
   if (before != null) throw invalid('/before', 'not_supported', 'is not supported: these lists are read forwards')
   const size = first ?? DEFAULT_PAGE
-  if (size < 1) throw invalid('/first', 'too_small', `must be at least 1`)
+  if (size < 1) throw invalid('/first', 'too_small', `must be at least 0`)
   if (size > MAX_PAGE) throw invalid('/first', 'too_large', `must be at most ${MAX_PAGE}`)
   return size
 }

@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache'
 
 import { growing } from '../../core/process/growing.ts'
+import { sha256 } from '../../core/secrets/crypto.ts'
 import { TokenBucket, type BucketKind, type Limits, type Rate } from '../../core/limits.ts'
 
 /**
- * How many buckets of each kind a process remembers, at 140 bytes each, measured. A forgotten
- * bucket is full again.
+ * How many buckets of each kind a process remembers, at 140 bytes each, measured, and their names.
+ * A forgotten bucket is full again.
  */
 const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   caller: 20_000,
@@ -22,6 +23,14 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   guestLink: 50_000,
   backendCheck: 5000,
 }
+
+const MAX_NAME = 100
+
+/**
+ * A name for a bucket of bounded length: callers choose parts of names, as the id of a reader. A
+ * long one is replaced by its digest.
+ */
+export const shortName = (name: string): string => (name.length <= MAX_NAME ? name : sha256(name).toString('base64url'))
 
 /**
  * Finds a bucket, or makes it at its first use. Each kind has its own space, so that created-up
@@ -44,7 +53,8 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
     guestLink: room('guestLink'),
     backendCheck: room('backendCheck'),
   }
-  return (kind: BucketKind, name: string, rate: Rate): B => {
+  return (kind: BucketKind, given: string, rate: Rate): B => {
+    const name = shortName(given)
     const kept = rooms[kind].get(name)
     if (kept !== undefined) return kept
     const created = make(kind, name, rate)

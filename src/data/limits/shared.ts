@@ -7,7 +7,7 @@ import {
   type RateLimitResult,
   rateLimitResultOf,
 } from '../../core/limits.ts'
-import { createBuckets } from './memory.ts'
+import { createBuckets, shortName } from './memory.ts'
 
 /** Takes tokens of a bucket that processes share. */
 export interface TokenRequest {
@@ -122,7 +122,8 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
 
   return {
     take,
-    async takeExactly(kind, name, rate) {
+    async takeExactly(kind, given, rate) {
+      const name = shortName(given)
       if (!store.isUp()) return take(kind, name, rate)
       try {
         const { isAllowed, tokens } = await store.take({ kind, name, rate, tokens: 1, isExact: true })
@@ -140,7 +141,8 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
       note(shared, rate, tokens)
     },
     giveBack,
-    async giveBackExactly(kind, name, rate, tokens) {
+    async giveBackExactly(kind, given, rate, tokens) {
+      const name = shortName(given)
       if (!store.isUp()) return giveBack(kind, name, rate, tokens)
       const { bucket } = bucketOf(kind, name, rate)
       try {

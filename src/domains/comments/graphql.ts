@@ -263,7 +263,7 @@ builder.objectField(DiscussionRef, 'authors', (t) =>
         extensions: shapedBy(authorsInput.shape.prefix),
       }),
       limit: t.arg.int({
-        description: 'How many: 1 to 100, 20 by default.',
+        description: 'How many: at most 100, 20 by default.',
         extensions: shapedBy(authorsInput.shape.limit),
       }),
     },

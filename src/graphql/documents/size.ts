@@ -1,9 +1,13 @@
 import { Lexer, Source, TokenKind } from 'graphql'
 
-import { invalid } from '../../core/errors.ts'
+import { invalid, type ServiceError } from '../../core/errors.ts'
 
 /** A document this short is harmless, and is not read twice. Most are. */
 const HARMLESS_LENGTH = 1000
+/** Documents of tools have some 20 characters a token. */
+const MAX_LENGTH = 65_536
+/** A line of a comment or of a block string costs as much as a token, and is none (measured). */
+const MAX_LINES = 5000
 const MAX_TOKENS = 2000
 const MAX_DEPTH = 50
 
@@ -11,23 +15,36 @@ const OPENING: ReadonlySet<string> = new Set([TokenKind.BRACE_L, TokenKind.BRACK
 const CLOSING: ReadonlySet<string> = new Set([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R])
 
 /**
- * Refuses a large document before it is parsed. 256 KiB can hold thousands of aliases, each a query
+ * Refuses a large document before it is parsed: by its length and lines before any of it is lexed,
+ * and then by its tokens. 256 KiB can hold thousands of aliases, each a query
  * or, even without credentials, a whole introspection (measured: 36 MB of answer, 2 s of the
  * process). The parser's own `maxTokens` is not enough: 2 000 tokens `[` overflow its stack. Throws
  * `validation_failed`. Invalid documents are left for the parser to refuse.
  */
 export function checkDocument(text: string): void {
   if (text.length <= HARMLESS_LENGTH) return
+  if (text.length > MAX_LENGTH) throw tooLong(MAX_LENGTH, 'characters')
+  if (hasMoreLines(text, MAX_LINES)) throw tooLong(MAX_LINES, 'lines')
   const lexer = new Lexer(new Source(text))
   let tokens = 0
   let depth = 0
   for (let kind = advance(lexer); kind !== TokenKind.EOF; kind = advance(lexer)) {
-    if (++tokens > MAX_TOKENS) throw invalid('/query', 'too_long', `must have at most ${MAX_TOKENS} tokens`)
+    if (++tokens > MAX_TOKENS) throw tooLong(MAX_TOKENS, 'tokens')
     if (CLOSING.has(kind)) depth--
     if (OPENING.has(kind) && ++depth > MAX_DEPTH) {
       throw invalid('/query', 'too_deep', `must be at most ${MAX_DEPTH} levels deep`)
     }
   }
+}
+
+const tooLong = (most: number, what: string): ServiceError =>
+  invalid('/query', 'too_long', `must have at most ${most} ${what}`)
+
+/** Whether a text has more lines than `most`. A line ends as in GraphQL: by LF, CR or both. */
+function hasMoreLines(text: string, most: number): boolean {
+  let lines = 1
+  for (const _end of text.matchAll(/\r\n?|\n/g)) if (++lines > most) return true
+  return false
 }
 
 /** The kind of the next token; the end if the text is invalid. */

@@ -31,7 +31,7 @@ export async function sendDocumentPage(
 ): Promise<FastifyReply | null> {
   const { ctx } = request
   if (ctx.caller === null || ctx.caller.identity !== null) return null
-  const plan = pagePlanOf(ctx.app, query)
+  const plan = pagePlanOf(ctx, query)
   const sent = plan?.inLowerCase(variables ?? {}) ?? {}
   const name = plan && pageNameOf(plan, sent)
   const found = name && (await findPageVersion(ctx, name))

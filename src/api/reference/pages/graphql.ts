@@ -112,7 +112,7 @@ type Linker = (type: GraphQLType) => string
 type Item = readonly [name: string, texts: readonly (string | null | undefined)[], below?: string]
 
 const LISTS =
-  'Every list is a connection: `nodes` (the entries), `edges` (the entries with their cursors) and `pageInfo`. It takes `first`, 1 to 100 and 20 by default, and `after`, the `pageInfo.endCursor` of the previous page. Lists go forwards only: `last` and `before` are refused.'
+  'Every list is a connection: `nodes` (the entries), `edges` (the entries with their cursors) and `pageInfo`. It takes `first`, 0 to 100 and 20 by default, and `after`, the `pageInfo.endCursor` of the previous page. Lists go forwards only: `last` and `before` are refused.'
 const PAGING: ReadonlySet<string> = new Set(['first', 'after', 'last', 'before'])
 
 const rootsOf = (schema: GraphQLSchema): GraphQLObjectType[] =>

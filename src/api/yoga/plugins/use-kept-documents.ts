@@ -15,9 +15,9 @@ export const isValid = (document: DocumentNode): boolean => errorsOf.get(documen
  * caches, which count documents instead of bytes. Rules that other plugins add run each time.
  */
 export const useKeptDocuments = (app: App): ServerPlugin => ({
-  onParse: ({ setParseFn }) =>
+  onParse: ({ context: { ctx }, setParseFn }) =>
     setParseFn((source: string) => {
-      const { document, errors } = readDocument(app, source)
+      const { document, errors } = readDocument(ctx, source)
       if (document === null) throw errors[0] as GraphQLError
       errorsOf.set(document, errors)
       return document
