@@ -2,7 +2,7 @@ import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
 import type { ServiceError } from './errors.ts'
 
-/** What to store of a mutation field's value, as JSON, and until when it is of use; null: always. */
+/** What to store of a field's value, as JSON, and when it is of no more use; null: never. */
 export type Noted = (value: unknown) => { value: unknown; end: Date | null }
 
 /** Stands around each mutation field of a request whose answer is stored. */

@@ -8,7 +8,7 @@ type Json = null | boolean | number | string | readonly Json[] | { readonly [nam
 /** `until`, in milliseconds since 1970: from then on the field is run again. */
 type Fields = Record<string, { value: unknown; until?: number } | { refusal: Pick<ServiceError, 'code' | 'extras'> }>
 
-/** The extension of a mutation field that changes nothing, and whose answer is of use for a time. */
+/** The extension of a mutation field that changes nothing, whose answer is of use for a time. */
 const ENDS_EXTENSION = 'answerEnds'
 
 /** The extension, by what tells the end of an answer. */

@@ -168,19 +168,14 @@ describe('a service that', () => {
     expect(onError).toHaveBeenCalledOnce()
   })
 
-  test.each([
+  test.each<[string, (error: unknown) => unknown]>([
     [
       'throws',
-      (error: unknown) => {
+      (error) => {
         throw error
       },
     ],
-    [
-      'rejects',
-      async (error: unknown) => {
-        throw error
-      },
-    ],
+    ['rejects', (error) => Promise.reject(error)],
   ])('is down answers 503 unavailable, also where onError %s, which is logged', async (_what, onError) => {
     const log = vi.spyOn(console, 'error').mockReturnValue()
     const { url, server } = await startUpstream()

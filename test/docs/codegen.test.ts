@@ -129,7 +129,7 @@ describe.skipIf(missing !== '')(`a site that uses graphql-codegen as its guide s
       expect((await service.call('POST', '/documents', { body: { manifest } })).status).toBe(200)
       const { token } = (await service.call('POST', '/client-tokens', { body: {} })).json
       const bundle = await rolldown({ input: join(site, 'src/main.ts'), cwd: site, platform: 'node' })
-      await bundle.write({ file: join(site, 'main.mjs') })
+      await bundle.write({ dir: site, entryFileNames: 'main.mjs' })
       await bundle.close()
       const { output } = await run('main.mjs', `${service.url}/graphql`, token, discussionId)
       expect(output).toContain('[[["Reader ann"],["Reader ann"],["Reader ann"]],[1,1]]')

@@ -149,6 +149,8 @@ const IN_SHADOW: Step[] = [
   { by: 2, on: 0, what: 'shadow', text: 'A text' },
   { by: 1, on: 1, what: 'like', text: 'A text' },
   { by: 1, on: 0, what: 'love', text: 'A text' },
+  // The merge of the history above takes its report back.
+  { by: 3, on: 0, what: 'report', text: 'A text' },
 ]
 
 test('an export imported into an empty tenant exports the same bytes, except its header', async () => {

@@ -191,7 +191,10 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
       (last = last
         .then(answered)
         .then(() => void (signal.aborted || action()))
-        .catch((error: unknown) => void (options.onError ?? console.warn)(error))
+        .catch((error: unknown) => {
+          const report = options.onError ?? console.warn
+          report(error)
+        })
         // If that fails too, nobody is left to report it to. What comes later must still be told.
         .catch(() => undefined))
     return {

@@ -69,8 +69,9 @@ export class Undecided extends Error {
  * only in the first answer: they are not stored, and a replay leaves them out. A refusal (4xx
  * except 429) is stored like an answer. Anything else that `run` throws is rethrown, and leaves
  * nothing behind. Of an answer over 64 KiB the ids are stored: for its replay, `run` reads what is
- * there now. What is of no more use, such as a ticket, `run` makes again. Throws `validation_failed`, `idempotency_conflict`, `idempotency_in_progress`, and
- * `not_found` for an erased answer.
+ * there now. What is of no more use, such as a ticket, `run` makes again. Throws
+ * `validation_failed`, `idempotency_conflict`, `idempotency_in_progress`, and `not_found` for an
+ * erased answer.
  */
 export async function runOnce(
   ctx: Ctx,
