@@ -333,6 +333,20 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
+  test('the bar of changes does not cover the field that is changed', async () => {
+    const { page, close } = await desk.visit('/settings', { view: { ...NARROW, width: 320 } })
+    const links = input(page, 'maxLinks')
+    await links.waitFor()
+    await links.evaluate((each) => each.scrollIntoView({ block: 'end' }))
+    await links.fill('7')
+    await save(page).waitFor()
+    const gap = async () =>
+      ((await page.locator('.save-bar').boundingBox())?.y ?? 0) -
+      (await links.evaluate((each) => each.getBoundingClientRect().bottom))
+    await expect.poll(gap, WAIT).toBeGreaterThan(0)
+    await close()
+  })
+
   test('the focus stays in the bar of changes when its buttons are gone', async () => {
     const { page, complaints, close } = await desk.visit('/settings')
     await retype(page, 'maxLinks', '7')

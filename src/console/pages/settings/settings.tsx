@@ -1,6 +1,6 @@
 import { Button, Group, Paper, Stack, Switch, Text, Title } from '@mantine/core'
 import { useIsFetching } from '@tanstack/react-query'
-import { type MouseEvent, useRef } from 'react'
+import { type MouseEvent, useEffect, useRef } from 'react'
 
 import { SettingsDocument, type SettingsQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
@@ -174,6 +174,10 @@ function SaveBar({ form: { changed, conflicts, error, said, isSaving, discard } 
     if (currentTarget === document.activeElement) words.current?.focus({ preventScroll: true })
   }
   const isShown = changed.length > 0 || error !== null || said !== ''
+  // It comes up over the field that was changed, if that was at the bottom of the window.
+  useEffect(() => {
+    if (isShown) document.activeElement?.scrollIntoView({ block: 'nearest' })
+  }, [isShown])
   return (
     <Paper
       withBorder={isShown}
