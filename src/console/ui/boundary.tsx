@@ -1,4 +1,4 @@
-import { Alert, Button, Center, Group, Table, Text } from '@mantine/core'
+import { Alert, Button, Center, Group, Text } from '@mantine/core'
 import { useWindowEvent } from '@mantine/hooks'
 import { IconAlertTriangle } from './icons.tsx'
 import { type ReactNode, useEffect } from 'react'
@@ -12,21 +12,6 @@ import { loadAgain, PartNotLoaded } from './lazy.ts'
  */
 export const Boundary = ({ resetKeys, children }: { resetKeys?: unknown[]; children: ReactNode }) => (
   <ErrorBoundary FallbackComponent={Failed} onReset={loadAgain} {...(resetKeys === undefined ? {} : { resetKeys })}>
-    {children}
-  </ErrorBoundary>
-)
-
-/** One row of a table: if it fails, its place says so, and the other rows stay. */
-export const RowBoundary = ({ columns, children }: { columns: number; children: ReactNode }) => (
-  <ErrorBoundary
-    fallback={
-      <Table.Tr>
-        <Table.Td colSpan={columns}>This entry cannot be shown. The browser’s console has the details.</Table.Td>
-      </Table.Tr>
-    }
-    // The next answer may have an entry that can be shown.
-    resetKeys={[children]}
-  >
     {children}
   </ErrorBoundary>
 )

@@ -30,6 +30,7 @@ export const zoneName = (at: string): string =>
  */
 export function hourLabels(hours: readonly string[], now = Date.now()): { labels: string[]; zone: string } {
   const zones = [...new Set([hours[0], hours.at(-1)].flatMap((at) => (at === undefined ? [] : [zoneName(at)])))]
-  const labelOf = (at: string): string => (zones.length > 1 ? `${hourTime(at, now)} ${zoneName(at)}` : hourTime(at, now))
+  const labelOf = (at: string): string =>
+    zones.length > 1 ? `${hourTime(at, now)} ${zoneName(at)}` : hourTime(at, now)
   return { labels: hours.map(labelOf), zone: zones.join(', then ') }
 }

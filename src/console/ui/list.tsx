@@ -1,7 +1,7 @@
 import { Button, Center, Stack, Table } from '@mantine/core'
 import { Children, type ReactNode } from 'react'
 
-import { RowBoundary } from './boundary.tsx'
+import { RowBoundary } from './row-boundary.tsx'
 import { Answered } from './states.tsx'
 
 /** A list of `useList`: its rows, or why there are none, and a button for more. */

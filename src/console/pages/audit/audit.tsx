@@ -2,7 +2,7 @@ import { Badge, Table, Text } from '@mantine/core'
 
 import { AuditLogDocument, type AuditLogQuery } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
-import { RowBoundary } from '../../ui/boundary.tsx'
+import { RowBoundary } from '../../ui/row-boundary.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Empty } from '../../ui/states.tsx'
