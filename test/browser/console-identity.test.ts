@@ -113,7 +113,7 @@ describeInBrowser('identity in the console', () => {
     for (const { kid } of live.slice(1)) await desk.service.call('DELETE', `/identity-secrets/${kid}`)
     await page.reload()
     const only = page.getByRole('row', { name: live[0].kid })
-    await only.getByText('To end it, create another one first.').waitFor()
+    await only.getByText('To end it, create a secret first.').waitFor()
     expect(await only.getByRole('button').count()).toBe(0)
     // The next test looks at a page with a current secret.
     await desk.service.call('POST', '/identity-secrets')

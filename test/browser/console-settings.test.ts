@@ -285,10 +285,87 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
+  test('a link to a section leads there though what is above it loads later, or cannot be read', async () => {
+    const { token } = await desk.ok('POST', '/admin/auth/login', desk.service.admin)
+    const admin = { authorization: `Bearer ${token}` }
+    const { id: made } = await desk.ok('POST', '/exports', undefined, admin)
+    const { page, close } = await desk.visit('/settings')
+    let isRefused = false
+    await page.route('**/graphql', async (route) => {
+      const body = route.request().postData() ?? ''
+      // The lists above come last.
+      if (/noticeChannels|exports\(/.test(body)) await new Promise((resolve) => setTimeout(resolve, 1_000))
+      const refusal = { errors: [{ message: 'No.', extensions: { code: 'forbidden' } }] }
+      await (isRefused && /query Settings\b/.test(body) ? route.fulfill({ json: refusal }) : route.continue())
+    })
+    const current = page.getByRole('navigation', { name: 'Sections' }).locator('[aria-current]')
+    for (const [id, name] of [
+      ['notices', 'Notices to staff'],
+      ['export', 'Export'],
+      ['import', 'Import'],
+    ] as const) {
+      await page.goto(page.url().replace(/(#.*)?$/, `#${id}`))
+      await page.reload()
+      await page.getByRole('table', { name: 'Exports' }).waitFor()
+      const heading = page.getByRole('heading', { name, exact: true })
+      await expect.poll(() => heading.evaluate((each) => each === document.activeElement), WAIT).toBe(true)
+      await expect.poll(() => current.textContent(), WAIT).toBe(name)
+      // Below the bar at the top, or the page ends there.
+      await expect
+        .poll(
+          () =>
+            heading.evaluate((each) => {
+              const isAtEnd = scrollY + innerHeight > document.documentElement.scrollHeight - 2
+              const { top } = each.getBoundingClientRect()
+              return top >= 0 && (isAtEnd ? top < innerHeight : top < 100)
+            }),
+          WAIT,
+        )
+        .toBe(true)
+    }
+    isRefused = true
+    await page.reload()
+    await page.getByRole('alert').waitFor()
+    const heading = page.getByRole('heading', { name: 'Import', exact: true })
+    await expect.poll(() => heading.evaluate((each) => each === document.activeElement), WAIT).toBe(true)
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    await desk.ok('DELETE', `/exports/${made}`, undefined, admin)
+    await close()
+  })
+
+  test('the bar of changes does not cover the field that is changed', async () => {
+    const { page, close } = await desk.visit('/settings', { view: { ...NARROW, width: 320 } })
+    const links = input(page, 'maxLinks')
+    await links.waitFor()
+    await links.evaluate((each) => each.scrollIntoView({ block: 'end' }))
+    await links.fill('7')
+    await save(page).waitFor()
+    const gap = async () =>
+      ((await page.locator('.save-bar').boundingBox())?.y ?? 0) -
+      (await links.evaluate((each) => each.getBoundingClientRect().bottom))
+    await expect.poll(gap, WAIT).toBeGreaterThan(0)
+    await close()
+  })
+
+  test('the focus stays in the bar of changes when its buttons are gone', async () => {
+    const { page, complaints, close } = await desk.visit('/settings')
+    await retype(page, 'maxLinks', '7')
+    await enter(save(page))
+    await isSaved(page)
+    await save(page).waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('OUTPUT')
+    await retype(page, 'maxLinks', '8')
+    await enter(page.getByRole('button', { name: 'Discard' }))
+    await save(page).waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('OUTPUT')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test.each([
-    ['classifier', 'Classifier'],
-    ['guests', 'Guests'],
-  ])('creates the secret of the section %s, and shows it once', async (id, name) => {
+    ['classifier', 'Classifier', 'classifier'],
+    ['guests', 'Guests', 'mail'],
+  ])('creates the secret of the section %s, and shows it once', async (id, name, kind) => {
     const { page, complaints, close } = await desk.visit(`/settings#${id}`)
     await enter(page.getByRole('region', { name }).getByRole('button', { name: 'Create a secret' }))
     await enter(page.getByRole('button', { name: 'Create', exact: true }))
@@ -299,6 +376,14 @@ describeInBrowser('Settings in the console', () => {
     await enter(page.getByRole('button', { name: 'I have stored it' }))
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await page.content()).not.toContain(secret)
+
+    const { kid } = await desk.ok('POST', `/${kind}-secrets`)
+    await page.reload()
+    await page.getByRole('button', { name: `End ${kid}` }).click()
+    // The one of before has 24 h.
+    expect(await page.getByRole('dialog').textContent()).toMatch(
+      /No request to the \w+ is signed after .+, when [\da-f]{8} expires, unless you create a secret before\./,
+    )
     expect(complaints).toEqual([])
     await close()
   })

@@ -137,6 +137,20 @@ describeInBrowser('sites in the console', () => {
     const row = list.page.getByRole('row').filter({ hasText: 'With guests' })
     await row.getByText('not yet').waitFor()
     await row.getByText('no address for mails').waitFor()
+    // The test before has set an issuer.
+    await row.getByRole('cell', { name: 'yes', exact: true }).waitFor()
+    const { identity } = await desk.ok('GET', '/settings')
+    await desk.ok('PATCH', '/settings', { identity: { issuer: null, jwksUrl: null, audience: null } })
+    await list.page.reload()
+    await row.getByText('no issuer is set').waitFor()
+    await desk.ok('PATCH', '/settings', { identity })
+    const silent = await addSite('Silent', { guests: 'email', posting: false })
+    const cells = list.page
+      .getByRole('row')
+      .filter({ hasText: 'Silent' })
+      .getByRole('cell', { name: 'no', exact: true })
+    await expect.poll(() => cells.count(), WAIT).toBe(2)
+    await desk.ok('DELETE', `/sites/${silent.id}`)
     await list.close()
 
     const { page, complaints, close } = await desk.visit(`/sites/${id}`)

@@ -38,6 +38,19 @@ test('shows null if another value replaces it', () => {
   ])
 })
 
+test.each(['2026-99-99T9:Z', '2026-99-99T09:00:00Z'])('shows %s as it is, which is no time', (title) => {
+  expect(changesOf(null, { title })).toEqual([{ field: 'title', before: null, after: title }])
+})
+
+test('tells null, an empty text, a switch and a text with its word apart', () => {
+  const shown = (before: unknown, after: unknown) =>
+    changesOf({ title: before }, { title: after }).map((change) => [change.before, change.after])
+  expect(shown(null, '')).toEqual([['none', 'empty']])
+  expect(shown('none', '')).toEqual([['“none”', 'empty']])
+  expect(shown(true, 'yes')).toEqual([['yes', '“yes”']])
+  expect(shown(null, [])).toEqual([])
+})
+
 test('every action has words of its own, and what is unknown is shown by its code', () => {
   const words = Object.values(AUDIT_ACTIONS).flatMap((verbs) => Object.values<string>(verbs))
   expect(new Set(words).size).toBe(words.length)

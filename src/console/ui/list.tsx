@@ -1,6 +1,7 @@
 import { Button, Center, Stack, Table } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { Children, type ReactNode } from 'react'
 
+import { RowBoundary } from './row-boundary.tsx'
 import { Answered } from './states.tsx'
 
 /** A list of `useList`: its rows, or why there are none, and a button for more. */
@@ -66,7 +67,11 @@ export function DataTable({
             ))}
           </Table.Tr>
         </Table.Thead>
-        <Table.Tbody>{children}</Table.Tbody>
+        <Table.Tbody>
+          {Children.map(children, (row) => (
+            <RowBoundary columns={head.length}>{row}</RowBoundary>
+          ))}
+        </Table.Tbody>
       </Table>
     </Table.ScrollContainer>
   )

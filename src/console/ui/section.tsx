@@ -1,5 +1,5 @@
 import { type MantineSpacing, Stack, Title } from '@mantine/core'
-import { type ReactNode, useEffect } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { useLocation } from 'react-router'
 
 interface Props {
@@ -22,15 +22,31 @@ export function Section({ title, id, gap = 'sm', children }: Props) {
 }
 
 /**
- * Goes to the section that the URL names, once what stands above it is loaded. A link to the
- * present URL makes a new location as well.
+ * Goes to the section that the URL names, once what stands above it is loaded, and once more where
+ * more of it loads later. A link to the present URL makes a new location as well.
  */
 export function useSectionOfHash(isLoaded = true): void {
   const location = useLocation()
+  const reached = useRef<unknown>(null)
+  // A person who has begun to read or to write there stays where they are.
+  const left = useRef<unknown>(null)
   useEffect(() => {
-    if (!isLoaded || location.hash === '') return
+    const leave = (): void => {
+      left.current = reached.current
+    }
+    for (const type of SIGNS_OF_USE) addEventListener(type, leave, { passive: true })
+    return () => {
+      for (const type of SIGNS_OF_USE) removeEventListener(type, leave)
+    }
+  }, [])
+  useEffect(() => {
+    if (!isLoaded || location.hash === '' || left.current === location) return
     const heading = document.getElementById(location.hash.slice(1))
-    heading?.focus({ preventScroll: true })
-    heading?.scrollIntoView()
+    if (heading === null) return
+    reached.current = location
+    heading.focus({ preventScroll: true })
+    heading.scrollIntoView()
   }, [location, isLoaded])
 }
+
+const SIGNS_OF_USE = ['keydown', 'pointerdown', 'wheel'] as const

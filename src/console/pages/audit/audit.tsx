@@ -2,6 +2,7 @@ import { Badge, Table, Text } from '@mantine/core'
 
 import { AuditLogDocument, type AuditLogQuery } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
+import { RowBoundary } from '../../ui/row-boundary.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Empty } from '../../ui/states.tsx'
@@ -16,6 +17,8 @@ import { actionWords } from './words.ts'
 type AuditEntry = AuditLogQuery['auditLog']['nodes'][number]
 
 const PAGE = 50
+
+const HEAD = ['What', 'To', 'Who', 'When', 'Change']
 
 /** Names of targets are asked for page by page: a further page asks only for its own. */
 const stretchesOf = (entries: readonly AuditEntry[]): (readonly AuditEntry[])[] =>
@@ -42,7 +45,7 @@ export function Page() {
         }
       >
         {(entries) => (
-          <DataTable label="Audit log" head={['What', 'To', 'Who', 'When', 'Change']} minWidth={900}>
+          <DataTable label="Audit log" head={HEAD} minWidth={900}>
             {stretchesOf(entries).map((stretch) => (
               <Entries key={stretch[0]?.id} entries={stretch} onActor={filters.actor.set} />
             ))}
@@ -60,7 +63,9 @@ interface OnActor {
 function Entries({ entries, onActor }: OnActor & { entries: readonly AuditEntry[] }) {
   const targets = useTargets(entries.map(({ targetId }) => targetId))
   return entries.map((entry) => (
-    <Entry key={entry.id} entry={entry} target={targets.get(entry.targetId ?? '')} onActor={onActor} />
+    <RowBoundary key={entry.id} columns={HEAD.length}>
+      <Entry entry={entry} target={targets.get(entry.targetId ?? '')} onActor={onActor} />
+    </RowBoundary>
   ))
 }
 

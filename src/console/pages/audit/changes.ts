@@ -20,14 +20,23 @@ function flattened(value: unknown, path = ''): Map<string, unknown> {
   )
 }
 
-const INSTANT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/
+
+/** Texts that read like another value of `shown`. */
+const LIKE_OTHERS = new Set(['none', 'empty', 'yes', 'no'])
+
+const shownText = (text: string): string => {
+  if (text === '') return 'empty'
+  if (LIKE_OTHERS.has(text)) return `“${text}”`
+  return INSTANT.test(text) ? wholeTime(text) : text
+}
 
 /** In words, without the signs of JSON. */
 function shown(value: unknown): string | null {
   if (value === undefined) return null
-  if (value === null || value === '') return 'none'
+  if (value === null) return 'none'
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (typeof value === 'string') return INSTANT.test(value) ? wholeTime(value) : value
+  if (typeof value === 'string') return shownText(value)
   if (Array.isArray(value)) return listed(value.map(shown), ', ')
   if (typeof value === 'number') return String(value)
   return listed(
@@ -47,7 +56,9 @@ export function changesOf(before: unknown, after: unknown): AuditChange[] {
     // Missing before and null after, or the reverse, is no change worth showing.
     if (JSON.stringify(was ?? null) === JSON.stringify(is ?? null)) return []
     if (isWords(was) && isWords(is)) return wordChange(field, was, is)
-    return [{ field, before: shown(was), after: shown(is) }]
+    const change = { field, before: shown(was), after: shown(is) }
+    // Such as null and an empty list.
+    return change.before === change.after ? [] : [change]
   })
 }
 

@@ -8,6 +8,7 @@ import {
   WithheldCommentDocument,
 } from '../../../generated/console.ts'
 import { useApi, useList } from '../../api/queries.ts'
+import { Boundary } from '../../ui/boundary.tsx'
 import { List } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
 import { Empty } from '../../ui/states.tsx'
@@ -47,12 +48,14 @@ export function Thread({
         <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
           {comments.map((comment) => (
             <li key={comment.id}>
-              <BehindTombstone
-                comment={comment}
-                about={marks.about.get(comment.id)}
-                isFinal={props.isFinal}
-                desk={props.desk}
-              />
+              <Boundary>
+                <BehindTombstone
+                  comment={comment}
+                  about={marks.about.get(comment.id)}
+                  isFinal={props.isFinal}
+                  desk={props.desk}
+                />
+              </Boundary>
               <Replies comment={comment} depth={depth + 1} {...props} />
             </li>
           ))}
@@ -98,7 +101,9 @@ export function MarkedOnly({ mark, marks, ...props }: { mark: Mark; marks: Marks
     <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
       {marks.lists[mark].map((item) => (
         <li key={item.comment.id}>
-          <CommentCard comment={item.comment} about={item} {...props} />
+          <Boundary>
+            <CommentCard comment={item.comment} about={item} {...props} />
+          </Boundary>
         </li>
       ))}
     </Stack>

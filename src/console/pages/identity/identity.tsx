@@ -1,6 +1,6 @@
 import { Badge, Button, Code, Stack, Table, Text, VisuallyHidden } from '@mantine/core'
 import { IconRefresh } from '../../ui/icons.tsx'
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 
 import {
   CreateIdentitySecretDocument,
@@ -9,9 +9,8 @@ import {
 } from '../../../generated/console.ts'
 import { useList, useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
-import { wholeTime } from '../../ui/clock.ts'
 import { Countdown } from '../../ui/countdown.tsx'
-import { EndSecret } from '../../ui/end-secret.tsx'
+import { EndSecret, isLive, lastOf, type Secret } from '../../ui/end-secret.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Section } from '../../ui/section.tsx'
@@ -56,7 +55,7 @@ export function Page() {
               minWidth={360}
             >
               {secrets.map((secret) => (
-                <SecretRow key={secret.kid} secret={secret} others={secrets.filter(({ kid }) => kid !== secret.kid)} />
+                <SecretRow key={secret.kid} secret={secret} secrets={secrets} replace={action.toLowerCase()} />
               ))}
             </DataTable>
           )}
@@ -102,34 +101,20 @@ export function Page() {
   )
 }
 
-interface Secret {
-  kid: string
+interface IdentitySecret extends Secret {
   createdAt: string
-  expiresAt: string | null
 }
 
-const isLive = ({ expiresAt }: Secret): boolean => expiresAt === null || !isPast(expiresAt)
-
-/** Of secrets that expire, the live one that does so last. */
-const lastOf = (secrets: readonly Secret[]): { kid: string; expiresAt: string } | undefined =>
-  secrets
-    .flatMap(({ kid, expiresAt }) => (expiresAt === null || isPast(expiresAt) ? [] : [{ kid, expiresAt }]))
-    .sort((one, other) => Date.parse(other.expiresAt) - Date.parse(one.expiresAt))[0]
-
-/** What ending a secret means for readers, if no other stays for good. */
-function warningOf(others: readonly Secret[]): ReactNode {
-  const last = lastOf(others)
-  if (last === undefined || others.some(({ expiresAt }) => expiresAt === null)) return null
-  return (
-    <>
-      {' '}
-      No reader is identified after {wholeTime(last.expiresAt)}, when {last.kid} expires, unless you create a secret
-      before and give it to your backend.
-    </>
-  )
-}
-
-function SecretRow({ secret, others }: { secret: Secret; others: readonly Secret[] }) {
+function SecretRow({
+  secret,
+  secrets,
+  replace,
+}: {
+  secret: IdentitySecret
+  secrets: readonly IdentitySecret[]
+  /** What makes another one. */
+  replace: string
+}) {
   const { kid, createdAt, expiresAt } = secret
   const revoke = useWrite(RevokeIdentitySecretDocument, [IdentitySecretsDocument])
   return (
@@ -153,9 +138,14 @@ function SecretRow({ secret, others }: { secret: Secret; others: readonly Secret
       </Table.Td>
       <Table.Td>
         {isLive(secret) && (
-          <EndSecret kid={kid} isOnly={!others.some(isLive)} onEnd={() => revoke.mutateAsync({ input: { kid } })}>
+          <EndSecret
+            kid={kid}
+            secrets={secrets}
+            replace={replace}
+            stops="No reader is identified"
+            onEnd={() => revoke.mutateAsync({ input: { kid } })}
+          >
             Assertions signed with it are refused within a second. This is final.
-            {warningOf(others)}
           </EndSecret>
         )}
       </Table.Td>

@@ -4,6 +4,7 @@ import { useNavigate } from 'react-router'
 
 import { ModerationQueueDocument, QueueCountsDocument } from '../../../generated/console.ts'
 import { useRefresh } from '../../api/queries.ts'
+import { Boundary } from '../../ui/boundary.tsx'
 import { useShortcuts } from '../../ui/inputs/keys.ts'
 import type { Decision } from '../../ui/decision.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
@@ -308,19 +309,20 @@ export function JudgedList({
           }}
         >
           {all.map((entry, index) => (
-            <Item
-              key={idOf(entry)}
-              entry={entry}
-              good={good}
-              inQueue={status !== null}
-              isOfOneReader={isOfOneReader}
-              place={index + 1}
-              count={all.length}
-              isSelected={picked.has(idOf(entry)) && !isHeld(entry)}
-              isHeld={isHeld(entry)}
-              acts={acts}
-              minute={Math.floor(list.dataUpdatedAt / 60_000)}
-            />
+            <Boundary key={idOf(entry)}>
+              <Item
+                entry={entry}
+                good={good}
+                inQueue={status !== null}
+                isOfOneReader={isOfOneReader}
+                place={index + 1}
+                count={all.length}
+                isSelected={picked.has(idOf(entry)) && !isHeld(entry)}
+                isHeld={isHeld(entry)}
+                acts={acts}
+                minute={Math.floor(list.dataUpdatedAt / 60_000)}
+              />
+            </Boundary>
           ))}
         </Stack>
         {list.hasNextPage && (

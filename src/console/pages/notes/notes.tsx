@@ -12,6 +12,7 @@ import {
 } from '../../../generated/console.ts'
 import { useList, useWrite } from '../../api/queries.ts'
 import { may, whoIsHere } from '../../api/session.ts'
+import { Boundary } from '../../ui/boundary.tsx'
 import { Form } from '../../ui/inputs/form.tsx'
 import { Answered, Problem } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -73,7 +74,9 @@ export function Notes({
       {notes.length > 0 && (
         <Stack component="ul" gap="xs" m={0} p={0} style={{ listStyle: 'none' }} aria-label={`Notes on the ${of}`}>
           {notes.map((note) => (
-            <Note key={note.id} note={note} onDeleted={() => field.current?.focus()} />
+            <Boundary key={note.id}>
+              <Note note={note} onDeleted={() => field.current?.focus()} />
+            </Boundary>
           ))}
         </Stack>
       )}

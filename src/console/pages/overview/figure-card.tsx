@@ -6,7 +6,7 @@ import { Boundary } from '../../ui/boundary.tsx'
 import { lazily } from '../../ui/lazy.ts'
 import { formatNumber } from '../../ui/numbers.ts'
 import { changeWords, type Figure } from './figures.ts'
-import { bucketLabel, zoneOf } from './span.ts'
+import { bucketLabels } from './span.ts'
 
 const Chart = lazily(async () => (await import('./chart.tsx')).Chart)
 
@@ -23,8 +23,9 @@ export function FigureCard({
   than: string
 }) {
   const [isTable, setTable] = useState(false)
-  const rows = series.map((bucket) => ({
-    at: bucketLabel(bucket.at, interval),
+  const { labels, zone } = bucketLabels(series, interval)
+  const rows = series.map((bucket, n) => ({
+    at: labels[n] ?? '',
     ...Object.fromEntries(figure.parts.map(({ name, of }) => [name, of(bucket)])),
   }))
   return (
@@ -57,7 +58,7 @@ export function FigureCard({
         </Button>
       </Group>
       {isTable ? (
-        <FigureTable figure={figure} rows={rows} interval={interval} />
+        <FigureTable figure={figure} rows={rows} time={`${interval === 'hour' ? 'Hour' : 'Day'} (${zone})`} />
       ) : (
         <Boundary>
           <Suspense fallback={<Skeleton h={figure.parts.length > 1 ? 220 : 180} />}>
@@ -72,11 +73,12 @@ export function FigureCard({
 function FigureTable({
   figure: { title, parts },
   rows,
-  interval,
+  time,
 }: {
   figure: Figure
   rows: readonly Record<string, string | number>[]
-  interval: AnalyticsInterval
+  /** The heading of the first column. */
+  time: string
 }) {
   return (
     <Table.ScrollContainer
@@ -87,9 +89,7 @@ function FigureTable({
       <Table stickyHeader aria-label={title}>
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>
-              {interval === 'hour' ? 'Hour' : 'Day'} ({zoneOf(interval)})
-            </Table.Th>
+            <Table.Th>{time}</Table.Th>
             {parts.map(({ name }) => (
               <Table.Th key={name} ta="end">
                 {name}

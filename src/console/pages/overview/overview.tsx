@@ -54,7 +54,7 @@ function Figures() {
       <Group gap="sm">
         <SegmentedControl aria-label="Span" data={CHOICES} value={span} onChange={choose} w="100%" maw={480} />
         <Text size="sm" c="dimmed">
-          {bounds.interval === 'hour' ? 'Hours' : 'Days'} are in {zoneOf(bounds.interval)}.
+          {bounds.interval === 'hour' ? 'Hours' : 'Days'} are in {zoneOf(bounds, now)}.
         </Text>
       </Group>
       <Charts span={span} bounds={bounds} />

@@ -1,5 +1,5 @@
 import type { AnalyticsInterval } from '../../../generated/console.ts'
-import { hourTime, zoneName } from '../../ui/clock.ts'
+import { hourLabels } from '../../ui/clock.ts'
 
 interface Preset {
   label: string
@@ -40,9 +40,15 @@ export function boundsOf(name: SpanName, now: number) {
 
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
-/** A bucket's label. Days are in UTC, hours in the viewer's time zone. */
-export const bucketLabel = (at: string, interval: AnalyticsInterval): string =>
-  interval === 'hour' ? hourTime(at) : DAY.format(new Date(at))
+/** The labels of buckets, and their zone. Days are in UTC, hours in the viewer's time zone. */
+export const bucketLabels = (
+  buckets: readonly { at: string }[],
+  interval: AnalyticsInterval,
+): { labels: string[]; zone: string } =>
+  interval === 'hour'
+    ? hourLabels(buckets.map(({ at }) => at))
+    : { labels: buckets.map(({ at }) => DAY.format(new Date(at))), zone: 'UTC' }
 
-/** The zone of the labels. */
-export const zoneOf = (interval: AnalyticsInterval): string => (interval === 'hour' ? zoneName() : 'UTC')
+/** The zone of the labels from the start of a span until now. */
+export const zoneOf = ({ interval, from }: { interval: AnalyticsInterval; from: string }, now: number): string =>
+  bucketLabels([{ at: from }, { at: new Date(now).toISOString() }], interval).zone

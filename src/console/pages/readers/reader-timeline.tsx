@@ -3,6 +3,7 @@ import { Link } from 'react-router'
 
 import { ReaderTimelineDocument, type ReaderTimelineQuery } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
+import { Boundary } from '../../ui/boundary.tsx'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { List } from '../../ui/list.tsx'
 import { textOf } from '../../ui/mentions.ts'
@@ -34,7 +35,9 @@ export function ReaderTimeline({ readerId }: { readerId: string }) {
           {entries.map((entry, n) => (
             // Entries have no id. New ones come at the beginning only.
             <li key={`${entry.at} ${entry.kind} ${n}`}>
-              <EntryCard {...entry} />
+              <Boundary>
+                <EntryCard {...entry} />
+              </Boundary>
             </li>
           ))}
         </Stack>

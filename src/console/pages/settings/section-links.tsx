@@ -1,6 +1,6 @@
 import { Anchor } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { Link } from 'react-router'
+import { Link, useLocation } from 'react-router'
 
 /** Where a section begins to be the one that is read, in pixels below the top of the window. */
 const READ_FROM = 160
@@ -25,19 +25,35 @@ export function SectionLinks({ sections }: { sections: readonly { id: string; ti
   )
 }
 
-/** The id of the last section whose heading has come near the top; the first one before. */
+/**
+ * The id of the last section whose heading has come near the top; the first one before. At the end
+ * of the page no further heading comes there: it is the section of the URL, or the last in view.
+ */
 function useSectionInView(ids: readonly string[]): string | undefined {
+  const { hash } = useLocation()
   const [here, setHere] = useState(ids[0])
   const all = ids.join(' ')
   useEffect(() => {
     const look = (): void => {
-      const hasCome = (id: string): boolean =>
-        (document.getElementById(id)?.getBoundingClientRect().top ?? Infinity) < READ_FROM
-      setHere(all.split(' ').findLast(hasCome) ?? all.split(' ')[0])
+      const tops = new Map(
+        all.split(' ').map((id) => [id, document.getElementById(id)?.getBoundingClientRect().top ?? Infinity]),
+      )
+      const lastAbove = (line: number) => [...tops.keys()].findLast((id) => (tops.get(id) ?? Infinity) < line)
+      const { scrollHeight } = document.documentElement
+      const isAtEnd = scrollY > 0 && scrollY + innerHeight > scrollHeight - 2
+      const named = hash.slice(1)
+      const top = tops.get(named) ?? Infinity
+      setHere(
+        !isAtEnd
+          ? (lastAbove(READ_FROM) ?? all.split(' ')[0])
+          : top >= 0 && top < innerHeight
+            ? named
+            : lastAbove(innerHeight),
+      )
     }
     look()
     addEventListener('scroll', look, { passive: true })
     return () => removeEventListener('scroll', look)
-  }, [all])
+  }, [all, hash])
   return here
 }

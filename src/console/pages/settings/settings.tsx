@@ -1,4 +1,6 @@
 import { Button, Group, Paper, Stack, Switch, Text, Title } from '@mantine/core'
+import { useIsFetching } from '@tanstack/react-query'
+import { type MouseEvent, useEffect, useRef } from 'react'
 
 import { SettingsDocument, type SettingsQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
@@ -24,6 +26,8 @@ const POLL_MS = 5_000
 
 export function Page() {
   const query = useApi(SettingsDocument, {}, { everyMs: POLL_MS })
+  // Lists above a section move it when they load.
+  useSectionOfHash(useIsFetching({ predicate: ({ state }) => state.status === 'pending' }) === 0)
   const reload = async (): Promise<Values> => {
     const { data, error } = await query.refetch()
     if (error !== null || data?.settings == null) throw error ?? new Error('The settings cannot be read.')
@@ -84,7 +88,6 @@ type Settings = NonNullable<SettingsQuery['settings']>
 function Form({ settings, reload }: { settings: Settings; reload: () => Promise<Values> }) {
   const values = valuesOf(settings)
   const form = useSettingsForm(values, reload)
-  useSectionOfHash()
   return (
     <form
       noValidate
@@ -165,7 +168,16 @@ function Section({
  */
 function SaveBar({ form: { changed, conflicts, error, said, isSaving, discard } }: { form: FormState }) {
   const count = changed.length === 1 ? 'One change is not saved' : `${changed.length} changes are not saved`
+  const words = useRef<HTMLOutputElement>(null)
+  // A button that is disabled, or gone with the bar, would leave the focus to the page.
+  const handFocusOn = ({ currentTarget }: MouseEvent): void => {
+    if (currentTarget === document.activeElement) words.current?.focus({ preventScroll: true })
+  }
   const isShown = changed.length > 0 || error !== null || said !== ''
+  // It comes up over the field that was changed, if that was at the bottom of the window.
+  useEffect(() => {
+    if (isShown) document.activeElement?.scrollIntoView({ block: 'nearest' })
+  }, [isShown])
   return (
     <Paper
       withBorder={isShown}
@@ -175,16 +187,23 @@ function SaveBar({ form: { changed, conflicts, error, said, isSaving, discard } 
     >
       {error !== null && <Problem error={error} />}
       <Group justify="space-between">
-        <Text size="sm" component="output">
+        <Text size="sm" component="output" ref={words} tabIndex={-1}>
           {changed.length === 0 ? said : count}
           {conflicts.length > 0 && `; ${conflicts.length} of them also changed by somebody else`}
         </Text>
         {isShown && (
           <Group gap="xs">
-            <Button variant="default" disabled={changed.length === 0} onClick={discard}>
+            <Button
+              variant="default"
+              disabled={changed.length === 0}
+              onClick={(event) => {
+                handFocusOn(event)
+                discard()
+              }}
+            >
               Discard
             </Button>
-            <Button type="submit" loading={isSaving} disabled={changed.length === 0}>
+            <Button type="submit" loading={isSaving} disabled={changed.length === 0} onClick={handFocusOn}>
               Save
             </Button>
           </Group>

@@ -3,9 +3,8 @@ import { useState } from 'react'
 
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
-import { EndSecret } from '../../ui/end-secret.tsx'
+import { EndSecret, isLive, type Secret } from '../../ui/end-secret.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
-import { isPast } from '../../ui/time.tsx'
 
 interface Made {
   secret: string | null
@@ -21,7 +20,7 @@ export function SigningSecret({
   onEnd,
 }: {
   /** The tenant's, newest first; undefined while they load. */
-  nodes: readonly { kid: string; expiresAt: string | null }[] | undefined
+  nodes: readonly Secret[] | undefined
   /** What is signed. */
   about: string
   /** What gets the requests, such as `classifier`. */
@@ -30,7 +29,7 @@ export function SigningSecret({
   onCreate: () => Promise<Made>
   onEnd: (kid: string) => Promise<unknown>
 }) {
-  const valid = (nodes ?? []).filter(({ expiresAt }) => expiresAt === null || !isPast(expiresAt))
+  const valid = (nodes ?? []).filter(isLive)
   const [isAsking, setAsking] = useState(false)
   const [made, setMade] = useState<Made | null>(null)
   return (
@@ -44,7 +43,13 @@ export function SigningSecret({
               , expires <Countdown until={expiresAt} />
             </>
           )}{' '}
-          <EndSecret kid={kid} isOnly={valid.length === 1} onEnd={() => onEnd(kid)}>
+          <EndSecret
+            kid={kid}
+            secrets={valid}
+            replace="create a secret"
+            stops={`No request to the ${service} is signed`}
+            onEnd={() => onEnd(kid)}
+          >
             It signs no further request, at once. This is final.
           </EndSecret>
         </Text>

@@ -7,6 +7,7 @@ import { IconAlertTriangle } from '../../ui/icons.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { LACKS, lackOf } from './mailer-words.ts'
+import type { Site } from './service.ts'
 
 const useMailer = () => useApi(GuestMailerDocument, {}, { everyMs: 5_000 }).data?.guestMailer
 
@@ -33,9 +34,10 @@ export function MailerAlert() {
   )
 }
 
-/** Whether a site that is to take guests does, and whether they get their mails. */
-export function Guests({ takesGuests }: { takesGuests: boolean }) {
+/** Whether guests can write on a site, and what they lack. Where nobody posts, guests do not. */
+export function Guests({ site: { posting, guests, takesGuests } }: { site: Site }) {
   const mailer = useMailer()
+  if (!posting || guests !== 'email') return 'no'
   const lack = mailer === undefined ? null : LACKS[mailer.state]
   return (
     <Group gap="xs">

@@ -2,8 +2,8 @@ import { Anchor, Badge, Button, Table, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useNavigate, useParams } from 'react-router'
 
-import { CreateSiteDocument, SitesDocument } from '../../../generated/console.ts'
-import { useWholeList, useWrite } from '../../api/queries.ts'
+import { CreateSiteDocument, IdentityProviderDocument, SitesDocument } from '../../../generated/console.ts'
+import { useApi, useWholeList, useWrite } from '../../api/queries.ts'
 import { Breakable } from '../../ui/breakable.tsx'
 import { IconPlus } from '../../ui/icons.tsx'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
@@ -61,7 +61,8 @@ export function Page() {
   )
 }
 
-function SiteRow({ site: { id, name, origins, posting, guests, takesGuests, createdAt } }: { site: Site }) {
+function SiteRow({ site }: { site: Site }) {
+  const { id, name, origins, createdAt } = site
   return (
     <Table.Tr>
       <Table.Td miw={120}>
@@ -76,13 +77,25 @@ function SiteRow({ site: { id, name, origins, posting, guests, takesGuests, crea
           </Text>
         ))}
       </Table.Td>
-      <Table.Td>{posting ? 'yes' : <Badge>no</Badge>}</Table.Td>
-      <Table.Td>{guests === 'email' ? <Guests takesGuests={takesGuests} /> : 'no'}</Table.Td>
+      <Table.Td>
+        <Readers site={site} />
+      </Table.Td>
+      <Table.Td>
+        <Guests site={site} />
+      </Table.Td>
       <Table.Td>
         <Time at={createdAt} />
       </Table.Td>
     </Table.Tr>
   )
+}
+
+/** Whether readers can write on a site. Only an issuer makes more of them than its guests. */
+function Readers({ site: { posting, takesGuests } }: { site: Site }) {
+  const { data } = useApi(IdentityProviderDocument, {})
+  if (!posting) return <Badge>no</Badge>
+  if (data === undefined || data.settings.identity.issuer !== null) return 'yes'
+  return takesGuests ? 'only guests' : <Badge color="yellow">no issuer is set</Badge>
 }
 
 /** Adds a site, and goes to its page, which has the lines to paste. */

@@ -61,7 +61,9 @@ export function Health({ endpoint }: { endpoint: EndpointFragment }) {
             </Text>
             <EndSecret
               kid={kid}
-              isOnly={secrets.length === 1}
+              secrets={secrets}
+              replace="rotate the secret"
+              stops="Deliveries wait"
               onEnd={() => revoke.mutateAsync({ input: { id: endpoint.id, kid } })}
             >
               It signs no further delivery, at once. This is final.

@@ -3,12 +3,16 @@ import { useState } from 'react'
 
 import { WebhookEndpointHealthDocument, type WebhookEndpointHealthQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
-import { hourTime, zoneName } from '../../ui/clock.ts'
+import { hourLabels } from '../../ui/clock.ts'
 import { DataTable } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
 import { Answered } from '../../ui/states.tsx'
 
-type Hour = NonNullable<WebhookEndpointHealthQuery['webhookEndpointHealth']>['hours'][number]
+type Measured = NonNullable<WebhookEndpointHealthQuery['webhookEndpointHealth']>['hours'][number]
+
+interface Hour extends Measured {
+  label: string
+}
 
 /** How an endpoint's deliveries went, by hour. */
 export function Hours({ endpointId }: { endpointId: string }) {
@@ -17,7 +21,9 @@ export function Hours({ endpointId }: { endpointId: string }) {
   return (
     <Answered query={query} of="the last 24 hours">
       {({ webhookEndpointHealth }) => {
-        const hours = webhookEndpointHealth?.hours ?? []
+        const measured = webhookEndpointHealth?.hours ?? []
+        const { labels, zone } = hourLabels(measured.map(({ at }) => at))
+        const hours = measured.map((hour, n) => ({ ...hour, label: labels[n] ?? '' }))
         const attempts = sum(hours.map((hour) => hour.attempts))
         if (attempts === 0) return <Text size="sm">There was no attempt.</Text>
         return (
@@ -28,13 +34,13 @@ export function Hours({ endpointId }: { endpointId: string }) {
                 {attempts === 1 ? 'attempt' : 'attempts'} succeeded.
                 {hours.some(({ isSample }) => isSample) &&
                   ' Of a busy hour, its newest 100 deliveries are counted.'}{' '}
-                Hours are in {zoneName()}.
+                Hours are in {zone}.
               </Text>
               <Button variant="default" size="compact-sm" onClick={() => setTable(!isTable)}>
                 {isTable ? 'Show as chart' : 'Show as table'}
               </Button>
             </Group>
-            {isTable ? <HoursTable hours={hours} /> : <Charts hours={hours} />}
+            {isTable ? <HoursTable hours={hours} zone={zone} /> : <Charts hours={hours} />}
           </Stack>
         )
       }}
@@ -101,7 +107,7 @@ function Bars({
         style={{ borderBottom: '1px solid var(--mantine-color-default-border)' }}
       >
         {hours.map((hour) => (
-          <Stack key={hour.at} gap={0} flex={1} justify="flex-end" title={`${hourTime(hour.at)}: ${words(hour)}`}>
+          <Stack key={hour.at} gap={0} flex={1} justify="flex-end" title={`${hour.label}: ${words(hour)}`}>
             {parts(hour).map(([colour, height]) => (
               <Box key={colour} h={`${height * 100}%`} mih={height > 0 ? 2 : 0} bg={`var(--chart-${colour})`} />
             ))}
@@ -111,7 +117,7 @@ function Bars({
       <Group justify="space-between">
         {[hours[0], hours.at(-1)].map((hour) => (
           <Text key={hour?.at} size="xs" c="dimmed">
-            {hour === undefined ? '' : hourTime(hour.at)}
+            {hour?.label}
           </Text>
         ))}
       </Group>
@@ -119,18 +125,18 @@ function Bars({
   )
 }
 
-function HoursTable({ hours }: { hours: readonly Hour[] }) {
+function HoursTable({ hours, zone }: { hours: readonly Hour[]; zone: string }) {
   return (
     <DataTable
       label="Last 24 hours"
-      head={[`Hour (${zoneName()})`, 'Attempts', 'Succeeded', 'Half within', '95 % within']}
+      head={[`Hour (${zone})`, 'Attempts', 'Succeeded', 'Half within', '95 % within']}
       minWidth={480}
     >
       {hours
         .filter(({ attempts }) => attempts > 0)
-        .map(({ at, attempts, succeeded, medianMs, p95Ms }) => (
+        .map(({ at, label, attempts, succeeded, medianMs, p95Ms }) => (
           <Table.Tr key={at}>
-            <Table.Td>{hourTime(at)}</Table.Td>
+            <Table.Td>{label}</Table.Td>
             <Table.Td>{formatNumber(attempts)}</Table.Td>
             <Table.Td>{share(succeeded, attempts)}</Table.Td>
             <Table.Td>{ms(medianMs)}</Table.Td>

@@ -1,8 +1,8 @@
 import { TextInput } from '@mantine/core'
 
 /**
- * The start of a day such as 2026-11-21, or of the day `later` days after it; null for an invalid
- * day.
+ * When a day such as 2026-11-21 begins in the viewer's time zone, or the day `later` days after it;
+ * null for what is no day.
  */
 export function midnight(day: string | null, later: number): string | null {
   const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day ?? '') ?? []
