@@ -174,7 +174,7 @@ describeInBrowser("a reader's own, in the widget", () => {
     const { page, menu, thread } = await paper.read(article, { as: 'ann' })
     expect(await menu('Of Ann')).toEqual(['Edit', 'Delete'])
     await page.keyboard.press('Escape')
-    const reload = () => thread.evaluate((one) => (one as Element & { reload: () => void }).reload())
+    const reload = () => thread.evaluate((one) => Object(one).reload())
     const readers = () =>
       page.evaluate(`heard.flatMap(({ name, detail }) => (name === 'ready' ? [detail.reader.id] : []))`)
     const held: (() => Promise<void>)[] = []
