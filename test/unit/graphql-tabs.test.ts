@@ -239,7 +239,7 @@ function openClient(lastEventId: string | null, reload = async () => '1') {
     const body = new ReadableStream({ start: (given) => void (controller = given) })
     init?.signal?.addEventListener('abort', () => controller?.error(init.signal?.reason))
     connections.push({
-      position: JSON.parse(String(init?.body)).variables.lastEventId,
+      position: JSON.parse(init?.body as string).variables.lastEventId,
       send: async (bytes) => {
         if (init?.signal?.aborted !== true) controller?.enqueue(new TextEncoder().encode(bytes))
         await settle()

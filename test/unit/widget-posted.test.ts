@@ -58,7 +58,7 @@ test('a text goes where another tab has posted the same draft, and stays where t
   const { tellPost } = await open(thread)
   const { key } = thread.storage.draft('new')
   tellPost(thread as never, 'new', key)
-  const [message] = channels[0]?.postMessage.mock.calls[0] as [object]
+  const message = channels[0]?.postMessage.mock.lastCall?.[0] as object
   // Another draft of the same text may be another reader's, or mention others.
   tell({ ...message, text: 'My words', key: 'other' })
   expect(textIn(thread)).toBe('My words')
