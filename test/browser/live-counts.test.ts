@@ -47,7 +47,7 @@ describeInBrowser('<engagement-count live>', () => {
   }
 
   const expectStreams = (page: Page, count: number) =>
-    vi.waitFor(async () => expect(await page.evaluate('window.streams.size')).toBe(count), TAB_WAIT)
+    vi.waitFor(async () => expect(await page.evaluate('window.connected.size')).toBe(count), TAB_WAIT)
 
   const setHidden = (page: Page, isHidden: boolean) =>
     page.evaluate((value) => {
@@ -152,7 +152,7 @@ describeInBrowser('<engagement-count live>', () => {
     // Only that of the thread, whose path names its discussion.
     const expectOnlyStream = (path: RegExp) =>
       vi.waitFor(async () => {
-        const paths = await page.evaluate<string[]>('[...window.streams].map(({ url }) => new URL(url).pathname)')
+        const paths = await page.evaluate<string[]>('[...window.connected].map(({ url }) => new URL(url).pathname)')
         expect(paths).toEqual([expect.stringMatching(path)])
       }, TAB_WAIT)
     await expectOnlyStream(/\/stream\/[\da-f-]{36}$/)

@@ -22,10 +22,17 @@ describeInBrowser('guests in the widget', () => {
     await window.sees('You write as Gia Ferro.')
   }
 
+  /** The keys of the drafts that the tab's browser has stored for the top level. */
+  const keysIn = ({ page }: Window) =>
+    page.evaluate<string[]>(
+      `Object.entries(localStorage).flatMap(([name, value]) => (name.endsWith(':new') ? [JSON.parse(value).key] : []))`,
+    )
+
   test('write first, confirm an address by one click, and post what they had written', async () => {
     const [path, email] = [newPath(), newEmail()]
     const typing = await ask(path, email)
     expect(await textIn(typing)).toBe('My words')
+    const [key] = await keysIn(typing)
 
     const link = await linkTo(email)
     expect(link).toMatch(new RegExp(`^${guests.site.origin}${path}#engagement-guest=[0-9a-f]{64}$`))
@@ -38,6 +45,8 @@ describeInBrowser('guests in the widget', () => {
     await typing.sees('You write as Gia Ferro.')
     expect(await textIn(typing)).toBe('My words')
     await typing.seesNot('A mail was sent')
+    // By their draft's key, the tabs know that it is the same.
+    expect(await keysIn(confirming)).toEqual([key])
 
     await confirming.button('Post').click()
     await confirming.sees(/Gia Ferro[^]*My words/)

@@ -167,4 +167,34 @@ describeInBrowser("a reader's own, in the widget", () => {
       WAIT,
     )
   })
+
+  test('what a reader who has left was shown late makes nothing theirs who came', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'Of Ann')
+    const { page, menu, thread } = await paper.read(article, { as: 'ann' })
+    expect(await menu('Of Ann')).toEqual(['Edit', 'Delete'])
+    await page.keyboard.press('Escape')
+    const reload = () => thread.evaluate((one) => Object(one).reload())
+    const readers = () =>
+      page.evaluate(`heard.flatMap(({ name, detail }) => (name === 'ready' ? [detail.reader.id] : []))`)
+    const held: (() => Promise<void>)[] = []
+    await page.route(
+      '**/engagement/thread?*',
+      async (route) => {
+        const response = await route.fetch()
+        held.push(() => route.fulfill({ response }))
+      },
+      { times: 1 },
+    )
+    await reload()
+    await vi.waitFor(() => expect(held).toHaveLength(1), WAIT)
+    await page.context().addCookies([{ name: 'reader', value: 'bob', url: paper.site.url }])
+    await reload()
+    await vi.waitFor(async () => expect(await readers()).toEqual(['ann', 'bob']), WAIT)
+    const answered = page.waitForResponse('**/engagement/thread?*')
+    await held[0]?.()
+    await (await answered).finished()
+    expect(await menu('Of Ann')).not.toContain('Edit')
+    expect(await readers()).toEqual(['ann', 'bob'])
+  })
 })

@@ -470,6 +470,19 @@ test("a comment out of view is shown to its author, and is 404 to all others, wh
   expect([(await get()).status, (await get('ann')).status]).toEqual([404, 404])
 })
 
+test('a comment out of view is shown to its author after the author was merged into another reader', async () => {
+  const site = fetchSite(service)
+  const page = newId()
+  const held = await site.ask('POST', `/comments${at(page)}`, { as: 'long', body: { body: 'Look at it' } })
+  const { json: into } = await service.call('GET', '/readers/me', { headers: await service.as(newId()) })
+  await service.call('POST', `/readers/${held.json.author.id}/merge`, { body: { into: into.id } })
+  await service.call('POST', `/comments/${held.json.id}/reject`)
+  const get = (as: string) => site.ask('GET', `/comments/${held.json.id}`, { as })
+  await vi.waitFor(async () => expect((await get('long')).json.author).toMatchObject({ id: into.id }))
+  expect(await get('long')).toMatchObject({ status: 200, json: { body: 'Look at it' } })
+  expect((await get('bob')).status).toBe(404)
+})
+
 test("the history of a comment does not tell that it exists, whatever the backend's key may see", async () => {
   await service.call('PATCH', '/settings', { body: { showEditHistory: true } })
   const { json } = await service.call('POST', '/discussions/by-external/told/comments', {

@@ -12,18 +12,24 @@ import { type Processes, startProcesses } from './processes.ts'
 
 export const TAB_WAIT = { timeout: 40_000, interval: 50 }
 
-/** A script that keeps the streams that a page has open itself in `streams`. */
+/**
+ * A script that keeps the streams that a page has or tries to open itself in `streams`, and those
+ * of them that the service has answered in `connected`.
+ */
 export const WATCH_STREAMS = `{
   const Own = window.EventSource
   window.streams = new Set()
+  window.connected = new Set()
   window.EventSource = class extends Own {
     constructor(url) {
       super(url)
-      this.addEventListener('connected', () => window.streams.add(this))
+      window.streams.add(this)
+      this.addEventListener('connected', () => window.connected.add(this))
     }
     close() {
       super.close()
       window.streams.delete(this)
+      window.connected.delete(this)
     }
   }
 }`

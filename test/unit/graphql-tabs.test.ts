@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
+import { createGraphqlClient } from '../../src/clients/graphql/client.ts'
 import { share } from '../../src/clients/graphql/tabs.ts'
 import type { FollowSink } from '../../src/clients/graphql/follow.ts'
 import type { GraphqlRequest } from '../../src/clients/graphql/types.ts'
@@ -227,4 +228,84 @@ test('a tab that is led tells the state of the connection that its leader has', 
   ])
   leader.close()
   other.close()
+})
+
+/** A tab whose client shares, and the connections that it has had. */
+function openClient(lastEventId: string | null, reload = async () => '1') {
+  const seqs: unknown[] = []
+  const connections: { position: unknown; send: (bytes: string) => Promise<void> }[] = []
+  const answer: typeof fetch = async (_url, init) => {
+    let controller: ReadableStreamDefaultController | undefined
+    const body = new ReadableStream({ start: (given) => void (controller = given) })
+    init?.signal?.addEventListener('abort', () => controller?.error(init.signal?.reason))
+    connections.push({
+      position: JSON.parse(init?.body as string).variables.lastEventId,
+      send: async (bytes) => {
+        if (init?.signal?.aborted !== true) controller?.enqueue(new TextEncoder().encode(bytes))
+        await settle()
+      },
+    })
+    return new Response(body)
+  }
+  const client = createGraphqlClient({
+    url: 'https://service.example/graphql',
+    token: () => ({ token: 't', expiresAt: '2100-01-01T00:00:00Z', readerId: 'ann' }),
+    share: true,
+    fetch: answer,
+    reload,
+    onError: () => undefined,
+  })
+  const close = client.subscribe<{ discussionEvents: { seq: number } }>(
+    { ...REQUEST, variables: { lastEventId } },
+    { next: ({ data }) => seqs.push(data?.discussionEvents.seq), error: () => undefined, complete: () => undefined },
+  )
+  return { seqs, connections, close, last: () => connections.at(-1) }
+}
+
+const PING = ':\n\n'
+const next = (result: object) => `event: next\ndata: ${JSON.stringify(result)}\n\n`
+const TOO_OLD = next({ errors: [{ message: 'too old', extensions: { code: 'not_replayable' } }] })
+const opened = () => vi.dynamicImportSettled().then(settle)
+
+test.each([
+  ['with the first heartbeat', [PING + TOO_OLD, '']],
+  ['after the first heartbeat', [PING, TOO_OLD]],
+])('a tab whose discussion begins again loads again, though its leader tells events (%s)', async (_when, chunks) => {
+  stubBrowser()
+  const leader = openClient('100')
+  await opened()
+  let reloaded = (_position: string): void => undefined
+  const other = openClient('100', () => new Promise((resolve) => (reloaded = resolve)))
+  await opened()
+  expect(other.connections).toEqual([])
+  await leader.last()?.send(PING + TOO_OLD)
+  await vi.advanceTimersByTimeAsync(1000)
+  expect([leader.last()?.position, other.last()?.position]).toEqual(['1', '100'])
+  await other.last()?.send(chunks[0] as string)
+  await leader.last()?.send(PING + next(event(2)))
+  await other.last()?.send(chunks[1] as string)
+  await leader.last()?.send(next(event(3)))
+  reloaded('1')
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(other.last()?.position).toBe('1')
+  await other.last()?.send(PING + next(event(2)) + next(event(3)))
+  await leader.last()?.send(next(event(4)))
+  expect([leader.seqs, other.seqs]).toEqual([
+    [2, 3, 4],
+    [2, 3, 4],
+  ])
+  leader.close()
+  other.close()
+})
+
+test('a subscription without a position is not shared, and asks for none', async () => {
+  stubBrowser()
+  const tabs = [openClient(null), openClient(null)]
+  await opened()
+  await tabs[0]?.last()?.send(PING + next(event(7)))
+  expect(tabs.map(({ connections, seqs }) => [connections[0]?.position, seqs])).toEqual([
+    [null, [7]],
+    [null, []],
+  ])
+  tabs.forEach(({ close }) => close())
 })

@@ -25,7 +25,12 @@ const fakeThread = (me: string | null) => ({
   discussion: 'article',
   discussionId: 'd',
   me: me === null ? null : { id: me },
-  pages: { ticket: vi.fn(() => Promise.resolve(ticketFor(me))) },
+  pages: {
+    ticket: vi.fn(() => Promise.resolve(ticketFor(me))),
+    me: vi.fn<() => Promise<{ reader: { id: string } | null }>>(() =>
+      Promise.resolve({ reader: me === null ? null : { id: me } }),
+    ),
+  },
   /** The ticket that came with the page. */
   ticket: null as ReturnType<typeof ticketFor> | null,
   isPast: (time: string) => Date.parse(time) <= Date.now(),
@@ -126,6 +131,30 @@ test.each<[string, string | null, ReturnType<typeof ticketFor> | null, string | 
   expect(thread.pages.ticket).toHaveBeenCalledTimes(1)
   expect(thread.reload).toHaveBeenCalledTimes(1)
   expect(lastSource()?.readyState).toBe(1)
+})
+
+test('a page whose first ticket is for another reader who has signed in shows nothing as theirs', async () => {
+  thread = fakeThread('ann')
+  thread.pages.ticket.mockResolvedValue(ticketFor('bob'))
+  thread.pages.me.mockResolvedValue({ reader: { id: 'bob' } })
+  await openAgain(null)
+  expect(thread.reload).toHaveBeenCalledTimes(1)
+  expect([thread.ticket, page.sources.length]).toEqual([null, 0])
+  // The page still shows the first reader, perhaps from a cache.
+  await openAgain(null)
+  expect(thread.reload).toHaveBeenCalledTimes(1)
+  expect([thread.ticket, page.sources.length]).toEqual([null, 1])
+})
+
+test('a ticket that comes after the page shows another reader is not the ticket of the page', async () => {
+  await open('ann', ticketFor('ann'))
+  const [, ofBob] = [page.window.emit('online'), ticketFor('bob')]
+  Object.assign(thread, { me: { id: 'bob' }, ticket: ofBob })
+  await settle()
+  expect(thread.ticket).toBe(ofBob)
+  // Other tabs of the first reader may follow this stream.
+  await renew('bob')
+  expect(thread.reload).toHaveBeenCalledTimes(1)
 })
 
 test('a ticket that comes after the thread has ended its stream loads nothing', async () => {

@@ -65,6 +65,13 @@ export interface Served<Incoming> {
   pageOf: (externalId: string, incoming: Incoming) => Promise<Page>
 }
 
+/** Of the service's record of the signed-in reader. */
+interface ReaderRecord {
+  ban: unknown
+  name: string | null
+  externalId?: unknown
+}
+
 const NOTHING = new Uint8Array()
 const PRIVATE = 'private, no-store'
 const OWN_RECORD: Target = { method: 'GET', path: '/readers/me', template: '/readers/me', values: [] }
@@ -107,15 +114,16 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
   }
 
   /**
-   * The ban that keeps a reader from writing, and the name that the service knows. A failure of the
-   * service is no error here, because the signed-in reader is known without it.
+   * The ban that keeps a reader from writing, and the name and the external id that the service
+   * knows: after a merge that id is another than the publisher's. A failure of the service is no
+   * error here, because the signed-in reader is known without it.
    */
-  async function recordOf(asked: Asked): Promise<{ ban: unknown; name: string | null }> {
+  async function recordOf(asked: Asked): Promise<ReaderRecord> {
     const call = { ...OWN_RECORD, headers: {}, body: null, isWrite: false }
     const response = await server.ask(call, asked).catch(() => null)
     if (response?.ok !== true) return { ban: null, name: null }
-    const { ban = null, name = null } = (await response.json()) as { ban?: unknown; name?: string | null }
-    return { ban, name }
+    const { ban = null, name = null, externalId } = (await response.json()) as Partial<ReaderRecord>
+    return { ban, name, externalId }
   }
 
   /** Without badges: the reader may have others, which moderators have given. */
@@ -138,12 +146,32 @@ export function serveRoutes<Incoming>(server: Server<Incoming>): Served<Incoming
     // With `parentId`, the comment may be what is missing.
     const isNone = response.status === 404 && !service.path.includes('parentId=')
     if (isNone && route.ifNone !== undefined) return Response.json(route.ifNone)
-    if (response.ok && route.isComment === true) return shownTo(profile, response)
+    if (response.ok && route.isComment === true) return shownTo(asked, response)
     if (response.ok && route.cacheControl !== undefined && profile === null) {
       response.headers.set('cache-control', route.cacheControl)
       if (route.reader === 'told') response.headers.set('vary', vary)
     }
     return response
+  }
+
+  /**
+   * A comment that the service has shown to the key, as the page may show it: a key that may
+   * moderate gets more than the public.
+   */
+  async function shownTo(asked: Asked, response: Response): Promise<Response> {
+    type Shown = { status?: unknown; replyCount?: unknown; author?: { externalId?: unknown } | null }
+    const comment = (await response.clone().json()) as Shown
+    const { status, replyCount, author } = comment
+    if (status === 'approved' || status === 'withheld') return response
+    if (await isReader(asked, author?.externalId)) return response
+    if (replyCount === 0) throw new Refusal('not_found')
+    return Response.json(tombstoneOf(comment))
+  }
+
+  /** Whether the service knows the signed-in reader by this external id. */
+  async function isReader(asked: Asked, externalId: unknown): Promise<boolean> {
+    if (asked.profile === null || typeof externalId !== 'string') return false
+    return externalId === asked.profile.id || externalId === (await recordOf(asked)).externalId
   }
 
   const settingsIn = async (given: Response): Promise<Response> =>
@@ -261,20 +289,6 @@ function headersFor({ headers }: PageRequest, isWrite: boolean): Record<string, 
   const name = isWrite ? 'idempotency-key' : 'if-none-match'
   const value = headers.get(name)
   return value === null ? {} : { [name]: value }
-}
-
-/**
- * A comment that the service has shown to the key, as the page may show it: a key that may moderate
- * gets more than the public.
- */
-async function shownTo(profile: Profile | null, response: Response): Promise<Response> {
-  type Shown = { status?: unknown; replyCount?: unknown; author?: { externalId?: unknown } | null }
-  const comment = (await response.clone().json()) as Shown
-  const { status, replyCount, author } = comment
-  const isOwn = profile !== null && author?.externalId === profile.id
-  if (isOwn || status === 'approved' || status === 'withheld') return response
-  if (replyCount === 0) throw new Refusal('not_found')
-  return Response.json(tombstoneOf(comment))
 }
 
 /** A separate refusal, distinct from those of a deleted comment and of a page without comments. */

@@ -66,6 +66,8 @@ export interface Hooks<Event> {
   onEvent: (event: Event) => unknown
   /** `isKnown`: whether the service has said that it knows this tab's positions. */
   onState: (state: State, isKnown?: boolean) => void
+  /** The service does not know this tab's position: the page loads its data again. */
+  onUnknown: () => void
   /** The service has refused the stream over a cap. */
   onRefused: () => void
   onGone: (discussionId: string) => unknown
@@ -185,6 +187,7 @@ export function share<Event>({ name, begin, keyOf, seqOf, page, open }: Shared<E
         }
         if (now !== 'closed') report(now)
       },
+      onUnknown: () => void (isDoubtful = true),
       onRefused: () => {
         isRefused = true
         if (isLeader) tell({})

@@ -205,7 +205,7 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
   }
   const subscribe: GraphqlClient['subscribe'] = (request, sink) => {
     const given = sink as unknown as GraphqlSink
-    if (options.share !== true || request.variables?.lastEventId === undefined) return own(request, given)
+    if (options.share !== true || request.variables?.lastEventId == null) return own(request, given)
     const control = new AbortController()
     const { signal } = control
     const begin = async (): Promise<void> => {

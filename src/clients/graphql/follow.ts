@@ -29,8 +29,13 @@ export interface FollowSink extends GraphqlSink {
   state?: GraphqlClientOptions['onState']
   /** All events up to this position have come; the last of them are not for this page. */
   passed?: (position: number) => unknown
-  /** The connection was heard, if only by a heartbeat, and knows the position. */
+  /**
+   * The service knows the position. The first heartbeat does not tell it: the service sends that
+   * before it looks.
+   */
   alive?: () => unknown
+  /** The service does not know the position: the page loads its data again. */
+  unknown?: () => unknown
   /** The service has refused the connection over a cap. */
   refused?: () => unknown
   /** Called before an accepted connection is read. If it rejects, the connection is lost. */
@@ -57,7 +62,7 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
   const { state: onState = options.onState } = sink
   const control = new AbortController()
   const { signal } = control
-  let position = request.variables?.lastEventId as string | number | undefined
+  let position = (request.variables?.lastEventId ?? undefined) as string | number | undefined
   let failures = 0
   let waitMs = 0
   /** Ends the connection, or the wait for the next one. */
@@ -79,6 +84,7 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
   /** Passes a result on. Returns whether the connection is still of use. */
   const hear = async (result: GraphqlResult): Promise<boolean> => {
     if (reload !== undefined && isTooOld(result)) {
+      sink.unknown?.()
       position = await reload(request)
       if (!signal.aborted) sink.reloaded?.(Number(position))
       return false
@@ -120,11 +126,13 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
       call(() => onState?.('open', request))
       const openedAt = Date.now()
       const isExpiring = watchToken()
+      let isFirst = true
       for await (const [name, data, seq] of frames(answer)) {
         heardAt = Date.now()
         if (signal.aborted || name === 'complete') return true
         if (name === 'next' && !(await hear(JSON.parse(data) as GraphqlResult))) return false
-        if (!signal.aborted) sink.alive?.()
+        if (!signal.aborted && !(isFirst && name === '' && seq === 0)) sink.alive?.()
+        isFirst = false
         if (seq > Number(position)) {
           position = seq
           sink.passed?.(seq)

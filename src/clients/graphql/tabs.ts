@@ -57,6 +57,7 @@ export function share(
           // An open connection may yet tell that the position is too old.
           state: (now) => hooks.onState(now, false),
           alive: () => hooks.onState('open'),
+          unknown: hooks.onUnknown,
           refused: hooks.onRefused,
           accepted: async () => {
             if ((await nameOf()) === name) return

@@ -45,11 +45,12 @@ export class Storage {
     text: string,
     mentioned = this.draft(place).mentioned,
     revision = this.draft(place).revision,
+    key = newKey(),
   ): void {
-    const { key } = this.draft(place)
+    const { key: before } = this.draft(place)
     // The last tab that writes wins. It does not remove what another tab has written since.
-    if (text !== '') this.#set(place, { text, key: newKey(), mentioned, revision, at: Date.now() })
-    else this.#set(place, null, (this.#read(place) as Draft | null)?.key !== key)
+    if (text !== '') this.#set(place, { text, key, mentioned, revision, at: Date.now() })
+    else this.#set(place, null, (this.#read(place) as Draft | null)?.key !== before)
   }
 
   get wish(): Wish | null {

@@ -34,10 +34,12 @@ function share(thread: Thread, options: Options): DiscussionStream {
   let recipient: string | null | undefined = reader === null ? null : undefined
   /** The ticket for the next connection. */
   let ready: Ticket | null = null
+  /** Whether the page shows the reader of this stream. */
+  const isShown = (): boolean => (thread.me?.id ?? null) === reader
   /** Takes the ticket that came with the page. */
   const takeFirst = (): void => {
     const first = thread.ticket
-    if (!first || spent.has(first)) return
+    if (!first || spent.has(first) || !isShown()) return
     spent.add(first)
     ready = first
     recipient = readerOf(first)
@@ -70,15 +72,17 @@ function share(thread: Thread, options: Options): DiscussionStream {
     const given = await next()
     const named = readerOf(given)
     const isFirst = recipient === undefined && named !== null
-    if (isFirst) recipient = named
-    if (named === recipient) {
+    // The reader was merged, or another one has signed in since the page was loaded.
+    const isUnsure = isFirst && named !== undefined && named !== reader
+    const isOther = isUnsure && (await pages.me()).reader?.id !== reader
+    if (isFirst && !isOther) recipient = named
+    if (named === recipient && isShown()) {
       thread.ticket = given
       spent.add(given)
       void thread.update()
     }
-    // The reader was merged, or another one has signed in since the page was loaded.
-    const isUnsure = named === undefined || (isFirst && named !== reader)
-    if (isUnsure) followAlone(given)
+    // The page's backend may have answered as one reader, and then as another.
+    if (named === undefined || (isUnsure && !isOther)) followAlone(given)
     else if (named === recipient) reloadedFor.delete(thread)
     else if (reloadedFor.get(thread) === named) followAlone(given)
     else if (stream.state !== 'closed') {
@@ -98,7 +102,7 @@ function share(thread: Thread, options: Options): DiscussionStream {
     onReload: async (position) => {
       const shown = await options.onReload(position)
       // Another reader may have signed in.
-      if ((thread.me?.id ?? null) !== reader) goOn(() => share(thread, { ...options, lastEventId: shown ?? position }))
+      if (!isShown()) goOn(() => share(thread, { ...options, lastEventId: shown ?? position }))
       return shown
     },
   }

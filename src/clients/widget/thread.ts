@@ -379,8 +379,6 @@ export abstract class Thread extends WidgetElement {
     if (!settings) throw new RequestError('unavailable')
     // Without it, comments can be read, and it is loaded when it is needed.
     if (me || this.guestLink) await this.#needWriting().catch(() => null)
-    this.ticket = ticket
-    this.discussionId = discussion?.id
     const state = new ThreadState(sort)
     if (discussion && comments) {
       state.addPage(TOP, comments)
@@ -396,7 +394,7 @@ export abstract class Thread extends WidgetElement {
     const { storage, panel } = isSame ? this : { storage: stored, panel: null }
     if (!isWanted()) return ''
     const before = this.state
-    Object.assign(this, { me, settings, state, storage, panel, phase: 'ready' })
+    Object.assign(this, { me, settings, ticket, discussionId: discussion?.id, state, storage, panel, phase: 'ready' })
     if (settings.closed) this.warn('closed')
     this.writing?.loaded(this, before)
     served?.keepPlaces(this)

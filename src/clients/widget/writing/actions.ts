@@ -65,7 +65,7 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     }
     stopWaiting(thread, place)
     storage.setDraft(place, '')
-    tellPost(thread, place, text)
+    tellPost(thread, place, key)
     if (parent && !thread.state.list(parent.id).isLoaded && parent.replyCount > 0) {
       await kit.loadMore(thread, parent.id)
     }

@@ -78,8 +78,9 @@ export function carryDrafts(thread: Thread): void {
   thread.status = ''
   const panel = JSON.parse(drafts.draft(PANEL).text || 'null') as { id: string } | null
   for (const place of [kit.NEW, PANEL, ...(panel ? [panel.id] : [])]) {
-    const { text, mentioned } = drafts.draft(place)
-    if (text !== '' && storage.draft(place).text === '') storage.setDraft(place, text, mentioned)
+    const { text, mentioned, key } = drafts.draft(place)
+    // Under its key, by which other tabs know it.
+    if (text !== '' && storage.draft(place).text === '') storage.setDraft(place, text, mentioned, undefined, key)
     drafts.setDraft(place, '')
   }
 }
