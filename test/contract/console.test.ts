@@ -9,7 +9,7 @@ import { bearing, tokenFor } from '../harness/members.ts'
 import { useService } from '../harness/service.ts'
 
 const FOLDER = join(import.meta.dirname, '../../dist/console')
-const BUDGET_BYTES = 261_000
+const BUDGET_BYTES = 262_000
 
 const service = useService({ env: { BASE_URL: 'https://example.org/engagement' } })
 
