@@ -33,6 +33,13 @@ let asked: Asked[]
 let tokens: number
 const ended: (() => void)[] = []
 const onError = vi.fn<(error: unknown) => unknown>()
+/** How a function of the page fails. */
+const FAILS = {
+  throws: (words: string): unknown => {
+    throw new Error(words)
+  },
+  rejects: (words: string): unknown => Promise.reject(new Error(words)),
+}
 
 beforeEach(async () => {
   asked = []
@@ -573,19 +580,21 @@ describe('a subscription', () => {
     }
   })
 
-  test('goes on after a callback that throws, which is reported', async () => {
+  test.each(['throws', 'rejects'] as const)('goes on after a callback that %s, which is reported', async (how) => {
+    const fail = FAILS[how]
     answers = [stream(frame(1) + frame(2), { stays: true })]
     const seqs: number[] = []
     const end = client().subscribe<{ discussionEvents: { seq: number } }>(REQUEST, {
       next: ({ data }) => {
         seqs.push(data?.discussionEvents.seq ?? 0)
-        throw new Error('the page failed')
+        return fail('the page failed')
       },
       error: () => undefined,
       complete: () => undefined,
     })
     ended.push(end)
     await vi.waitFor(() => expect(seqs).toEqual([1, 2]))
+    await vi.waitFor(() => expect(onError).toHaveBeenCalledTimes(2))
     expect(onError.mock.calls.map(([error]) => String(error))).toEqual(Array(2).fill('Error: the page failed'))
   })
 
@@ -705,26 +714,25 @@ describe('tabs that share', () => {
     expect(names).toHaveLength(6)
   })
 
-  test('give later events after an event whose callback throws, also where `onError` throws', async () => {
-    const expiresAt = new Date(Date.now() + HOUR).toISOString()
-    const token = () => ({ token: 't', expiresAt, readerId: null })
-    const next = vi.fn(() => {
-      throw new Error('the page failed')
-    })
-    const fails = vi.fn(() => {
-      throw new Error('the handler failed')
-    })
-    const page = client({ share: true, token, onError: fails })
-    ended.push(page.subscribe(REQUEST, { next, error: vi.fn(), complete: vi.fn() }))
-    await vi.waitFor(() => expect(hear).toBeDefined())
-    for (const [before, seq] of [
-      [0, 6],
-      [6, 7],
-    ])
-      hear?.({ data: { state: 'open', before, event: { data: { discussionEvents: { seq } } } } })
-    await vi.waitFor(() => expect(next).toHaveBeenCalledTimes(2))
-    expect(fails).toHaveBeenCalledTimes(2)
-  })
+  test.each(['throws', 'rejects'] as const)(
+    'give later events after a callback and an `onError` that %s',
+    async (how) => {
+      const expiresAt = new Date(Date.now() + HOUR).toISOString()
+      const token = () => ({ token: 't', expiresAt, readerId: null })
+      const next = vi.fn(() => FAILS[how]('the page failed'))
+      const fails = vi.fn(() => FAILS[how]('the handler failed'))
+      const page = client({ share: true, token, onError: fails })
+      ended.push(page.subscribe(REQUEST, { next, error: vi.fn(), complete: vi.fn() }))
+      await vi.waitFor(() => expect(hear).toBeDefined())
+      for (const [before, seq] of [
+        [0, 6],
+        [6, 7],
+      ])
+        hear?.({ data: { state: 'open', before, event: { data: { discussionEvents: { seq } } } } })
+      await vi.waitFor(() => expect(next).toHaveBeenCalledTimes(2))
+      expect(fails).toHaveBeenCalledTimes(2)
+    },
+  )
 
   test('give an event of another tab after the answers that the page awaits', async () => {
     let answerQuery: () => void = () => undefined

@@ -49,6 +49,8 @@ test('tells null, an empty text, a switch and a text with its word apart', () =>
   expect(shown('none', '')).toEqual([['“none”', 'empty']])
   expect(shown(true, 'yes')).toEqual([['yes', '“yes”']])
   expect(shown(null, [])).toEqual([])
+  // Within a second.
+  expect(shown('2026-11-30T09:00:00.001Z', '2026-11-30T09:00:00.002Z')).toHaveLength(1)
 })
 
 test('every action has words of its own, and what is unknown is shown by its code', () => {

@@ -187,16 +187,14 @@ export function createGraphqlClient(options: GraphqlClientOptions): GraphqlClien
   /** What another tab tells waits for this page's answers too. */
   const inTurn = (sink: GraphqlSink, signal: AbortSignal): GraphqlSink => {
     let last: Promise<unknown> = Promise.resolve()
+    const tell = (action: () => unknown): Promise<unknown> =>
+      Promise.resolve()
+        .then(action)
+        .catch((error: unknown) => (options.onError ?? console.warn)(error))
+        // If that fails too, nobody is left to report it to.
+        .catch(() => undefined)
     const later = (action: () => unknown): unknown =>
-      (last = last
-        .then(answered)
-        .then(() => void (signal.aborted || action()))
-        .catch((error: unknown) => {
-          const report = options.onError ?? console.warn
-          report(error)
-        })
-        // If that fails too, nobody is left to report it to. What comes later must still be told.
-        .catch(() => undefined))
+      (last = last.then(answered).then(() => void (signal.aborted || tell(action))))
     return {
       next: (result) => later(() => sink.next(result)),
       error: (error) => later(() => sink.error(error)),

@@ -70,7 +70,7 @@ export function follow(connect: Connect, options: Options, request: GraphqlReque
 
   const call = (callback: () => unknown, fail: (error: unknown) => void = report): void => {
     try {
-      callback()
+      Promise.resolve(callback()).catch(fail)
     } catch (error) {
       fail(error)
     }

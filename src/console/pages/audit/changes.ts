@@ -53,15 +53,15 @@ export function changesOf(before: unknown, after: unknown): AuditChange[] {
   const fields = [...new Set([...old.keys(), ...now.keys()])]
   return fields.flatMap((field) => {
     const [was, is] = [old.get(field), now.get(field)]
-    // Missing before and null after, or the reverse, is no change worth showing.
-    if (JSON.stringify(was ?? null) === JSON.stringify(is ?? null)) return []
+    // Missing before and null after, or the reverse, is no change worth showing. Null and an empty
+    // list are none either.
+    if (JSON.stringify(was ?? null) === JSON.stringify(is ?? null) || (isNone(was) && isNone(is))) return []
     if (isWords(was) && isWords(is)) return wordChange(field, was, is)
-    const change = { field, before: shown(was), after: shown(is) }
-    // Such as null and an empty list.
-    return change.before === change.after ? [] : [change]
+    return [{ field, before: shown(was), after: shown(is) }]
   })
 }
 
+const isNone = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0)
 const isWords = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isPlain)
 
 function wordChange(field: string, was: readonly unknown[], is: readonly unknown[]): AuditChange[] {
