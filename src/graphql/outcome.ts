@@ -8,7 +8,10 @@ type Json = null | boolean | number | string | readonly Json[] | { readonly [nam
 /** `until`, in milliseconds since 1970: from then on the field is run again. */
 type Fields = Record<string, { value: unknown; until?: number } | { refusal: Pick<ServiceError, 'code' | 'extras'> }>
 
-/** The extension of a mutation field that changes nothing, whose answer is of use for a time. */
+/**
+ * The extension of a mutation field whose answer is of use for a time. Where a replay runs it
+ * again, it must change nothing: `ctx.earlier` has what it answered first.
+ */
 const ENDS_EXTENSION = 'answerEnds'
 
 /** The extension, by what tells the end of an answer. */
@@ -73,7 +76,7 @@ export function replayOf(text: string, findNode: (id: string) => Promise<object 
       if (field === undefined) throw new Error(`nothing was noted of ${name}`)
       if ('value' in field) {
         const isOver = field.until !== undefined && field.until <= Date.now()
-        return isOver ? resolve() : withNodes(field.value as Json)
+        return isOver ? resolve(field.value) : withNodes(field.value as Json)
       }
       throw new ServiceError(field.refusal.code, field.refusal.extras)
     },
@@ -108,7 +111,8 @@ class OutcomePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     return (source, args, ctx, info) => {
       const { outcome } = ctx as Ctx
       if (outcome === undefined) return resolve(source, args, ctx, info)
-      const run = (): unknown => resolve(source, args, ctx, info)
+      const run = (earlier?: unknown): unknown =>
+        resolve(source, args, earlier === undefined ? ctx : { ...ctx, earlier }, info)
       const endOf = config.extensions?.[ENDS_EXTENSION] as ((payload: unknown) => Date) | undefined
       return outcome.of(String(info.path.key), run, (value) => ({
         value: withIds(info.returnType, value),

@@ -230,6 +230,26 @@ describe('a ticket', () => {
     expect((await mint(other)).json.code).toBe('idempotency_conflict')
   })
 
+  test('of a deleted discussion is not minted again, and creates none', async () => {
+    const mint = () =>
+      service.call('POST', '/stream/ticket', { body: { externalId: 'deleted' }, headers: keyed('deleted') })
+    const { discussionId } = (await mint()).json
+    expect((await service.call('DELETE', `/discussions/${discussionId}`)).status).toBe(202)
+    waitForEnd()
+    expect((await mint()).json.code).toBe('not_found')
+    expect((await service.call('GET', '/discussions/by-external/deleted')).status).toBe(404)
+  })
+
+  test('of a page is minted again for the same discussions', async () => {
+    const mint = () =>
+      service.call('POST', '/stream/ticket', { body: { externalIds: ['b', 'a'] }, headers: keyed('pages') })
+    const first = await mint()
+    waitForEnd()
+    const again = await mint()
+    expect(again.json.ticket).not.toBe(first.json.ticket)
+    expect(again.json.discussions).toEqual(first.json.discussions)
+  })
+
   test('is minted again alone: the other mutations of its document are replayed', async () => {
     const discussionId = await service.newDiscussion()
     const document = `mutation ($id: ID!) {
