@@ -22,19 +22,20 @@ const NODE_ID = '$node'
 
 /**
  * Notes what each mutation field of a request answers, with ids in the place of nodes. `text` is
- * all of it; `replayOf` reads it. `mayEnd` tells whether a field is to be run again after a time.
+ * all of it; `replayOf` reads it. From `endsAt` on, in milliseconds since 1970, a field is to be run
+ * again.
  */
 export class OutcomeNotes implements Outcome {
   // A field may be called `__proto__`.
   readonly #fields = Object.create(null) as Fields
-  mayEnd = false
+  endsAt = Infinity
 
   async of(name: string, resolve: () => unknown, noted: Noted): Promise<unknown> {
     try {
       const value = await resolve()
       const { end, ...kept } = noted(value)
       this.#fields[name] = { ...kept, ...(end !== null && { until: end.getTime() }) }
-      this.mayEnd ||= end !== null
+      if (end !== null) this.endsAt = Math.min(this.endsAt, end.getTime())
       return value
     } catch (error) {
       // An outcome with any other error is not stored.

@@ -254,16 +254,19 @@ describe('a ticket', () => {
     const discussionId = await service.newDiscussion()
     const document = `mutation ($id: ID!) {
       createStreamTicket(input: { discussionId: $id }) { streamTicket { ticket expiresAt } }
-      createComment(input: { discussion: { id: $id }, body: "Once" }) { comment { id } }
+      createComment(input: { discussion: { id: $id }, body: "Once" }) { comment { id body } }
     }`
     const headers = keyed('ticket-and-comment', await service.as('reader'))
     const post = () => service.graphql(document, { id: discussionId }, headers)
     const first = await post()
+    const { id } = first.json.data.createComment.comment
+    const edit = { body: { body: 'Edited' }, headers: await service.as('reader') }
+    expect((await service.call('PATCH', `/comments/${id}`, edit)).status).toBe(200)
     expectReplay(await post(), first)
     waitForEnd()
     const { data } = (await post()).json
     expect(data.createStreamTicket.streamTicket.ticket).not.toBe(first.json.data.createStreamTicket.streamTicket.ticket)
-    expect(data.createComment).toEqual(first.json.data.createComment)
+    expect(data.createComment.comment).toEqual({ id, body: 'Edited' })
   })
 })
 
