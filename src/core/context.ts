@@ -9,9 +9,9 @@ export type Noted = (value: unknown) => { value: unknown; end: Date | null }
 export interface Outcome {
   /**
    * The value of the field called `name` in the answer. `resolve` runs it, and `noted` is what to
-   * store of its value.
+   * store of its value. Where a replay runs it again, `resolve` gets what was stored.
    */
-  of(name: string, resolve: () => unknown, noted: Noted): Promise<unknown>
+  of(name: string, resolve: (earlier?: unknown) => unknown, noted: Noted): Promise<unknown>
 }
 
 /** One request: the process it runs in, and who calls. */
@@ -28,6 +28,8 @@ export interface Ctx {
   readonly shownSecrets?: Set<string>
   /** Notes what the mutations answer, or answers them by earlier notes. */
   readonly outcome?: Outcome
+  /** What was noted of a mutation field, where a replay runs it again. */
+  readonly earlier?: unknown
   /**
    * Puts an admin token into the console's cookie, or removes it (null). Absent where no console
    * asks: the answer then has the token itself.

@@ -8,7 +8,10 @@ type Json = null | boolean | number | string | readonly Json[] | { readonly [nam
 /** `until`, in milliseconds since 1970: from then on the field is run again. */
 type Fields = Record<string, { value: unknown; until?: number } | { refusal: Pick<ServiceError, 'code' | 'extras'> }>
 
-/** The extension of a mutation field that changes nothing, whose answer is of use for a time. */
+/**
+ * The extension of a mutation field whose answer is of use for a time. Where a replay runs it
+ * again, it must change nothing: `ctx.earlier` has what it answered first.
+ */
 const ENDS_EXTENSION = 'answerEnds'
 
 /** The extension, by what tells the end of an answer. */
@@ -19,19 +22,20 @@ const NODE_ID = '$node'
 
 /**
  * Notes what each mutation field of a request answers, with ids in the place of nodes. `text` is
- * all of it; `replayOf` reads it. `mayEnd` tells whether a field is to be run again after a time.
+ * all of it; `replayOf` reads it. From `endsAt` on, in milliseconds since 1970, a field is to be run
+ * again.
  */
 export class OutcomeNotes implements Outcome {
   // A field may be called `__proto__`.
   readonly #fields = Object.create(null) as Fields
-  mayEnd = false
+  endsAt = Infinity
 
   async of(name: string, resolve: () => unknown, noted: Noted): Promise<unknown> {
     try {
       const value = await resolve()
       const { end, ...kept } = noted(value)
       this.#fields[name] = { ...kept, ...(end !== null && { until: end.getTime() }) }
-      this.mayEnd ||= end !== null
+      if (end !== null) this.endsAt = Math.min(this.endsAt, end.getTime())
       return value
     } catch (error) {
       // An outcome with any other error is not stored.
@@ -73,7 +77,7 @@ export function replayOf(text: string, findNode: (id: string) => Promise<object 
       if (field === undefined) throw new Error(`nothing was noted of ${name}`)
       if ('value' in field) {
         const isOver = field.until !== undefined && field.until <= Date.now()
-        return isOver ? resolve() : withNodes(field.value as Json)
+        return isOver ? resolve(field.value) : withNodes(field.value as Json)
       }
       throw new ServiceError(field.refusal.code, field.refusal.extras)
     },
@@ -108,7 +112,8 @@ class OutcomePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     return (source, args, ctx, info) => {
       const { outcome } = ctx as Ctx
       if (outcome === undefined) return resolve(source, args, ctx, info)
-      const run = (): unknown => resolve(source, args, ctx, info)
+      const run = (earlier?: unknown): unknown =>
+        resolve(source, args, earlier === undefined ? ctx : { ...ctx, earlier }, info)
       const endOf = config.extensions?.[ENDS_EXTENSION] as ((payload: unknown) => Date) | undefined
       return outcome.of(String(info.path.key), run, (value) => ({
         value: withIds(info.returnType, value),

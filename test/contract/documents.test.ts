@@ -115,6 +115,7 @@ describe('a manifest', () => {
     ['a number instead of a text', () => ({ a: 1 }), '/manifest/a'],
     ['a document that does not parse', () => ({ a: '{' }), '/manifest/a'],
     ['a text of 20 001 characters', (text) => ({ a: text + ' '.repeat(20_000) }), '/manifest/a'],
+    ['a text of 5 001 lines', (text) => ({ a: text + '\n'.repeat(5000) }), '/manifest/a'],
     ['a deep document', () => ({ a: `${'{a'.repeat(60)}${'}'.repeat(60)}` }), '/manifest/a'],
     [
       'an id that JavaScript objects have',
@@ -138,6 +139,13 @@ describe('a manifest', () => {
     const refused = await add(make(newDocument()))
     expect(refused, refused.text).toMatchObject({ status: 422, json: { code: 'validation_failed' } })
     expect(refused.json.errors[0].pointer).toBe(pointer)
+  })
+
+  test('of an earlier release may have brought a text of 5 001 lines, which runs by its id alone', async () => {
+    const body = newDocument() + '\n'.repeat(5000)
+    await service.app.prisma.document.create({ data: { tenantId: service.tenant.id, id: idOf(body), body } })
+    expect(await post({ documentId: idOf(body) })).toMatchObject({ status: 200, json: FOUND })
+    expect(await post({ query: body })).toMatchObject({ status: 422 })
   })
 
   test('leaves others their turns while it is checked', async () => {

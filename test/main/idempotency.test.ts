@@ -230,20 +230,43 @@ describe('a ticket', () => {
     expect((await mint(other)).json.code).toBe('idempotency_conflict')
   })
 
+  test('of a deleted discussion is not minted again, and creates none', async () => {
+    const mint = () =>
+      service.call('POST', '/stream/ticket', { body: { externalId: 'deleted' }, headers: keyed('deleted') })
+    const { discussionId } = (await mint()).json
+    expect((await service.call('DELETE', `/discussions/${discussionId}`)).status).toBe(202)
+    waitForEnd()
+    expect((await mint()).json.code).toBe('not_found')
+    expect((await service.call('GET', '/discussions/by-external/deleted')).status).toBe(404)
+  })
+
+  test('of a page is minted again for the same discussions', async () => {
+    const mint = () =>
+      service.call('POST', '/stream/ticket', { body: { externalIds: ['b', 'a'] }, headers: keyed('pages') })
+    const first = await mint()
+    waitForEnd()
+    const again = await mint()
+    expect(again.json.ticket).not.toBe(first.json.ticket)
+    expect(again.json.discussions).toEqual(first.json.discussions)
+  })
+
   test('is minted again alone: the other mutations of its document are replayed', async () => {
     const discussionId = await service.newDiscussion()
     const document = `mutation ($id: ID!) {
       createStreamTicket(input: { discussionId: $id }) { streamTicket { ticket expiresAt } }
-      createComment(input: { discussion: { id: $id }, body: "Once" }) { comment { id } }
+      createComment(input: { discussion: { id: $id }, body: "Once" }) { comment { id body } }
     }`
     const headers = keyed('ticket-and-comment', await service.as('reader'))
     const post = () => service.graphql(document, { id: discussionId }, headers)
     const first = await post()
+    const { id } = first.json.data.createComment.comment
+    const edit = { body: { body: 'Edited' }, headers: await service.as('reader') }
+    expect((await service.call('PATCH', `/comments/${id}`, edit)).status).toBe(200)
     expectReplay(await post(), first)
     waitForEnd()
     const { data } = (await post()).json
     expect(data.createStreamTicket.streamTicket.ticket).not.toBe(first.json.data.createStreamTicket.streamTicket.ticket)
-    expect(data.createComment).toEqual(first.json.data.createComment)
+    expect(data.createComment.comment).toEqual({ id, body: 'Edited' })
   })
 })
 

@@ -4,6 +4,7 @@ import { isBrowser } from '../../core/caller.ts'
 import type { Ctx } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { documentIdOf, findDocument } from '../../domains/documents/documents.ts'
+import { checkLength } from '../../graphql/documents/size.ts'
 import { MAX_KEPT_CHARACTERS, readDocument } from './read-document.ts'
 import type { Params, SentParams } from './params.ts'
 
@@ -37,7 +38,8 @@ export async function withDocument(ctx: Ctx, sent: SentParams): Promise<Params> 
   // Also beside a documentId: it is by this hash that the text is kept for others.
   if (persisted !== null) requireOwn(`sha256:${persisted}`, query, '/extensions/persistedQuery')
   if (mustBeKnown(ctx)) await requireKnown(ctx, query)
-  // Refuses one that is too large.
+  // Refuse one that is too large.
+  checkLength(query)
   readDocument(ctx, query)
   if (!mustBeKnown(ctx) && persisted !== null && ctx.caller !== null && query.length <= MAX_KEPT_CHARACTERS)
     automatic(ctx.app).set(keyOf(ctx, persisted), query)

@@ -5,7 +5,7 @@ import { type App, perApp } from '../../core/app.ts'
 import { type Ctx, ofRequest } from '../../core/context.ts'
 import { hasIntrospection } from '../../core/settings/settings.ts'
 import { documentErrors } from '../../graphql/documents/rules.ts'
-import { checkDocument } from '../../graphql/documents/size.ts'
+import { checkTokens } from '../../graphql/documents/size.ts'
 import { schema } from './schema.ts'
 
 /** A document and its errors; null if it does not parse. */
@@ -34,15 +34,15 @@ const checkedOf = perApp((app) =>
 const longOf = ofRequest<{ query?: string; checked?: Checked }>(() => ({}))
 
 /**
- * Parses and validates a document, once for a request. Throws `validation_failed` for one that is
- * too large.
+ * Parses and validates a document, once for a request. Throws `validation_failed` for one that has
+ * too many tokens.
  */
 export function readDocument(ctx: Ctx, query: string): Checked {
   const isLong = query.length > MAX_KEPT_CHARACTERS
   const long = isLong ? longOf(ctx) : null
   const known = long === null ? checkedOf(ctx.app).get(query) : long.query === query ? long.checked : undefined
   if (known !== undefined) return known
-  checkDocument(query)
+  checkTokens(query)
   const checked = checkNow(ctx.app, query)
   if (long === null) checkedOf(ctx.app).set(query, checked)
   else Object.assign(long, { query, checked })

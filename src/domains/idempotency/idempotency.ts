@@ -19,6 +19,8 @@ const RETRY_SECONDS = 1
 const MAX_STORED_BYTES = 65_536
 /** Begins a stored body that has what was noted of an answer. No answer begins with it. */
 const NOTES = '\0'
+/** The member of the notes with the whole answer, until its end. No field of GraphQL is called so. */
+const WHOLE = ''
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
@@ -43,9 +45,10 @@ export interface OutgoingResponse {
   blank?: null
 }
 
-/** Stores less of a long answer than all of it, or of one that is of use only for a time. */
+/** What is stored of a long answer, and of one that is of use only for a time. */
 export interface Outcomes {
-  note(): Outcome & { mayEnd: boolean; text(): string }
+  /** `text` is a JSON object. `endsAt` is in milliseconds since 1970, or `Infinity`. */
+  note(): Outcome & { endsAt: number; text(): string }
   /** Answers by the text of what was noted, and by what is there now. */
   replay(ctx: Ctx, text: string): Outcome
 }
@@ -69,7 +72,8 @@ export class Undecided extends Error {
  * only in the first answer: they are not stored, and a replay leaves them out. A refusal (4xx
  * except 429) is stored like an answer. Anything else that `run` throws is rethrown, and leaves
  * nothing behind. Of an answer over 64 KiB the ids are stored: for its replay, `run` reads what is
- * there now. What is of no more use, such as a ticket, `run` makes again. Throws
+ * there now. An answer with something of use only for a time, such as a ticket, is replayed whole
+ * until then, and after that by its ids: `run` makes the ticket again. Throws
  * `validation_failed`, `idempotency_conflict`, `idempotency_in_progress`, and `not_found` for an
  * erased answer.
  */
@@ -100,9 +104,12 @@ export async function runOnce(
         if (record === undefined) continue
         const { body, ...stored } = storedAnswer(ctx.app, key, requestDigest, record)
         if (!body.startsWith(NOTES)) return { ...stored, body, replayed: true }
+        const text = body.slice(NOTES.length)
+        const whole = wholeIn(text)
+        if (whole !== undefined && now.getTime() < whole.until) return { ...stored, body: whole.body, replayed: true }
         const again = await attempt((app) => {
           const read = { ...ctx, app }
-          return run({ ...read, outcome: outcomes.replay(read, body.slice(NOTES.length)) })
+          return run({ ...read, outcome: outcomes.replay(read, text) })
         })
         return { ...stored, body: again.body, replayed: true }
       }
@@ -114,8 +121,11 @@ export async function runOnce(
         app.scope?.erasedReaders.forEach((id) => erased.add(id))
         return decided
       }).catch(asRefusal(ctx))
-      const isNoted = notes.mayEnd || Buffer.byteLength(answer.body) > MAX_STORED_BYTES
-      const kept = withoutSecrets(isNoted ? { ...answer, body: notes.text() } : answer, shownSecrets)
+      const isLong = Buffer.byteLength(answer.body) > MAX_STORED_BYTES
+      const isNoted = isLong || notes.endsAt < Infinity
+      const whole = isLong ? null : withoutSecrets(answer, shownSecrets)
+      const noted = (): string => withoutSecrets({ ...answer, body: notes.text() }, shownSecrets)
+      const kept = whole === null ? noted() : isNoted ? withWhole(noted(), { until: notes.endsAt, body: whole }) : whole
       await sql.storeRecord(tx, {
         ...current.key,
         requestDigest: current.request,
@@ -136,6 +146,17 @@ export async function runOnce(
     throw error
   }
 }
+
+/** An answer to replay as it was until a time, in milliseconds since 1970. */
+interface Whole {
+  until: number
+  body: string
+}
+
+// A process of an earlier release reads the notes alone.
+const withWhole = (notes: string, whole: Whole): string => JSON.stringify({ ...JSON.parse(notes), [WHOLE]: whole })
+
+const wholeIn = (notes: string): Whole | undefined => (JSON.parse(notes) as { [WHOLE]?: Whole })[WHOLE]
 
 /**
  * The body to store. Secrets are found by their value, so aliases, fragments and REST's own names

@@ -82,7 +82,10 @@ builder.relayMutationField(
     description:
       "Creates a ticket for a browser's stream. With an identity, the stream includes that reader's notifications.",
     extensions: answerEnds(({ streamTicket }: { streamTicket: stream.StreamTicket }) => streamTicket.expiresAt),
-    resolve: async (_root, { input }, ctx) => ({ streamTicket: await stream.createStreamTicket(ctx, input) }),
+    resolve: async (_root, { input }, ctx) => {
+      const earlier = ctx.earlier as { streamTicket: stream.StreamTicket } | undefined
+      return { streamTicket: await stream.createStreamTicket(ctx, input, earlier?.streamTicket.discussions) }
+    },
   },
   {
     outputFields: (t) => ({

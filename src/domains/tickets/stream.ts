@@ -62,16 +62,22 @@ export const ticketInput = z.object({
 /**
  * Mints a ticket for one discussion, or for several, each named by one of its ids; an unknown
  * external id creates the discussion, but not for a site. With an identity, the stream also shows
- * that reader's notifications. Throws `not_found`, `validation_failed`.
+ * that reader's notifications. A replay has `earlier`, the discussions of the first ticket: it
+ * creates none. Throws `not_found`, `validation_failed`.
  */
-export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Promise<StreamTicket> {
+export async function createStreamTicket(
+  ctx: Ctx,
+  input: StreamTicketInput,
+  earlier?: readonly Pick<TicketDiscussion, 'discussionId' | 'externalId'>[],
+): Promise<StreamTicket> {
   const { app } = ctx
   const { tenant, identity, actor } = requireCaller(ctx)
   if (actor.kind === 'client') throw new Error('a client token mints no tickets')
   const { discussionId, externalId, discussionIds, externalIds } = validate(ticketInput, input)
   const isForSeveral = discussionIds != null || externalIds != null
   const names = isForSeveral ? externalIds : externalId == null ? null : [externalId]
-  const named = names == null ? new Map<Id, string>() : await idsOf(ctx, names)
+  const named =
+    names == null ? new Map<Id, string>() : earlier === undefined ? await idsOf(ctx, names) : namesIn(earlier)
   const ids = names == null ? (discussionIds ?? [discussionId ?? '']) : [...named.keys()]
   const discussions = await readDiscussions(ctx, ids, named)
   const reader = identity === null ? null : await ensureReader(app, tenant, identity)
@@ -99,6 +105,9 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
     recipient: reader && { readerId: reader.id, externalId: reader.externalId },
   }
 }
+
+const namesIn = (discussions: readonly Pick<TicketDiscussion, 'discussionId' | 'externalId'>[]) =>
+  new Map(discussions.map(({ discussionId, externalId }) => [discussionId, externalId]))
 
 /** The discussions in the order of cursors. Throws `not_found` if one is missing. */
 async function readDiscussions(

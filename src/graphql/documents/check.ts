@@ -2,7 +2,7 @@ import { GraphQLError, type GraphQLSchema, parse } from 'graphql'
 
 import { ServiceError } from '../../core/errors.ts'
 import { documentErrors } from './rules.ts'
-import { checkDocument } from './size.ts'
+import { checkLength, checkTokens } from './size.ts'
 
 /**
  * What is wrong with a document that clients are to run, after its name; null if nothing is. It may
@@ -10,7 +10,8 @@ import { checkDocument } from './size.ts'
  */
 export function wrongIn(schema: GraphQLSchema, body: string): string | null {
   try {
-    checkDocument(body)
+    checkLength(body)
+    checkTokens(body)
     const [error] = documentErrors(schema, parse(body), { introspection: true })
     return error === undefined ? null : notValid(error)
   } catch (error) {
