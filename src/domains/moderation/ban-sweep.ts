@@ -53,8 +53,8 @@ const ACTIONS: Record<
 
 /**
  * Withholds or rejects some more of the comments of one banned reader, each in a transaction of its
- * own. Those in archived discussions stay, and those that a moderator has approved or rejected since
- * the ban began. Returns whether there was one. Any number of workers may call it at once.
+ * own. Those in archived discussions stay, and those that a moderator has approved or rejected
+ * since the ban began. Returns whether there was one. Any number of workers may call it at once.
  */
 export async function continueBanSweep(root: App, signal: AbortSignal, now = new Date()): Promise<boolean> {
   const sweep = await takeUp(root, now)
