@@ -88,7 +88,7 @@ test('a ban rejects what is approved or pending, as the moderator who bans would
     'rejected',
     'approved',
   ])
-  expect((await banNow()).comments).toMatchObject({ total: 3, done: 2 })
+  expect((await banNow()).comments).toMatchObject({ total: 2, done: 2 })
   expect(await actionsOn(approved.id)).toEqual(['comment.reject'])
   const own = await ok('GET', '/readers/me/comments', undefined, await world.tenant.as('ada'))
   expect(own.data.find(({ id }: Json) => id === approved.id).decision).toMatchObject({
@@ -139,20 +139,41 @@ test('a comment that was on its way when the ban began is changed too', async ()
   expect((await banNow()).comments).toMatchObject({ done: 1, completedAt: null })
   await work()
   expect(await statusOf(late.id)).toBe('rejected')
-  expect((await banNow()).comments).toMatchObject({ done: 2, completedAt: expect.any(String) })
+  expect((await banNow()).comments).toMatchObject({ total: 2, done: 2, completedAt: expect.any(String) })
 })
 
-test.each(['withhold', 'reject'])('what a moderator judges after a ban with %s began stays so', async (comments) => {
-  const [changed, seen] = [await post('changed first'), await post('seen first')]
+test.each(['withhold', 'reject'])('what a moderator approves after a ban with %s began stays so', async (comments) => {
+  const [changed, reported] = [await post('changed first'), await post('approved first')]
+  await ok('POST', `/comments/${reported.id}/report`, { reason: 'spam' }, await world.tenant.as('bob'))
   await ban(comments)
-  await ok('POST', `/comments/${seen.id}/review`)
+  await ok('POST', `/comments/${reported.id}/approve`)
   await turn()
   expect(await statusOf(changed.id)).not.toBe('approved')
   await ok('POST', `/comments/${changed.id}/approve`)
   await work()
-  expect([await statusOf(changed.id), await statusOf(seen.id)]).toEqual(['approved', 'approved'])
-  expect((await banNow()).comments).toMatchObject({ done: 1, completedAt: expect.any(String) })
+  expect([await statusOf(changed.id), await statusOf(reported.id)]).toEqual(['approved', 'approved'])
+  expect((await banNow()).comments).toMatchObject({ total: 1, done: 1, completedAt: expect.any(String) })
 })
+
+test.each(['withhold', 'reject'])(
+  'what a moderator pins, unpins or marks as seen after a ban with %s began is changed',
+  async (comments) => {
+    const [pinned, unpinned, seen] = [await post('pinned'), await post('unpinned'), await post('seen')]
+    // A judgement of before the ban is none of this one.
+    await ok('POST', `/comments/${seen.id}/reject`)
+    await ok('POST', `/comments/${seen.id}/approve`)
+    await ok('POST', `/comments/${unpinned.id}/pin`)
+    await ban(comments)
+    await ok('POST', `/comments/${pinned.id}/pin`)
+    await ok('POST', `/comments/${unpinned.id}/unpin`)
+    await ok('POST', `/comments/${seen.id}/review`)
+    await work()
+    const status = comments === 'reject' ? 'rejected' : 'pending'
+    const now = await Promise.all([pinned, unpinned, seen].map(({ id }) => statusOf(id)))
+    expect(now).toEqual([status, status, status])
+    expect((await banNow()).comments).toMatchObject({ total: 3, done: 3, completedAt: expect.any(String) })
+  },
+)
 
 test.each(['withhold', 'reject'])(
   'a comment of after a ban with %s stays, however late the work is',

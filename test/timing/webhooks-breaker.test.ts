@@ -433,6 +433,26 @@ describe('verified → disabled', () => {
     expect(await read(id)).toMatchObject({ state: 'verified', disabledReason: null, consecutiveFailures: 0 })
   })
 
+  test('→ unverified by an admin: answers to attempts from before change nothing once it is verified', async () => {
+    const answers = held()
+    const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000 })
+    await add(id, 2)
+    await startWorkers()
+    await vi.waitFor(() => expect(answers).toHaveLength(2), WAIT)
+    const [gone, failing] = answers
+    gone?.(410)
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('disabled'), WAIT)
+    receiver.on(path, fail)
+    await service.call('POST', `/webhooks/${id}/verify`)
+    await vi.waitFor(async () => expect((await read(id)).lastVerification?.ok).toBe(false), WAIT)
+    receiver.on(path, null)
+    expect((await enable(id)).json).toMatchObject({ state: 'unverified' })
+    await whenVerified(id)
+    failing?.(500)
+    await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(2), WAIT)
+    expect(await read(id)).toMatchObject({ state: 'verified', consecutiveFailures: 0 })
+  })
+
   test('can be deleted, with its held deliveries', async () => {
     const id = await disabled({ ...POLICY, breakerThreshold: 5, disableThreshold: 5 })
     expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(204)
@@ -585,18 +605,18 @@ describe('while attempts are under way', () => {
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0, circuit: 'closed' })
   })
 
-  test('a handshake that verifies it again: an answer of 410 from before does not disable it', async () => {
+  test('a handshake that verifies it again: failures of attempts from before count', async () => {
     const answers = held()
     const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000 })
-    await add(id, 1)
+    await add(id, 2)
     await startWorkers()
-    await vi.waitFor(() => expect(answers).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(answers).toHaveLength(2), WAIT)
     receiver.on(path, null)
     await service.call('POST', `/webhooks/${id}/verify`)
     await whenVerified(id)
-    answers[0]?.(410)
-    await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(1), WAIT)
-    expect(await read(id)).toMatchObject({ state: 'verified', disabledReason: null, consecutiveFailures: 0 })
+    for (const answer of answers) answer(500)
+    await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(2), WAIT)
+    expect(await read(id)).toMatchObject({ state: 'verified', consecutiveFailures: 2 })
   })
 
   test('deletion: outcomes of deleted deliveries do no harm', async () => {

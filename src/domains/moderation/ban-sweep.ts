@@ -53,8 +53,8 @@ const ACTIONS: Record<
 
 /**
  * Withholds or rejects some more of the comments of one banned reader, each in a transaction of its
- * own. Those in archived discussions stay, and those that a moderator has judged since the ban
- * began. Returns whether there was one. Any number of workers may call it at once.
+ * own. Those in archived discussions stay, and those that a moderator has approved or rejected
+ * since the ban began. Returns whether there was one. Any number of workers may call it at once.
  */
 export async function continueBanSweep(root: App, signal: AbortSignal, now = new Date()): Promise<boolean> {
   const sweep = await takeUp(root, now)
@@ -116,7 +116,7 @@ async function takeTurn(app: App, sweep: Sweep, signal: AbortSignal, now: Date):
   }
   if (comments.length === TURN || signal.aborted) return note(app, sweep, { leasedUntil: new Date() })
   const settledAt = new Date(startedAt.getTime() + SETTLE_MS)
-  if (now >= settledAt) return note(app, sweep, { completedAt: new Date() })
+  if (now >= settledAt) return complete(app, sweep)
   // Once more, for comments that were on their way when the ban began.
   await note(app, sweep, { position: firstIdAt(new Date(startedAt.getTime() - CLOCKS_MS)), leasedUntil: settledAt })
 }
@@ -127,12 +127,11 @@ async function change(app: App, sweep: Sweep, commentId: Id): Promise<void> {
   const doer = { tenantId, actor: { kind: actorKind, id: actorId } } as Doer
   const { of, act } = ACTIONS[action]
   const changing = changeCommentOf(app, tenantId, commentId, async (sql, comment, now) => {
-    const isJudged = comment.reviewedAt !== null && comment.reviewedAt > startedAt
     const isDue =
       comment.authorId === readerId &&
       of.includes(comment.status) &&
-      !isJudged &&
-      comment.discussionState !== 'archived'
+      comment.discussionState !== 'archived' &&
+      !(await isJudged(sql, tenantId, comment, startedAt))
     const data = { position: commentId, ...lease(now), ...(isDue && { done: { increment: 1 } }) }
     const { count } = await sql.prisma.banSweep.updateMany({ where: whereIs(sweep), data })
     if (count === 0) throw new SweepOver()
@@ -142,6 +141,22 @@ async function change(app: App, sweep: Sweep, commentId: Id): Promise<void> {
     // It was removed meanwhile.
     if (!(error instanceof ServiceError) || error.code !== 'not_found') throw error
   })
+}
+
+/**
+ * Whether a moderator has approved or rejected the present text of a comment since then. To pin it,
+ * or to mark it as seen, decides nothing, but sets `reviewedAt` as well.
+ */
+async function isJudged(sql: TxSql, tenantId: Id, { id, reviewedAt }: LockedComment, since: Date): Promise<boolean> {
+  if (reviewedAt === null || reviewedAt <= since) return false
+  const byModerator = { actorKind: { not: 'system' }, action: { in: ['approve', 'reject'] }, at: { gt: since } }
+  return (await sql.prisma.commentDecision.findFirst({ where: { tenantId, commentId: id, ...byModerator } })) !== null
+}
+
+/** The comments that stay are no part of the total any more. */
+async function complete(app: App, sweep: Sweep): Promise<void> {
+  const last = await app.prisma.banSweep.findFirst({ where: whereIs(sweep), select: { done: true } })
+  await note(app, sweep, { total: last?.done ?? null, completedAt: new Date() })
 }
 
 async function note({ prisma: { banSweep } }: App, sweep: Sweep, data: Partial<BanSweep>): Promise<void> {

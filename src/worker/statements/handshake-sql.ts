@@ -70,7 +70,6 @@ const RECORD_HANDSHAKE = statement(
   `UPDATE webhook_endpoints
    SET state = CASE WHEN state = 'disabled' THEN state WHEN $4::text IS NULL THEN 'verified' ELSE 'unverified' END,
      challenge = NULL, verification_due_at = NULL, updated_at = now(),
-     counts_from = CASE WHEN $4::text IS NULL THEN now() ELSE counts_from END,
      last_verification_at = $5, last_verification_ok = $4::text IS NULL, last_verification_error = $4::text
    WHERE tenant_id = $1 AND id = $2 AND challenge = $3 AND state <> 'verified'
    RETURNING id`,
