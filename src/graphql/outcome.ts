@@ -22,8 +22,8 @@ const NODE_ID = '$node'
 
 /**
  * Notes what each mutation field of a request answers, with ids in the place of nodes. `text` is
- * all of it; `replayOf` reads it. From `endsAt` on, in milliseconds since 1970, a field is to be run
- * again.
+ * all of it; `replayOf` reads it. From `endsAt` on, in milliseconds since 1970, a field is to be
+ * run again.
  */
 export class OutcomeNotes implements Outcome {
   // A field may be called `__proto__`.

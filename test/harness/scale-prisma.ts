@@ -758,7 +758,8 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
   'domains/merges/move.ts comment.findMany': 'reads up to 100 comments of a merge by their keys',
   'domains/moderation/ban-sweep.ts readerMerge.findFirst': 'is of a worker, which looks for a merge into one reader',
   'domains/moderation/ban-sweep.ts reader.findUnique': 'is of a worker, which reads when a ban ends by its key',
-  'domains/readers/ban-sweeps.ts banSweep.count': 'looks whether bans of two readers are at work, by their keys',
+  'domains/moderation/ban-sweep.ts commentDecision.findFirst': 'reads the decisions on one comment, by its key',
+  'domains/readers/records.ts readerMerge.findUnique': 'reads into whom a reader was merged, by a key',
   'domains/comments/slow-mode.ts comment.findFirst': 'reads one of what a reader has written within an hour',
   'domains/comments/slow-mode.ts discussion.findUnique': 'reads a discussion by its key',
   ...Object.fromEntries(

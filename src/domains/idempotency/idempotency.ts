@@ -19,7 +19,7 @@ const RETRY_SECONDS = 1
 const MAX_STORED_BYTES = 65_536
 /** Begins a stored body that has what was noted of an answer. No answer begins with it. */
 const NOTES = '\0'
-/** The member of the notes with the whole answer, until its end. No field of GraphQL is called so. */
+/** The member of the notes with the whole answer, until its end. No field is called so. */
 const WHOLE = ''
 const KEY = /^[\x21-\x7e]{1,255}$/
 

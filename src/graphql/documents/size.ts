@@ -26,8 +26,9 @@ export function checkLength(text: string): void {
 /**
  * Refuses a large document by its tokens, before it is parsed. 256 KiB can hold thousands of
  * aliases, each a query or, even without credentials, a whole introspection (measured: 36 MB of
- * answer, 2 s of the process). The parser's own `maxTokens` is not enough: 2 000 tokens `[` overflow
- * its stack. Throws `validation_failed`. Invalid documents are left for the parser to refuse.
+ * answer, 2 s of the process). The parser's own `maxTokens` is not enough: 2 000 tokens `[`
+ * overflow its stack. Throws `validation_failed`. Invalid documents are left for the parser to
+ * refuse.
  */
 export function checkTokens(text: string): void {
   if (text.length <= HARMLESS_LENGTH) return
