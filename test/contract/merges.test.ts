@@ -189,7 +189,7 @@ describe('POST /readers/{id}/merge', () => {
     await expectExact()
   })
 
-  test('a report of what is their own comment now is gone, whichever of the two has written it', async () => {
+  test("takes back a report of a comment that becomes the reporter's own, in both directions", async () => {
     const [a, b, other] = [await newReader(service), await newReader(service), await newReader(service)]
     const [ofA, ofB] = [await post(newPage(), a.headers, 'of a'), await post(newPage(), b.headers, 'of b')]
     await ok('POST', `/comments/${ofA.id}/report`, { reason: 'spam' }, b.headers)

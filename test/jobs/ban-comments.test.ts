@@ -159,7 +159,7 @@ test.each(['withhold', 'reject'])(
   'what a moderator pins, unpins or marks as seen after a ban with %s began is changed',
   async (comments) => {
     const [pinned, unpinned, seen] = [await post('pinned'), await post('unpinned'), await post('seen')]
-    // A judgement of before the ban is none of this one.
+    // A judgement from before the ban spares nothing.
     await ok('POST', `/comments/${seen.id}/reject`)
     await ok('POST', `/comments/${seen.id}/approve`)
     await ok('POST', `/comments/${unpinned.id}/pin`)

@@ -138,7 +138,7 @@ export function share<Event>({ name, begin, keyOf, seqOf, page, open }: Shared<E
     }
   }
   const tell = (told: Omit<Told<Event>, 'state'> | null): void => {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- none here
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it has no origin
     channel?.postMessage(told && { ...told, state, isRefused })
   }
   const tellAll = (): void => {

@@ -43,8 +43,8 @@ export const MAX_PAGE = 100
 
 /**
  * The number of rows of a page; connections answer 0 by themselves (`src/graphql/connection.ts`).
- * Throws `validation_failed` at `/first` outside 1..100, and at
- * `/last` and `/before` where they are given.
+ * Throws `validation_failed` at `/first` outside 1..100, and at `/last` and `/before` where they
+ * are given.
  */
 export function pageSize({ first, last, before }: PageArgs): number {
   if (last != null) throw invalid('/last', 'not_supported', 'is not supported: these lists are read forwards')

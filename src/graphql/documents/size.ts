@@ -6,7 +6,7 @@ import { invalid, type ServiceError } from '../../core/errors.ts'
 const HARMLESS_LENGTH = 1000
 /** Documents of tools have some 20 characters a token. */
 const MAX_LENGTH = 65_536
-/** A line of a comment or of a block string costs as much as a token, and is none (measured). */
+/** A line of a comment or of a block string is no token, but costs as much as one (measured). */
 const MAX_LINES = 5000
 const MAX_TOKENS = 2000
 const MAX_DEPTH = 50

@@ -41,8 +41,8 @@ const DISABLE: AuditAction = 'webhook.disable'
 // Endpoints are locked before deliveries, and in order, so that two workers never wait for each
 // other. An endpoint is locked only where its count changes; a success at a healthy one touches its
 // delivery alone. What was sent to another URL than the present one says nothing of the endpoint.
-// What was leased before an admin last enabled it counts as little. A handshake changes nothing of
-// that: one every few seconds would keep an endpoint that fails from ever being disabled.
+// The same holds for what was leased before an admin last enabled it. A handshake does not count as
+// enabling: one every few seconds would keep an endpoint that fails from ever being disabled.
 // `(SELECT count(*) FROM locked) >= 0` is always true: to know it, PostgreSQL takes all locks of
 // endpoints before it updates the first delivery.
 // A receiver that asks for a pause has not failed; but where the circuit is half open, it stays
