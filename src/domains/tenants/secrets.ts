@@ -35,30 +35,15 @@ interface Kind {
 const KINDS = {
   identity_secret: {
     list: 'identity-secrets',
-    table: (prisma) => ({
-      findMany: (query) => prisma.identitySecret.findMany(query),
-      findUnique: (query) => prisma.identitySecret.findUnique(query),
-      update: (query) => prisma.identitySecret.update(query),
-      updateMany: (query) => prisma.identitySecret.updateMany(query),
-    }),
+    table: (prisma) => prisma.identitySecret,
   },
   classifier_secret: {
     list: 'classifier-secrets',
-    table: (prisma) => ({
-      findMany: (query) => prisma.classifierSecret.findMany(query),
-      findUnique: (query) => prisma.classifierSecret.findUnique(query),
-      update: (query) => prisma.classifierSecret.update(query),
-      updateMany: (query) => prisma.classifierSecret.updateMany(query),
-    }),
+    table: (prisma) => prisma.classifierSecret,
   },
   mail_secret: {
     list: 'mail-secrets',
-    table: (prisma) => ({
-      findMany: (query) => prisma.mailSecret.findMany(query),
-      findUnique: (query) => prisma.mailSecret.findUnique(query),
-      update: (query) => prisma.mailSecret.update(query),
-      updateMany: (query) => prisma.mailSecret.updateMany(query),
-    }),
+    table: (prisma) => prisma.mailSecret,
   },
 } satisfies Record<string, Kind>
 

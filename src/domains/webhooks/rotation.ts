@@ -21,11 +21,7 @@ interface Key {
   tenantId_endpointId_kid: Owner & { kid: string }
 }
 
-const secretsIn = ({ webhookSecret }: Prisma): SecretTable<Owner, Key> => ({
-  findUnique: (query) => webhookSecret.findUnique(query),
-  update: (query) => webhookSecret.update(query),
-  updateMany: (query) => webhookSecret.updateMany(query),
-})
+const secretsIn = ({ webhookSecret }: Prisma): SecretTable<Owner, Key> => webhookSecret
 
 interface Rotation {
   id: Id
