@@ -127,12 +127,7 @@ export async function createApiKey(ctx: Ctx, input: CreateApiKeyInput): Promise<
   return ctx.app.db.transaction(async (sql) => {
     const minted = await mintKey(sql, tenant.id, { label, capabilities, expiresAt })
     const { apiKey } = minted
-    await recordAudit(sql, ctx, {
-      action: 'api_key.create',
-      targetType: 'api_key',
-      targetId: apiKey.id,
-      after: shown(apiKey),
-    })
+    await recordAudit(sql, ctx, { action: 'api_key.create', targetId: apiKey.id, after: shown(apiKey) })
     return minted
   })
 }
@@ -185,13 +180,7 @@ export const addKey = (sql: TxSql, tenantId: Id, rawKey: string, key: NewKey): P
 export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<ApiKey> {
   const { tenant } = requireCaller(ctx)
   return revokeKeyOf(ctx.app, tenant.id, id, (sql, before, after) =>
-    recordAudit(sql, ctx, {
-      action: 'api_key.revoke',
-      targetType: 'api_key',
-      targetId: id,
-      before: shown(before),
-      after: shown(after),
-    }),
+    recordAudit(sql, ctx, { action: 'api_key.revoke', targetId: id, before: shown(before), after: shown(after) }),
   )
 }
 

@@ -26,7 +26,7 @@ export async function createExport(ctx: Ctx): Promise<TenantExport> {
     const pending = await sql.prisma.tenantExport.findFirst({ where: { tenantId: tenant.id, expiresAt: null } })
     if (pending !== null) return pending
     const created = await sql.prisma.tenantExport.create({ data: { tenantId: tenant.id, id: newId() } })
-    await recordAudit(sql, ctx, { action: 'export.create', targetType: 'export', targetId: created.id })
+    await recordAudit(sql, ctx, { action: 'export.create', targetId: created.id })
     return created
   })
 }
@@ -53,7 +53,7 @@ export async function deleteExport(ctx: Ctx, { id }: { id: string }): Promise<Id
       ? await sql.prisma.tenantExport.deleteMany({ where: { tenantId: tenant.id, id } })
       : { count: 0 }
     if (count === 0) throw noSuch('export')
-    await recordAudit(sql, ctx, { action: 'export.delete', targetType: 'export', targetId: id })
+    await recordAudit(sql, ctx, { action: 'export.delete', targetId: id })
   })
   return id
 }
@@ -86,9 +86,7 @@ export async function openExportFile(ctx: Ctx, { id }: { id: string }, isRead: b
   const { completedAt, bytes } = await getExport(ctx, { id })
   if (completedAt === null || bytes === null) throw new ServiceError('not_found', { detail: 'There is no file yet.' })
   if (isRead) {
-    await ctx.app.db.transaction((sql) =>
-      recordAudit(sql, ctx, { action: 'export.download', targetType: 'export', targetId: id }),
-    )
+    await ctx.app.db.transaction((sql) => recordAudit(sql, ctx, { action: 'export.download', targetId: id }))
   }
   const total = Number(bytes)
   return {

@@ -41,12 +41,10 @@ export async function createImportUpload(ctx: Ctx, input: UploadInput): Promise<
     const row = { tenantId: tenant.id, id: newId(), source, fileName, bytes, options }
     const created = await sql.prisma.importUpload.create({ data: { ...row, expiresAt: expiryFrom(now) } })
     const after = { source, fileName, bytes }
-    await recordAudit(sql, ctx, { action: 'import_upload.create', ...targetOf(created.id), after })
+    await recordAudit(sql, ctx, { action: 'import_upload.create', targetId: created.id, after })
     return created
   })
 }
-
-const targetOf = (targetId: Id) => ({ targetType: 'import_upload', targetId })
 
 async function requireRoom({ prisma }: TxSql, tenantId: Id, bytes: number, now: Date): Promise<void> {
   const open = await prisma.importUpload.findFirst({ where: { tenantId, endedAt: null, ...kept(now) } })
@@ -98,7 +96,7 @@ export function completeImportUpload(ctx: Ctx, { id }: { id: string }): Promise<
     const there = await sql.prisma.importUploadPart.count({ where: { tenantId: where.tenantId, uploadId: id } })
     const missing = partsOf(bytes) - there
     if (missing === 0) {
-      return recordAudit(sql, ctx, { action: 'import_upload.complete', ...targetOf(id) })
+      return recordAudit(sql, ctx, { action: 'import_upload.complete', targetId: id })
     }
     throw new ServiceError('invalid_transition', { detail: `Parts are missing: ${missing}. missingParts says which.` })
   })
@@ -114,7 +112,7 @@ export function runImportUpload(ctx: Ctx, { id }: { id: string }): Promise<Impor
       where: { ...where, rehearsedAt: { not: null }, startedAt: null, endedAt: null },
       data: { startedAt: new Date(), expiresAt: null, bytesRead: 0, attempts: 0 },
     })
-    if (count === 1) await recordAudit(sql, ctx, { action: 'import_upload.run', ...targetOf(id) })
+    if (count === 1) await recordAudit(sql, ctx, { action: 'import_upload.run', targetId: id })
     const { startedAt } = await sql.prisma.importUpload.findUniqueOrThrow({ where: { tenantId_id: where } })
     if (startedAt !== null) return
     throw new ServiceError('invalid_transition', { detail: 'The rehearsal has not ended, or it has failed.' })
@@ -151,7 +149,7 @@ export async function deleteImportUpload(ctx: Ctx, { id }: { id: string }): Prom
       ? await sql.prisma.importUpload.updateMany({ where, data: { expiresAt: now } })
       : { count: 0 }
     if (count === 0) throw noSuch('upload')
-    await recordAudit(sql, ctx, { action: 'import_upload.delete', ...targetOf(id) })
+    await recordAudit(sql, ctx, { action: 'import_upload.delete', targetId: id })
   })
   return id
 }

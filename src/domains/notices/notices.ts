@@ -86,12 +86,7 @@ export async function createNoticeChannel(ctx: Ctx, input: NoticeInput): Promise
     const told = await toldNow(sql, tenant.id)
     const data = { tenantId: tenant.id, id, kind, sealed, host, causes: on, told }
     const channel = await sql.prisma.noticeChannel.create({ data })
-    await recordAudit(sql, ctx, {
-      action: 'notice_channel.create',
-      targetType: 'notice_channel',
-      targetId: id,
-      after: shown(channel),
-    })
+    await recordAudit(sql, ctx, { action: 'notice_channel.create', targetId: id, after: shown(channel) })
     return channel
   })
 }
@@ -212,8 +207,7 @@ function changeChannel(
     const found = await sql.prisma.noticeChannel.findUnique({ where: where(tenant.id, id) })
     if (found === null) throw new ServiceError('not_found')
     const { channel, ...forms } = await change(sql, found)
-    const target = { targetType: 'notice_channel', targetId: id }
-    await recordAudit(sql, ctx, { action: `notice_channel.${verb}`, ...target, ...forms })
+    await recordAudit(sql, ctx, { action: `notice_channel.${verb}`, targetId: id, ...forms })
     return channel
   })
 }

@@ -267,7 +267,6 @@ async function changeBan(ctx: Ctx, id: Id, ban: StoredBan, comments: OfBanned = 
     await beginSweep(sql, ctx, id, comments)
     await recordAudit(sql, ctx, {
       action: ban.bannedAt === null ? 'reader.unban' : 'reader.ban',
-      targetType: 'reader',
       targetId: id,
       before: { ban: banOf(before) },
       after: { ban: banOf(after), ...(comments !== 'keep' && { comments }) },

@@ -82,12 +82,7 @@ export async function createSite(ctx: Ctx, input: SiteInput): Promise<Site> {
     if (!(await hasRoom(sql, tenant.id))) throw new ServiceError('site_budget_exhausted', { detail: FULL })
     const data = { tenantId: tenant.id, id: newId(), name, origins, posting, guests, publicKey: newPublicKey() }
     const site = await sql.prisma.site.create({ data })
-    await recordAudit(sql, ctx, {
-      action: 'site.create',
-      targetType: 'site',
-      targetId: site.id,
-      after: shown(site),
-    })
+    await recordAudit(sql, ctx, { action: 'site.create', targetId: site.id, after: shown(site) })
     return site
   })
 }
@@ -132,13 +127,7 @@ export async function updateSite(ctx: Ctx, { id, ...input }: SiteInput & { id: I
       after.origins.join() !== before.origins.join() ||
       after.posting !== before.posting ||
       after.guests !== before.guests
-    await recordAudit(sql, ctx, {
-      action: 'site.update',
-      targetType: 'site',
-      targetId: id,
-      before: shown(before),
-      after: shown(after),
-    })
+    await recordAudit(sql, ctx, { action: 'site.update', targetId: id, before: shown(before), after: shown(after) })
     return after
   })
   if (isOther) announceChange(ctx.app, { kind: 'site', siteId: site.id, publicKey: site.publicKey })
@@ -154,12 +143,7 @@ export async function deleteSite(ctx: Ctx, { id }: { id: Id }): Promise<Site> {
     const before = await lock(sql, tenant.id, id)
     await sql.prisma.site.delete({ where: siteWhere(tenant.id, id) })
     await keepEndedKey(sql.prisma, tenant.id, before.publicKey)
-    await recordAudit(sql, ctx, {
-      action: 'site.delete',
-      targetType: 'site',
-      targetId: id,
-      before: shown(before),
-    })
+    await recordAudit(sql, ctx, { action: 'site.delete', targetId: id, before: shown(before) })
     return before
   })
   announceChange(ctx.app, { kind: 'site', siteId: site.id, publicKey: site.publicKey })

@@ -90,12 +90,7 @@ export async function invite(
     const { count } = await sql.prisma.member.createMany({ data, skipDuplicates: true })
     if (count === 0) throw invalid('/email', 'taken', 'is the address of another member')
     const member = await sql.prisma.member.findUniqueOrThrow({ where: keyOf(data) })
-    await record(sql, {
-      action: 'member.invite',
-      targetType: 'member',
-      targetId: member.id,
-      after: shownMember(member),
-    })
+    await record(sql, { action: 'member.invite', targetId: member.id, after: shownMember(member) })
     return { member, invitation }
   })
 }
@@ -116,12 +111,7 @@ export async function inviteAgain(
       throw new ServiceError('invalid_transition', { detail: `The member is ${stateOf(before)}, not invited.` })
     }
     const member = await update(sql, before, columns)
-    await changer.record(sql, {
-      action: 'member.invite',
-      targetType: 'member',
-      targetId: member.id,
-      after: shownMember(member),
-    })
+    await changer.record(sql, { action: 'member.invite', targetId: member.id, after: shownMember(member) })
     return { member, invitation }
   })
 }
@@ -157,7 +147,6 @@ export async function changeMember(
     const member = await update(sql, before, next)
     await changer.record(sql, {
       action: 'member.update',
-      targetType: 'member',
       targetId: member.id,
       before: shownMember(before),
       after: shownMember(member),
@@ -176,12 +165,7 @@ export async function removeMember(app: App, changer: Changer, which: Prisma.Mem
     const signIns = await endSignInsOf(sql, before)
     await sql.prisma.member.delete({ where: keyOf(before) })
     await dropUnusedAccount(sql, before.accountId)
-    await changer.record(sql, {
-      action: 'member.delete',
-      targetType: 'member',
-      targetId: before.id,
-      before: shownMember(before),
-    })
+    await changer.record(sql, { action: 'member.delete', targetId: before.id, before: shownMember(before) })
     return { member: before, ended: signIns }
   })
   announceEnded(app, ended)

@@ -80,8 +80,7 @@ export const replaceSecret = <Made extends { kid: string }>(
     await retireCurrent(KINDS[kind].table(sql.prisma), { tenantId }, createdAt)
     const made = await make(sql, createdAt)
     const { kid } = made
-    const target = { action: `${kind}.create`, targetType: kind, targetId: kid } as const
-    await record?.(sql, { ...target, after: { kid, createdAt } })
+    await record?.(sql, { action: `${kind}.create`, targetId: kid, after: { kid, createdAt } })
     return { ...made, createdAt }
   })
 
@@ -100,8 +99,7 @@ export async function endSecretOf(
   return app.db.transaction(async (sql) => {
     await lockTenant(sql, tenantId)
     const { before, after } = await endSecret(KINDS[kind].table(sql.prisma), { tenantId_kid: { tenantId, kid } })
-    const target = { action: `${kind}.revoke`, targetType: kind, targetId: kid } as const
-    if (after !== before) await record(sql, { ...target, before, after })
+    if (after !== before) await record(sql, { action: `${kind}.revoke`, targetId: kid, before, after })
     return after
   })
 }

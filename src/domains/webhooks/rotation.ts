@@ -8,7 +8,7 @@ import type { Id } from '../../core/ids.ts'
 import { newSigningSecret, sealSecret, shownOf } from '../../core/secrets/signing-secrets.ts'
 import { endSecret, requireKid, retireCurrent, type SecretTable } from '../../core/secrets/secrets.ts'
 import type { Prisma } from '../../core/database/database.ts'
-import { changeEndpoint, lock, TARGET, tellWorkers } from './change.ts'
+import { changeEndpoint, lock, tellWorkers } from './change.ts'
 import { auditForm, type WebhookEndpoint } from './endpoint.ts'
 import { databaseNow } from './sql.ts'
 
@@ -92,7 +92,7 @@ export async function revokeWebhookSecretOf(
     const ended = await endSecret(secretsIn(sql.prisma), where, new Date(now))
     if (ended.after === ended.before) return before
     const after = await lock(sql, tenant, id)
-    const target = { ...TARGET, action: 'webhook.revoke_secret', targetId: id } as const
+    const target = { action: 'webhook.revoke_secret', targetId: id } as const
     await record(sql, { ...target, before: auditForm(before, tenant), after: auditForm(after, tenant) })
     return after
   })

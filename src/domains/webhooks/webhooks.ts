@@ -12,7 +12,7 @@ import { counted } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { Prisma, WebhookEndpoint as EndpointRow } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { challenged, changeEndpoint, lock, newHandshake, recordChange, TARGET, tellWorkers } from './change.ts'
+import { challenged, changeEndpoint, lock, newHandshake, recordChange, tellWorkers } from './change.ts'
 import { auditForm, endpointWhere, type WebhookEndpoint, withSecrets } from './endpoint.ts'
 import { changeHeaders, isOtherOrigin } from './rules/headers.ts'
 import { storedPolicy } from './rules/policy.ts'
@@ -162,12 +162,7 @@ export async function deleteWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promi
     await sql.prisma.deletedEndpoint.create({
       data: { tenantId: tenant.id, endpointId: id, deletedAt: await databaseNow(sql) },
     })
-    await recordAudit(sql, ctx, {
-      ...TARGET,
-      action: 'webhook.delete',
-      targetId: id,
-      before: auditForm(before, tenant),
-    })
+    await recordAudit(sql, ctx, { action: 'webhook.delete', targetId: id, before: auditForm(before, tenant) })
     return before
   })
 }
