@@ -161,6 +161,12 @@ export async function recordAudit(sql: Sql, ctx: Ctx, record: AuditRecord): Prom
 /** Writes one actor's entries, each in the transaction of its change. */
 export type Recorder = (sql: Sql, record: AuditRecord) => Promise<void>
 
+/** That of a doer. */
+export const recorderOf =
+  (doer: Doer): Recorder =>
+  (sql, record) =>
+    recordAuditOf(sql, doer, record)
+
 /** That of a request's caller. */
 export const recorderFor =
   (ctx: Ctx): Recorder =>
@@ -182,7 +188,7 @@ export interface Doer {
   importId?: Id
 }
 
-/** The service itself. */
+/** The service itself, or an operator at the command line. */
 export const byService = (tenantId: Id): Doer => ({ tenantId, actor: { kind: 'system', id: null } })
 
 /** Records an audited action that may have no request, in the transaction of `sql`. */

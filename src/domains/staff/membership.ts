@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { type Recorder, recordAuditOf } from '../../core/audit.ts'
+import { byService, type Recorder, recorderOf } from '../../core/audit.ts'
 import type { App } from '../../core/app.ts'
 import { ROLES, type Role } from '../../core/capabilities.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
@@ -47,7 +47,7 @@ export interface Changer {
 /** An operator at the command line. */
 export const operatorOf = (tenantId: Id): Changer => ({
   tenantId,
-  record: (sql, record) => recordAuditOf(sql, { tenantId, actor: { kind: 'system', id: null } }, record),
+  record: recorderOf(byService(tenantId)),
   requireMay: () => undefined,
 })
 
