@@ -15,17 +15,8 @@ export const routes: readonly RouteDefinition[] = [
   {
     route: 'GET /moderation/queue',
     summary: 'List comments to moderate',
-    operation: `query ModerationQueue(
-      $status: ModerationQueueStatus, $discussionId: ID, $authorId: ID, $reason: HoldReason, $sort: ModerationQueueSort,
-      $first: Int, $after: String
-    ) {
-      moderationQueue(
-        status: $status, discussionId: $discussionId, authorId: $authorId, reason: $reason, sort: $sort,
-        first: $first, after: $after
-      ) {
-        partial ...ModerationQueueItemConnectionFields
-      }
-    }`,
+    field: 'moderationQueue',
+    select: 'partial ...ModerationQueueItemConnectionFields',
     answer: ({ moderationQueue }: { moderationQueue: RelayConnection & { partial: boolean } }) => ({
       ...listOf(moderationQueue),
       partial: moderationQueue.partial,

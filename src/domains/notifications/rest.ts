@@ -49,11 +49,7 @@ export const routes: readonly RouteDefinition[] = [
   {
     route: 'GET /notifications/pending',
     summary: 'List pending notifications',
-    operation: `query PendingNotifications($first: Int, $after: String, $olderThanSeconds: Int) {
-      pendingNotifications(first: $first, after: $after, olderThanSeconds: $olderThanSeconds) {
-        ...PendingInboxConnectionFields
-      }
-    }`,
+    field: 'pendingNotifications',
   },
   {
     route: 'POST /notifications/handed-out',

@@ -20,12 +20,8 @@ export const routes: readonly RouteDefinition[] = [
   {
     route: 'GET /readers',
     summary: 'List readers',
-    operation: `query Readers($first: Int, $after: String, $externalId: String, $search: String) {
-      readers(first: $first, after: $after, externalId: $externalId, search: $search) {
-        nodes { ...ReaderRecordFields }
-        pageInfo { ...PageInfoFields }
-      }
-    }`,
+    field: 'readers',
+    select: 'nodes { ...ReaderRecordFields } pageInfo { ...PageInfoFields }',
   },
   { route: 'GET /readers/me', summary: 'Retrieve the asserted reader', field: 'viewer', select: '...ViewerFields' },
   { route: 'GET /readers/:id', summary: 'Retrieve a reader', field: 'reader', select: '...ReaderRecordFields' },
