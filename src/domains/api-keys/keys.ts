@@ -19,8 +19,7 @@ import { atMost, counted, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import { Uses } from '../../core/uses.ts'
 import type { ApiKey } from '../../generated/prisma/client.ts'
-import { lockTenant } from '../tenants/tenants.ts'
-import { admitTenant, recallTenant } from '../tenants/tenants.ts'
+import { admitTenant, lockTenant, recallTenant } from '../tenants/tenants.ts'
 import { findKeyByDigest, lockKey, recordUses } from './sql.ts'
 
 const RAW_KEY = /^ek_[0-9a-f]{64}$/

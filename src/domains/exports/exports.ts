@@ -4,7 +4,7 @@ import type { Ctx } from '../../core/context.ts'
 import type { PageQuery } from '../../core/input/page.ts'
 import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import { rowPerRequest } from '../../core/per-request.ts'
+import { requiredRow, rowPerRequest } from '../../core/per-request.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import type { TenantExport } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
@@ -31,15 +31,11 @@ export async function createExport(ctx: Ctx): Promise<TenantExport> {
   })
 }
 
-/** Throws `not_found`. */
-export async function getExport(ctx: Ctx, { id }: { id: string }): Promise<TenantExport> {
-  const found = isId(id) ? await findExport(ctx, id) : null
-  if (found === null) throw noSuch('export')
-  return found
-}
-
 /** An export by its id, or null. One statement serves all exports of a request. */
 export const findExport = rowPerRequest<TenantExport>((ctx, where) => ctx.app.prisma.tenantExport.findMany({ where }))
+
+/** Throws `not_found`. */
+export const getExport = requiredRow(findExport, () => noSuch('export'))
 
 /** The tenant's exports, newest first. */
 export const listExports = (ctx: Ctx, { where, ...query }: PageQuery): Promise<TenantExport[]> =>

@@ -5,7 +5,7 @@ import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import type { PageQuery } from '../../core/input/page.ts'
 import { validate } from '../../core/input/validate.ts'
-import { rowPerRequest } from '../../core/per-request.ts'
+import { requiredRow, rowPerRequest } from '../../core/per-request.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import type { ImportUpload } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
@@ -61,17 +61,13 @@ async function requireRoom({ prisma }: TxSql, tenantId: Id, bytes: number, now: 
   throw new ServiceError('invalid_transition', { detail: 'Earlier uploads are still being removed: try again soon.' })
 }
 
-/** Throws `not_found`. */
-export async function getImportUpload(ctx: Ctx, { id }: { id: string }): Promise<ImportUpload> {
-  const found = isId(id) ? await findImportUpload(ctx, id) : null
-  if (found === null) throw noSuch('upload')
-  return found
-}
-
 /** An upload by its id, or null. One statement serves all uploads of a request. */
 export const findImportUpload = rowPerRequest<ImportUpload>((ctx, where) =>
   ctx.app.prisma.importUpload.findMany({ where: { ...where, ...kept(new Date()) } }),
 )
+
+/** Throws `not_found`. */
+export const getImportUpload = requiredRow(findImportUpload, () => noSuch('upload'))
 
 /** The tenant's uploads, newest first. */
 export const listImportUploads = (ctx: Ctx, { where, ...query }: PageQuery): Promise<ImportUpload[]> =>

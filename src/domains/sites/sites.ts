@@ -10,7 +10,7 @@ import { type Id, isId, newId } from '../../core/ids.ts'
 import type { PageQuery } from '../../core/input/page.ts'
 import { atMost, counted, noNul, shownOrNull } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
-import { rowPerRequest } from '../../core/per-request.ts'
+import { requiredRow, rowPerRequest } from '../../core/per-request.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { newPublicKey } from '../../core/secrets/crypto.ts'
 import { exactOrigin } from '../../core/settings/tenant.ts'
@@ -93,15 +93,11 @@ export async function hasRoom(sql: TxSql, tenantId: Id): Promise<boolean> {
   return (await sql.prisma.site.count({ where: { tenantId } })) < MAX_SITES
 }
 
-/** A site of the tenant. One statement serves all sites of a request. Throws `not_found`. */
-export async function getSite(ctx: Ctx, { id }: { id: Id }): Promise<Site> {
-  const found = isId(id) ? await findSite(ctx, id) : null
-  if (found === null) throw new ServiceError('not_found')
-  return found
-}
-
 /** A site of the tenant by its id, or null. */
 export const findSite = rowPerRequest<Site>((ctx, where) => ctx.app.prisma.site.findMany({ where }))
+
+/** A site of the tenant. One statement serves all sites of a request. Throws `not_found`. */
+export const getSite = requiredRow(findSite)
 
 /** The tenant's sites, newest first. */
 export const listSites = (ctx: Ctx, { where, ...query }: PageQuery): Promise<Site[]> =>

@@ -25,6 +25,8 @@ interface Key {
   tenantId_kid: Owner & { kid: string }
 }
 
+export type SecretKind = 'identity_secret' | 'classifier_secret' | 'mail_secret'
+
 interface Kind {
   /** The name in cursors. */
   list: string
@@ -32,22 +34,11 @@ interface Kind {
 }
 
 /** The secrets of a tenant: each kind has a current one, which replaces the one before. */
-const KINDS = {
-  identity_secret: {
-    list: 'identity-secrets',
-    table: (prisma) => prisma.identitySecret,
-  },
-  classifier_secret: {
-    list: 'classifier-secrets',
-    table: (prisma) => prisma.classifierSecret,
-  },
-  mail_secret: {
-    list: 'mail-secrets',
-    table: (prisma) => prisma.mailSecret,
-  },
-} satisfies Record<string, Kind>
-
-export type SecretKind = keyof typeof KINDS
+const KINDS: Readonly<Record<SecretKind, Kind>> = {
+  identity_secret: { list: 'identity-secrets', table: (prisma) => prisma.identitySecret },
+  classifier_secret: { list: 'classifier-secrets', table: (prisma) => prisma.classifierSecret },
+  mail_secret: { list: 'mail-secrets', table: (prisma) => prisma.mailSecret },
+}
 
 /** The tenant's secrets of a kind, newest first. */
 export async function listSecrets(ctx: Ctx, kind: SecretKind, args: PageArgs): Promise<Page<PublicSecret>> {

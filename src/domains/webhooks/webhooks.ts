@@ -3,8 +3,8 @@ import { requireCaller } from '../../core/access.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { PageQuery } from '../../core/input/page.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { type Id, isId, newId } from '../../core/ids.ts'
-import { rowPerRequest } from '../../core/per-request.ts'
+import { type Id, newId } from '../../core/ids.ts'
+import { requiredRow, rowPerRequest } from '../../core/per-request.ts'
 import { newSigningSecret, sealSecret, shownOf } from '../../core/secrets/signing-secrets.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import { tenantSettings, type WebhookPolicy } from '../../core/settings/tenant.ts'
@@ -80,19 +80,15 @@ async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
   })
 }
 
-/**
- * An endpoint of the tenant. One statement serves all endpoints of a request. Throws `not_found`.
- */
-export async function getWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
-  const found = isId(id) ? await findWebhookEndpoint(ctx, id) : null
-  if (found === null) throw new ServiceError('not_found')
-  return found
-}
-
 /** An endpoint by its id, or null. */
 export const findWebhookEndpoint = rowPerRequest<WebhookEndpoint>((ctx, where) =>
   ctx.app.prisma.webhookEndpoint.findMany({ where, include: withSecrets() }),
 )
+
+/**
+ * An endpoint of the tenant. One statement serves all endpoints of a request. Throws `not_found`.
+ */
+export const getWebhookEndpoint = requiredRow(findWebhookEndpoint)
 
 /** The tenant's endpoints, newest first. */
 export const listWebhookEndpoints = (
