@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { integer } from '../core/input/numbers.ts'
+import { integer } from '../core/input/schemas.ts'
 import { reachOf } from '../core/input/validate.ts'
 import { badgeId, MAX_BADGES } from '../core/settings/tenant.ts'
 import { carriedSchema } from '../domains/comments/fields.ts'

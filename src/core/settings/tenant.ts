@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { readStored } from '../stored.ts'
-import { integer } from '../input/numbers.ts'
+import { integer, isDistinct, wrong } from '../input/schemas.ts'
 import { atMost, isCleanUrl, noNul, shownOrNull } from '../input/texts.ts'
 
 // Settings that are changed are checked further (`entryErrors`). Stored ones are not: an entry of
@@ -13,10 +13,7 @@ const word = noNul(atMost(100, z.string().trim().min(1, { abort: true }))).refin
 export const wordListSchema = z.array(word).max(1000)
 // The address itself is checked when the setting is changed, and again before each request to it.
 const outboundUrl = atMost(2048, z.string())
-  .refine((text) => isCleanUrl(text) && URL.canParse(text), {
-    message: 'must be a URL',
-    params: { code: 'invalid_url' },
-  })
+  .refine((text) => isCleanUrl(text) && URL.canParse(text), wrong('invalid_url', 'must be a URL'))
   .meta({ format: 'uri' })
 // Apps and browser extensions have origins of their own, which the URL parser does not know.
 const APP_ORIGIN = /^(capacitor|ionic|tauri|chrome-extension|moz-extension):\/\/[a-z0-9-]+(\.[a-z0-9-]+)*$/
@@ -32,18 +29,15 @@ function isOrigin(text: string): boolean {
 /** An origin without `*`. */
 export const exactOrigin = z
   .string()
-  .refine((text) => !text.includes('*') && isOrigin(text), {
-    message: 'must be an origin, such as https://www.example.com',
-    params: { code: 'invalid_url' },
-  })
+  .refine(
+    (text) => !text.includes('*') && isOrigin(text),
+    wrong('invalid_url', 'must be an origin, such as https://www.example.com'),
+  )
   .meta({ format: 'uri' })
 
 const origin = z
   .string()
-  .refine(isOrigin, {
-    message: 'must be an origin, such as https://www.example.com or https://*.example.com',
-    params: { code: 'invalid_url' },
-  })
+  .refine(isOrigin, wrong('invalid_url', 'must be an origin, such as https://www.example.com or https://*.example.com'))
   .meta({ format: 'uri' })
 
 /**
@@ -53,7 +47,7 @@ const origin = z
 export const reactionType = z
   .string()
   .regex(/^[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -')
-  .refine((type) => type !== '__proto__', { message: 'must not be __proto__', params: { code: 'wrong_format' } })
+  .refine((type) => type !== '__proto__', wrong('wrong_format', 'must not be __proto__'))
 
 /** A choice of values, each with its meaning. `title` names the GraphQL type. */
 const choice = <Name extends string>(title: string, description: string, values: Readonly<Record<Name, string>>) =>
@@ -68,7 +62,7 @@ export const MAX_BADGES = 10
 export const badgeId = z
   .string()
   .regex(/^[a-z0-9_-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _ and -')
-  .refine((id) => id !== '__proto__', { message: 'must not be __proto__', params: { code: 'wrong_format' } })
+  .refine((id) => id !== '__proto__', wrong('wrong_format', 'must not be __proto__'))
 
 const badge = z
   .strictObject({
@@ -243,7 +237,7 @@ export const tenantSettingsSchema = z.strictObject({
     .array(reactionType)
     .min(1)
     .max(32)
-    .refine((types) => new Set(types).size === types.length, 'must not repeat a type')
+    .refine(isDistinct, 'must not repeat a type')
     .default(['like', 'love', 'laugh', 'wow', 'sad', 'angry'])
     .describe('The reactions that readers can give.'),
   badges: z

@@ -18,6 +18,7 @@ import { tenantSettings } from '../../core/settings/tenant.ts'
 import { atMost, counted, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import { Uses } from '../../core/uses.ts'
+import { isDistinct, wrong } from '../../core/input/schemas.ts'
 import type { ApiKey } from '../../generated/prisma/client.ts'
 import { admitTenant, lockTenant, recallTenant } from '../tenants/tenants.ts'
 import { findKeyByDigest, lockKey, recordUses } from './sql.ts'
@@ -92,16 +93,10 @@ export function recallCallerByKey(app: App, rawKey: string): { tenant: Tenant; a
 
 export const newKeySchema = z.object({
   label: noNul(atMost(100, z.string().min(1))),
-  capabilities: z.array(z.enum(CAPABILITIES)).refine((names) => new Set(names).size === names.length, {
-    message: 'must not repeat a name',
-    params: { code: 'repeated' },
-  }),
+  capabilities: z.array(z.enum(CAPABILITIES)).refine(isDistinct, wrong('repeated', 'must not repeat a name')),
   expiresAt: z
     .date()
-    .refine((date) => date.getTime() > Date.now(), {
-      message: 'must be in the future',
-      params: { code: 'not_in_future' },
-    })
+    .refine((date) => date.getTime() > Date.now(), wrong('not_in_future', 'must be in the future'))
     .nullish(),
 })
 

@@ -15,6 +15,7 @@ import { announceChange, createReadCache, followCacheNews } from '../../core/rea
 import { newPublicKey } from '../../core/secrets/crypto.ts'
 import { exactOrigin } from '../../core/settings/tenant.ts'
 import type { TxSql } from '../../core/database/database.ts'
+import { isDistinct, wrong } from '../../core/input/schemas.ts'
 import type { Site } from '../../generated/prisma/client.ts'
 import type { SiteGuests } from '../../generated/prisma/enums.ts'
 import { lockTenant } from '../tenants/tenants.ts'
@@ -28,18 +29,11 @@ export const MAX_SITES = 50
 const PUBLIC_KEY = /^pk_[0-9a-f]{64}$/
 
 export const siteFields = z.object({
-  name: noNul(atMost(80, z.string().trim().min(1))).refine((text) => text === '' || shownOrNull(text) !== null, {
-    message: 'must have a visible character',
-    params: { code: 'invalid' },
-  }),
-  origins: z
-    .array(exactOrigin)
-    .min(1)
-    .max(20)
-    .refine((origins) => new Set(origins).size === origins.length, {
-      message: 'must not repeat one',
-      params: { code: 'repeated' },
-    }),
+  name: noNul(atMost(80, z.string().trim().min(1))).refine(
+    (text) => text === '' || shownOrNull(text) !== null,
+    wrong('invalid', 'must have a visible character'),
+  ),
+  origins: z.array(exactOrigin).min(1).max(20).refine(isDistinct, wrong('repeated', 'must not repeat one')),
   posting: z.boolean().optional(),
   guests: z.enum(['off', 'email']).optional(),
 })

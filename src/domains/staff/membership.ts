@@ -9,6 +9,7 @@ import { atMost, noNul } from '../../core/input/texts.ts'
 import { baseUrl } from '../../core/address.ts'
 import { randomHex, sha256 } from '../../core/secrets/crypto.ts'
 import type { TxSql } from '../../core/database/database.ts'
+import { wrong } from '../../core/input/schemas.ts'
 import type { Member, Prisma } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { dropUnusedAccount, emailForm } from './accounts.ts'
@@ -19,10 +20,10 @@ const INVITATION_HOURS = 72
 export const memberName = noNul(atMost(80, z.string().trim().min(1)))
 export const memberRole = z.enum(Object.keys(ROLES) as [Role, ...Role[]])
 // Before it is folded: the Kelvin sign becomes the letter k, and so another person's address.
-export const memberEmail = atMost(320, z.string()).refine((text) => z.email().safeParse(text.trim()).success, {
-  message: 'must be an e-mail address',
-  params: { code: 'wrong_format' },
-})
+export const memberEmail = atMost(320, z.string()).refine(
+  (text) => z.email().safeParse(text.trim()).success,
+  wrong('wrong_format', 'must be an e-mail address'),
+)
 
 export type MemberState = 'invited' | 'active' | 'disabled'
 
