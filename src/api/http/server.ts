@@ -125,32 +125,30 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   pageCache(app)
   countCaches(app)
   registerBodies(server)
-  await server.register(async (scope) => {
-    const refuseOthers = methods.watch(scope)
+  /** Serves routes in a scope of their own. Other methods on their paths are refused. */
+  const serve = (register: (scope: FastifyInstance) => Promise<void>) =>
+    server.register(async (scope) => {
+      const refuseOthers = methods.watch(scope)
+      await register(scope)
+      refuseOthers()
+    })
+  await serve(async (scope) => {
     scope.addHook('onRequest', async ({ ip }) => countAddress(app, ip))
     registerReference(scope, app)
     registerDocs(scope)
     registerConsole(scope, app)
     registerSignOn(scope, app)
-    refuseOthers()
   })
-  await server.register(async (scope) => {
-    const refuseOthers = methods.watch(scope)
+  await serve(async (scope) => {
     registerHealth(scope, app)
     // Clients reach this listener, so it has no metrics without a token, nor if they have their
     // own port.
     if (app.settings.METRICS_TOKEN !== undefined && app.settings.METRICS_PORT === undefined) registerMetrics(scope, app)
     registerStream(scope, app)
     registerWidget(scope)
-    refuseOthers()
   })
-  await server.register(async (scope) => {
-    const refuseOthers = methods.watch(scope)
-    registerSites(scope, app)
-    refuseOthers()
-  })
-  await server.register(async (scope) => {
-    const refuseOthers = methods.watch(scope)
+  await serve(async (scope) => registerSites(scope, app))
+  await serve(async (scope) => {
     registerCaller(scope, app)
     registerPreflights(scope, app)
     registerRest(scope)
@@ -165,7 +163,6 @@ export async function createServer(app: App): Promise<FastifyInstance> {
         else countCaller(app, reply, caller, { address: ip, tokens })
       },
     })
-    refuseOthers()
   })
   return server
 }

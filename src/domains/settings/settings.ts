@@ -81,7 +81,6 @@ export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): 
     const replaced = clientSecret === undefined ? {} : { staff: { oidc: { clientSecret: 'replaced' } } }
     await recordAudit(sql, ctx, {
       action: 'settings.update',
-      targetType: 'settings',
       targetId: tenant.id,
       before: differenceDeep(before, after),
       after: mergeDeep(differenceDeep(after, before), replaced),
@@ -117,7 +116,6 @@ export async function adoptSettings(
   if (after.identity.jwksUrl !== null) await followKeySet(sql, tenantId, after.identity.jwksUrl)
   await recordAuditOfImport(sql, of, {
     action: 'settings.update',
-    targetType: 'settings',
     targetId: tenantId,
     before: differenceDeep(before, after),
     after: differenceDeep(after, before),

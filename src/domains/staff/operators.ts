@@ -40,8 +40,7 @@ export async function setPassword(
   const passwordHash = await hashPassword(password)
   const ended = await app.db.transaction(async (sql) => {
     await sql.prisma.account.update({ where: { id: accountId }, data: { passwordHash } })
-    const action = { action: 'member.change_password', targetType: 'member', targetId } as const
-    await operatorOf(tenantId).record(sql, action)
+    await operatorOf(tenantId).record(sql, { action: 'member.change_password', targetId })
     return endSignIns(sql, { member: { accountId } })
   })
   announceEnded(app, ended)
