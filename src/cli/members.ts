@@ -41,10 +41,11 @@ async function changeByAddress(app: App, { tenant, ...options }: ByAddress, chan
 
 async function changePassword(app: App, options: ByAddress & { password?: string | undefined }) {
   const { id, slug } = await tenantOf(app, options.tenant)
-  await memberOf(app, { id, slug }, options.email)
   const member = await setPassword(app, id, options.email, options.password)
-  if (member === null)
+  if (member === null) {
+    await memberOf(app, { id, slug }, options.email)
     throw new CommandError(`${options.email} has no account yet: it is made when an invitation is accepted`)
+  }
   return { tenant: { id, slug }, member }
 }
 
