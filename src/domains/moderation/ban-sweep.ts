@@ -91,8 +91,8 @@ const lease = (now: Date) => ({ leasedUntil: new Date(now.getTime() + LEASE_MS) 
 async function takeTurn(app: App, sweep: Sweep, signal: AbortSignal, now: Date): Promise<void> {
   const { tenantId, readerId: authorId, startedAt } = sweep
   const { of } = ACTIONS[sweep.action]
-  // One that began before the ban still brings comments of any age: those that have come are changed
-  // at once, and all are counted and gone through when it is over.
+  // One that began before the ban still brings comments of any age. Those that have come are
+  // changed at once, and all are counted and gone through when it is over.
   const merge = { tenantId, intoId: authorId, mergingAt: { not: null } }
   const isMerging = (await app.prisma.readerMerge.findFirst({ where: merge })) !== null
   const reader = { tenantId_id: { tenantId, id: authorId } }

@@ -57,7 +57,7 @@ interface Counts {
   depth: number
   aliases: number
   directives: number
-  /** How deep lists of types nest in `__schema`. `__type` shows one type: its list does not count. */
+  /** How deep lists of types nest in `__schema`, or below the one type that `__type` shows. */
   typeLists: number
 }
 
