@@ -38,10 +38,11 @@ async function changePassword(
   { id, slug }: Named,
   options: { email: string; password?: string | undefined },
 ) {
-  await memberOf(app, { id, slug }, options.email)
   const member = await setPassword(app, id, options.email, options.password)
-  if (member === null)
+  if (member === null) {
+    await memberOf(app, { id, slug }, options.email)
     throw new CommandError(`${options.email} has no account yet: it is made when an invitation is accepted`)
+  }
   return { tenant: { id, slug }, member }
 }
 

@@ -8,19 +8,20 @@ import { IS_HERE } from '../../domains/discussions/row.ts'
 import { arraysOf, type Columns, insertion } from './columns-sql.ts'
 import { type ImportedComment, isOfPlace, type PlaceColumn } from './imported.ts'
 
-/** The facts about a comment that its replies need. */
+/** The facts about a comment that its replies and reports need. */
 export interface CommentFacts {
   id: Id
   discussionId: Id
   parentId: Id | null
   depth: number
   createdAt: Date
+  authorId: Id | null
 }
 
 const FACTS = statement(
   'import_comment_facts',
   `SELECT c.* FROM unnest($2::uuid[]) AS k (id) CROSS JOIN LATERAL (
-     SELECT id, discussion_id AS "discussionId", parent_id AS "parentId", depth, created_at AS "createdAt"
+     SELECT id, discussion_id AS "discussionId", parent_id AS "parentId", depth, created_at AS "createdAt", author_id AS "authorId"
      FROM comments WHERE tenant_id = (SELECT $1::uuid) AND id = k.id LIMIT 1) c`,
 )
 
