@@ -89,6 +89,32 @@ describeInBrowser('The view of a queue in the console', () => {
     await close()
   })
 
+  test('readers of the same name are told apart by their ids, also where a question names one', async () => {
+    const first = await post('anna-1', 'hold mine', undefined, 'Anna')
+    const second = await post('anna-2', 'hold hers', undefined, 'Anna')
+    const other = await post('bob', 'hold his')
+    const { page, complaints, close } = await desk.visit('/moderation')
+    await expectShown(page, first, second, other)
+    for (const [comment, name] of [
+      [first, 'Anna (anna-1)'],
+      [second, 'Anna (anna-2)'],
+      [other, 'Name of bob'],
+    ] as const) {
+      await item(page, comment).getByRole('link', { name, exact: true }).waitFor()
+      expect(await item(page, comment).getAttribute('aria-label')).toBe(`Comment of ${name}`)
+    }
+    await item(page, first).getByRole('button', { name: 'Ban' }).click()
+    await page.getByRole('dialog', { name: /Anna \(anna-1\)/ }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    // Alone in view, she is not mistaken for anybody.
+    await item(page, first).getByRole('link', { name: 'all of this reader' }).click()
+    await expectShown(page, first)
+    await item(page, first).getByRole('link', { name: 'Anna', exact: true }).waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('sorts by time, by reports and by busy pages; what is taken back returns to its place', async () => {
     const texts = ['The old ferry.', 'The new ferry.', 'The last ferry.']
     const [first, second, third] = (await Promise.all(texts.map((text, n) => post(`writer-${n}`, text)))).sort((a, b) =>

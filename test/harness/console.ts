@@ -148,6 +148,16 @@ async function openPage(
   return { page, complaints, close: () => page.close() }
 }
 
+/** Changes the data of the page's answers from now on, as those of another release may differ. */
+export async function changeAnswers(page: Page, change: (data: TestResponse['json']) => void): Promise<void> {
+  await page.route('**/graphql', async (route) => {
+    const response = await route.fetch()
+    const json = await response.json()
+    change(json.data ?? {})
+    await route.fulfill({ response, json })
+  })
+}
+
 /** Runs in the page. */
 function pollFast(): void {
   const original = setInterval

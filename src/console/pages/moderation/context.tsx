@@ -9,7 +9,7 @@ import { Time } from '../../ui/time.tsx'
 import { commentAddress } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import type { QueueItem } from './entries.ts'
-import { nameOf } from './reader.tsx'
+import { useNameOf } from './reader.tsx'
 import { AllOfPage, AllOfReader } from './view/all-of.tsx'
 
 const REPORTED: Readonly<Record<ReportReason, string>> = {
@@ -46,6 +46,7 @@ export function Reasons({
 /** Where it was written: the discussion here, and the publisher's page. */
 export function Where({ comment }: Pick<QueueItem, 'comment'>) {
   const { author, discussion } = comment
+  const nameOf = useNameOf()
   const { id, title, externalId, url, state } = discussion
   const address = commentAddress(url, comment)
   return (
@@ -77,6 +78,7 @@ export function Where({ comment }: Pick<QueueItem, 'comment'>) {
 
 /** The comment that it replies to. */
 export function Parent({ parent }: { parent: NonNullable<QueueItem['comment']['parent']> }) {
+  const nameOf = useNameOf()
   return (
     <Stack gap={0} ps="sm" style={{ borderInlineStart: '3px solid var(--mantine-color-default-border)' }}>
       <Text size="xs" c="dimmed" {...WRITTEN}>
@@ -92,6 +94,7 @@ export function Parent({ parent }: { parent: NonNullable<QueueItem['comment']['p
 
 /** The readers' reports. */
 export function Reports({ reports, count }: { reports: QueueItem['comment']['reports']; count: number }) {
+  const nameOf = useNameOf()
   if (reports == null || reports.nodes.length === 0) return null
   const rest = count - reports.nodes.length
   return (
