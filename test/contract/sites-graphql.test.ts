@@ -8,8 +8,8 @@ import { newId } from '../../src/core/ids.ts'
 import { addressBucket } from '../../src/core/limits.ts'
 import { documentOf, isOpen, ROOT_FIELDS } from '../harness/browser-fields.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
-import { startService, useService } from '../harness/service.ts'
-import { addSite, keyOf, ORIGIN, type SiteAnswer, type TestSite } from '../harness/sites.ts'
+import { startService, useService, type TestResponse } from '../harness/service.ts'
+import { addSite, keyOf, ORIGIN, type TestSite } from '../harness/sites.ts'
 
 const WAIT = { timeout: 8000, interval: 20 }
 
@@ -56,18 +56,18 @@ const headersOf = ({ as, origin = ORIGIN, headers = {}, of = site }: Asked): Rec
   ...headers,
 })
 
-async function answerOf(response: Response): Promise<SiteAnswer> {
+async function answerOf(response: Response): Promise<TestResponse> {
   const text = await response.text()
   const isJson = /json/.test(response.headers.get('content-type') ?? '')
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
 }
 
-const send = async (body: object, asked: Asked = {}): Promise<SiteAnswer> =>
+const send = async (body: object, asked: Asked = {}): Promise<TestResponse> =>
   answerOf(
     await fetch(`${service.url}/graphql`, { method: 'POST', headers: headersOf(asked), body: JSON.stringify(body) }),
   )
 const ask = (query: string, variables: object = {}, asked: Asked = {}) => send({ query, variables }, asked)
-const codeOf = ({ json }: SiteAnswer): string | undefined => json?.errors?.[0]?.extensions?.code ?? json?.code
+const codeOf = ({ json }: TestResponse): string | undefined => json?.errors?.[0]?.extensions?.code ?? json?.code
 
 const SETTINGS = '{ publicSettings { maxDepth } }'
 const VIEWER = '{ viewer { id externalId } }'
