@@ -51,10 +51,7 @@ describeInBrowser('The context of a comment in the console', () => {
   test('shows the earlier texts of an edited comment, also those that no reader saw', async () => {
     const held = await post('hal', 'hold the first')
     for (const body of ['hold the second', 'hold the third'])
-      await desk.service.call('PATCH', `/comments/${held.id}`, {
-        headers: await desk.service.as('hal'),
-        body: { body },
-      })
+      await desk.service.ok('PATCH', `/comments/${held.id}`, { body }, await desk.service.as('hal'))
     const page = await desk.visit('/moderation')
     await item(page, held).focus()
     await page.keyboard.press('c')

@@ -102,12 +102,12 @@ describeInBrowser('discussions in the console', () => {
     await comment('casino').waitFor({ state: 'detached' })
 
     const tryToPost = async () =>
-      (
-        await desk.service.call('POST', '/discussions/by-external/harbour/comments', {
-          body: { body: 'May I?' },
-          headers: await desk.service.as('ann'),
-        })
-      ).json
+      await desk.service.ok(
+        'POST',
+        '/discussions/by-external/harbour/comments',
+        { body: 'May I?' },
+        await desk.service.as('ann'),
+      )
     await enter(button('Lock'))
     await button('Unlock').waitFor()
     expect((await tryToPost()).code).toBe('discussion_locked')

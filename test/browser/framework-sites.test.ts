@@ -98,8 +98,7 @@ describeInBrowser('examples', () => {
 
       const post = async (body: string): Promise<void> => {
         const path = '/discussions/by-external/night-trains/comments'
-        const { status, text } = await service.call('POST', path, { body: { body }, headers: await service.as('cat') })
-        expect(status, text).toBe(201)
+        await service.ok('POST', path, { body }, await service.as('cat'))
       }
 
       test('draws the comments into its page, which the widget takes over, and signs readers in', async () => {

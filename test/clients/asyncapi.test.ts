@@ -25,8 +25,7 @@ let checker: Checker
 beforeAll(async () => {
   document = (await service.call('GET', '/asyncapi.json', { headers: { 'x-api-key': '' } })).json as AsyncApi
   checker = createChecker(document)
-  const { status, json: hook, text } = await service.call('POST', '/webhooks', { body: { url: receiver.url } })
-  expect(status, text).toBe(201)
+  const hook = await service.ok('POST', '/webhooks', { url: receiver.url })
   await whenVerified(hook.id)
   const discussionId = await makeEveryEvent(service, service)
   stream = await listen(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, { 'x-api-key': service.apiKey })

@@ -19,9 +19,8 @@ test('POST /admin/auth/login answers a token that is valid for 12 h', async () =
 
 test('GET /admin/me answers the admin of the token', async () => {
   const { json } = await login({ ...service.admin, email: service.admin.email.toUpperCase() })
-  const me = await service.call('GET', '/admin/me', { headers: { authorization: `Bearer ${json.token}` } })
-  expect(me.status).toBe(200)
-  expect(me.json).toMatchObject({
+  const me = await service.ok('GET', '/admin/me', undefined, { authorization: `Bearer ${json.token}` })
+  expect(me).toMatchObject({
     email: service.admin.email,
     tenant: service.tenant,
     expiresAt: json.expiresAt as string,

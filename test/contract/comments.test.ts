@@ -205,11 +205,7 @@ describe('pre-moderation', () => {
   test('a pending comment is not public: not in the list, the count, a public event, or for another key', async () => {
     const other = await service.addTenant('premod')
     const asOther = { 'x-api-key': other.apiKey, ...(await other.as('ann')) }
-    const set = await service.call('PATCH', '/settings', {
-      body: { moderationMode: 'pre' },
-      headers: { 'x-api-key': other.apiKey },
-    })
-    expect(set.status).toBe(200)
+    await service.ok('PATCH', '/settings', { moderationMode: 'pre' }, { 'x-api-key': other.apiKey })
     const { status, json } = await post('pre', { body: 'x' }, asOther)
     expect([status, json.status]).toEqual([201, 'pending'])
     const list = await service.call('GET', '/discussions/by-external/pre/comments', { headers: asOther })

@@ -147,12 +147,12 @@ describe('GET /webhooks/{id}/deliveries', () => {
     const quiet = await register()
     expect(await idsOf(`/webhooks/${quiet.id}/deliveries`, `&commentId=${none.id}`)).toEqual([])
     const theirs = await service.addTenant('comments-of-others')
-    const foreign = (
-      await service.call('POST', '/discussions/by-external/page/comments', {
-        headers: { 'x-api-key': theirs.apiKey, ...(await theirs.as('eve')) },
-        body: { body: 'theirs' },
-      })
-    ).json
+    const foreign = await service.ok(
+      'POST',
+      '/discussions/by-external/page/comments',
+      { body: 'theirs' },
+      { 'x-api-key': theirs.apiKey, ...(await theirs.as('eve')) },
+    )
     expect(foreign.id).toMatch(/^[0-9a-f-]{36}$/)
     for (const unknown of [foreign.id, UNKNOWN, 'nonsense', '']) {
       const answer = await service.call('GET', `${path}?commentId=${unknown}`)
@@ -264,9 +264,8 @@ describe('POST /webhooks/{id}/redeliver', () => {
     const [newest, second, third] = all.map((each) => each.id)
     const deliveryIds = [newest, third, newest, second, third]
     const route = `/webhooks/${id}/redeliver`
-    const answer = await service.call('POST', route, { body: { deliveryIds } })
-    expect(answer.status, answer.text).toBe(202)
-    const copies = answer.json.data
+    const answer = await service.ok('POST', route, { deliveryIds })
+    const copies = answer.data
     expect(copies.map(({ eventId }: Json) => eventId)).toEqual([2, 1, 0].map((n) => all[n].eventId))
     const after = await settled(id, 7)
     expect(after.slice(0, 3).map((each) => each.id)).toEqual(copies.map((each: Json) => each.id).toReversed())

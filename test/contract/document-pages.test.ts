@@ -40,8 +40,7 @@ beforeAll(async () => {
   page = newId()
   await service.call('POST', '/discussions', { body: { externalId: page } })
   await service.call('POST', '/discussions', { body: { externalId: 'other' } })
-  const added = await service.call('POST', '/documents', { body: { manifest: DOCUMENTS } })
-  expect(added.status, added.text).toBe(200)
+  await service.ok('POST', '/documents', { manifest: DOCUMENTS })
 })
 
 interface Asked {
@@ -75,12 +74,7 @@ async function readsOf(work: () => Promise<unknown>): Promise<number> {
 }
 
 const comment = async (reader: string, body: object): Promise<string> =>
-  (
-    await service.call('POST', `/discussions/by-external/${page}/comments`, {
-      body,
-      headers: await service.as(reader),
-    })
-  ).json.id
+  (await service.ok('POST', `/discussions/by-external/${page}/comments`, body, await service.as(reader))).id
 
 const tokenOf = async (body: object, headers: Headers = {}): Promise<Headers> => {
   const { json } = await service.call('POST', '/client-tokens', { body, headers })

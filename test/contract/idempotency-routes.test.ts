@@ -20,9 +20,7 @@ beforeAll(async () => {
   service = await startService({ worker: false })
   const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: service.admin })
   adminToken = login.json.token as string
-  await service.call('PATCH', '/settings', {
-    body: { activeKeyBudget: 1000, webhookEndpoints: 1000, editWindowSeconds: 86_400 },
-  })
+  await service.ok('PATCH', '/settings', { activeKeyBudget: 1000, webhookEndpoints: 1000, editWindowSeconds: 86_400 })
   digests = await digestsOfAll()
 })
 afterAll(() => service.close())
@@ -39,11 +37,8 @@ const NEEDS_HELD = /^POST \/comments\/:\w+\/(approve|reject)$/
  * up.
  */
 async function furnish({ title, slots }: DescribedRoute, reader: string): Promise<(slot: Slot) => unknown> {
-  const post = async (path: string, body: object): Promise<TestResponse['json']> => {
-    const { status, json, text } = await service.call('POST', path, { body, headers: await service.as(reader) })
-    expect(status, text).toBeLessThan(300)
-    return json
-  }
+  const post = async (path: string, body: object): Promise<TestResponse['json']> =>
+    service.ok('POST', path, body, await service.as(reader))
   const discussion = once(() => post('/discussions', { externalId: `page-${newId()}` }))
   const addComment = async (body: string) => post(`/discussions/${(await discussion()).id}/comments`, { body })
   const parent = once(() => addComment('A comment'))

@@ -11,10 +11,7 @@ const service = useService()
 let admin: { headers: Record<string, string> }
 
 beforeAll(async () => {
-  const { json } = await service.call('POST', '/admin/auth/login', {
-    headers: { 'x-api-key': '' },
-    body: service.admin,
-  })
+  const json = await service.ok('POST', '/admin/auth/login', service.admin, { 'x-api-key': '' })
   admin = { headers: { authorization: `Bearer ${(json as { token: string }).token}` } }
 })
 

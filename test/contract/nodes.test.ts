@@ -24,12 +24,7 @@ beforeAll(async () => {
 
 async function post(page: string, body: string, as = 'ann', headers: Headers = {}, parentId?: string) {
   const path = `/discussions/by-external/${page}/comments`
-  const { json, status, text } = await service.call('POST', path, {
-    body: { body, parentId },
-    headers: { ...headers, ...(await service.as(as)) },
-  })
-  expect(status, text).toBe(201)
-  return json as { id: string; discussionId: string; author: { id: string } }
+  return service.ok('POST', path, { body, parentId }, { ...headers, ...(await service.as(as)) })
 }
 
 const NODE = 'query ($id: ID!) { node(id: $id) { __typename id } }'

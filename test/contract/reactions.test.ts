@@ -77,12 +77,7 @@ test('a reaction of a type that the tenant has removed is toggled off by its rea
   const { id } = await newComment('removed-type')
   const shadow = await service.as('shade')
   for (const headers of [ann, shadow]) expect((await toggle(id, 'angry', headers)).status).toBe(200)
-  const { author } = (
-    await service.call('POST', '/discussions/by-external/removed-type/comments', {
-      body: { body: 'y' },
-      headers: shadow,
-    })
-  ).json
+  const { author } = await service.ok('POST', '/discussions/by-external/removed-type/comments', { body: 'y' }, shadow)
   await service.call('POST', `/readers/${author.id}/ban`, { body: { shadow: true } })
   const { reactionTypes } = (await service.call('GET', '/settings')).json
   const without = reactionTypes.filter((type: string) => type !== 'angry')

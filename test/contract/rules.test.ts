@@ -282,10 +282,7 @@ describe('post-moderation', () => {
     const { comment, reader } = await flag()
     await act(comment.id, 'pin')
     expect((await edit(comment.id, 'harmless', reader)).json).toMatchObject({ status: 'approved' })
-    await service.call('POST', `/comments/${comment.id}/report`, {
-      body: { reason: 'spam' },
-      headers: await newReader(),
-    })
+    await service.ok('POST', `/comments/${comment.id}/report`, { reason: 'spam' }, await newReader())
     expect(await queued(comment.id, 'reported')).toMatchObject({ reason: 'suspect_word', openReportCount: 1 })
   })
 

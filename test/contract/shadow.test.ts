@@ -102,8 +102,7 @@ test('a merge moves the reactions that only the reader sees, where the target ha
   await react('stays', both.id, 'love')
   await react('goes', one.id, 'like')
   const [from, into] = readerIds
-  const { status } = await service.call('POST', `/readers/${from}/merge`, { body: { into } })
-  expect(status).toBe(200)
+  await service.ok('POST', `/readers/${from}/merge`, { into })
   expect([await chosen('stays', both.id), await chosen('stays', one.id)]).toEqual(['love', 'like'])
   expect(await traces(from ?? '')).toBe(0)
 })

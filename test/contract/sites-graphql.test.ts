@@ -26,9 +26,7 @@ beforeAll(async () => {
 
 async function post(externalId: string, reader: string, body: object = { body: 'Hello' }) {
   const path = `/discussions/by-external/${encodeURIComponent(externalId)}/comments`
-  const answer = await service.call('POST', path, { body, headers: await service.as(reader) })
-  expect(answer.status, answer.text).toBe(201)
-  return answer.json as typeof comment
+  return service.ok('POST', path, body, await service.as(reader)) as Promise<typeof comment>
 }
 
 beforeEach(async () => {

@@ -21,9 +21,7 @@ beforeEach(async () => {
 
 async function post(externalId: string): Promise<TestResponse['json']> {
   const path = `/discussions/by-external/${encodeURIComponent(externalId)}/comments`
-  const { status, text, json } = await service.call('POST', path, { body: { body: newId() }, headers: ann })
-  expect(status, text).toBe(201)
-  return json
+  return service.ok('POST', path, { body: newId() }, ann)
 }
 
 /** Twelve on four pages. */
@@ -34,8 +32,7 @@ async function postTwelve(origin: string): Promise<void> {
 /** Adds a site. Returns what a page of its first origin gets as a list. */
 async function addSite(...origins: string[]) {
   const body = { name: 'A site', origins }
-  const { status, text, json } = await service.call('POST', '/sites', { body, headers: keyOf(tenant) })
-  expect(status, text).toBe(201)
+  const json = await service.ok('POST', '/sites', body, keyOf(tenant))
   const url = `${service.url}/engagement/${json.publicKey}`
   return async (path: string): Promise<TestResponse['json'][]> => {
     const response = await fetch(url + path, { headers: { origin: origins[0] ?? '' } })

@@ -79,8 +79,9 @@ describe('wrong values are refused with 422', () => {
 })
 
 test('sites need manage_settings, and are of their tenant alone', async () => {
-  const { json: weak } = await service.call('POST', '/keys', {
-    body: { label: 'weak', capabilities: ['manage_api_keys', 'manage_webhooks', 'moderate_content', 'view_analytics'] },
+  const weak = await service.ok('POST', '/keys', {
+    label: 'weak',
+    capabilities: ['manage_api_keys', 'manage_webhooks', 'moderate_content', 'view_analytics'],
   })
   const { json: site } = await create()
   const other = await service.addTenant('other-sites')

@@ -88,10 +88,7 @@ describe('run against the service', () => {
     service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
     testSite = await addSite(service, service)
     const ann = await service.as('reader-1')
-    await service.call('POST', '/discussions/by-external/article-1/comments', {
-      body: { body: 'From the start' },
-      headers: ann,
-    })
+    await service.ok('POST', '/discussions/by-external/article-1/comments', { body: 'From the start' }, ann)
     mkdirSync(join(folder, 'node_modules'))
     for (const name of ['express', 'eventsource', 'fastify', 'graphql', 'graphql-sse'])
       link(name, join(ROOT, 'node_modules', name))
@@ -184,8 +181,7 @@ describe('run against the service', () => {
 
   test('graphql/site:1 asks for a page of the site', async () => {
     const path = `/discussions/by-external/${encodeURIComponent(`${ORIGIN}/a-page`)}/comments`
-    const posted = await service.call('POST', path, { body: { body: 'At a site' }, headers: await service.as('ann') })
-    expect(posted.status, posted.text).toBe(201)
+    await service.ok('POST', path, { body: 'At a site' }, await service.as('ann'))
     const { stdout } = start('graphql/site:1', {})
     expect(JSON.parse(await text(stdout as NodeJS.ReadableStream))).toMatchObject({ discussion: { commentCount: 1 } })
   })

@@ -213,9 +213,7 @@ describe.skipIf(SMTP === undefined)(
     async function write(reader: string, name: string, parentId?: string): Promise<string> {
       const headers = await service.as(reader, { name })
       const path = '/discussions/by-external/article-1/comments'
-      const { status, json, text } = await service.call('POST', path, { body: { body: 'Hello', parentId }, headers })
-      expect(status, text).toBe(201)
-      return json.id
+      return (await service.ok('POST', path, { body: 'Hello', parentId }, headers)).id
     }
     const pending = async (): Promise<unknown[]> => (await service.call('GET', '/notifications/pending')).json.data
     const batches = (): string[] => readdirSync(join(folder, 'inbox'))

@@ -183,11 +183,12 @@ test(
     const endpointId = await verifiedEndpoint('/held')
     const discussionId = await createDiscussion('held')
     receiver.on('/held', hang)
-    const { status } = await service.call('POST', `/discussions/${discussionId}/comments`, {
-      body: { body: 'on its way' },
-      headers: await service.as('reader'),
-    })
-    expect(status).toBe(201)
+    await service.ok(
+      'POST',
+      `/discussions/${discussionId}/comments`,
+      { body: 'on its way' },
+      await service.as('reader'),
+    )
     await vi.waitFor(() => expect(receiver.deliveries('/held')).toHaveLength(1), WAIT)
     expect(await statuses(endpointId, 'delivering')).toHaveLength(1)
 
@@ -219,10 +220,12 @@ test(
     const endpointId = await verifiedEndpoint('/given-back')
     const discussionId = await createDiscussion('given-back')
     receiver.on('/given-back', hang)
-    await service.call('POST', `/discussions/${discussionId}/comments`, {
-      body: { body: 'on its way' },
-      headers: await service.as('reader'),
-    })
+    await service.ok(
+      'POST',
+      `/discussions/${discussionId}/comments`,
+      { body: 'on its way' },
+      await service.as('reader'),
+    )
     await vi.waitFor(() => expect(receiver.deliveries('/given-back')).toHaveLength(1), WAIT)
     await Promise.all(service.workers.map((worker) => worker.stop()))
     // In the embedded form there is no other process to ask.

@@ -80,10 +80,7 @@ test(`${WRITERS} concurrent writers: every stream sees seq 1..n in order, withou
     headers: await service.as('author'),
   })
   const ticket = async (reader: string) => {
-    const { json } = await service.call('POST', '/stream/ticket', {
-      body: { discussionId },
-      headers: await service.as(reader),
-    })
+    const json = await service.ok('POST', '/stream/ticket', { discussionId }, await service.as(reader))
     return `/api/v1/stream/${discussionId}?ticket=${json.ticket}&lastEventId=0`
   }
   const [forAuthor, forOther] = [await ticket('author'), await ticket('somebody else')]

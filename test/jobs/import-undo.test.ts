@@ -123,8 +123,7 @@ test("times after the start of an import are its own, and a person's edit after 
     [acme.tenant.id],
   )
   const headers = { 'x-api-key': acme.apiKey }
-  const edited = await imports.service.call('POST', `/comments/${second?.id}/unpin`, { headers, body: {} })
-  expect(edited.status).toBe(200)
+  await imports.service.ok('POST', `/comments/${second?.id}/unpin`, {}, headers)
   expect(await undo(acme, done)).toMatchObject({ removed: { comments: 1 }, stays: { comments: 1 } })
   expect(await left(acme)).toEqual(['Comment 2'])
 })

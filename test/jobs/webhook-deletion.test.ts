@@ -42,8 +42,7 @@ const VERIFY = `UPDATE webhook_endpoints SET state = 'verified', challenge = NUL
 
 /** A verified endpoint, without a handshake. */
 async function endpoint(body: object = {}): Promise<string> {
-  const { status, json } = await service.call('POST', '/webhooks', { body: { url: receiver.url + path, ...body } })
-  expect(status).toBe(201)
+  const json = await service.ok('POST', '/webhooks', { url: receiver.url + path, ...body })
   await run(VERIFY, [json.id])
   return json.id as string
 }

@@ -16,8 +16,10 @@ let plain: Record<string, string>
 
 beforeAll(async () => {
   plain = (await service.newKey()).headers
-  await service.call('PATCH', '/settings', {
-    body: { suspectWords: ['suspect'], reportThreshold: 1, rateLimit: { perSecond: 100_000, burst: 100_000 } },
+  await service.ok('PATCH', '/settings', {
+    suspectWords: ['suspect'],
+    reportThreshold: 1,
+    rateLimit: { perSecond: 100_000, burst: 100_000 },
   })
 })
 

@@ -258,10 +258,7 @@ describe('single sign-on', () => {
       body: { email: member.email, role: 'admin' },
     })
     const token = new URL(invited.json.invitation.url).hash.slice(1)
-    await service.call('POST', '/admin/auth/accept', {
-      headers: fromElsewhere(),
-      body: { token, password: member.password },
-    })
+    await service.ok('POST', '/admin/auth/accept', { token, password: member.password }, fromElsewhere())
     provider.login('both', person({ email: member.email }))
     const { browser } = await signOn()
     const call = (path: string, body?: object, method = 'POST') =>

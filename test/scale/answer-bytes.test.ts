@@ -19,10 +19,7 @@ afterAll(() => service.close())
 
 async function writerOf(name: string): Promise<Id> {
   const body = { body: 'Hello' }
-  const { json } = await service.call('POST', '/discussions/by-external/first/comments', {
-    body,
-    headers: await service.as(name),
-  })
+  const json = await service.ok('POST', '/discussions/by-external/first/comments', body, await service.as(name))
   return json.author.id as Id
 }
 

@@ -29,9 +29,7 @@ afterAll(() => service.close())
 
 const post = async (reader: string, body: object) => {
   const path = '/discussions/by-external/large/comments'
-  const { status, json, text } = await service.call('POST', path, { body, headers: await service.as(reader) })
-  expect(status, text).toBe(201)
-  return json
+  return service.ok('POST', path, body, await service.as(reader))
 }
 
 const GROW = unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status)

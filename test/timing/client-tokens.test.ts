@@ -28,15 +28,11 @@ const newDiscussion = async () =>
 
 async function post(discussionId: string, headers: Record<string, string>) {
   const path = `/discussions/${discussionId}/comments`
-  const answer = await service.call('POST', path, { body: { body: 'Hello' }, headers })
-  expect(answer.status, answer.text).toBe(201)
-  return answer.json as typeof comment
+  return service.ok('POST', path, { body: 'Hello' }, headers) as Promise<typeof comment>
 }
 
 async function tokenOf(body: object = {}, headers: Record<string, string> = {}): Promise<string> {
-  const answer = await service.call('POST', '/client-tokens', { body, headers })
-  expect(answer.status, answer.text).toBe(201)
-  return answer.json.token as string
+  return (await service.ok('POST', '/client-tokens', body, headers)).token as string
 }
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
