@@ -2,20 +2,18 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { axeFindings, COLORS } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
 
 describeInBrowser('the versions of a comment, in the widget', () => {
-  let service: TestService
+  const service = useService()
   let paper: Newspaper
   beforeAll(async () => {
-    service = await startService({ worker: false })
     paper = await openNewspaper(service, service.url)
     await paper.set({ showEditHistory: true, suspectWords: ['suspect'] })
   })
   afterAll(async () => {
     await paper?.close()
-    await service?.close()
   })
   afterEach(() => paper.leave())
 

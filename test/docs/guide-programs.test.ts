@@ -14,7 +14,7 @@ import { GLOBALS, MODULES, PROGRAMS } from '../harness/guide-programs.ts'
 import { readPages, ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
 import { findProgram } from '../harness/programs.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { addSite, ORIGIN, type TestSite } from '../harness/sites.ts'
 import { typeErrorsOf } from '../harness/type-check.ts'
 import { CHECKED, typescriptOf } from '../harness/vue-programs.ts'
@@ -79,13 +79,12 @@ test('components of Vue are checked with their templates', () => {
 })
 
 describe('run against the service', () => {
-  let service: TestService
+  const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
   let testSite: TestSite
   const folder = mkdtempSync(join(tmpdir(), 'guide-programs-'))
   const running: ChildProcess[] = []
 
   beforeAll(async () => {
-    service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
     testSite = await addSite(service, service)
     const ann = await service.as('reader-1')
     await service.ok('POST', '/discussions/by-external/article-1/comments', { body: 'From the start' }, ann)
@@ -99,7 +98,6 @@ describe('run against the service', () => {
   afterAll(async () => {
     for (const child of running) child.kill()
     rmSync(folder, { recursive: true })
-    await service?.close()
   })
 
   const link = (name: string, to: string): void => symlinkSync(to, join(folder, 'node_modules', name))

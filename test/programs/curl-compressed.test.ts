@@ -1,18 +1,16 @@
 import { spawn } from 'node:child_process'
 
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
 let ann: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
   ann = await service.as('ann')
 })
-afterAll(() => service.close())
 
 test('curl --compressed gets events of a stream one by one, and finds the checksum valid at the end', async () => {
   const { id } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json

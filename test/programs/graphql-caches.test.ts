@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { createGraphqlClient } from '../../src/clients/graphql/client.ts'
 import { DiscussionPage } from '../../src/clients/graphql/documents.ts'
@@ -7,17 +7,13 @@ import { type Data, openPages, shownOf, SORTS } from '../harness/cached-pages.ts
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
 import { SEED } from '../harness/seed.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const STEPS = effort(40)
 const WAIT = { timeout: 15_000, interval: 20 }
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 // The number that the discussion shows counts those of the tenant alone, too, which no reader gets.
 const LAST_SEEN = unnamed(

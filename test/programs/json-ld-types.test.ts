@@ -2,18 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import type { RenderOptions } from '../../src/clients/backend/backend.ts'
 import { fetchSite } from '../harness/backends.ts'
 import { ROOT } from '../harness/markdown.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const post = async (as: string, body: string, parentId: string | null = null): Promise<string> => {
   const headers = await service.as(as)

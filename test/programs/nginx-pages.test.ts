@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 
 import { newId } from '../../src/core/ids.ts'
 import { type Balancer, NGINX, startCachingNginx } from '../harness/balancers.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const skipped = NGINX === undefined ? ' (skipped: there is no nginx here)' : ''
 /** The nginx of the guide keeps a page for a second. */
@@ -29,13 +29,12 @@ const PATHS: Readonly<Record<string, (page: string) => string>> = {
 }
 
 describe.skipIf(NGINX === undefined)(`pages that nginx keeps${skipped}`, () => {
-  let service: TestService
+  const service = useService()
   /** It keeps a page for as long as the tests take, however slow the machine is. */
   let nginx: Balancer
   let plain: Record<string, string>
 
   beforeAll(async () => {
-    service = await startService({ worker: false })
     nginx = await startCachingNginx(service.url, (config) => config.replace('valid 200 1s', 'valid 200 1h'))
     await service.call('POST', '/documents', { body: { manifest: { page: PAGE } } })
     await service.call('PATCH', '/settings', { body: { allowedOrigins: SITES } })
@@ -44,7 +43,6 @@ describe.skipIf(NGINX === undefined)(`pages that nginx keeps${skipped}`, () => {
   })
   afterAll(async () => {
     await nginx?.close()
-    await service?.close()
   })
 
   async function read(path: string, given: Record<string, string> = {}, from = nginx): Promise<Answer> {

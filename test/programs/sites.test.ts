@@ -3,25 +3,23 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Balancer, NGINX, startCachingNginx } from '../harness/balancers.ts'
 import { CLIENT, startProvider, type TestProvider } from '../harness/oidc-provider.ts'
 import { addSite, ORIGIN, page, type TestSite } from '../harness/sites.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const skipped = NGINX === undefined ? ' (skipped: there is no nginx here)' : ''
 const CACHE_SECONDS = 5
 const WAIT = { timeout: 30_000, interval: 100 }
 
 describe.skipIf(NGINX === undefined)(`pages of a site behind nginx${skipped}`, () => {
-  let service: TestService
+  const service = useService()
   let nginx: Balancer
   let site: TestSite
 
   beforeAll(async () => {
-    service = await startService({ worker: false })
     nginx = await startCachingNginx(service.url)
     site = await addSite(service, service)
   })
   afterAll(async () => {
     await nginx?.close()
-    await service?.close()
   })
 
   async function read(address: string, headers: Record<string, string> = {}, more = {}) {
@@ -100,16 +98,14 @@ describe.skipIf(NGINX === undefined)(`pages of a site behind nginx${skipped}`, (
 })
 
 describe('readers of an identity provider', () => {
-  let service: TestService
+  const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' }, worker: true })
   let provider: TestProvider
   const callback = `${ORIGIN}/signed-in`
 
   beforeAll(async () => {
-    service = await startService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
     provider = await startProvider(callback)
   })
   afterAll(async () => {
-    await service.close()
     await provider.close()
   })
 

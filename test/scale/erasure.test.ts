@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import type { Sql } from '../../src/core/database/database.ts'
 import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { newPerson } from '../harness/people.ts'
-import { PATIENT, startService, type TestService } from '../harness/service.ts'
+import { PATIENT, useService } from '../harness/service.ts'
 
-let service: TestService
+const service = useService({ env: PATIENT })
 let bob: Headers
 
 type Headers = Record<string, string>
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: PATIENT })
   bob = await service.as('bob')
 })
-afterAll(() => service.close())
 
 const { call, ok } = callsTo(() => service)
 

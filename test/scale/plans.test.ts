@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import type { Statement } from '../../src/core/database/statements.ts'
@@ -14,7 +14,7 @@ import { selectFacts } from '../../src/transfer/store/threads-sql.ts'
 import { discussionsOf, removeReaders } from '../../src/transfer/undo/undo-sql.ts'
 import { explaining, type PlanMode } from '../harness/costs.ts'
 import { loadStatements } from '../../src/build/statements.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { comment, page, reader as readerItem, writeItems } from '../harness/transfer.ts'
 
@@ -23,9 +23,7 @@ import { comment, page, reader as readerItem, writeItems } from '../harness/tran
 
 const WAIT = { timeout: 20_000, interval: 100 }
 
-let service: TestService
-beforeAll(async () => void (service = await startService({ worker: false })))
-afterAll(() => service.close())
+const service = useService()
 
 const post = async (reader: string, body: object) => {
   const path = '/discussions/by-external/large/comments'

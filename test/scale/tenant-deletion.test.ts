@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { removeOfDeletedTenant } from '../../src/domains/tenant-removal/remove.ts'
 import { countTables } from '../harness/every-table.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { deleteNow, hurryRemoval } from '../harness/tenant-removal.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const run = <Row>(text: string, ...params: string[]): Promise<Row[]> => service.app.db.query<Row>(unnamed(text), params)
 

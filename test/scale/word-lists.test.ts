@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
+const service = useService()
 /** The key of a tenant with much text. */
 let large: string
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
 
 test('POST /settings/word-matches looks at the last 1 000 comments, whatever their number, and at 2 MB of text', async () => {
   const tenant = await service.addTenant('large')
