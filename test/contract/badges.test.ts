@@ -1,8 +1,8 @@
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { exportText, importText } from '../harness/exports.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type TestResponse, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openStream } from '../harness/stream-client.ts'
 
@@ -10,18 +10,14 @@ type Headers = Record<string, string>
 type Json = TestResponse['json']
 
 const service = useService()
-let moderator: Headers
-let settingsOnly: Headers
+const moderator = useKey(service, 'moderate_content')
+const settingsOnly = useKey(service, 'manage_settings')
 let page: string
 
 const IDS = ['staff', 'author', 'vip', 'helper', ...Array.from({ length: 16 }, (_, n) => `b${n}`)]
 const BADGES = IDS.map((id) => ({ id, label: `The ${id}`, tone: 'info' }))
 const EVENTS = unnamed('SELECT data::text AS data FROM events WHERE discussion_id = $1 ORDER BY seq')
 
-beforeAll(async () => {
-  moderator = (await service.newKey('moderate_content')).headers
-  settingsOnly = (await service.newKey('manage_settings')).headers
-})
 beforeEach(async () => {
   page = newId()
   await define(BADGES)

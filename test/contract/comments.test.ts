@@ -1,17 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 
 import { eventRowsOf } from '../harness/event-rows.ts'
-import { useService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const service = useService()
-let ann: Record<string, string>
-let bob: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  bob = await service.as('bob')
-})
+const { ann, bob } = useReaders(service, 'ann', 'bob')
 
 const post = (page: string, body: object, headers = ann) =>
   service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })

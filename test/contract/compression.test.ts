@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { figuresOf } from '../harness/figures.ts'
-import { useService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
 type Headers = Record<string, string>
@@ -40,11 +40,7 @@ const ACCEPTED: [string | undefined, boolean][] = [
 ]
 
 const service = useService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
-let ann: Headers
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-})
+const { ann } = useReaders(service, 'ann')
 
 /** As it comes over the wire: `fetch` would decompress it. */
 const ask = (path: string, headers: Headers = {}, method = 'GET'): Promise<Raw> =>

@@ -5,19 +5,18 @@ import { announceChange } from '../../src/core/read-cache.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { exportText, importText } from '../harness/exports.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type TestResponse, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
 const service = useService()
-let plain: Headers
+const plain = useKey(service)
 let ann: Headers
 let bob: Headers
 
 beforeAll(async () => {
-  plain = (await service.newKey()).headers
   ann = { ...plain, ...(await service.as('ann')) }
   bob = { ...plain, ...(await service.as('bob')) }
 })

@@ -1,24 +1,18 @@
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { closeDue } from '../../src/domains/discussions/close.ts'
 import { closeOldDiscussions, closeOnTime } from '../../src/domains/moderation/auto-close.ts'
 import { startWorker } from '../../src/worker/worker.ts'
-import { useService } from '../harness/service.ts'
+import { useKey, useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
 const service = useService()
-let ann: Headers
-let moderator: Headers
-let editor: Headers
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  moderator = (await service.newKey('moderate_content')).headers
-  editor = (await service.newKey('manage_settings')).headers
-})
+const { ann } = useReaders(service, 'ann')
+const moderator = useKey(service, 'moderate_content')
+const editor = useKey(service, 'manage_settings')
 
 const change = (id: string, body: object, headers: Headers = {}) =>
   service.call('PATCH', `/discussions/${id}`, { body, headers })

@@ -3,7 +3,7 @@ import { beforeAll, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
-import { useService } from '../harness/service.ts'
+import { useKey, useService } from '../harness/service.ts'
 
 // A page of comments by GET with a documentId is kept as bytes, as REST's pages are. It must always
 // be what the same document answers when it is executed.
@@ -11,7 +11,7 @@ import { useService } from '../harness/service.ts'
 type Headers = Record<string, string>
 
 const service = useService()
-let plain: Headers
+const plain = useKey(service)
 let page: string
 
 const COMMENT = `id parentId author { id name } body bodyHtml status pinnedAt editedAt revision replyCount
@@ -36,7 +36,6 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 }
 
 beforeAll(async () => {
-  plain = (await service.newKey()).headers
   page = newId()
   await service.call('POST', '/discussions', { body: { externalId: page } })
   await service.call('POST', '/discussions', { body: { externalId: 'other' } })

@@ -1,23 +1,20 @@
 import { createClient, type Client } from 'graphql-sse'
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { callsTo } from '../harness/calls.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
-import { useService } from '../harness/service.ts'
+import { useKey, useService } from '../harness/service.ts'
 
 // An event brings its comment as the subscriber may read it now, so that a client that keeps
 // comments by their ids is right after each event.
 
 const service = useService()
-let plain: Record<string, string>
+const plain = useKey(service)
 const clients: Client<boolean>[] = []
 
-beforeAll(async () => {
-  plain = (await service.newKey()).headers
-})
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
   await vi.waitFor(() => expect(subscriptionsOf(service.app).size).toBe(0), { timeout: 5000 })

@@ -11,20 +11,19 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { newId } from '../../src/core/ids.ts'
-import { type TestTenant, useService } from '../harness/service.ts'
+import { type TestTenant, useKey, useService } from '../harness/service.ts'
 
 type Headers = Record<string, string>
 
 const service = useService()
 let other: TestTenant
 /** Of a key without capabilities, and a key of another tenant with all. */
-let plain: Headers
+const plain = useKey(service)
 let foreign: Headers
 
 beforeAll(async () => {
   other = await service.addTenant('other')
   foreign = { 'x-api-key': other.apiKey }
-  plain = (await service.newKey()).headers
 })
 
 async function post(page: string, as = 'ann', body = 'Text') {

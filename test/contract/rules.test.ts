@@ -1,18 +1,17 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
-import { type TestTenant, useService } from '../harness/service.ts'
+import { type TestTenant, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
 const service = useService()
 let other: TestTenant
-let publicKey: Headers
+const publicKey = useKey(service)
 
 beforeAll(async () => {
   other = await service.addTenant('other')
-  publicKey = (await service.newKey()).headers
 })
 
 const { moderationMode, bannedWords, suspectWords, maxLinks, holdFirstComments, reportThreshold } = tenantSettings({})

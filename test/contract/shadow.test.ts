@@ -1,13 +1,10 @@
-import { beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { useService } from '../harness/service.ts'
+import { useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const service = useService()
-let plain: Record<string, string>
-beforeAll(async () => {
-  plain = (await service.newKey()).headers
-})
+const plain = useKey(service)
 
 test.each(['is lifted', 'runs out'])('a reader banned in shadow counts their own, until the ban %s', async (end) => {
   const at = `/discussions/by-external/${encodeURIComponent(end)}/comments`

@@ -4,16 +4,15 @@ import { setTimeout } from 'node:timers/promises'
 import { beforeAll, expect, test, vi } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
-import { type TestTenant, useService } from '../harness/service.ts'
+import { type TestTenant, useReaders, useService } from '../harness/service.ts'
 
 // No page is kept, so that each is read.
 const service = useService({ env: { PAGE_CACHE_MB: '0' } })
-let ann: Record<string, string>
+const { ann } = useReaders(service, 'ann')
 
 const PAGES = Array.from({ length: 12 }, (_, n) => `page-${n}`)
 
 beforeAll(async () => {
-  ann = await service.as('ann')
   for (const page of PAGES) await post(page, `first of ${page}`)
 })
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { useService } from '../harness/service.ts'
+import { useKey, useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 interface Listed {
@@ -14,13 +14,8 @@ interface Listed {
 }
 
 const service = useService()
-let ann: Record<string, string>
-let plain: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  plain = (await service.newKey()).headers
-})
+const { ann } = useReaders(service, 'ann')
+const plain = useKey(service)
 
 const post = async (page: string, body: string, parentId?: string): Promise<{ id: string; discussionId: string }> => {
   const path = `/discussions/by-external/${page}/comments`

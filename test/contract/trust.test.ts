@@ -1,16 +1,16 @@
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { exportText, importText } from '../harness/exports.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type TestResponse, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 type Json = TestResponse['json']
 
 const service = useService()
-let moderator: Headers
-let settingsOnly: Headers
+const moderator = useKey(service, 'moderate_content')
+const settingsOnly = useKey(service, 'manage_settings')
 
 const DEFAULTS = {
   moderationMode: 'none',
@@ -22,10 +22,6 @@ const DEFAULTS = {
 }
 const set = (settings: object) => service.call('PATCH', '/settings', { body: { ...DEFAULTS, ...settings } })
 
-beforeAll(async () => {
-  moderator = (await service.newKey('moderate_content')).headers
-  settingsOnly = (await service.newKey('manage_settings')).headers
-})
 beforeEach(() => set({}))
 
 /** A new reader, with one comment. */

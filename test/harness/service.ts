@@ -186,6 +186,27 @@ export function useService(options: Options = {}): TestService {
   return service
 }
 
+/** The headers of readers of a file's service. */
+export function useReaders<Name extends string>(
+  service: TestTenant,
+  ...names: Name[]
+): Record<Name, Record<string, string>> {
+  const readers = Object.fromEntries(names.map((name) => [name, {}])) as Record<Name, Record<string, string>>
+  beforeAll(async () => {
+    for (const name of names) Object.assign(readers[name], await service.as(name))
+  })
+  return readers
+}
+
+/** The headers of an API key of a file's service, which has these capabilities alone. */
+export function useKey(service: TestService, ...capabilities: Capability[]): Record<string, string> {
+  const headers: Record<string, string> = {}
+  beforeAll(async () => {
+    Object.assign(headers, (await service.newKey(...capabilities)).headers)
+  })
+  return headers
+}
+
 /** The greatest status of the errors of an answer without data. */
 function refusedWith({ json }: TestResponse): number | null {
   const errors: { extensions: { status: number } }[] = json?.errors ?? []

@@ -8,7 +8,7 @@ import { dumpTables } from '../harness/dump.ts'
 import { type EventRow, eventRowsOf } from '../harness/event-rows.ts'
 import { reply } from '../harness/receiver.ts'
 import { newPerson, type Person } from '../harness/people.ts'
-import { PATIENT, type TestResponse } from '../harness/service.ts'
+import { PATIENT, type TestResponse, useReaders } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 import { useReceiver } from '../harness/webhooks.ts'
@@ -16,13 +16,9 @@ import { useReceiver } from '../harness/webhooks.ts'
 const WAIT = { timeout: 10_000, interval: 20 }
 
 const { receiver, service, whenVerified } = useReceiver({ env: PATIENT })
-let bob: Headers
+const { bob } = useReaders(service, 'bob')
 
 type Headers = Record<string, string>
-
-beforeAll(async () => {
-  bob = await service.as('bob')
-})
 
 const { call, ok } = callsTo(() => service)
 

@@ -1,16 +1,12 @@
 import { spawn } from 'node:child_process'
 
-import { beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { useService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 
 const service = useService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
-let ann: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-})
+const { ann } = useReaders(service, 'ann')
 
 test('curl --compressed gets events of a stream one by one, and finds the checksum valid at the end', async () => {
   const { id } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json

@@ -1,20 +1,16 @@
-import { beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import type { Sql } from '../../src/core/database/database.ts'
 import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { newPerson } from '../harness/people.ts'
-import { PATIENT, useService } from '../harness/service.ts'
+import { PATIENT, useReaders, useService } from '../harness/service.ts'
 
 const service = useService({ env: PATIENT })
-let bob: Headers
+const { bob } = useReaders(service, 'bob')
 
 type Headers = Record<string, string>
-
-beforeAll(async () => {
-  bob = await service.as('bob')
-})
 
 const { call, ok } = callsTo(() => service)
 
