@@ -256,7 +256,7 @@ describe('webhooks', () => {
     const stream = await listen(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, keyOf(tenant))
     const sent = () => stream.received.filter(({ type }) => type in document.webhooks)
     const types = () => new Set(sent().map(({ type }) => type))
-    await vi.waitFor(() => expect(types()).toEqual(new Set(WEBHOOK_EVENT_TYPES)), 10_000)
+    await vi.waitFor(() => expect(types()).toEqual(new Set(WEBHOOK_EVENT_TYPES)))
     stream.close()
     for (const { type, data } of sent()) {
       expect(checker.errorsOf(bodyOf(type).schema, JSON.parse(data)), data).toBeNull()

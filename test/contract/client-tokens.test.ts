@@ -21,8 +21,6 @@ import { unnamed } from '../harness/sql.ts'
 import { followBy } from '../harness/token-follower.ts'
 
 const ORIGIN = 'https://www.example.com'
-const WAIT = { timeout: 8000, interval: 20 }
-
 const service = useService()
 let ann: Record<string, string>
 let discussion: { id: string; externalId: string }
@@ -527,7 +525,7 @@ describe('where it names discussions', () => {
     const followed = follow(token, { discussionId: id })
     const begun = await ask(token, CREATE, { input: { discussion: { externalId: page }, body: 'First' } })
     expect(begun.json.data.createComment.comment.discussionId).toBe(id)
-    await vi.waitFor(() => expect(followed.seqs).toEqual([1]), WAIT)
+    await vi.waitFor(() => expect(followed.seqs).toEqual([1]))
     expect(followed.failures).toEqual([])
     followed.close()
     await tokenOf({ externalIds: [page] })
@@ -571,7 +569,7 @@ const follow = (token: string, options: Partial<Parameters<typeof followBy>[2]> 
 describe('a subscription', () => {
   test('has the audience of a ticket: nothing of a comment that waits, and the notifications of its reader', async () => {
     const [mine, nobodys] = [follow(await tokenOf({}, ann)), follow(await tokenOf())]
-    await vi.waitFor(() => expect([mine.seqs, nobodys.seqs]).toEqual([[1], [1]]), WAIT)
+    await vi.waitFor(() => expect([mine.seqs, nobodys.seqs]).toEqual([[1], [1]]))
     await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
     const held = await post(discussion.id, await service.as('cem'))
     await service.call('PATCH', '/settings', { body: { moderationMode: 'none' } })
@@ -579,8 +577,8 @@ describe('a subscription', () => {
     const path = `/discussions/${discussion.id}/comments`
     expect((await service.call('POST', path, { body: reply, headers: await service.as('bob') })).status).toBe(201)
     // 1: Ann's comment. 2: the held one. 3 and 4: the reply, and Ann's notification of it.
-    await vi.waitFor(() => expect(mine.seqs).toHaveLength(3), WAIT)
-    await vi.waitFor(() => expect(nobodys.seqs).toHaveLength(2), WAIT)
+    await vi.waitFor(() => expect(mine.seqs).toHaveLength(3))
+    await vi.waitFor(() => expect(nobodys.seqs).toHaveLength(2))
     expect([mine.seqs.includes(2), nobodys.seqs.includes(2)]).toEqual([false, false])
     expect(held).toMatchObject({ status: 'pending' })
     for (const each of [mine, nobodys]) each.close()
@@ -593,7 +591,7 @@ describe('a subscription', () => {
     const { id } = (await service.call('POST', '/discussions', { headers: key, body: { externalId: 'page' } })).json
     const token = await tokenOf({}, key)
     const first = follow(token, { discussionId: id })
-    await vi.waitFor(async () => expect(await openStreams(tenant, id)).toBe(1), WAIT)
+    await vi.waitFor(async () => expect(await openStreams(tenant, id)).toBe(1))
     const second = await fetch(`${service.url}/graphql/stream`, {
       method: 'POST',
       headers: { ...bearer(token), 'content-type': 'application/json', accept: 'text/event-stream' },
@@ -689,12 +687,12 @@ describe('it ends', () => {
     const { id: keyId, key } = await service.newKey()
     const token = await tokenOf({}, { 'x-api-key': key, ...ann })
     const open = [follow(token), follow(token, { single: true })]
-    for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]), WAIT)
+    for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]))
     const bystander = await tokenOf({}, await service.as('bob'))
     const ended = await end(service, { keyId, readerId: comment.author.id })
     expect(ended.status, ended.text).toBeLessThan(300)
     expect(codeOf(await ask(token, SETTINGS))).toBe('invalid_client_token')
-    for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]), WAIT)
+    for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]))
     expect(open.map(({ completed }) => completed)).toEqual([false, false])
     expect((await ask(bystander, SETTINGS)).status).toBe(200)
     for (const each of open) each.close()

@@ -14,7 +14,6 @@ const { receiver, service } = useReceiver()
 let counter = 0
 
 const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
-const WAIT = { timeout: 20_000, interval: 20 }
 const POLICY = { maxAttempts: 1, breakerThreshold: 100, disableThreshold: 1000 }
 
 beforeAll(async () => {
@@ -40,10 +39,7 @@ async function register(body: object = {}, headers = {}): Promise<Endpoint> {
     return true
   })
   const { id } = await ok('POST', '/webhooks', { url: receiver.url + path, policy: POLICY, ...body }, headers)
-  await vi.waitFor(
-    async () => expect((await ok('GET', `/webhooks/${id}`, undefined, headers)).state).toBe('verified'),
-    WAIT,
-  )
+  await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`, undefined, headers)).state).toBe('verified'))
   return { id, path, status }
 }
 
@@ -68,7 +64,7 @@ async function settled(endpointId: string, count: number): Promise<Json[]> {
     expect(data).toHaveLength(count)
     for (const { status } of data) expect(['delivered', 'failed']).toContain(status)
     return data as Json[]
-  }, WAIT)
+  })
 }
 
 const ANSWERS = { http_2xx: 204, http_3xx: 302, http_4xx: 404, http_5xx: 503, none: null } as const

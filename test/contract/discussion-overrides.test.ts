@@ -167,7 +167,7 @@ describe('closesAt of a discussion', () => {
     onTestFinished(() => worker.stop())
     // After the first turn of the worker's chores.
     await change(id, { closesAt: new Date(Date.now() + 3000).toISOString() })
-    await vi.waitFor(async () => expect((await read(id)).state).toBe('locked'), { timeout: 30_000, interval: 50 })
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('locked'))
     expect(await eventsOf(id)).toEqual([{ type: 'discussion_locked', actor: { kind: 'system' } }])
   })
 

@@ -17,7 +17,7 @@ const clients: Client<boolean>[] = []
 
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
-  await vi.waitFor(() => expect(subscriptionsOf(service.app).size).toBe(0), { timeout: 5000 })
+  await vi.waitFor(() => expect(subscriptionsOf(service.app).size).toBe(0))
 })
 
 const FIELDS = `id status body bodyHtml author { externalId } revision editedAt pinnedAt deletedAt replyCount
@@ -76,7 +76,7 @@ function follow(
 }
 
 const upTo = (events: readonly Event[], seq: number): Promise<void> =>
-  vi.waitFor(() => expect(events.at(-1)?.seq).toBe(seq), { timeout: 5000 })
+  vi.waitFor(() => expect(events.at(-1)?.seq).toBe(seq))
 
 const { ok } = callsTo(() => service)
 const send = async (method: string, path: string, body?: object, reader?: string): Promise<{ id: string }> =>
@@ -198,7 +198,7 @@ describe('the work of an event', () => {
   ])('%s', async (_name, query, cost) => {
     const discussionId = await service.newDiscussion()
     const all = Array.from({ length: 30 }, () => follow(discussionId, plain, '0', query))
-    await vi.waitFor(() => expect(subscriptionsOf(service.app).subscribers).toBe(30), { timeout: 10_000 })
+    await vi.waitFor(() => expect(subscriptionsOf(service.app).subscribers).toBe(30))
     const work = async (): Promise<void> => {
       await post(discussionId, 'ann')
       await Promise.all(all.map((events) => upTo(events, 1)))
@@ -231,7 +231,7 @@ describe('the work of an event', () => {
     const readers = await Promise.all(Array.from({ length: 30 }, (_, n) => service.as(`reader-${n}`)))
     const query = EVENTS.replaceAll(/viewerReaction reactionGroups \{[^}]*\}/g, '')
     const all = readers.map((reader) => follow(discussionId, { ...plain, ...reader }, '0', query))
-    await vi.waitFor(() => expect(subscriptionsOf(service.app).subscribers).toBe(30), { timeout: 10_000 })
+    await vi.waitFor(() => expect(subscriptionsOf(service.app).subscribers).toBe(30))
     const { reads } = await costOf(async () => {
       await post(discussionId, 'ann')
       await Promise.all(all.map((events) => upTo(events, 1)))

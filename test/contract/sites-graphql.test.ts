@@ -11,8 +11,6 @@ import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, useService, type TestResponse } from '../harness/service.ts'
 import { addSite, keyOf, ORIGIN, type TestSite } from '../harness/sites.ts'
 
-const WAIT = { timeout: 8000, interval: 20 }
-
 const service = useService()
 let site: TestSite
 let address: string
@@ -267,7 +265,7 @@ describe('writing', () => {
     await vi.waitFor(async () => {
       const refused = await ask(CREATE, { input }, { as, of: closed })
       expect([codeOf(refused), refused.text]).toEqual(['missing_capability', expect.stringContaining('posting is off')])
-    }, WAIT)
+    })
     expect((await ask(VIEWER, {}, { as, of: closed })).json.data.viewer.externalId).toBe('ann')
   })
 
@@ -315,21 +313,21 @@ function follow(discussionId: string, asked: Asked = {}, single = false) {
 describe('a subscription', () => {
   test('has the audience of a ticket, and the notifications of its reader', async () => {
     const [mine, nobodys] = [follow(comment.discussionId, { as: token }), follow(comment.discussionId, {}, true)]
-    await vi.waitFor(() => expect([mine.seqs, nobodys.seqs]).toEqual([[1], [1]]), WAIT)
+    await vi.waitFor(() => expect([mine.seqs, nobodys.seqs]).toEqual([[1], [1]]))
     await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
     await post(address, 'cem')
     await service.call('PATCH', '/settings', { body: { moderationMode: 'none' } })
     await post(address, 'bob', { body: 'Reply', parentId: comment.id })
     // 1: Ann's comment. 2: the held one. 3 and 4: the reply, and Ann's notification of it.
-    await vi.waitFor(() => expect(mine.seqs).toHaveLength(3), WAIT)
-    await vi.waitFor(() => expect(nobodys.seqs).toHaveLength(2), WAIT)
+    await vi.waitFor(() => expect(mine.seqs).toHaveLength(3))
+    await vi.waitFor(() => expect(nobodys.seqs).toHaveLength(2))
     expect([mine.seqs.includes(2), nobodys.seqs.includes(2)]).toEqual([false, false])
     for (const each of [mine, nobodys]) each.close()
   })
 
   test('of another page is refused', async () => {
     const refused = follow(elsewhere.discussionId, { as: token })
-    await vi.waitFor(() => expect(JSON.stringify(refused.failures)).toContain('not_found'), WAIT)
+    await vi.waitFor(() => expect(JSON.stringify(refused.failures)).toContain('not_found'))
     refused.close()
   })
 
@@ -342,10 +340,10 @@ describe('a subscription', () => {
       follow(json.discussionId, { of: own }),
       follow(json.discussionId, { of: own, as: await own.token() }, true),
     ]
-    for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]), WAIT)
+    for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]))
     const body = { origins: ['https://new.example'] }
     await service.call('PATCH', `/sites/${own.id}`, { body, headers: keyOf(tenant) })
-    for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]), WAIT)
+    for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]))
     expect(open.map(({ completed }) => completed)).toEqual([false, false])
     const refused = await ask(SETTINGS, {}, { of: own })
     expect([refused.status, codeOf(refused)]).toEqual([403, 'origin_not_allowed'])

@@ -11,7 +11,6 @@ import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-const WAIT = { timeout: 10_000, interval: 20 }
 const ORIGIN = 'https://site.example'
 const CONSOLE = { 'x-requested-with': 'engagement-console', 'sec-fetch-site': 'same-origin' }
 
@@ -75,9 +74,9 @@ test('a suspended tenant is refused by every credential, and a resumed one by no
   const works = eachOf(kinds, { status: 200, code: undefined })
   expect(await outcomesOf(kinds)).toEqual(works)
   await suspendTenant(service.app, tenant.tenant.id)
-  await vi.waitFor(async () => expect(await outcomesOf(kinds)).toEqual(eachOf(kinds, refused)), WAIT)
+  await vi.waitFor(async () => expect(await outcomesOf(kinds)).toEqual(eachOf(kinds, refused)))
   await resumeTenant(service.app, tenant.tenant.id)
-  await vi.waitFor(async () => expect(await outcomesOf(kinds)).toEqual(works), WAIT)
+  await vi.waitFor(async () => expect(await outcomesOf(kinds)).toEqual(works))
 })
 
 describe('a suspension', () => {
@@ -151,9 +150,9 @@ describe('a suspension', () => {
     const writers = Array.from({ length: 4 }, async () => {
       while (!isOver) outcomes.push(await call('POST', `/discussions/${discussionId}/comments`, { body: 'x' }, headers))
     })
-    await vi.waitFor(() => expect(outcomes.length).toBeGreaterThan(20), WAIT)
+    await vi.waitFor(() => expect(outcomes.length).toBeGreaterThan(20))
     await suspendTenant(service.app, tenant.tenant.id)
-    await vi.waitFor(() => expect(outcomes.at(-1)?.status).toBe(403), WAIT)
+    await vi.waitFor(() => expect(outcomes.at(-1)?.status).toBe(403))
     isOver = true
     await Promise.all(writers)
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set([201, 403]))
@@ -166,7 +165,7 @@ describe('a suspension', () => {
 describe('deliveries of a suspended tenant', () => {
   const endpointAt = async (path: string, body: object = {}) => {
     const { id } = await ok('POST', '/webhooks', { url: receiver.url + path, policy: { ordered: true }, ...body })
-    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`)).state).toBe('verified'), WAIT)
+    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`)).state).toBe('verified'))
     return id as string
   }
   const states = (id: string) =>
@@ -180,10 +179,10 @@ describe('deliveries of a suspended tenant', () => {
     const id = await endpointAt(path)
     const answer = receiver.hold(path, 204)
     const posted = [await post('0'), await post('1'), await post('2'), await post('3')]
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     await suspendTenant(mute.app, tenant.tenant.id)
     answer()
-    await vi.waitFor(async () => expect((await states(id))[0]?.status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await states(id))[0]?.status).toBe('delivered'))
     const stranger = `/other-${newId()}`
     const suspended = tenant
     tenant = await service.addTenant(`t-${newId()}`)
@@ -191,16 +190,13 @@ describe('deliveries of a suspended tenant', () => {
     await endpointAt(stranger)
     await post('of another tenant')
     // The worker has looked for due deliveries since.
-    await vi.waitFor(() => expect(receiver.deliveries(stranger)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(stranger)).toHaveLength(1))
     expect(receiver.deliveries(path)).toHaveLength(1)
     expect((await states(id)).slice(1)).toEqual([1, 2, 3].map(() => ({ status: 'pending', attempts: 0 })))
     receiver.on(path, null)
     await resumeTenant(mute.app, suspended.tenant.id)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(4), WAIT)
-    await vi.waitFor(
-      async () => expect((await states(id)).every(({ status }) => status === 'delivered')).toBe(true),
-      WAIT,
-    )
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(4))
+    await vi.waitFor(async () => expect((await states(id)).every(({ status }) => status === 'delivered')).toBe(true))
     const bodies = receiver.deliveries(path).map(({ body }) => body as { data: { comment: { id: string } } })
     expect(bodies.map(({ data }) => data.comment.id)).toEqual(posted.map((comment) => comment.id))
   })
@@ -210,10 +206,10 @@ describe('deliveries of a suspended tenant', () => {
     const id = await endpointAt(path, { policy: { maxAttempts: 2, backoffBaseMs: 10 } })
     const fail = receiver.hold(path, 503)
     await post('first')
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     await suspendTenant(service.app, tenant.tenant.id)
     fail()
-    await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'pending', attempts: 1 }]), WAIT)
+    await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'pending', attempts: 1 }]))
     const fresh = `/fresh-${newId()}`
     const due = "state = 'unverified', challenge = 'x', verification_due_at = now()"
     await service.app.db.query(unnamed(`UPDATE webhook_endpoints SET ${due}, url = $2 WHERE id = $1`), [
@@ -227,10 +223,10 @@ describe('deliveries of a suspended tenant', () => {
     await endpointAt(stranger)
     await post('of another tenant')
     // The worker has looked for due handshakes and deliveries since.
-    await vi.waitFor(() => expect(receiver.deliveries(stranger)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(stranger)).toHaveLength(1))
     expect([receiver.handshakes(fresh), await states(id)]).toEqual([[], [{ status: 'pending', attempts: 1 }]])
     await resumeTenant(service.app, suspended.tenant.id)
-    await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'delivered', attempts: 2 }]), WAIT)
+    await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'delivered', attempts: 2 }]))
     expect(receiver.handshakes(fresh)).toHaveLength(1)
     expect(receiver.deliveries(fresh)).toHaveLength(1)
   })

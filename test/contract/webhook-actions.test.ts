@@ -16,7 +16,6 @@ let path: string
 let counter = 0
 
 const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
-const WAIT = { timeout: 10_000, interval: 20 }
 const DAY_MS = 86_400_000
 
 beforeEach(() => {
@@ -64,7 +63,7 @@ describe('POST /webhooks/{id}/rotate-secret', () => {
     expect(leftMs).toBeGreaterThan(DAY_MS - 60_000)
     expect(leftMs).toBeLessThanOrEqual(DAY_MS + 1000)
     await add(id)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     const [request] = receiver.deliveries(path)
     expect(isGenuine(request!, { [json.kid]: json.secret })).toBe(true)
     expect(isGenuine(request!, { [kid]: secret }, 'signature-previous')).toBe(true)
@@ -92,7 +91,7 @@ describe('POST /webhooks/{id}/rotate-secret', () => {
     )
     await service.app.db.query(age, [id])
     await add(id)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     expect(receiver.deliveries(path)[0]?.headers).not.toHaveProperty('x-service-signature-previous')
     expect((await read(id)).secrets).toHaveLength(1)
     const third = await post(`${id}/rotate-secret`)
@@ -117,7 +116,7 @@ describe('POST /webhooks/{id}/test', () => {
     const { id, secret, kid } = await registerVerified({ eventTypes: ['discussion_locked'] })
     const { status, json } = await post(`${id}/test`, { eventType })
     expect([status, json.status, json.eventType]).toEqual([202, 'pending', eventType])
-    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('delivered'))
     const [request] = receiver.deliveries(path)
     expect(isGenuine(request!, { [kid]: secret })).toBe(true)
     expect(request?.headers).toMatchObject({
@@ -137,7 +136,7 @@ describe('POST /webhooks/{id}/test', () => {
     const count = unnamed('SELECT count(*)::int AS count FROM events')
     const before = await service.app.db.query(count)
     const { json } = await post(`${id}/test`, { eventType: 'comment_created' })
-    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('delivered'))
     expect(await service.app.db.query(count)).toEqual(before)
   })
 
@@ -147,7 +146,7 @@ describe('POST /webhooks/{id}/test', () => {
     )
     const { id } = await registerVerified()
     const { json } = await post(`${id}/test`, { eventType: 'comment_created' })
-    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('failed'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('failed'))
     expect(receiver.deliveries(path)).toHaveLength(3)
     expect(await read(id)).toMatchObject({ consecutiveFailures: 3 })
   })
@@ -169,13 +168,13 @@ describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
   test('answers 202 with a new delivery id under the same idempotency key, any number of times', async () => {
     const { id, secret, kid } = await registerVerified()
     const { deliveryId, eventId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'))
     const ids = [deliveryId]
     for (let n = 2; n <= 3; n++) {
       const { status, json } = await post(`${id}/deliveries/${deliveryId}/redeliver`)
       expect([status, json.eventId, json.status, json.attempts]).toEqual([202, eventId, 'pending', []])
       ids.push(json.id)
-      await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(n), WAIT)
+      await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(n))
     }
     expect(new Set(ids).size).toBe(3)
     const requests = receiver.deliveries(path)
@@ -190,7 +189,7 @@ describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
     const { id } = await registerVerified()
     const { json } = await post(`${id}/test`, { eventType: 'reaction_toggled' })
     await post(`${id}/deliveries/${json.id}/redeliver`)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(2), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(2))
     expect(new Set(receiver.deliveries(path).map(({ raw }) => raw.toString())).size).toBe(1)
   })
 
@@ -211,7 +210,7 @@ describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
   test('answers 409 if the event is no longer stored, and if the endpoint is not verified', async () => {
     const { id } = await registerVerified()
     const { deliveryId, eventId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'))
     receiver.on(path, (_request, response) => reply(response, 404))
     await service.call('POST', `/webhooks/${id}/verify`)
     expect((await post(`${id}/deliveries/${deliveryId}/redeliver`)).json.code).toBe('invalid_transition')
@@ -251,7 +250,7 @@ describe('POST /webhooks/{id}/replay', () => {
     const { status, json } = await post(`${id}/replay`, span)
     expect([status, json]).toEqual([202, { queued: 10 }])
     expect((await post(`${id}/replay`, span)).json).toEqual({ queued: 0 })
-    await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(10), WAIT)
+    await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(10))
     expect((await post(`${id}/replay`, span)).json).toEqual({ queued: 0 })
     const bodies = receiver.deliveries(path).map(({ body }) => body)
     expect(bodies.every(({ type }) => type === 'comment_created')).toBe(true)
@@ -265,10 +264,10 @@ describe('POST /webhooks/{id}/replay', () => {
     const { id } = await registerVerified({ policy: { maxAttempts: 1, breakerThreshold: 100, disableThreshold: 1000 } })
     const span = await happened(12)
     expect((await post(`${id}/replay`, span)).json).toEqual({ queued: 6 })
-    await vi.waitFor(async () => expect(await list(id, '?status=failed')).toHaveLength(4), WAIT)
+    await vi.waitFor(async () => expect(await list(id, '?status=failed')).toHaveLength(4))
     receiver.on(path, null)
     expect((await post(`${id}/replay`, span)).json).toEqual({ queued: 4 })
-    await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(6), WAIT)
+    await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(6))
   })
 
   test("selects by time and type; by default the endpoint's own types", async () => {
@@ -333,13 +332,13 @@ describe('POST /webhooks/{id}/replay', () => {
     receiver.on(path, (_request, response) => held.push(response))
     const { json } = await post(`${id}/replay`, span)
     expect(json).toEqual({ queued })
-    await vi.waitFor(() => expect(held.length).toBeGreaterThan(0), WAIT)
+    await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
     const { deliveryId } = await add(id)
     receiver.on(path, null)
     for (const response of held) reply(response, 204)
     const place = (): number =>
       receiver.deliveries(path).findIndex(({ headers }) => headers['x-service-delivery-id'] === deliveryId)
-    await vi.waitFor(() => expect(place()).toBeGreaterThan(0), WAIT)
+    await vi.waitFor(() => expect(place()).toBeGreaterThan(0))
     // Some of them had begun: as many as an endpoint has attempts in flight.
     expect(place()).toBeLessThan(100)
     await service.call('DELETE', `/webhooks/${id}`)
@@ -416,14 +415,14 @@ describe('POST /webhooks/{id}/pause and /resume', () => {
     const sent = ['one', 'two', 'three', 'four']
     for (const text of sent) await comment(externalId, text)
     // The other endpoint shows that the workers have sent what they may send.
-    await vi.waitFor(() => expect(texts(otherPath)).toEqual(sent), WAIT)
+    await vi.waitFor(() => expect(texts(otherPath)).toEqual(sent))
     expect(texts(firstPath)).toEqual([])
     const waiting = await list(id)
     expect(waiting.map(({ status: is, nextAttemptAt }: Record<string, unknown>) => [is, nextAttemptAt])).toEqual(
       sent.map(() => ['pending', null]),
     )
     expect((await post(`${id}/resume`)).json).toMatchObject({ id, pausedAt: null, state: 'verified' })
-    await vi.waitFor(() => expect(texts(firstPath)).toEqual(sent), WAIT)
+    await vi.waitFor(() => expect(texts(firstPath)).toEqual(sent))
   })
 
   test('pausing a paused endpoint and resuming another change nothing, and are not logged again', async () => {
@@ -492,7 +491,7 @@ test('a process without an api answers only for its health and metrics', async (
 test('GET /metrics counts attempts, their duration, the backlog and circuits', async () => {
   const { id } = await registerVerified()
   await add(id)
-  await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(1), WAIT)
+  await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(1))
   const text = await service.scrape()
   expect(text).toMatch(/^webhook_attempts_total\{outcome="delivered"\} [1-9]/m)
   expect(text).toMatch(/^webhook_attempt_duration_seconds_count [1-9]/m)

@@ -125,7 +125,7 @@ describe('run against the service', () => {
     const port = await freePort()
     start(name, { ...env, PORT: String(port), SITE_PORT: String(port) })
     const url = `http://127.0.0.1:${port}`
-    await vi.waitFor(() => fetch(`${url}/`), { timeout: 20_000 })
+    await vi.waitFor(() => fetch(`${url}/`))
     return url
   }
 
@@ -201,11 +201,11 @@ describe('run against the service', () => {
     stdout?.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
     const created = () => output.match(/\bcomment_created\b/g)?.length ?? 0
     const before = json.commentCount as number
-    await vi.waitFor(() => expect(created()).toBe(before), { timeout: 10_000 })
+    await vi.waitFor(() => expect(created()).toBe(before))
     const body = { body: 'Later' }
     const headers = await service.as('ann')
     await service.call('POST', `/discussions/${json.id}/comments`, { body, headers })
-    await vi.waitFor(() => expect(created()).toBe(before + 1), { timeout: 10_000 })
+    await vi.waitFor(() => expect(created()).toBe(before + 1))
     expect(output).not.toContain('over')
   })
 
@@ -220,7 +220,7 @@ describe('run against the service', () => {
     for (const port of [0, 1, 2].map((n) => Number(url.port) + n)) {
       const send = async (headers: Record<string, string>) =>
         (await fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', headers, body })).status
-      await vi.waitFor(async () => expect(await send(signed())).toBe(200), { timeout: 10_000 })
+      await vi.waitFor(async () => expect(await send(signed())).toBe(200))
       expect(await send(signed(stranger))).toBe(401)
     }
   })

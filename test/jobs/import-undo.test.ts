@@ -219,7 +219,7 @@ test.runIf(onServer)('a reader who writes while an import is undone stays (serve
   const undoing = await db.transaction(async (sql) => {
     await sql(WRITE, [acme.tenant.id, newId()])
     const under = undo(acme, made)
-    await vi.waitFor(async () => expect((await db.query<{ n: number }>(WAITING))[0]?.n).toBe(1), { timeout: 5000 })
+    await vi.waitFor(async () => expect((await db.query<{ n: number }>(WAITING))[0]?.n).toBe(1))
     return { under }
   })
   expect(await undoing.under).toMatchObject({ removed: { readers: 1 }, stays: { readers: 1 } })

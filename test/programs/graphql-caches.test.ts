@@ -11,8 +11,6 @@ import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const STEPS = effort(40)
-const WAIT = { timeout: 15_000, interval: 20 }
-
 const service = useService()
 
 // The number that the discussion shows counts those of the tenant alone, too, which no reader gets.
@@ -85,8 +83,7 @@ describe("a client's cache that events change", () => {
         if (n === STEPS / 2) for (const page of pages) for (const sort of SORTS) await page.more(sort)
       }
       const last = await lastSeenBy('ann', discussionId)
-      for (const page of pages)
-        await vi.waitFor(() => expect([page.name, page.seqs.at(-1)]).toEqual([page.name, last]), WAIT)
+      for (const page of pages) await vi.waitFor(() => expect([page.name, page.seqs.at(-1)]).toEqual([page.name, last]))
       for (const sort of SORTS) {
         const variables = { externalId, first: 100, sort }
         const { data } = await client.query<Data>({ query: DiscussionPage.loc?.source.body, variables })

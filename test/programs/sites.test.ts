@@ -7,8 +7,6 @@ import { useService } from '../harness/service.ts'
 
 const skipped = NGINX === undefined ? ' (skipped: there is no nginx here)' : ''
 const CACHE_SECONDS = 5
-const WAIT = { timeout: 30_000, interval: 100 }
-
 describe.skipIf(NGINX === undefined)(`pages of a site behind nginx${skipped}`, () => {
   const service = useService()
   let nginx: Balancer
@@ -54,7 +52,7 @@ describe.skipIf(NGINX === undefined)(`pages of a site behind nginx${skipped}`, (
     }
     const seconds = (performance.now() - began) / 1000
     // The figures may be a second old.
-    await vi.waitFor(async () => expect(await answered()).toBeGreaterThan(before), WAIT)
+    await vi.waitFor(async () => expect(await answered()).toBeGreaterThan(before))
     expect((await answered()) - before).toBeLessThanOrEqual(1 + Math.ceil(seconds / CACHE_SECONDS))
   })
 
@@ -67,7 +65,7 @@ describe.skipIf(NGINX === undefined)(`pages of a site behind nginx${skipped}`, (
       const answer = await read(address)
       expect(answer.text).toContain('Second')
       return answer
-    }, WAIT)
+    })
     expect(shown.status).toBe(200)
   })
 
@@ -155,7 +153,7 @@ describe('readers of an identity provider', () => {
       const answer = await site.ask('POST', `/comments${page()}`, { token, body: { body: 'Hello' } })
       expect(answer.status, answer.text).toBe(201)
       return answer
-    }, WAIT)
+    })
     expect(posted.json.author.externalId).toBe('pat')
     await service.call('PATCH', '/settings', { body: { identity: { audience: 'another' } } })
     const refused = await site.ask('GET', '/me?signedIn=1', { token })

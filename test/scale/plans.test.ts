@@ -21,8 +21,6 @@ import { comment, page, reader as readerItem, writeItems } from '../harness/tran
 // A new database has no statistics. If two plans look alike, PostgreSQL may choose the one whose
 // cost grows with the discussion, and keep it as long as the statement is prepared.
 
-const WAIT = { timeout: 20_000, interval: 100 }
-
 const service = useService()
 
 const post = async (reader: string, body: object) => {
@@ -312,5 +310,5 @@ test('statistics follow a table that has outgrown them', async () => {
     const known = unnamed(`SELECT reltuples FROM pg_class WHERE oid = 'comments'::regclass`)
     const [{ reltuples } = { reltuples: 0 }] = await service.app.db.query<{ reltuples: number }>(known)
     expect(reltuples).toBeGreaterThanOrEqual(5000)
-  }, WAIT)
+  })
 })

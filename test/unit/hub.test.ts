@@ -224,19 +224,16 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
         if (chance() < 0.5) await (chance() < 0.2 ? setTimeout(chance() * 20) : turns(Math.floor(chance() * 4)))
       }
       await Promise.all(joining)
-      await vi.waitFor(
-        () => {
-          for (const { viewer, listener, from, leftAt } of streams) {
-            const wanted = world.events
-              .filter((event) => event.seq > from && isVisible(event, viewer))
-              .map(({ seq }) => seq)
-            const seen = listener.seqs
-            if (leftAt === null) expect(seen).toEqual(wanted)
-            else expect(seen).toEqual(wanted.filter((seq) => seq <= leftAt))
-          }
-        },
-        { timeout: 8000, interval: 10 },
-      )
+      await vi.waitFor(() => {
+        for (const { viewer, listener, from, leftAt } of streams) {
+          const wanted = world.events
+            .filter((event) => event.seq > from && isVisible(event, viewer))
+            .map(({ seq }) => seq)
+          const seen = listener.seqs
+          if (leftAt === null) expect(seen).toEqual(wanted)
+          else expect(seen).toEqual(wanted.filter((seq) => seq <= leftAt))
+        }
+      })
       await world.hub.close({ graceMs: 0 })
     }),
     { numRuns: effort(40, 8) },
@@ -385,7 +382,7 @@ test('a slow replay of 10 000 events joins the live ones without a gap', async (
     world.commit()
     if (n % 10 === 0) await setImmediate()
   }
-  await vi.waitFor(() => expect(listener.seqs).toEqual(world.events.map(({ seq }) => seq)), { timeout: 5000 })
+  await vi.waitFor(() => expect(listener.seqs).toEqual(world.events.map(({ seq }) => seq)))
 })
 
 test('a storm of returning clients is served from memory, with a handful of reads', async () => {
@@ -405,7 +402,7 @@ test('a storm of returning clients is served from memory, with a handful of read
     }),
   )
   world.commit()
-  await vi.waitFor(() => expect(listeners.every(({ seqs }) => seqs.at(-1) === 201)).toBe(true), { timeout: 10_000 })
+  await vi.waitFor(() => expect(listeners.every(({ seqs }) => seqs.at(-1) === 201)).toBe(true))
   for (const { seqs, after } of listeners) {
     expect(seqs).toEqual(Array.from({ length: 201 - after }, (_, index) => after + 1 + index))
   }
