@@ -331,9 +331,6 @@ describe('GET /audit-log', () => {
   test.each([
     ['actor=nobody', '/actor', 'not_allowed'],
     ['action=%00', '/action', 'invalid_character'],
-    ['from=yesterday', '/from', 'wrong_type'],
-    ['to=2026-13-01T00:00:00Z', '/to', 'wrong_type'],
-    ['cursor=nonsense', '/cursor', 'invalid'],
   ])('%s answers 422 validation_failed', async (query, pointer, code) => {
     const { json } = await service.call('GET', `/audit-log?${query}`, { headers: key })
     expect(json).toMatchObject({ code: 'validation_failed', errors: [{ pointer, code }] })

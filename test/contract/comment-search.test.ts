@@ -67,13 +67,6 @@ describe('GET /comments?search=', () => {
     [{ search: '' }, 422, '/search'],
     [{ search: 'x'.repeat(256) }, 422, '/search'],
     [{ search: 'a\0b' }, 422, '/search'],
-    [{ status: 'open' }, 422, '/status'],
-    [{ reason: 'rude' }, 422, '/reason'],
-    [{ from: 'yesterday' }, 422, '/from'],
-    [{ sort: 'top' }, 422, '/sort'],
-    [{ limit: 101 }, 422, '/limit'],
-    [{ cursor: 'x' }, 422, '/cursor'],
-    [{ words: 'x' }, 422, '/words'],
     [{ authorId: newId() }, 404, undefined],
     [{ discussionId: 'none' }, 404, undefined],
   ])('%j is %d', async (filter, status, pointer) => {

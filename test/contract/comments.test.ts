@@ -123,12 +123,9 @@ describe('POST a comment', () => {
 
   test.each([
     [{}, '/body', 'required'],
-    [{ body: null }, '/body', 'wrong_type'],
-    [{ body: 5 }, '/body', 'wrong_type'],
     [{ body: ' \n ' }, '/body', 'too_short'],
     [{ body: 'x'.repeat(10_001) }, '/body', 'too_long'],
     [{ body: 'a\0b' }, '/body', 'invalid_character'],
-    [{ body: 'a', discussionId: 'b' }, '/discussionId', 'unknown_field'],
     [{ body: 'a', status: 'approved' }, '/status', 'unknown_field'],
   ])('a wrong body answers 422: %#', async (body, pointer, code) => {
     const answer = await post('first', body)

@@ -282,8 +282,6 @@ describe('an explanation', () => {
     ['POST', '/reject', { message: 'x'.repeat(501) }, '/message'],
     ['POST', '/reject', { message: 'a\0b' }, '/message'],
     ['POST', '/reject', { message: '\ud800' }, '/message'],
-    ['POST', '/reject', { message: 1 }, '/message'],
-    ['POST', '/reject', { messages: 'x' }, '/messages'],
     ['POST', '/pin', { reason: 'spam' }, '/reason'],
     ['DELETE', '', { reason: 'off-topic' }, '/reason'],
   ])('%s /comments/{id}%s %j is 422 at %s', async (method, verb, body, pointer) => {

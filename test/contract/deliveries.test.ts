@@ -100,8 +100,6 @@ describe('GET /webhooks/{id}/deliveries', () => {
     await ok('POST', `/webhooks/${id}/resume`)
     await settled(id, 11)
     expect(await idsOf(path, '&answer=http_2xx')).toHaveLength(3)
-    for (const wrong of ['2xx', '200', ''])
-      expect((await service.call('GET', `${path}?answer=${wrong}`)).status, wrong).toBe(422)
   })
 
   test('lists the deliveries of events about a comment, redeliveries and replays included', async () => {

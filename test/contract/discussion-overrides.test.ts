@@ -67,7 +67,6 @@ describe('PATCH /discussions/{id}', () => {
 
   test.each([
     [{ moderationMode: 'strict' }, '/moderationMode'],
-    [{ closesAt: 'tomorrow' }, '/closesAt'],
     [{ closesAt: '+010000-01-01T00:00:00Z' }, '/closesAt'],
   ])('%o answers 422', async (body, pointer) => {
     const { status, json } = await change(await service.newDiscussion(), body)

@@ -71,8 +71,6 @@ test.each([
   ['a repeated capability', { capabilities: ['manage_webhooks', 'manage_webhooks'] }, '/capabilities'],
   ['no capabilities', { capabilities: undefined }, '/capabilities'],
   ['an expiry in the past', { expiresAt: '2020-01-01T00:00:00Z' }, '/expiresAt'],
-  ['an expiry that is no time', { expiresAt: 'tomorrow' }, '/expiresAt'],
-  ['an unknown field', { admin: true }, '/admin'],
 ])('%s: 422 validation_failed with its pointer', async (_name, body, pointer) => {
   const { status, json } = await mint(body)
   expect(json).toMatchObject({ code: 'validation_failed', errors: [{ pointer }] })

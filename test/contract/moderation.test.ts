@@ -454,9 +454,8 @@ describe('GET /moderation/queue', () => {
     for (const none of [newId(), 'none']) expect((await queue(`?discussionId=${none}`)).code).toBe('not_found')
   })
 
-  test('needs moderate_content; refuses unknown values', async () => {
+  test('needs moderate_content', async () => {
     expect((await call('GET', '/moderation/queue', undefined, plain)).json.code).toBe('missing_capability')
-    expect((await queue('?status=deleted')).code).toBe('validation_failed')
   })
 })
 

@@ -206,12 +206,6 @@ describe('who sees it', () => {
   })
 })
 
-test.each([[{}], [{ trust: 'maybe' }], [{ trust: null }], [{ trust: 'hold', more: 1 }]])('%j is 422', async (body) => {
-  const { id } = await newReader()
-  const { status } = await service.call('PUT', `/readers/${id}/trust`, { headers: moderator, body })
-  expect(status).toBe(422)
-})
-
 test('an unknown reader is 404', async () => {
   for (const id of [newId(), 'none']) expect((await trust(id, 'hold')).status).toBe(404)
 })

@@ -104,11 +104,6 @@ describe('POST /webhooks/{id}/rotate-secret', () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => post(`${id}/rotate-secret`)))
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409, 409, 409])
   })
-
-  test('refuses a force that is no boolean as 422', async () => {
-    const { id } = await registerVerified()
-    expect((await post(`${id}/rotate-secret`, { force: 'yes' })).json.errors[0].pointer).toBe('/force')
-  })
 })
 
 describe('POST /webhooks/{id}/test', () => {
@@ -284,7 +279,6 @@ describe('POST /webhooks/{id}/replay', () => {
 
   test.each([
     [{}, '/from'],
-    [{ from: 'yesterday' }, '/from'],
     [{ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, '/to'],
     [{ from: '2026-01-02T00:00:00Z', eventTypes: [] }, '/eventTypes'],
     [{ from: '2026-01-02T00:00:00Z', eventTypes: ['notification_reply'] }, '/eventTypes/0'],
