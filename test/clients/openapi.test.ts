@@ -21,7 +21,7 @@ import {
 import { callerFor, furnish, keyOf, READER, resourceOf, sampleIn, type Side } from '../harness/resources.ts'
 import { asInput, type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { unnamed } from '../harness/sql.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type Headers, type TestResponse, useService } from '../harness/service.ts'
 import { listen } from '../harness/sse.ts'
 
 const service = useService()
@@ -37,8 +37,6 @@ beforeAll(async () => {
   document = (await service.call('GET', '/openapi.json', { headers: { 'x-api-key': '' } })).json as OpenApi
   checker = createChecker(document)
 })
-
-type Headers = Record<string, string>
 
 const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [described.title, described] as const)
 const operations = (): Operation[] => Object.values(document.paths).flatMap((path) => Object.values(path))

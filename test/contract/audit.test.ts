@@ -5,11 +5,9 @@ import { callsTo } from '../harness/calls.ts'
 import { addMember, bearing, codeOf, type TestMember, tokenFor } from '../harness/members.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Headers, type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { addUpload } from '../harness/uploads.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 let admin: Headers

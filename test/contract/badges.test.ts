@@ -2,12 +2,9 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { exportText, importText } from '../harness/exports.ts'
-import { type TestResponse, useKey, useService } from '../harness/service.ts'
+import { type Headers, type Json, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openStream } from '../harness/stream-client.ts'
-
-type Headers = Record<string, string>
-type Json = TestResponse['json']
 
 const service = useService()
 const moderator = useKey(service, 'moderate_content')

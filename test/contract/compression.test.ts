@@ -5,10 +5,8 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { figuresOf } from '../harness/figures.ts'
-import { useReaders, useService } from '../harness/service.ts'
+import { type Headers, useReaders, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
-
-type Headers = Record<string, string>
 
 interface Raw {
   status: number

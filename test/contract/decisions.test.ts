@@ -5,11 +5,8 @@ import { announceChange } from '../../src/core/read-cache.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { exportText, importText } from '../harness/exports.ts'
-import { type TestResponse, useKey, useService } from '../harness/service.ts'
+import { type Headers, type Json, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
-type Json = TestResponse['json']
 
 const service = useService()
 const plain = useKey(service)

@@ -4,11 +4,9 @@ import { newId } from '../../src/core/ids.ts'
 import { readMigrations } from '../../src/data/migrations/files.ts'
 import { callsTo } from '../harness/calls.ts'
 import { reply } from '../harness/receiver.ts'
-import type { TestResponse } from '../harness/service.ts'
+import type { Json } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { useReceiver } from '../harness/webhooks.ts'
-
-type Json = TestResponse['json']
 
 const { receiver, service } = useReceiver()
 let counter = 0

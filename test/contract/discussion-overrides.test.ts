@@ -4,10 +4,8 @@ import { newId } from '../../src/core/ids.ts'
 import { closeDue } from '../../src/domains/discussions/close.ts'
 import { closeOldDiscussions, closeOnTime } from '../../src/domains/moderation/auto-close.ts'
 import { startWorker } from '../../src/worker/worker.ts'
-import { useKey, useReaders, useService } from '../harness/service.ts'
+import { type Headers, useKey, useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 const { ann } = useReaders(service, 'ann')

@@ -3,12 +3,10 @@ import { beforeAll, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
-import { useKey, useService } from '../harness/service.ts'
+import { type Headers, useKey, useService } from '../harness/service.ts'
 
 // A page of comments by GET with a documentId is kept as bytes, as REST's pages are. It must always
 // be what the same document answers when it is executed.
-
-type Headers = Record<string, string>
 
 const service = useService()
 const plain = useKey(service)

@@ -11,9 +11,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { newId } from '../../src/core/ids.ts'
-import { type TestTenant, useKey, useService } from '../harness/service.ts'
-
-type Headers = Record<string, string>
+import { type Headers, type TestTenant, useKey, useService } from '../harness/service.ts'
 
 const service = useService()
 let other: TestTenant

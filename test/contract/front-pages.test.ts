@@ -3,10 +3,8 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { SEARCHED_LATEST } from '../../src/domains/front-pages/latest.ts'
 import { callsTo } from '../harness/calls.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Json, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Json = TestResponse['json']
 
 const service = useService({ worker: true })
 let tenant: TestTenant

@@ -5,11 +5,8 @@ import { findCopies } from '../../src/domains/comments/history/posted-texts-sql.
 import { digestOf, normalizeText } from '../../src/domains/comments/text/normalize.ts'
 import { deleteOldPostedTexts } from '../../src/worker/statements/old-rows-sql.ts'
 import { tokenFor } from '../harness/members.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Headers, type Json, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
-type Json = TestResponse['json']
 
 const service = useService()
 

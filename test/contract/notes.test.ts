@@ -6,11 +6,8 @@ import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { exportText, importText } from '../harness/exports.ts'
 import { addMember, type TestMember } from '../harness/members.ts'
-import { type TestResponse, type TestTenant, useKey, useService } from '../harness/service.ts'
+import { type Headers, type Json, type TestTenant, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
-type Json = TestResponse['json']
 
 const service = useService()
 const moderator = useKey(service, 'moderate_content')

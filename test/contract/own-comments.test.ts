@@ -6,10 +6,9 @@ import type { Statement } from '../../src/core/database/statements.ts'
 import { SEARCHED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
 import { callsTo } from '../harness/calls.ts'
 import { explaining } from '../harness/costs.ts'
-import { type TestResponse, type TestTenant, useKey, useService } from '../harness/service.ts'
+import { type Headers, type TestResponse, type TestTenant, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-type Headers = Record<string, string>
 type Comment = TestResponse['json']
 
 const service = useService()

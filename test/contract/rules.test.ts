@@ -1,10 +1,8 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
-import { type TestTenant, useKey, useService } from '../harness/service.ts'
+import { type Headers, type TestTenant, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 let other: TestTenant

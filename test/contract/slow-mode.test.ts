@@ -2,10 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { tokenFor } from '../harness/members.ts'
-import { useReaders, useService } from '../harness/service.ts'
+import { type Headers, useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 const { ann, bob } = useReaders(service, 'ann', 'bob')

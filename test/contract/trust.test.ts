@@ -2,11 +2,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { exportText, importText } from '../harness/exports.ts'
-import { type TestResponse, useKey, useService } from '../harness/service.ts'
+import { type Headers, type Json, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
-type Json = TestResponse['json']
 
 const service = useService()
 const moderator = useKey(service, 'moderate_content')

@@ -66,14 +66,19 @@ interface CallOptions {
   headers?: Record<string, string>
 }
 
+/** Of a request. */
+export type Headers = Record<string, string>
+
 export interface TestResponse {
   status: number
-  headers: Headers
+  headers: Response['headers']
   text: string
   // Tests look into any answer; a wrong path fails the assertion it stands in.
   // oxlint-disable-next-line typescript/no-explicit-any
   json: any
 }
+
+export type Json = TestResponse['json']
 
 interface Options {
   env?: Record<string, string>

@@ -14,12 +14,10 @@ import { effort } from '../harness/effort.ts'
 import { exportText, importText } from '../harness/exports.ts'
 import { openMute } from '../harness/mute.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type Json, type TestService, type TestTenant, startService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { listen, type SourceListener, subscribe } from '../harness/sse.ts'
 import { findWrongCounts } from '../harness/transfer.ts'
-
-type Json = TestResponse['json']
 
 let receiver: Receiver
 let service: TestService

@@ -4,10 +4,8 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { makeNextExport } from '../../src/transfer/export/make.ts'
 import { completeExport, deleteExpiredExports, takeExport } from '../../src/transfer/export/make-sql.ts'
-import { useService } from '../harness/service.ts'
+import { type Headers, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 let admin: Headers

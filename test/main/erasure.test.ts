@@ -8,15 +8,13 @@ import { dumpTables } from '../harness/dump.ts'
 import { type EventRow, eventRowsOf } from '../harness/event-rows.ts'
 import { reply } from '../harness/receiver.ts'
 import { newPerson, type Person } from '../harness/people.ts'
-import { PATIENT, type TestResponse, useReaders } from '../harness/service.ts'
+import { type Headers, type TestResponse, PATIENT, useReaders } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 import { useReceiver } from '../harness/webhooks.ts'
 
 const { receiver, service, whenVerified } = useReceiver({ env: PATIENT })
 const { bob } = useReaders(service, 'bob')
-
-type Headers = Record<string, string>
 
 const { call, ok } = callsTo(() => service)
 

@@ -3,7 +3,7 @@ import { beforeAll, expect, test, vi } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
 import { byGraphql, byRest, reachableBy, type ReadPage } from '../harness/reachable.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Json, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { subscribe } from '../harness/sse.ts'
 import { openStream, type Received, type StreamClient } from '../harness/stream-client.ts'
@@ -43,8 +43,6 @@ const BEHIND_A_TOMBSTONE: Step[] = (['reply', 'suspect', 'delete'] as const).map
 }))
 
 let pages = 0
-
-type Json = TestResponse['json']
 
 const EVENTS = unnamed(
   'SELECT seq, audience, recipient_id AS "recipientId" FROM events WHERE discussion_id = $1 ORDER BY seq',

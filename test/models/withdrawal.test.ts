@@ -7,7 +7,7 @@ import { bodyOf } from '../../src/core/delivery/request.ts'
 import { type Lease, leaseDeliveries } from '../../src/worker/statements/lease-sql.ts'
 import { recordAttempts } from '../../src/worker/statements/record-sql.ts'
 import { effort } from '../harness/effort.ts'
-import { type TestResponse, useKey, useService } from '../harness/service.ts'
+import { type Json, type TestResponse, useKey, useService } from '../harness/service.ts'
 import { type GraphQLListener, subscribe } from '../harness/sse.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -55,8 +55,6 @@ const setting = (body: object) => service.call('PATCH', '/settings', { body })
 const VERIFY = unnamed(
   `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL WHERE id = $1`,
 )
-
-type Json = TestResponse['json']
 
 interface Logged {
   seq: number

@@ -10,9 +10,7 @@ import {
   startProvider,
   type TestProvider,
 } from '../harness/oidc-provider.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
-
-type Headers = Record<string, string>
+import { type Headers, type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 
 const CONSOLE = { 'x-requested-with': 'engagement-console', 'sec-fetch-site': 'same-origin' }
 const PATH = '/api/v1/admin/auth/oidc'

@@ -5,10 +5,8 @@ import { readMigrations } from '../../src/data/migrations/files.ts'
 import { searchByIndex } from '../../src/domains/moderation/search/search-sql.ts'
 import { found, page, post } from '../harness/comment-search.ts'
 import { onServer } from '../harness/database.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Json, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Json = TestResponse['json']
 
 const service = useService()
 

@@ -5,12 +5,10 @@ import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { newPerson } from '../harness/people.ts'
-import { PATIENT, useReaders, useService } from '../harness/service.ts'
+import { type Headers, PATIENT, useReaders, useService } from '../harness/service.ts'
 
 const service = useService({ env: PATIENT })
 const { bob } = useReaders(service, 'bob')
-
-type Headers = Record<string, string>
 
 const { call, ok } = callsTo(() => service)
 
