@@ -91,6 +91,14 @@ function follower(): Follower & { take(data: Data | null | undefined): void } {
   }
 }
 
+/** Has a client of urql subscribe; gives what ends that. */
+const subscribeByUrql = (client: Client, own: ReturnType<typeof follower>, place: Place): (() => void) =>
+  client.subscription<Data, Variables>(QUERY, begin(place)).subscribe(({ data, error, hasNext }) => {
+    if (error !== undefined) own.ends.push(error)
+    own.take(data)
+    if (!hasNext) own.ends.push('complete')
+  }).unsubscribe
+
 const begin = ({ discussionId }: Place): Variables => ({ discussionId, lastEventId: '0' })
 
 function followBySse(place: Place, singleConnection: boolean): Follower {
@@ -124,11 +132,7 @@ function followByUrql(place: Place): Follower {
       }),
     ],
   })
-  client.subscription<Data, Variables>(QUERY, begin(place)).subscribe(({ data, error, hasNext }) => {
-    if (error !== undefined) own.ends.push(error)
-    own.take(data)
-    if (!hasNext) own.ends.push('complete')
-  })
+  subscribeByUrql(client, own, place)
   return { ...own, stop: () => sse.dispose() }
 }
 
@@ -153,14 +157,7 @@ function followByUrqlFetch(place: Place): Follower {
       fetchExchange,
     ],
   })
-  const { unsubscribe } = client
-    .subscription<Data, Variables>(QUERY, begin(place))
-    .subscribe(({ data, error, hasNext }) => {
-      if (error !== undefined) own.ends.push(error)
-      own.take(data)
-      if (!hasNext) own.ends.push('complete')
-    })
-  return { ...own, stop: unsubscribe }
+  return { ...own, stop: subscribeByUrql(client, own, place) }
 }
 
 function followByApollo(place: Place): Follower {
@@ -222,14 +219,7 @@ function followByOwnUrql(place: Place): Follower {
   const own = follower()
   const exchanges = [engagementExchange(ownClient(place, own))]
   const client = new Client({ url: '/graphql', preferGetMethod: false, exchanges })
-  const { unsubscribe } = client
-    .subscription<Data, Variables>(QUERY, begin(place))
-    .subscribe(({ data, error, hasNext }) => {
-      if (error !== undefined) own.ends.push(error)
-      own.take(data)
-      if (!hasNext) own.ends.push('complete')
-    })
-  return { ...own, stop: unsubscribe }
+  return { ...own, stop: subscribeByUrql(client, own, place) }
 }
 
 function followByOwnRelay(place: Place): Follower {

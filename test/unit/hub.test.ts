@@ -241,30 +241,21 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
 })
 
 describe('joining', () => {
-  test('without a position begins with the next event', async () => {
+  test.each([
+    ['without a position is complete', null, true],
+    ...['nonsense', '-1', '1e3', '99', '0x1', ' 1'].map(
+      (id) => [`with the unknown position “${id}” is incomplete`, id, false] as const,
+    ),
+  ])('%s, and begins with the next event', async (_how, id, complete) => {
     const world = open()
     world.commit()
-    const { seat, ...beginning } = await join(world, null)
-    expect(beginning).toEqual({ lastEventId: '1', replayed: 0, complete: true })
+    const { seat, ...beginning } = await join(world, id)
+    expect(beginning).toEqual({ lastEventId: '1', replayed: 0, complete })
     const listener = new Listener()
     seat.start(listener)
     world.commit()
     await vi.waitFor(() => expect(listener.seqs).toEqual([2]))
   })
-
-  test.each(['nonsense', '-1', '1e3', '99', '0x1', ' 1'])(
-    'with the unknown position %j is incomplete and live',
-    async (id) => {
-      const world = open()
-      world.commit()
-      const { seat, ...beginning } = await join(world, id)
-      expect(beginning).toEqual({ lastEventId: '1', replayed: 0, complete: false })
-      const listener = new Listener()
-      seat.start(listener)
-      world.commit()
-      await vi.waitFor(() => expect(listener.seqs).toEqual([2]))
-    },
-  )
 
   test('counts in `replayed` only what the viewer may see', async () => {
     const world = open()
@@ -304,18 +295,10 @@ describe('joining', () => {
     const world = open()
     for (let n = 0; n < 12; n++) world.commit()
     const window = { replayHours: 24, replayEvents: 10 }
-    expect(
-      await world.hub.join({ ...KEY, stream: ENDLESS, viewer: { kind: 'tenant' }, lastEventId: '1', window }),
-    ).toMatchObject({
-      complete: false,
-      lastEventId: '12',
-    })
-    expect(
-      await world.hub.join({ ...KEY, stream: ENDLESS, viewer: { kind: 'tenant' }, lastEventId: '2', window }),
-    ).toMatchObject({
-      complete: true,
-      replayed: 10,
-    })
+    const joinAt = (lastEventId: string) =>
+      world.hub.join({ ...KEY, stream: ENDLESS, viewer: { kind: 'tenant' }, lastEventId, window })
+    expect(await joinAt('1')).toMatchObject({ complete: false, lastEventId: '12' })
+    expect(await joinAt('2')).toMatchObject({ complete: true, replayed: 10 })
   })
 })
 
