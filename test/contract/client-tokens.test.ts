@@ -18,7 +18,7 @@ import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { TOKEN_ENDS } from '../harness/ends.ts'
 import { startService, type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { followBy } from '../harness/token-follower.ts'
+import { followBy } from '../harness/follow-by.ts'
 
 const ORIGIN = 'https://www.example.com'
 const service = useService()
@@ -563,7 +563,7 @@ describe('where it names discussions', () => {
 
 /** Follows the discussion by a token, without trying again. */
 const follow = (token: string, options: Partial<Parameters<typeof followBy>[2]> = {}) =>
-  followBy(service, token, { discussionId: discussion.id, ...options })
+  followBy(service, bearer(token), { discussionId: discussion.id, ...options })
 
 describe('a subscription', () => {
   test('has the audience of a ticket: nothing of a comment that waits, and the notifications of its reader', async () => {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 
-import { createClient } from 'graphql-sse'
 import { OperationTypeNode } from 'graphql'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { addressBucket } from '../../src/core/limits.ts'
 import { documentOf, isOpen, ROOT_FIELDS } from '../harness/browser-fields.ts'
+import { followBy } from '../harness/follow-by.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, useService, type TestResponse } from '../harness/service.ts'
 import { addSite, keyOf, ORIGIN, type TestSite } from '../harness/sites.ts'
@@ -285,29 +285,9 @@ describe('writing', () => {
   })
 })
 
-const EVENTS = 'subscription ($id: ID!) { discussionEvents(discussionId: $id, lastEventId: "0") { seq type } }'
-
-function follow(discussionId: string, asked: Asked = {}, single = false) {
-  const seen = { seqs: [] as number[], failures: [] as unknown[], completed: false }
+const follow = (discussionId: string, asked: Asked = {}, single = false) => {
   const { 'content-type': _, ...headers } = headersOf(asked)
-  const client = createClient({
-    url: `${service.url}/graphql/stream`,
-    headers,
-    singleConnection: single,
-    retryAttempts: 0,
-  })
-  const close = client.subscribe<{ discussionEvents: { seq: number } }>(
-    { query: EVENTS, variables: { id: discussionId } },
-    {
-      next: ({ data, errors }) => {
-        if (data?.discussionEvents != null) seen.seqs.push(data.discussionEvents.seq)
-        if (errors !== undefined) seen.failures.push(errors)
-      },
-      error: (error) => seen.failures.push(error),
-      complete: () => (seen.completed = true),
-    },
-  )
-  return Object.assign(seen, { close: () => (close(), client.dispose()) })
+  return followBy(service, headers, { discussionId, single })
 }
 
 describe('a subscription', () => {

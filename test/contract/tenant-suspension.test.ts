@@ -1,42 +1,23 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { resumeTenant, suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { callsTo } from '../harness/calls.ts'
-import { openTestDatabase } from '../harness/database.ts'
 import { eachOf, everyCredential, outcomeOf as outcome, outcomesOf } from '../harness/every-credential.ts'
 import { addMember, bearing, fromElsewhere, NOBODY, type TestMember } from '../harness/members.ts'
-import { openMute } from '../harness/mute.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { useMute } from '../harness/mute.ts'
+import type { TestResponse, TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
 const ORIGIN = 'https://site.example'
 const CONSOLE = { 'x-requested-with': 'engagement-console', 'sec-fetch-site': 'same-origin' }
 
-let receiver: Receiver
-let service: TestService
-/** Another process, whose messages this one does not get. */
-let mute: ReturnType<typeof openMute>
+const { receiver, service } = useReceiver({ env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
+const mute = useMute(service)
 let tenant: TestTenant
 let discussionId: string
 
-beforeAll(async () => {
-  receiver = await startReceiver()
-  const database = await openTestDatabase()
-  const env = {
-    TRUSTED_PROXIES: '127.0.0.0/8',
-    WEBHOOK_CA_FILE: receiver.caFile,
-    WEBHOOK_POLL_SECONDS: '0.05',
-  }
-  service = await startService({ database, env })
-  mute = openMute(service.app, database)
-})
-afterAll(async () => {
-  await mute.close()
-  await service.close()
-  await receiver.close()
-})
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)
   await ok('PATCH', '/settings', { allowedOrigins: [ORIGIN] })

@@ -39,6 +39,7 @@ export interface TestTenant extends FirstCredentials {
 export interface TestService extends TestTenant {
   url: string
   app: App
+  database: Database
   /** Calls `/api/v1` with the tenant's API key (or other headers). A body is sent as JSON. */
   call(method: string, path: string, options?: CallOptions): Promise<TestResponse>
   /** The JSON of the answer to a call that must succeed. */
@@ -151,6 +152,7 @@ export async function startService({
     ...tenant,
     url,
     app,
+    database,
     call,
     ok,
     scrape: async () =>

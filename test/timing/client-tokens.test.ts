@@ -7,7 +7,7 @@ import { TOKEN_ENDS } from '../harness/ends.ts'
 import { type TestResponse, useService } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 import { unnamed } from '../harness/sql.ts'
-import { followBy } from '../harness/token-follower.ts'
+import { followBy } from '../harness/follow-by.ts'
 
 const WAIT = { timeout: 8000, interval: 20 }
 const SETTINGS = '{ publicSettings { maxDepth } }'
@@ -41,7 +41,7 @@ const codeOf = ({ json }: TestResponse): string | undefined => json.errors?.[0]?
 
 /** Follows the discussion by a token, without trying again. */
 const follow = (token: string, options: Partial<Parameters<typeof followBy>[2]> = {}) =>
-  followBy(service, token, { discussionId: discussion.id, ...options })
+  followBy(service, bearer(token), { discussionId: discussion.id, ...options })
 
 describe('a client token that expired', () => {
   test('is refused as expired for an hour, and then deleted', async () => {
