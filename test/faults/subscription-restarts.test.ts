@@ -20,7 +20,8 @@ import { engagementExchange } from '../../src/clients/graphql/urql.ts'
 import { newId } from '../../src/core/ids.ts'
 import { HAPROXY, NGINX, type Balancer, startHaproxy, startShippedNginx } from '../harness/balancers.ts'
 import { onServer } from '../harness/database.ts'
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { first } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 
 const QUERY = `subscription Events($discussionId: ID!, $lastEventId: String) {
   discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq }
@@ -247,11 +248,10 @@ const CLIENTS: readonly [string, (place: Place) => Follower][] = [
 ]
 
 describe('while each of three apis is stopped and started in turn', () => {
-  let service: Processes
+  const service = useProcesses({ api: 3, worker: 0, env: { DRAIN_SECONDS: '1' } })
   let balancers: Balancer[] = []
 
   beforeAll(async () => {
-    service = await startProcesses({ api: 3, worker: 0, env: { DRAIN_SECONDS: '1' } })
     const urls = service.apis.map(({ url }) => url)
     if (!onServer) return
     balancers = await Promise.all([
@@ -259,10 +259,7 @@ describe('while each of three apis is stopped and started in turn', () => {
       ...(HAPROXY === undefined ? [] : [startHaproxy(urls)]),
     ])
   }, LONG)
-  afterAll(async () => {
-    await Promise.all(balancers.map((balancer) => balancer.close()))
-    await service.close()
-  })
+  afterAll(() => Promise.all(balancers.map((balancer) => balancer.close())))
 
   test('GraphQL clients as they come get each event once and in order', { timeout: LONG }, async () => {
     const { id: discussionId } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json
