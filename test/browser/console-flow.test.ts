@@ -49,7 +49,7 @@ describeInBrowser('The flow of moderation in the console', () => {
     for (let n = 0; n < COUNT; n++) all.push(await post(`author-${n % 20}`, `hold this one, which is comment ${n}`))
     const firstWaiting = async (): Promise<string | undefined> =>
       (await desk.ok('GET', '/moderation/queue?limit=1')).data[0]?.comment.id
-    const { page, complaints, close } = await desk.visit('/moderation')
+    const page = await desk.visit('/moderation')
     await item(page, all[0]!).waitFor()
     await page.evaluate(watchKeys)
     const session = await page.context().newCDPSession(page)
@@ -75,9 +75,7 @@ describeInBrowser('The flow of moderation in the console', () => {
     // Work for each comment that was judged before would treble it.
     const [early = NaN, late = NaN] = calls
     expect(late).toBeLessThan(1.3 * early)
-    expect(complaints).toEqual([])
     await session.detach()
-    await close()
   })
 
   /** Where the middle of a button is. */
@@ -102,7 +100,7 @@ describeInBrowser('The flow of moderation in the console', () => {
     const lengths = [5, 1, 4, 3, 1, 1, 5, 2, 1, 7, 1]
     for (const [n, lines] of lengths.entries())
       all.push(await post(`short-${n}`, Array.from({ length: lines }, () => `hold ${n}`).join('\n\n')))
-    const { page, complaints, close } = await desk.visit('/moderation')
+    const page = await desk.visit('/moderation')
     await item(page, all[0]!).getByText('First seen').waitFor()
     await item(page, all.at(-1)!).waitFor()
     for (const [name, key, comments] of [
@@ -124,7 +122,5 @@ describeInBrowser('The flow of moderation in the console', () => {
     const bar = await page.getByRole('toolbar', { name: 'The queue' }).boundingBox()
     const long = await item(page, all.at(-2)!).boundingBox()
     expect(long?.y).toBeGreaterThanOrEqual((bar?.y ?? 0) + (bar?.height ?? 0))
-    expect(complaints).toEqual([])
-    await close()
   })
 })

@@ -28,7 +28,7 @@ describeInBrowser('Judgements in the console', () => {
 
   test('u takes back the last judgement, then the one before, and the service hears of neither', async () => {
     const [first, second, third] = (await postHeld(3)) as [Posted, Posted, Posted]
-    const { page, complaints, close } = await desk.visit('/moderation')
+    const page = await desk.visit('/moderation')
     await item(page, third).waitFor()
     const sent = count(page, isJudgement)
     const expectCount = async (n: number): Promise<void> => {
@@ -60,13 +60,11 @@ describeInBrowser('Judgements in the console', () => {
     await expectCount(2)
     expect(sent()).toBe(1)
     expect([await stateOf(first.id), await stateOf(second.id)]).toEqual(['pending', 'pending'])
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('a judgement shows while the service does not answer, and is sent once', async () => {
     const [first, second] = (await postHeld(2)) as [Posted, Posted]
-    const { page, close } = await desk.visit('/moderation')
+    const page = await desk.visit('/moderation')
     await item(page, second).waitFor()
     const sent = count(page, isJudgement)
     let answer = (): void => undefined
@@ -86,12 +84,11 @@ describeInBrowser('Judgements in the console', () => {
     answer()
     await expectState(first, 'approved')
     expect(sent()).toBe(1)
-    await close()
   })
 
   test('a judgement that was sent cannot become pending again: u brings its line with the other judgement', async () => {
     const [first] = (await postHeld(1)) as [Posted]
-    const { page, close } = await desk.visit('/moderation')
+    const page = await desk.visit('/moderation')
     await item(page, first).focus()
     await page.keyboard.press('r')
     await expectState(first, 'rejected')
@@ -106,12 +103,11 @@ describeInBrowser('Judgements in the console', () => {
     await expectState(first, 'approved')
     await page.keyboard.press('u')
     await expectState(first, 'rejected')
-    await close()
   })
 
   test.each(['closing the page', 'going to another page', 'signing out'])('%s sends what waits', async (how) => {
     const [first, second] = (await postHeld(2)) as [Posted, Posted]
-    const { page, close } = await visitConsole(desk.browser, desk.service, '/moderation')
+    const page = await visitConsole(desk.browser, desk.service, '/moderation')
     await item(page, second).waitFor()
     await item(page, first).focus()
     await page.keyboard.press('a')
@@ -127,12 +123,11 @@ describeInBrowser('Judgements in the console', () => {
     // Sooner than after the grace period.
     await expect.poll(() => stateOf(first.id), { timeout: 4_000, interval: 50 }).toBe('approved')
     await expect.poll(() => stateOf(second.id), { timeout: 4_000, interval: 50 }).toBe('rejected')
-    await close()
   })
 
   test('a judgement that cannot be sent brings the comment back, and says why', async () => {
     const [first, second] = (await postHeld(2)) as [Posted, Posted]
-    const { page, close } = await desk.visit('/moderation')
+    const page = await desk.visit('/moderation')
     await item(page, second).waitFor()
     await approveInVain(page, first)
     await item(page, first).getByRole('alert').getByText('cannot be reached').waitFor()
@@ -142,12 +137,11 @@ describeInBrowser('Judgements in the console', () => {
     await item(page, first).focus()
     await page.keyboard.press('a')
     await expectState(first, 'approved')
-    await close()
   })
 
   test('a judgement that is refused after its page was left brings the comment back there', async () => {
     const [first, second] = (await postHeld(2)) as [Posted, Posted]
-    const { page, close } = await desk.visit('/moderation')
+    const page = await desk.visit('/moderation')
     await item(page, second).waitFor()
     await approveInVain(page, first)
     const refused = page.waitForEvent('requestfailed', { predicate: isJudgement })
@@ -161,12 +155,11 @@ describeInBrowser('Judgements in the console', () => {
     await item(page, first).waitFor()
     await item(page, third).waitFor()
     expect(await stateOf(first.id)).toBe('pending')
-    await close()
   })
 
   test('with the switch a judgement is sent at once, also after the page was opened again', async () => {
     const [first, second] = (await postHeld(2)) as [Posted, Posted]
-    const { page, close } = await visitConsole(desk.browser, desk.service, '/moderation')
+    const page = await visitConsole(desk.browser, desk.service, '/moderation')
     await item(page, second).waitFor()
     await tabTo(page.getByRole('switch', { name: 'Send judgements at once' }))
     await page.keyboard.press('Space')
@@ -176,12 +169,11 @@ describeInBrowser('Judgements in the console', () => {
     await page.keyboard.press('a')
     await asked
     await expectState(first, 'approved')
-    await close()
   })
 
   test('more than ten are judged together only after a question, and are taken back together', async () => {
     const all = await postHeld(12)
-    const { page, complaints, close } = await desk.visit('/moderation', { view: NARROW })
+    const page = await desk.visit('/moderation', { view: NARROW })
     await item(page, all[11]!).waitFor()
     const sent = count(page, isJudgement)
     await tabTo(page.getByRole('checkbox', { name: 'Select all' }))
@@ -209,13 +201,11 @@ describeInBrowser('Judgements in the console', () => {
     for (const comment of all.slice(0, 10)) await expectState(comment, 'approved')
     expect(sent()).toBe(1)
     expect(await stateOf(all[11]!.id)).toBe('pending')
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('judged comments leave the page, so that a late judgement asks no more of it than an early one', async () => {
     const all = await postHeld(90)
-    const { page, complaints, close } = await desk.visit('/moderation')
+    const page = await desk.visit('/moderation')
     await item(page, all[24]!).waitFor()
     const asked = count(page, isQueue)
     const sizes: number[] = []
@@ -234,7 +224,5 @@ describeInBrowser('Judgements in the console', () => {
     await post('late', 'hold late')
     await page.getByRole('button', { name: 'Show 1 new' }).waitFor()
     expect(asked() - before).toBeLessThanOrEqual(2)
-    expect(complaints).toEqual([])
-    await close()
   })
 })

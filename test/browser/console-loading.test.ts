@@ -11,7 +11,7 @@ describeInBrowser('Loading the pages of the console', () => {
   const desk = openDesk()
 
   test('offline, a page that is not loaded yet says so inside the console, and loads once the network is back', async () => {
-    const { page, close } = await visitConsole(desk.browser, desk.service)
+    const page = await visitConsole(desk.browser, desk.service)
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await page.context().setOffline(true)
     const navigation = page.getByRole('navigation', { name: 'Pages' })
@@ -25,11 +25,10 @@ describeInBrowser('Loading the pages of the console', () => {
     await enter(navigation.getByRole('link', { name: 'API keys' }))
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
-    await close()
   })
 
   test('a page whose file fails just as the network comes back is loaded once more', async () => {
-    const { page, close } = await visitConsole(desk.browser, desk.service)
+    const page = await visitConsole(desk.browser, desk.service)
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     let requests = 0
     await page.route(PAGE_FILES, async (route) => {
@@ -42,14 +41,13 @@ describeInBrowser('Loading the pages of the console', () => {
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     expect(requests).toBe(2)
     expect(await page.getByRole('alert').count()).toBe(0)
-    await close()
   })
 
   test('charts are loaded once more where the network comes back before their failure is shown', async () => {
     // The overview has charts from the first comment on.
     const body = { body: 'Finally.' }
     await desk.ok('POST', '/discussions/by-external/harbour/comments', body, await desk.service.as('ann'))
-    const { page, close } = await visitConsole(desk.browser, desk.service, '/keys')
+    const page = await visitConsole(desk.browser, desk.service, '/keys')
     const navigation = page.getByRole('navigation', { name: 'Pages' })
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     await page.route(/\/console\/$/, (document) => document.abort())
@@ -63,11 +61,10 @@ describeInBrowser('Loading the pages of the console', () => {
     await enter(navigation.getByRole('link', { name: 'Overview' }))
     await expect.poll(() => requests, WAIT).toBe(2)
     await expect.poll(() => page.getByRole('alert').count(), WAIT).toBe(0)
-    await close()
   })
 
   test('a file that an upgrade has removed makes the console reload itself once', async () => {
-    const { page, close } = await visitConsole(desk.browser, desk.service)
+    const page = await visitConsole(desk.browser, desk.service)
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await page.evaluate('globalThis.isFirstPage = true')
     let isGone = true
@@ -83,6 +80,5 @@ describeInBrowser('Loading the pages of the console', () => {
     await enter(page.getByRole('button', { name: 'Try again' }))
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     expect(await page.evaluate('globalThis.isReloaded')).toBe(true)
-    await close()
   })
 })

@@ -27,7 +27,7 @@ describeInBrowser('notices to staff in the console', () => {
       await tellChannels(app, outbound, new AbortController().signal)
       outbound.close()
     }
-    const { page, complaints, close } = await desk.visit('/settings#notices', { pollsFast: true })
+    const page = await desk.visit('/settings#notices', { pollsFast: true })
     const dialog = page.getByRole('dialog')
     const row = page.getByRole('table', { name: 'Notice channels' }).getByRole('row').nth(1)
     await enter(page.getByRole('button', { name: 'Add a channel' }))
@@ -65,7 +65,5 @@ describeInBrowser('notices to staff in the console', () => {
     await enter(row.getByRole('button', { name: 'Delete' }))
     await enter(dialog.getByRole('button', { name: 'Delete' }))
     await page.getByText('There is no channel').waitFor()
-    expect(complaints.filter((text) => !text.includes('422'))).toEqual([])
-    await close()
   })
 })

@@ -37,7 +37,7 @@ describeInBrowser('The team in the console', () => {
   })
 
   test('by keyboard alone: read the figures, choose a section, who decides, and a span', async () => {
-    const { page, complaints, close } = await desk.visit('/team')
+    const page = await desk.visit('/team')
     const cells = async (table: string, name: string): Promise<string[]> => {
       const row = page.getByRole('table', { name: table }).getByRole('row').filter({ hasText: name })
       await row.waitFor()
@@ -68,8 +68,6 @@ describeInBrowser('The team in the console', () => {
     await page.getByText(/^No decisions, /).waitFor()
     await page.getByLabel('Until').fill('2025-11-30')
     await page.getByRole('alert').waitFor()
-    expect(complaints.filter((each) => !each.includes('422'))).toEqual([])
-    await close()
   })
 
   test('a row that cannot be shown leaves the others in view', async () => {
@@ -86,7 +84,7 @@ describeInBrowser('The team in the console', () => {
   })
 
   test('the figures come as CSV, in which nothing is a formula', async () => {
-    const { page, complaints, close } = await desk.visit('/team')
+    const page = await desk.visit('/team')
     await page.getByRole('table', { name: 'Sections' }).waitFor()
     const download = page.waitForEvent('download')
     await enter(page.getByRole('button', { name: 'Download as CSV' }))
@@ -97,12 +95,10 @@ describeInBrowser('The team in the console', () => {
     expect(lines).toContain("decider,'=1+1,admin,2,1,0,1,0,,,1,50,50,50")
     expect(lines).toContain('rule,suspect_word,,3,,,,,2,1,3,7200,90000,90000')
     expect(lines).toContain("section,'+1,,1,0,0,1,0,,,0,,,")
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('axe finds no violation and no view is wider than the screen', async () => {
-    const { page, complaints, close } = await desk.visit('/team', { view: NARROW })
+    const page = await desk.visit('/team', { view: NARROW })
     await page.getByRole('table', { name: 'Sections' }).waitFor()
     await expectAccessible(page, 'team')
     await page.getByRole('table', { name: 'Rules' }).scrollIntoViewIfNeeded()
@@ -110,7 +106,5 @@ describeInBrowser('The team in the console', () => {
     await page.goto(`${page.url()}?from=2026-01-01&until=2026-01-02&section=sport`)
     await page.getByText(/^No decisions, /).waitFor()
     await expectAccessible(page)
-    expect(complaints).toEqual([])
-    await close()
   })
 })

@@ -100,7 +100,7 @@ describeInBrowser('webhooks in the console', () => {
     'by keyboard alone: register, verify, break until disabled, enable again, and the held deliveries arrive',
     { timeout: 120_000 },
     async () => {
-      const { page, complaints, close } = await desk.visit('/webhooks')
+      const page = await desk.visit('/webhooks')
       const path = '/newsroom'
       receiver.on(path, (_request, response) => reply(response, 404))
 
@@ -162,8 +162,7 @@ describeInBrowser('webhooks in the console', () => {
           ).toBe(held),
         WAIT,
       )
-      expect(complaints).toEqual([])
-      await close()
+      await page.close()
     },
   )
 
@@ -178,7 +177,7 @@ describeInBrowser('webhooks in the console', () => {
     await setState('broken', "circuit_open_until = now() + interval '1 hour', consecutive_failures = 10")
     await setState('off', "state = 'disabled'")
     await setState('unproven', "state = 'unverified'")
-    const { page, complaints, close } = await desk.visit('/webhooks?search=FIRST')
+    const page = await desk.visit('/webhooks?search=FIRST')
     const shown = () => page.getByRole('table').getByRole('link').allTextContents()
     const address = (path: string) => `${receiver.url}/first/${path}`
     await expect.poll(shown, WAIT).toEqual(['broken', 'off', 'unproven', 'well'].map(address))
@@ -189,8 +188,6 @@ describeInBrowser('webhooks in the console', () => {
     await page.getByRole('searchbox').fill('nowhere')
     await page.getByText('No endpoint was found').waitFor()
     for (const id of ids) await desk.service.call('DELETE', `/webhooks/${id}`)
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test.each([390, 640])(
@@ -198,20 +195,20 @@ describeInBrowser('webhooks in the console', () => {
     async (width) => {
       const { id } = await register('/narrow')
       await post(1)
-      const { page, close } = await desk.visit('/webhooks?search=narrow', { view: { width, theme: 'light' } })
+      const page = await desk.visit('/webhooks?search=narrow', { view: { width, theme: 'light' } })
       await expectInView(page.getByRole('row').getByRole('link', { name: '/narrow' }))
       await page.goto(`${desk.service.url}/console/webhooks/${id}`)
       const deliveries = page.getByRole('table', { name: 'Deliveries' })
       await expectInView(deliveries.getByRole('link', { name: 'comment_created' }).first())
       await expectInView(deliveries.getByRole('checkbox').nth(1))
       await desk.service.call('DELETE', `/webhooks/${id}`)
-      await close()
+      await page.close()
     },
   )
 
   test('pauses an endpoint, whose deliveries wait, and resumes it', async () => {
     const { id } = await register('/paused')
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
+    const page = await desk.visit(`/webhooks/${id}`)
     await button(page, 'Pause').click()
     await page.getByText('so that none is lost').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Pause', exact: true }).click()
@@ -227,8 +224,6 @@ describeInBrowser('webhooks in the console', () => {
     await expect.poll(() => deliveries.getByText('delivered', { exact: true }).count(), WAIT).toBe(2)
     await page.getByText('it gets deliveries').waitFor()
     expect(receiver.deliveries('/paused')).toHaveLength(2)
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test("shows a delivery's body, headers and attempts, and redelivers it; the URL filters the list", async () => {
@@ -238,7 +233,7 @@ describeInBrowser('webhooks in the console', () => {
     const { id } = await register('/filtered', { policy: { maxAttempts: 1 } })
     for (const eventType of ['comment_created', 'reaction_toggled'])
       expect((await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType } })).status).toBe(202)
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}?status=failed`)
+    const page = await desk.visit(`/webhooks/${id}?status=failed`)
     const table = page.getByRole('table', { name: 'Deliveries' })
     await table.getByRole('link', { name: 'comment_created' }).waitFor()
     expect(await table.getByRole('link').count()).toBe(1)
@@ -289,8 +284,6 @@ describeInBrowser('webhooks in the console', () => {
     await page.getByText('delivered', { exact: true }).waitFor()
     const [first, second] = receiver.deliveries('/filtered').filter((each) => each.body.type === 'comment_created')
     expect(second?.headers['x-service-idempotency-key']).toBe(first?.headers['x-service-idempotency-key'])
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('lists deliveries by their last answer and by their comment', async () => {
@@ -302,7 +295,7 @@ describeInBrowser('webhooks in the console', () => {
     const { data } = await desk.ok('GET', '/discussions/by-external/page/comments?sort=newest')
     const react = { headers: await desk.service.as('bob'), body: { type: 'like' } }
     expect((await desk.service.call('POST', `/comments/${data[0].id}/reactions`, react)).status).toBe(200)
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
+    const page = await desk.visit(`/webhooks/${id}`)
     const table = page.getByRole('table', { name: 'Deliveries' })
     const events = () => table.locator('td:nth-child(1)').allTextContents()
     await expect.poll(events, WAIT).toEqual(['reaction_toggled', 'comment_created', 'comment_created'])
@@ -333,15 +326,13 @@ describeInBrowser('webhooks in the console', () => {
     await desk.ok('POST', `/webhooks/${other.id}/replay`, { from: new Date(Date.now() - 3_600_000).toISOString() })
     await expect.poll(links, WAIT).toContain(`${receiver.url}/answers-elsewhere`)
     expect(new URL(page.url()).search).toBe(`?commentId=${data[0].id}`)
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('redelivers what is chosen, and asks before more than ten', async () => {
     const { id } = await register('/several')
     await post(12)
     await vi.waitFor(() => expect(receiver.deliveries('/several')).toHaveLength(12), WAIT)
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}?event=comment_created`)
+    const page = await desk.visit(`/webhooks/${id}?event=comment_created`)
     const table = page.getByRole('table', { name: 'Deliveries' })
     await expect.poll(() => table.getByText('delivered', { exact: true }).count(), WAIT).toBe(12)
     expect(await button(page, 'Redeliver').isDisabled()).toBe(true)
@@ -360,8 +351,6 @@ describeInBrowser('webhooks in the console', () => {
     await vi.waitFor(() => expect(receiver.deliveries('/several')).toHaveLength(28), WAIT)
     const keys = receiver.deliveries('/several').map(({ headers }) => headers['x-service-idempotency-key'])
     expect(new Set(keys).size).toBe(12)
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('draws success and latency of the last day', async () => {
@@ -369,7 +358,7 @@ describeInBrowser('webhooks in the console', () => {
       headers['x-service-event'] === 'reaction_toggled' ? reply(response, 500) : undefined,
     )
     const { id } = await register('/hours', { policy: { maxAttempts: 1 } })
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
+    const page = await desk.visit(`/webhooks/${id}`)
     await page.getByText('There was no attempt.').waitFor()
     for (const eventType of ['comment_created', 'comment_edited', 'comment_pinned', 'reaction_toggled'])
       expect((await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType } })).status).toBe(202)
@@ -388,8 +377,6 @@ describeInBrowser('webhooks in the console', () => {
     await enter(button(page, 'Show as table'))
     await page.getByRole('table', { name: 'Last 24 hours' }).getByText(/\d ms/).first().waitFor()
     await expectAccessible(page)
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('copies a delivery as a command that signs it in the shell, and is taken', async () => {
@@ -400,7 +387,7 @@ describeInBrowser('webhooks in the console', () => {
     expect((await desk.service.call('POST', path, { headers: ann, body: { body: text } })).status).toBe(201)
     await vi.waitFor(() => expect(receiver.deliveries('/copied')).toHaveLength(1), WAIT)
     const { data } = await desk.ok('GET', `/webhooks/${id}/deliveries`)
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}/deliveries/${data[0].id}`)
+    const page = await desk.visit(`/webhooks/${id}/deliveries/${data[0].id}`)
     await enter(button(page, 'Copy as curl'))
     await button(page, 'Copied').waitFor()
     const command = String(await page.evaluate('navigator.clipboard.readText()'))
@@ -413,8 +400,6 @@ describeInBrowser('webhooks in the console', () => {
     for (const request of [sent, copied]) expect(isGenuine(request!, { [kid]: secret })).toBe(true)
     const { secret: another } = await register('/copied-elsewhere')
     expect(isGenuine(copied!, { [kid]: another })).toBe(false)
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('checks a pasted request in the browser alone', async () => {
@@ -422,7 +407,7 @@ describeInBrowser('webhooks in the console', () => {
     await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })
     await vi.waitFor(() => expect(receiver.deliveries('/checked')).toHaveLength(1), WAIT)
     const { headers, raw } = receiver.deliveries('/checked')[0]!
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`, { view: NARROW })
+    const page = await desk.visit(`/webhooks/${id}`, { view: NARROW })
     await page.getByRole('heading', { name: 'Check a request' }).waitFor()
     const sent: string[] = []
     page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`))
@@ -445,8 +430,6 @@ describeInBrowser('webhooks in the console', () => {
     for (const each of sent)
       for (const pasted of [hex, standardSecret, 'x-service-signature']) expect(each).not.toContain(pasted)
     expect(new URL(page.url()).search).toBe('')
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('counts down an open circuit and the next attempt, says the last error, and tries now', async () => {
@@ -455,7 +438,7 @@ describeInBrowser('webhooks in the console', () => {
     )
     const policy = { backoffBaseMs: 60_000, breakerThreshold: 1, breakerCooldownMs: 3_600_000, disableThreshold: 5 }
     const { id } = await register('/slow', { policy })
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`, { pollsFast: true })
+    const page = await desk.visit(`/webhooks/${id}`, { pollsFast: true })
     await page.getByText('Nothing has been sent yet').waitFor()
     await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })
     const circuit = page.getByRole('region', { name: 'Circuit', exact: true })
@@ -477,13 +460,11 @@ describeInBrowser('webhooks in the console', () => {
     await enter(button(page, 'Try now'))
     await page.getByText('The handshake succeeded: it gets deliveries.').waitFor()
     await page.getByRole('table', { name: 'Deliveries' }).getByText('delivered', { exact: true }).waitFor()
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('changes of others during an edit are not overwritten', async () => {
     const { id } = await register('/edited-by-two', { policy: { maxAttempts: 4 } })
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`, { pollsFast: true })
+    const page = await desk.visit(`/webhooks/${id}`, { pollsFast: true })
     await button(page, 'Edit').click()
     await page.getByRole('textbox', { name: 'Description' }).fill('The archive')
     const theirs = { url: `${receiver.url}/moved`, eventTypes: ['comment_created'], policy: { timeoutMs: 5000 } }
@@ -497,14 +478,12 @@ describeInBrowser('webhooks in the console', () => {
       description: 'The archive',
       policy: { timeoutMs: 5000, maxAttempts: 5 },
     })
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('by keyboard alone: edit, test, replay, rotate the secret twice, delete', async () => {
     await post(1)
     const { id, kid } = await register('/kept')
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
+    const page = await desk.visit(`/webhooks/${id}`)
     await enter(button(page, 'Edit'))
     await type(page, 'Description', 'The archive')
     await tabTo(page.getByRole('checkbox', { name: 'comment_created' }))
@@ -560,20 +539,16 @@ describeInBrowser('webhooks in the console', () => {
     await enter(confirm)
     await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
     expect((await desk.service.call('GET', `/webhooks/${id}`)).status).toBe(404)
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('an unknown delivery leads to its endpoint, and an unknown endpoint to the list', async () => {
     const none = '01900000-0000-7000-8000-000000000000'
-    const { page, complaints, close } = await desk.visit(`/webhooks/${none}/deliveries/none`)
+    const page = await desk.visit(`/webhooks/${none}/deliveries/none`)
     await page.getByRole('heading', { name: 'There is no such delivery', exact: true }).waitFor()
     await enter(page.getByRole('link', { name: 'The endpoint and its deliveries' }))
     await page.getByRole('heading', { name: 'There is no such endpoint', exact: true }).waitFor()
     await enter(page.getByRole('link', { name: 'All endpoints' }))
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('an address that the browser cannot read is shown as it is, and a row without its endpoint stands alone', async () => {
@@ -602,9 +577,9 @@ describeInBrowser('webhooks in the console', () => {
     ).toBe(202)
     await vi.waitFor(() => expect(receiver.deliveries('/signed')).toHaveLength(1), WAIT)
     const { headers, raw } = receiver.deliveries('/signed')[0]!
-    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
+    const page = await desk.visit(`/webhooks/${id}`)
     const snippets = await copySnippets(page)
-    await close()
+    await page.close()
     const body = raw.toString()
     const { 'x-service-signature': signature = '', ...unsigned } = headers
     const past = new Date(Date.now() - 600_000).toISOString()
@@ -644,7 +619,6 @@ describeInBrowser('webhooks in the console', () => {
       const found = await runSnippet(name, { snippet: snippets[name], main: MAIN[name], files })
       expect(JSON.parse(found), name).toEqual(cases.map(([isGenuineCase]) => isGenuineCase))
     }
-    expect(complaints).toEqual([])
   })
 
   /** An endpoint that took some deliveries, and was then disabled for failing others. */
@@ -666,7 +640,7 @@ describeInBrowser('webhooks in the console', () => {
     const id = await registerBroken()
     const { data } = await desk.ok('GET', `/webhooks/${id}/deliveries?limit=100`)
     const tried = data.find(({ attempts }: { attempts: { error: string | null }[] }) => attempts[0]?.error != null)
-    const { page, complaints, close } = await desk.visit('/webhooks', { view: NARROW })
+    const page = await desk.visit('/webhooks', { view: NARROW })
     await page.getByRole('table').waitFor()
     await expectAccessible(page, 'webhooks')
     await page.getByRole('button', { name: 'Register an endpoint' }).click()
@@ -678,7 +652,5 @@ describeInBrowser('webhooks in the console', () => {
     await page.goto(`${desk.service.url}/console/webhooks/${id}/deliveries/${tried.id}`)
     await page.getByRole('table', { name: 'Attempts' }).waitFor()
     await expectAccessible(page, 'webhooks-delivery')
-    expect(complaints).toEqual([])
-    await close()
   })
 })

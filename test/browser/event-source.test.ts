@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { type Balancer, NGINX, startPlainNginx } from '../harness/balancers.ts'
 import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { first } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 import { type Site, startSite, streamRequests } from '../harness/site.ts'
 
 const WAIT = { timeout: 25_000, interval: 50 }
@@ -14,13 +15,12 @@ const CLOSED = 2
 
 describeInBrowser("the browser's own EventSource", () => {
   let browser: Browser
-  let service: Processes
+  const service = useProcesses({ worker: 0 })
   let site: Site
   let page: Page
   let externalId: string
 
   beforeAll(async () => {
-    service = await startProcesses({ worker: 0 })
     // Of the backend these tests ask themselves.
     site = await startSite({ ticket: () => Promise.reject(new Error()), page: () => Promise.reject(new Error()) })
     browser = await launchBrowser()
@@ -29,7 +29,6 @@ describeInBrowser("the browser's own EventSource", () => {
   afterAll(async () => {
     await browser?.close()
     await site?.close()
-    await service?.close()
   })
   afterEach(() => page.close())
 

@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
 import { ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { windowOf } from '../harness/widget.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
@@ -40,7 +40,7 @@ describeInBrowser('examples', () => {
     const skipped = isInstalled ? '' : ' (skipped: its packages are not installed)'
 
     describe.skipIf(!isInstalled)(`as a site in production${skipped}`, () => {
-      let service: TestService
+      const service = useService()
       let browser: Browser
       let site: ChildProcess
       let url: string
@@ -49,7 +49,6 @@ describeInBrowser('examples', () => {
       const packages = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
 
       beforeAll(async () => {
-        service = await startService({ worker: false })
         browser = await launchBrowser()
         execFileSync(process.execPath, [join(ROOT, 'deploy/npm/packages.mjs'), packages])
         for (const [from, name] of [
@@ -93,13 +92,11 @@ describeInBrowser('examples', () => {
         }
         rmSync(packages, { recursive: true })
         await browser?.close()
-        await service?.close()
       })
 
       const post = async (body: string): Promise<void> => {
         const path = '/discussions/by-external/night-trains/comments'
-        const { status, text } = await service.call('POST', path, { body: { body }, headers: await service.as('cat') })
-        expect(status, text).toBe(201)
+        await service.ok('POST', path, { body }, await service.as('cat'))
       }
 
       test('draws the comments into its page, which the widget takes over, and signs readers in', async () => {

@@ -8,7 +8,7 @@ import { build, type Rolldown } from 'vite'
 import { open, shut } from '../harness/backends.ts'
 import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
 import { ROOT } from '../harness/markdown.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { addSite, type TestSite } from '../harness/sites.ts'
 
 const WAIT = { timeout: 30_000, interval: 50 }
@@ -62,7 +62,7 @@ async function bundle(): Promise<string> {
 }
 
 describeInBrowser('Apollo Client on a page of a site', () => {
-  let service: TestService
+  const service = useService()
   let browser: Browser
   let site: TestSite
   let origin: string
@@ -79,7 +79,6 @@ describeInBrowser('Apollo Client on a page of a site', () => {
 
   beforeAll(async () => {
     script = await bundle()
-    service = await startService({ worker: false })
     origin = await open(server)
     site = await addSite(service, service, { origins: [origin] })
     browser = await launchBrowser()
@@ -87,7 +86,6 @@ describeInBrowser('Apollo Client on a page of a site', () => {
   afterAll(async () => {
     await browser?.close()
     await shut(server)
-    await service?.close()
   })
 
   async function visit(at: string, tokens?: string[]) {

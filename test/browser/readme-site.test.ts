@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
 import { freePort } from '../harness/ports.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const WAIT = { timeout: 20_000, interval: 20 }
@@ -21,10 +21,9 @@ function serverOfGuide(): string {
 }
 
 describeInBrowser('the site of the guide of the widget', () => {
-  let service: TestService
+  const service = useService()
   const folder = mkdtempSync(join(tmpdir(), 'guide-site-'))
   beforeAll(async () => {
-    service = await startService({ worker: false })
     writeFileSync(join(folder, 'server.mjs'), serverOfGuide())
     // As `npm install express <path to this folder>` does.
     mkdirSync(join(folder, 'node_modules'))
@@ -33,7 +32,6 @@ describeInBrowser('the site of the guide of the widget', () => {
   })
   afterAll(async () => {
     rmSync(folder, { recursive: true })
-    await service?.close()
   })
 
   async function withSite(visit: (url: string) => Promise<void>): Promise<void> {

@@ -1,23 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { axeFindings, COLORS } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
-import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
+import { newArticle, useNewspaper, type Window } from '../harness/widget.ts'
 
 describeInBrowser('the versions of a comment, in the widget', () => {
-  let service: TestService
-  let paper: Newspaper
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    paper = await openNewspaper(service, service.url)
-    await paper.set({ showEditHistory: true, suspectWords: ['suspect'] })
-  })
-  afterAll(async () => {
-    await paper?.close()
-    await service?.close()
-  })
-  afterEach(() => paper.leave())
+  const paper = useNewspaper()
+  beforeAll(() => paper.set({ showEditHistory: true, suspectWords: ['suspect'] }))
 
   const edit = (id: string, body: string, as = 'ann') => paper.call('PATCH', `/comments/${id}`, { body }, as)
   const dialogOf = ({ thread }: Window) => thread.getByRole('dialog', { name: 'Versions of this comment' })

@@ -230,7 +230,7 @@ describeInBrowser('the widget on its page', () => {
       const { id } = await paper.call('GET', `/discussions/by-external/${held}`)
       const presence = () => paper.call('GET', `/discussions/${id}/presence`)
       await vi.waitFor(async () => expect((await presence()).streams).toBe(2), WAIT)
-      const { page, complaints, close } = await visitConsole(paper.browser, paper.service, '/moderation')
+      const page = await visitConsole(paper.browser, paper.service, '/moderation')
       // Otherwise it could be taken back for 5 s.
       await page.evaluate("localStorage.setItem('engagement-console-send-at-once', 'true')")
       await page.reload()
@@ -241,8 +241,6 @@ describeInBrowser('the widget on its page', () => {
       await bob.sees('Please look at this')
       expect(runningMs() - pressed).toBeLessThan(1000)
       await ann.seesNot('Awaiting moderation')
-      expect(complaints).toEqual([])
-      await close()
     } finally {
       await paper.set({ moderationMode: 'none' })
     }

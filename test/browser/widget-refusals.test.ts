@@ -2,17 +2,16 @@ import type { Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
 const expectShown = (locator: Locator) => vi.waitFor(async () => expect(await locator.isVisible()).toBe(true), WAIT)
 
 describeInBrowser('what the widget does when things go wrong', () => {
-  let service: TestService
+  const service = useService()
   let paper: Newspaper
   beforeAll(async () => {
-    service = await startService({ worker: false })
     paper = await openNewspaper(service, service.url)
   })
   afterAll(async () => {
@@ -20,7 +19,6 @@ describeInBrowser('what the widget does when things go wrong', () => {
       await paper?.leave()
     } finally {
       await paper?.close()
-      await service?.close()
     }
   })
   // Concurrent tests leave together, after the last one.

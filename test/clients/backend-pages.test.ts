@@ -485,10 +485,12 @@ test('a comment out of view is shown to its author after the author was merged i
 
 test("the history of a comment does not tell that it exists, whatever the backend's key may see", async () => {
   await service.call('PATCH', '/settings', { body: { showEditHistory: true } })
-  const { json } = await service.call('POST', '/discussions/by-external/told/comments', {
-    body: { body: 'Look at it' },
-    headers: await service.as('ann'),
-  })
+  const json = await service.ok(
+    'POST',
+    '/discussions/by-external/told/comments',
+    { body: 'Look at it' },
+    await service.as('ann'),
+  )
   const keys = [service.apiKey]
   keys.push((await service.newKey()).key)
   for (const apiKey of keys) {

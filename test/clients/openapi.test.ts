@@ -21,7 +21,7 @@ import {
 import { callerFor, furnish, keyOf, READER, resourceOf, sampleIn, type Side } from '../harness/resources.ts'
 import { asInput, type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { unnamed } from '../harness/sql.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type Headers, type TestResponse, useService } from '../harness/service.ts'
 import { listen } from '../harness/sse.ts'
 
 const service = useService()
@@ -37,8 +37,6 @@ beforeAll(async () => {
   document = (await service.call('GET', '/openapi.json', { headers: { 'x-api-key': '' } })).json as OpenApi
   checker = createChecker(document)
 })
-
-type Headers = Record<string, string>
 
 const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [described.title, described] as const)
 const operations = (): Operation[] => Object.values(document.paths).flatMap((path) => Object.values(path))
@@ -256,7 +254,7 @@ describe('webhooks', () => {
     const stream = await listen(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, keyOf(tenant))
     const sent = () => stream.received.filter(({ type }) => type in document.webhooks)
     const types = () => new Set(sent().map(({ type }) => type))
-    await vi.waitFor(() => expect(types()).toEqual(new Set(WEBHOOK_EVENT_TYPES)), 10_000)
+    await vi.waitFor(() => expect(types()).toEqual(new Set(WEBHOOK_EVENT_TYPES)))
     stream.close()
     for (const { type, data } of sent()) {
       expect(checker.errorsOf(bodyOf(type).schema, JSON.parse(data)), data).toBeNull()

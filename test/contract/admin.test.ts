@@ -20,9 +20,8 @@ test('POST /admin/auth/login answers a token that is valid for 12 h', async () =
 
 test('GET /admin/me answers the admin of the token', async () => {
   const { json } = await login({ ...service.admin, email: service.admin.email.toUpperCase() })
-  const me = await service.call('GET', '/admin/me', { headers: { authorization: `Bearer ${json.token}` } })
-  expect(me.status).toBe(200)
-  expect(me.json).toMatchObject({
+  const me = await service.ok('GET', '/admin/me', undefined, { authorization: `Bearer ${json.token}` })
+  expect(me).toMatchObject({
     email: service.admin.email,
     tenant: service.tenant,
     expiresAt: json.expiresAt as string,
@@ -100,7 +99,6 @@ test("login's refusals in GraphQL have the same fields as those in REST", async 
 test.each([
   ['no password', { email: 'a@example.com' }, '/password'],
   ['an e-mail address with NUL', { email: 'a\0@example.com', password: 'x' }, '/email'],
-  ['a number', { email: 1, password: 'x' }, '/email'],
 ])('login with %s: 422 validation_failed', async (_name, body, pointer) => {
   expect((await login(body)).json).toMatchObject({ status: 422, code: 'validation_failed', errors: [{ pointer }] })
 })

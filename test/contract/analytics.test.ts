@@ -148,11 +148,7 @@ describe('GET /analytics/summary', () => {
     ['/from', 'from=0000-01-01T00:00:00Z'],
     ['/to', 'to=9999-12-31T00:00:01Z'],
     ['/to', 'to=1969-12-31T00:00:00Z'],
-    ['/from', 'from=2026-05-02'],
-    ['/from', 'from=yesterday'],
     ['/to', 'to='],
-    ['/interval', 'interval=week'],
-    ['/limit', 'limit=5'],
   ])('422 validation_failed at %s: ?%s', async (pointer, query) => {
     const { status, json } = await service.call('GET', `/analytics/summary?${query}`)
     expect(json).toMatchObject({ code: 'validation_failed', errors: [{ pointer }] })
@@ -193,7 +189,6 @@ describe('GET /analytics/top', () => {
     ['/limit', 'limit=51'],
     ['/limit', 'limit=1.5'],
     ['/from', 'from=2026-01-01T00:00:00Z&to=2026-04-03T00:00:01Z'],
-    ['/interval', 'interval=hour'],
   ])('422 validation_failed at %s: ?%s', async (pointer, query) => {
     const { status, json } = await service.call('GET', `/analytics/top?${query}`)
     expect(json).toMatchObject({ code: 'validation_failed', errors: [{ pointer: expect.stringContaining(pointer) }] })

@@ -5,11 +5,9 @@ import { callsTo } from '../harness/calls.ts'
 import { addMember, bearing, codeOf, type TestMember, tokenFor } from '../harness/members.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Headers, type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { addUpload } from '../harness/uploads.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 let admin: Headers
@@ -331,9 +329,6 @@ describe('GET /audit-log', () => {
   test.each([
     ['actor=nobody', '/actor', 'not_allowed'],
     ['action=%00', '/action', 'invalid_character'],
-    ['from=yesterday', '/from', 'wrong_type'],
-    ['to=2026-13-01T00:00:00Z', '/to', 'wrong_type'],
-    ['cursor=nonsense', '/cursor', 'invalid'],
   ])('%s answers 422 validation_failed', async (query, pointer, code) => {
     const { json } = await service.call('GET', `/audit-log?${query}`, { headers: key })
     expect(json).toMatchObject({ code: 'validation_failed', errors: [{ pointer, code }] })

@@ -6,21 +6,19 @@ import type { App } from '../../src/core/app.ts'
 import { ServiceError } from '../../src/core/errors.ts'
 import { askOutside, inOneTransaction } from '../../src/core/scope.ts'
 import { open, shut } from '../harness/backends.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, useService } from '../harness/service.ts'
 import { keyOf } from '../harness/sites.ts'
 
-let service: TestService
+const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
 let url: string
 let answer: (response: ServerResponse, path: string) => void
 
 const backend = createServer((request, response) => answer(response, request.url ?? ''))
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
   url = await open(backend)
 })
 afterAll(async () => {
-  await service.close()
   await shut(backend)
 })
 

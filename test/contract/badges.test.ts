@@ -1,27 +1,20 @@
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { exportText, importText } from '../harness/exports.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type Headers, type Json, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { openStream } from '../harness/stream-client.ts'
 
-type Headers = Record<string, string>
-type Json = TestResponse['json']
-
 const service = useService()
-let moderator: Headers
-let settingsOnly: Headers
+const moderator = useKey(service, 'moderate_content')
+const settingsOnly = useKey(service, 'manage_settings')
 let page: string
 
 const IDS = ['staff', 'author', 'vip', 'helper', ...Array.from({ length: 16 }, (_, n) => `b${n}`)]
 const BADGES = IDS.map((id) => ({ id, label: `The ${id}`, tone: 'info' }))
 const EVENTS = unnamed('SELECT data::text AS data FROM events WHERE discussion_id = $1 ORDER BY seq')
 
-beforeAll(async () => {
-  moderator = (await service.newKey('moderate_content')).headers
-  settingsOnly = (await service.newKey('manage_settings')).headers
-})
 beforeEach(async () => {
   page = newId()
   await define(BADGES)
@@ -31,14 +24,8 @@ const define = (badges: unknown, headers: Headers = {}) =>
   service.call('PATCH', '/settings', { headers, body: { badges } })
 const give = (id: string, badges: unknown, headers: Headers = moderator) =>
   service.call('PUT', `/readers/${id}/badges`, { headers, body: { badges } })
-const post = async (headers: Headers, body: object = {}): Promise<Json> => {
-  const answer = await service.call('POST', `/discussions/by-external/${page}/comments`, {
-    headers,
-    body: { body: `Text ${newId()}`, ...body },
-  })
-  expect(answer.status, answer.text).toBe(201)
-  return answer.json
-}
+const post = async (headers: Headers, body: object = {}): Promise<Json> =>
+  service.ok('POST', `/discussions/by-external/${page}/comments`, { body: `Text ${newId()}`, ...body }, headers)
 const stored = async (id: string): Promise<Json> =>
   (await service.call('GET', `/readers/${id}`, { headers: moderator })).json
 const badgesOf = async (id: string): Promise<string[]> => (await stored(id)).badges
@@ -158,9 +145,6 @@ describe('what moderators give', () => {
 
   test.each<[string, unknown, string]>([
     ['a text', 'staff', '/badges'],
-    ['an object', { 0: 'staff' }, '/badges'],
-    ['null', null, '/badges'],
-    ['nothing', undefined, '/badges'],
     ['a number', [1], '/badges/0'],
     ['a list with null', [null], '/badges/0'],
     ['a list in a list', [['staff']], '/badges/0'],

@@ -2,19 +2,16 @@ import { beforeAll, describe, expect, test } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
 import { eventRowsOf } from '../harness/event-rows.ts'
-import { PATIENT, useService } from '../harness/service.ts'
+import { PATIENT, useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const WRITES = effort(300, 45)
 
 const service = useService({ env: PATIENT })
-let ann: Record<string, string>
-let bob: Record<string, string>
+const { ann, bob } = useReaders(service, 'ann', 'bob')
 let plainKey: string
 
 beforeAll(async () => {
-  ann = await service.as('ann')
-  bob = await service.as('bob')
   plainKey = (await service.newKey()).key
 })
 

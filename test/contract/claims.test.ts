@@ -3,10 +3,8 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { callsTo } from '../harness/calls.ts'
 import { addMember, bearing, type TestMember, tokenFor } from '../harness/members.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Json, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Json = TestResponse['json']
 
 const service = useService()
 let tenant: TestTenant

@@ -1,14 +1,10 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { dumpTables } from '../harness/dump.ts'
-import { useService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 
 const service = useService()
-let ann: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-})
+const { ann } = useReaders(service, 'ann')
 
 const field = (body: string): string => `commentPreview(body: "${body}") { bodyHtml }`
 const preview = (body: unknown, headers = ann) =>

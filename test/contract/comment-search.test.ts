@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { found, keyOf, ok, page, post, queryOf } from '../harness/comment-search.ts'
+import { found, keyOf, page, post, queryOf } from '../harness/comment-search.ts'
 import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -52,12 +52,12 @@ describe('GET /comments?search=', () => {
     const word = `w${newId().replaceAll('-', '')}`
     const { id, author } = await post(service, tenant, `before ${word}`, { reader })
     const headers = { ...keyOf(tenant), ...(await tenant.as(reader)) }
-    await ok(service, 'PATCH', `/comments/${id}`, headers, { body: `after ${word}` })
+    await service.ok('PATCH', `/comments/${id}`, { body: `after ${word}` }, headers)
     expect(await found(service, tenant, { search: `before ${word}` })).toEqual([])
     expect((await found(service, tenant, { search: `after ${word}` })).map((each) => each.id)).toEqual([id])
-    await ok(service, 'DELETE', `/comments/${id}`, keyOf(tenant))
+    await service.ok('DELETE', `/comments/${id}`, undefined, keyOf(tenant))
     expect((await found(service, tenant, { search: word })).map(({ status }) => status)).toEqual(['deleted'])
-    await ok(service, 'DELETE', `/readers/${author.id}`, keyOf(tenant))
+    await service.ok('DELETE', `/readers/${author.id}`, undefined, keyOf(tenant))
     expect(await found(service, tenant, { search: word })).toEqual([])
     const LEFT = unnamed('SELECT count(*)::int AS n FROM comment_search WHERE comment_id = $1')
     expect(await service.app.db.query(LEFT, [id])).toEqual([{ n: 0 }])
@@ -67,13 +67,6 @@ describe('GET /comments?search=', () => {
     [{ search: '' }, 422, '/search'],
     [{ search: 'x'.repeat(256) }, 422, '/search'],
     [{ search: 'a\0b' }, 422, '/search'],
-    [{ status: 'open' }, 422, '/status'],
-    [{ reason: 'rude' }, 422, '/reason'],
-    [{ from: 'yesterday' }, 422, '/from'],
-    [{ sort: 'top' }, 422, '/sort'],
-    [{ limit: 101 }, 422, '/limit'],
-    [{ cursor: 'x' }, 422, '/cursor'],
-    [{ words: 'x' }, 422, '/words'],
     [{ authorId: newId() }, 404, undefined],
     [{ discussionId: 'none' }, 404, undefined],
   ])('%j is %d', async (filter, status, pointer) => {
@@ -91,10 +84,12 @@ describe('GET /comments?search=', () => {
   })
 
   test('needs moderate_content', async () => {
-    const { key } = await ok(service, 'POST', '/keys', keyOf(tenant), {
-      label: 'plain',
-      capabilities: ['manage_settings'],
-    })
+    const { key } = await service.ok(
+      'POST',
+      '/keys',
+      { label: 'plain', capabilities: ['manage_settings'] },
+      keyOf(tenant),
+    )
     const answer = await service.call('GET', '/comments', { headers: { 'x-api-key': key } })
     expect(answer.json.code).toBe('missing_capability')
   })
@@ -102,7 +97,7 @@ describe('GET /comments?search=', () => {
 
 test('a search selects by the reason for which comments are held', async () => {
   const tenant = await service.addTenant(`reasons-${newId()}`)
-  await ok(service, 'PATCH', '/settings', keyOf(tenant), { suspectWords: ['casino'], maxLinks: 0 })
+  await service.ok('PATCH', '/settings', { suspectWords: ['casino'], maxLinks: 0 }, keyOf(tenant))
   const { id } = await post(service, tenant, 'a casino')
   await post(service, tenant, 'https://example.com/')
   expect((await found(service, tenant, { reason: 'suspect_word' })).map((each) => each.id)).toEqual([id])

@@ -1,17 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 
 import { eventRowsOf } from '../harness/event-rows.ts'
-import { useService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const service = useService()
-let ann: Record<string, string>
-let bob: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  bob = await service.as('bob')
-})
+const { ann, bob } = useReaders(service, 'ann', 'bob')
 
 const post = (page: string, body: object, headers = ann) =>
   service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })
@@ -129,12 +123,9 @@ describe('POST a comment', () => {
 
   test.each([
     [{}, '/body', 'required'],
-    [{ body: null }, '/body', 'wrong_type'],
-    [{ body: 5 }, '/body', 'wrong_type'],
     [{ body: ' \n ' }, '/body', 'too_short'],
     [{ body: 'x'.repeat(10_001) }, '/body', 'too_long'],
     [{ body: 'a\0b' }, '/body', 'invalid_character'],
-    [{ body: 'a', discussionId: 'b' }, '/discussionId', 'unknown_field'],
     [{ body: 'a', status: 'approved' }, '/status', 'unknown_field'],
   ])('a wrong body answers 422: %#', async (body, pointer, code) => {
     const answer = await post('first', body)
@@ -205,11 +196,7 @@ describe('pre-moderation', () => {
   test('a pending comment is not public: not in the list, the count, a public event, or for another key', async () => {
     const other = await service.addTenant('premod')
     const asOther = { 'x-api-key': other.apiKey, ...(await other.as('ann')) }
-    const set = await service.call('PATCH', '/settings', {
-      body: { moderationMode: 'pre' },
-      headers: { 'x-api-key': other.apiKey },
-    })
-    expect(set.status).toBe(200)
+    await service.ok('PATCH', '/settings', { moderationMode: 'pre' }, { 'x-api-key': other.apiKey })
     const { status, json } = await post('pre', { body: 'x' }, asOther)
     expect([status, json.status]).toEqual([201, 'pending'])
     const list = await service.call('GET', '/discussions/by-external/pre/comments', { headers: asOther })

@@ -5,10 +5,8 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { figuresOf } from '../harness/figures.ts'
-import { useService } from '../harness/service.ts'
+import { type Headers, useReaders, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
-
-type Headers = Record<string, string>
 
 interface Raw {
   status: number
@@ -40,11 +38,7 @@ const ACCEPTED: [string | undefined, boolean][] = [
 ]
 
 const service = useService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
-let ann: Headers
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-})
+const { ann } = useReaders(service, 'ann')
 
 /** As it comes over the wire: `fetch` would decompress it. */
 const ask = (path: string, headers: Headers = {}, method = 'GET'): Promise<Raw> =>
@@ -64,8 +58,7 @@ async function comment(id: string, count = 1, headers = ann): Promise<string> {
   let last = ''
   for (let n = 0; n < count; n++) {
     const body = { body: `${TEXT} (${n})` }
-    const { status, json } = await service.call('POST', `/discussions/${id}/comments`, { body, headers })
-    expect(status).toBe(201)
+    const json = await service.ok('POST', `/discussions/${id}/comments`, body, headers)
     last = json.id
   }
   return last
@@ -98,7 +91,7 @@ describe('a stream', () => {
     const clients = [await open(id, key), await open(id, gzip), await open(id, { ...gzip, 'last-event-id': '1' })]
     const [plain, live, late] = clients
     await comment(id, 2)
-    await vi.waitFor(() => clients.forEach(({ comments }) => expect(comments).toBeGreaterThan(1)), { timeout: 10_000 })
+    await vi.waitFor(() => clients.forEach(({ comments }) => expect(comments).toBeGreaterThan(1)))
     const middle = await open(id, gzip)
     await comment(id, 2)
     await vi.waitFor(() => expect(middle.seqs).toEqual([6, 7]))
@@ -216,8 +209,7 @@ describe('a page of comments', () => {
   test("with a reader's own reactions is plain; without any it is shared", async () => {
     const [own, other] = [await service.as('bob'), await service.as('cy')]
     expect((await ask(pathOf(id), { ...GZIP, ...own })).headers['content-encoding']).toBe('gzip')
-    const reacted = await service.call('POST', `/comments/${last}/reactions`, { body: { type: 'like' }, headers: own })
-    expect(reacted.status).toBe(200)
+    await service.ok('POST', `/comments/${last}/reactions`, { type: 'like' }, own)
     const mine = await ask(pathOf(id, '?limit=100'), { ...GZIP, ...own })
     expect(mine.headers['content-encoding']).toBeUndefined()
     expect(mine.bytes.toString()).toContain('"viewerReaction":"like"')

@@ -5,8 +5,6 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
-const WAIT = { timeout: 10_000, interval: 20 }
-
 let service: TestService
 const sockets: Socket[] = []
 const streams: StreamClient[] = []
@@ -52,7 +50,7 @@ test.each([
     // However many were refused.
     expect(warn).toHaveBeenCalledTimes(1)
     sockets[0]?.destroy()
-    await vi.waitFor(() => expect(service.peers().size).toBe(9), WAIT)
+    await vi.waitFor(() => expect(service.peers().size).toBe(9))
     expect(await kept(2)).toBe(1)
   },
 )

@@ -2,9 +2,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { bearing, fromElsewhere, NOBODY, tokenFor } from '../harness/members.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { startService, type TestResponse, type TestTenant, useService } from '../harness/service.ts'
-
-type Headers = Record<string, string>
+import { type Headers, type TestResponse, type TestTenant, startService, useService } from '../harness/service.ts'
 
 const CONSOLE = { 'x-requested-with': 'engagement-console' }
 const SAME = { 'sec-fetch-site': 'same-origin' }

@@ -3,19 +3,16 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { COUNTED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
 import { callsTo } from '../harness/calls.ts'
-import { useService } from '../harness/service.ts'
+import { type Headers, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 let ann: Headers
 let ben: Headers
-let plain: Headers
+const plain = useKey(service)
 
 beforeAll(async () => {
   ;[ann, ben] = [await service.as('ann', { name: 'Ann' }), await service.as('ben', { name: 'Ben' })]
-  plain = (await service.newKey()).headers
 })
 
 const { ok } = callsTo(() => service)

@@ -27,16 +27,11 @@ const withKey = (key: string) => ({ headers: { 'x-api-key': key } })
 const withToken = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 
 async function mintKey(body: object): Promise<{ id: string; key: string }> {
-  const made = await service.call('POST', '/keys', { body: { label: 'test', capabilities: [], ...body } })
-  expect(made.status).toBe(201)
-  return made.json as { id: string; key: string }
+  return service.ok('POST', '/keys', { label: 'test', capabilities: [], ...body })
 }
 
 async function adminToken(): Promise<string> {
-  const { json } = await service.call('POST', '/admin/auth/login', {
-    headers: { 'x-api-key': '' },
-    body: service.admin,
-  })
+  const json = await service.ok('POST', '/admin/auth/login', service.admin, { 'x-api-key': '' })
   return (json as { token: string }).token
 }
 

@@ -4,17 +4,14 @@ import { newId } from '../../src/core/ids.ts'
 import { readMigrations } from '../../src/data/migrations/files.ts'
 import { callsTo } from '../harness/calls.ts'
 import { reply } from '../harness/receiver.ts'
-import type { TestResponse } from '../harness/service.ts'
+import type { Json } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { useReceiver } from '../harness/webhooks.ts'
-
-type Json = TestResponse['json']
 
 const { receiver, service } = useReceiver()
 let counter = 0
 
 const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
-const WAIT = { timeout: 20_000, interval: 20 }
 const POLICY = { maxAttempts: 1, breakerThreshold: 100, disableThreshold: 1000 }
 
 beforeAll(async () => {
@@ -40,10 +37,7 @@ async function register(body: object = {}, headers = {}): Promise<Endpoint> {
     return true
   })
   const { id } = await ok('POST', '/webhooks', { url: receiver.url + path, policy: POLICY, ...body }, headers)
-  await vi.waitFor(
-    async () => expect((await ok('GET', `/webhooks/${id}`, undefined, headers)).state).toBe('verified'),
-    WAIT,
-  )
+  await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`, undefined, headers)).state).toBe('verified'))
   return { id, path, status }
 }
 
@@ -68,7 +62,7 @@ async function settled(endpointId: string, count: number): Promise<Json[]> {
     expect(data).toHaveLength(count)
     for (const { status } of data) expect(['delivered', 'failed']).toContain(status)
     return data as Json[]
-  }, WAIT)
+  })
 }
 
 const ANSWERS = { http_2xx: 204, http_3xx: 302, http_4xx: 404, http_5xx: 503, none: null } as const
@@ -104,8 +98,6 @@ describe('GET /webhooks/{id}/deliveries', () => {
     await ok('POST', `/webhooks/${id}/resume`)
     await settled(id, 11)
     expect(await idsOf(path, '&answer=http_2xx')).toHaveLength(3)
-    for (const wrong of ['2xx', '200', ''])
-      expect((await service.call('GET', `${path}?answer=${wrong}`)).status, wrong).toBe(422)
   })
 
   test('lists the deliveries of events about a comment, redeliveries and replays included', async () => {
@@ -147,12 +139,12 @@ describe('GET /webhooks/{id}/deliveries', () => {
     const quiet = await register()
     expect(await idsOf(`/webhooks/${quiet.id}/deliveries`, `&commentId=${none.id}`)).toEqual([])
     const theirs = await service.addTenant('comments-of-others')
-    const foreign = (
-      await service.call('POST', '/discussions/by-external/page/comments', {
-        headers: { 'x-api-key': theirs.apiKey, ...(await theirs.as('eve')) },
-        body: { body: 'theirs' },
-      })
-    ).json
+    const foreign = await service.ok(
+      'POST',
+      '/discussions/by-external/page/comments',
+      { body: 'theirs' },
+      { 'x-api-key': theirs.apiKey, ...(await theirs.as('eve')) },
+    )
     expect(foreign.id).toMatch(/^[0-9a-f-]{36}$/)
     for (const unknown of [foreign.id, UNKNOWN, 'nonsense', '']) {
       const answer = await service.call('GET', `${path}?commentId=${unknown}`)
@@ -264,9 +256,8 @@ describe('POST /webhooks/{id}/redeliver', () => {
     const [newest, second, third] = all.map((each) => each.id)
     const deliveryIds = [newest, third, newest, second, third]
     const route = `/webhooks/${id}/redeliver`
-    const answer = await service.call('POST', route, { body: { deliveryIds } })
-    expect(answer.status, answer.text).toBe(202)
-    const copies = answer.json.data
+    const answer = await service.ok('POST', route, { deliveryIds })
+    const copies = answer.data
     expect(copies.map(({ eventId }: Json) => eventId)).toEqual([2, 1, 0].map((n) => all[n].eventId))
     const after = await settled(id, 7)
     expect(after.slice(0, 3).map((each) => each.id)).toEqual(copies.map((each: Json) => each.id).toReversed())

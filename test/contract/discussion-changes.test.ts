@@ -89,9 +89,7 @@ describe('PATCH /discussions/{id}', () => {
   })
 
   test('needs manage_settings', async () => {
-    const { json } = await service.call('POST', '/keys', {
-      body: { label: 'x', capabilities: ['moderate_content'] },
-    })
+    const json = await service.ok('POST', '/keys', { label: 'x', capabilities: ['moderate_content'] })
     const answer = await change(await create('keys'), { title: 'A' }, { 'x-api-key': json.key })
     expect(answer.json.code).toBe('missing_capability')
   })

@@ -1,24 +1,16 @@
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { closeDue } from '../../src/domains/discussions/close.ts'
 import { closeOldDiscussions, closeOnTime } from '../../src/domains/moderation/auto-close.ts'
 import { startWorker } from '../../src/worker/worker.ts'
-import { useService } from '../harness/service.ts'
+import { type Headers, useKey, useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-type Headers = Record<string, string>
-
 const service = useService()
-let ann: Headers
-let moderator: Headers
-let editor: Headers
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  moderator = (await service.newKey('moderate_content')).headers
-  editor = (await service.newKey('manage_settings')).headers
-})
+const { ann } = useReaders(service, 'ann')
+const moderator = useKey(service, 'moderate_content')
+const editor = useKey(service, 'manage_settings')
 
 const change = (id: string, body: object, headers: Headers = {}) =>
   service.call('PATCH', `/discussions/${id}`, { body, headers })
@@ -73,7 +65,6 @@ describe('PATCH /discussions/{id}', () => {
 
   test.each([
     [{ moderationMode: 'strict' }, '/moderationMode'],
-    [{ closesAt: 'tomorrow' }, '/closesAt'],
     [{ closesAt: '+010000-01-01T00:00:00Z' }, '/closesAt'],
   ])('%o answers 422', async (body, pointer) => {
     const { status, json } = await change(await service.newDiscussion(), body)
@@ -174,7 +165,7 @@ describe('closesAt of a discussion', () => {
     onTestFinished(() => worker.stop())
     // After the first turn of the worker's chores.
     await change(id, { closesAt: new Date(Date.now() + 3000).toISOString() })
-    await vi.waitFor(async () => expect((await read(id)).state).toBe('locked'), { timeout: 30_000, interval: 50 })
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('locked'))
     expect(await eventsOf(id)).toEqual([{ type: 'discussion_locked', actor: { kind: 'system' } }])
   })
 

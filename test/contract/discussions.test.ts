@@ -39,14 +39,12 @@ describe('POST /discussions', () => {
 
   test.each([
     [{}, '/externalId', 'required'],
-    [{ externalId: 7 }, '/externalId', 'wrong_type'],
     [{ externalId: '' }, '/externalId', 'too_short'],
     [{ externalId: 'x'.repeat(513) }, '/externalId', 'too_long'],
     [{ externalId: '.' }, '/externalId', 'invalid'],
     [{ externalId: '..' }, '/externalId', 'invalid'],
     [{ externalId: 'a\0b' }, '/externalId', 'invalid_character'],
     [{ externalId: 'a', url: 'javascript:alert(1)' }, '/url', 'invalid_url'],
-    [{ externalId: 'a', colour: 'red' }, '/colour', 'unknown_field'],
   ])('a wrong body answers 422: %#', async (body, pointer, code) => {
     const answer = await create(body)
     expect(answer.status).toBe(422)
@@ -79,15 +77,6 @@ describe('GET /discussions', () => {
     expect(seen).toEqual([...new Set(seen)])
     expect(seen.filter((id) => made.includes(id))).toEqual(made.toReversed())
   })
-
-  test.each(['limit=0', 'limit=101', 'limit=x', 'cursor=nonsense', 'colour=red', 'sort=oldest', 'state=gone'])(
-    '?%s answers 422',
-    async (query) => {
-      const answer = await service.call('GET', `/discussions?${query}`)
-      expect(answer.status).toBe(422)
-      expect(answer.json.errors[0].pointer).toBe(`/${query.split('=')[0]}`)
-    },
-  )
 
   test('sort=active has the most recently commented first', async () => {
     const { json: quiet } = await create({ externalId: 'quiet' })

@@ -3,15 +3,13 @@ import { beforeAll, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
-import { useService } from '../harness/service.ts'
+import { type Headers, useKey, useService } from '../harness/service.ts'
 
 // A page of comments by GET with a documentId is kept as bytes, as REST's pages are. It must always
 // be what the same document answers when it is executed.
 
-type Headers = Record<string, string>
-
 const service = useService()
-let plain: Headers
+const plain = useKey(service)
 let page: string
 
 const COMMENT = `id parentId author { id name } body bodyHtml status pinnedAt editedAt revision replyCount
@@ -36,12 +34,10 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 }
 
 beforeAll(async () => {
-  plain = (await service.newKey()).headers
   page = newId()
   await service.call('POST', '/discussions', { body: { externalId: page } })
   await service.call('POST', '/discussions', { body: { externalId: 'other' } })
-  const added = await service.call('POST', '/documents', { body: { manifest: DOCUMENTS } })
-  expect(added.status, added.text).toBe(200)
+  await service.ok('POST', '/documents', { manifest: DOCUMENTS })
 })
 
 interface Asked {
@@ -75,12 +71,7 @@ async function readsOf(work: () => Promise<unknown>): Promise<number> {
 }
 
 const comment = async (reader: string, body: object): Promise<string> =>
-  (
-    await service.call('POST', `/discussions/by-external/${page}/comments`, {
-      body,
-      headers: await service.as(reader),
-    })
-  ).json.id
+  (await service.ok('POST', `/discussions/by-external/${page}/comments`, body, await service.as(reader))).id
 
 const tokenOf = async (body: object, headers: Headers = {}): Promise<Headers> => {
   const { json } = await service.call('POST', '/client-tokens', { body, headers })

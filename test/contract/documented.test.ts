@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { noteAnswer, noteErrors } from '../harness/documented.ts'
 import { faults } from '../harness/faults.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 
 // Every answer of a contract test is compared with the reference. These tests make up differences,
 // to show that they are found.
 
-let service: TestService
-beforeAll(async () => void (service = await startService({ worker: false })))
-afterAll(() => service.close())
+const service = useService()
 
 const found = (): string[] => faults.splice(0)
 

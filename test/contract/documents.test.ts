@@ -15,11 +15,7 @@ import { useService } from '../harness/service.ts'
 const service = useService()
 
 beforeAll(async () => {
-  const posted = await service.call('POST', '/discussions/by-external/page/comments', {
-    body: { body: 'Hello' },
-    headers: await service.as('ann'),
-  })
-  expect(posted.status, posted.text).toBe(201)
+  await service.ok('POST', '/discussions/by-external/page/comments', { body: 'Hello' }, await service.as('ann'))
 })
 
 const hexOf = (text: string, algorithm = 'sha256'): string => createHash(algorithm).update(text).digest('hex')
@@ -294,10 +290,9 @@ describe('a document', () => {
     expect(await post({ documentId: 'to-delete' })).toMatchObject({ status: 200 })
     const listed: { documentId: string; aliases: string[]; body: string }[] = []
     for (let cursor: string | null = ''; cursor !== null;) {
-      const page = await service.call('GET', `/documents?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`)
-      expect(page.status, page.text).toBe(200)
-      listed.push(...page.json.data)
-      cursor = page.json.nextCursor
+      const page = await service.ok('GET', `/documents?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`)
+      listed.push(...page.data)
+      cursor = page.nextCursor
     }
     expect(new Set(listed.map(({ documentId }) => documentId)).size).toBe(listed.length)
     const found = listed.find(({ documentId }) => documentId === idOf(text))
@@ -384,10 +379,7 @@ describe('GET with documentId', () => {
     const known = { 'if-none-match': first.headers.get('etag') ?? '' }
     const again = await get({ documentId: 'page' }, known)
     expect([again.status, await again.text()]).toEqual([304, ''])
-    await service.call('POST', '/discussions/by-external/page/comments', {
-      body: { body: 'New' },
-      headers: await service.as('ann'),
-    })
+    await service.ok('POST', '/discussions/by-external/page/comments', { body: 'New' }, await service.as('ann'))
     expect((await get({ documentId: 'page' }, known)).status).toBe(200)
   })
 
@@ -524,8 +516,7 @@ describe('with graphql.documents = known', () => {
   let browser: Record<string, string>
 
   beforeAll(async () => {
-    const set = await service.call('PATCH', '/settings', { body: { graphql: { documents: 'known' } } })
-    expect(set.status, set.text).toBe(200)
+    await service.ok('PATCH', '/settings', { graphql: { documents: 'known' } })
     const minted = await service.call('POST', '/client-tokens', { body: {}, headers: await service.as('ann') })
     browser = { 'x-api-key': '', authorization: `Bearer ${minted.json.token}` }
   })

@@ -6,8 +6,6 @@ import { isGenuine, reply } from '../harness/receiver.ts'
 import type { TestTenant } from '../harness/service.ts'
 import { useReceiver } from '../harness/webhooks.ts'
 
-const WAIT = { timeout: 10_000, interval: 20 }
-
 const { receiver, service } = useReceiver()
 let tenant: TestTenant
 let path: string
@@ -85,16 +83,16 @@ describe('DELETE /classifier-secrets/{kid}', () => {
       return json.id
     }
     await post()
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     expect(isGenuine(receiver.deliveries(path)[0]!, { [old.kid]: old.secret }, 'signature-previous')).toBe(true)
     await expectEnded(`/classifier-secrets/${old.kid}`, old.kid, 'classifier_secret.revoke')
     await post()
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(2), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(2))
     expect(isGenuine(receiver.deliveries(path)[1]!, { [made.kid]: made.secret })).toBe(true)
     expect(receiver.deliveries(path)[1]?.headers).not.toHaveProperty('x-service-signature-previous')
     await expectEnded(`/classifier-secrets/${made.kid}`, made.kid, 'classifier_secret.revoke')
     const id = await post()
-    await vi.waitFor(async () => expect((await call('GET', `/comments/${id}`)).json.status).toBe('approved'), WAIT)
+    await vi.waitFor(async () => expect((await call('GET', `/comments/${id}`)).json.status).toBe('approved'))
     expect(receiver.deliveries(path)).toHaveLength(2)
     const listed = (await call('GET', '/classifier-secrets')).json.data
     expect(listed.map(({ kid }: { kid: string }) => kid)).toEqual([made.kid, old.kid])
@@ -107,13 +105,13 @@ describe('DELETE /webhooks/{id}/secrets/{kid}', () => {
 
   async function registerVerified() {
     const { json } = await call('POST', '/webhooks', { url: receiver.url + path, policy: { backoffBaseMs: 10 } })
-    await vi.waitFor(async () => expect((await read(json.id)).state).toBe('verified'), WAIT)
+    await vi.waitFor(async () => expect((await read(json.id)).state).toBe('verified'))
     return json
   }
 
   const deliver = async (id: string, nth: number) => {
     await addDelivery(service.app, tenant.tenant.id, id)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(nth), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(nth))
     return receiver.deliveries(path)[nth - 1]!
   }
 
@@ -150,16 +148,16 @@ describe('DELETE /webhooks/{id}/secrets/{kid}', () => {
     const { deliveryId } = await addDelivery(service.app, tenant.tenant.id, id)
     // Another endpoint shows that workers have looked meanwhile.
     const other = (await call('POST', '/webhooks', { url: `${receiver.url}${path}-other` })).json
-    await vi.waitFor(async () => expect((await read(other.id)).state).toBe('verified'), WAIT)
+    await vi.waitFor(async () => expect((await read(other.id)).state).toBe('verified'))
     await addDelivery(service.app, tenant.tenant.id, other.id)
-    await vi.waitFor(() => expect(receiver.deliveries(`${path}-other`)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(`${path}-other`)).toHaveLength(1))
     const waiting = (await call('GET', `/webhooks/${id}/deliveries/${deliveryId}`)).json
     expect(waiting).toMatchObject({ status: 'pending', attempts: [] })
     expect((await call('POST', `/webhooks/${id}/verify`)).status).toBe(202)
-    await vi.waitFor(async () => expect((await read(id)).lastVerification.error).toContain('no signing secret'), WAIT)
+    await vi.waitFor(async () => expect((await read(id)).lastVerification.error).toContain('no signing secret'))
     const { json: next } = await call('POST', `/webhooks/${id}/rotate-secret`)
     expect((await call('POST', `/webhooks/${id}/verify`)).status).toBe(202)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     expect(isGenuine(receiver.deliveries(path)[0]!, { [next.kid]: next.secret })).toBe(true)
   })
 })

@@ -1,26 +1,23 @@
 import { createClient, type Client } from 'graphql-sse'
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { callsTo } from '../harness/calls.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
-import { useService } from '../harness/service.ts'
+import { useKey, useService } from '../harness/service.ts'
 
 // An event brings its comment as the subscriber may read it now, so that a client that keeps
 // comments by their ids is right after each event.
 
 const service = useService()
-let plain: Record<string, string>
+const plain = useKey(service)
 const clients: Client<boolean>[] = []
 
-beforeAll(async () => {
-  plain = (await service.newKey()).headers
-})
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
-  await vi.waitFor(() => expect(subscriptionsOf(service.app).size).toBe(0), { timeout: 5000 })
+  await vi.waitFor(() => expect(subscriptionsOf(service.app).size).toBe(0))
 })
 
 const FIELDS = `id status body bodyHtml author { externalId } revision editedAt pinnedAt deletedAt replyCount
@@ -79,7 +76,7 @@ function follow(
 }
 
 const upTo = (events: readonly Event[], seq: number): Promise<void> =>
-  vi.waitFor(() => expect(events.at(-1)?.seq).toBe(seq), { timeout: 5000 })
+  vi.waitFor(() => expect(events.at(-1)?.seq).toBe(seq))
 
 const { ok } = callsTo(() => service)
 const send = async (method: string, path: string, body?: object, reader?: string): Promise<{ id: string }> =>
@@ -201,7 +198,7 @@ describe('the work of an event', () => {
   ])('%s', async (_name, query, cost) => {
     const discussionId = await service.newDiscussion()
     const all = Array.from({ length: 30 }, () => follow(discussionId, plain, '0', query))
-    await vi.waitFor(() => expect(subscriptionsOf(service.app).subscribers).toBe(30), { timeout: 10_000 })
+    await vi.waitFor(() => expect(subscriptionsOf(service.app).subscribers).toBe(30))
     const work = async (): Promise<void> => {
       await post(discussionId, 'ann')
       await Promise.all(all.map((events) => upTo(events, 1)))
@@ -234,7 +231,7 @@ describe('the work of an event', () => {
     const readers = await Promise.all(Array.from({ length: 30 }, (_, n) => service.as(`reader-${n}`)))
     const query = EVENTS.replaceAll(/viewerReaction reactionGroups \{[^}]*\}/g, '')
     const all = readers.map((reader) => follow(discussionId, { ...plain, ...reader }, '0', query))
-    await vi.waitFor(() => expect(subscriptionsOf(service.app).subscribers).toBe(30), { timeout: 10_000 })
+    await vi.waitFor(() => expect(subscriptionsOf(service.app).subscribers).toBe(30))
     const { reads } = await costOf(async () => {
       await post(discussionId, 'ann')
       await Promise.all(all.map((events) => upTo(events, 1)))

@@ -1,10 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-beforeAll(async () => void (service = await startService({ worker: false })))
-afterAll(() => service.close())
+const service = useService()
 afterEach(() => void vi.restoreAllMocks())
 
 /** Statements about discussions fail, for no reason that the service knows. */

@@ -11,13 +11,8 @@ import { useService } from '../harness/service.ts'
 const service = useService()
 
 const post = async (page: string, as: string, body: string, parentId?: string): Promise<string> => {
-  const { status, json, text } = await service.call(
-    'POST',
-    `/discussions/by-external/${encodeURIComponent(page)}/comments`,
-    { body: { body, ...(parentId !== undefined && { parentId }) }, headers: await service.as(as) },
-  )
-  expect(status, text).toBe(201)
-  return json.id
+  const path = `/discussions/by-external/${encodeURIComponent(page)}/comments`
+  return (await service.ok('POST', path, { body, parentId }, await service.as(as))).id
 }
 
 type Given = Partial<RenderOptions<Request>>
@@ -334,10 +329,7 @@ test('the data for search engines has what Google requires', async () => {
   const first = await post(page, 'ann', 'The **first** one')
   await post(page, 'bob', 'An answer </script>', first)
   await service.call('PUT', `/comments/${first}/reaction`, { body: { type: 'like' }, headers: await service.as('bob') })
-  await service.call('PATCH', `/comments/${first}`, {
-    body: { body: 'The first, edited' },
-    headers: await service.as('ann'),
-  })
+  await service.ok('PATCH', `/comments/${first}`, { body: 'The first, edited' }, await service.as('ann'))
   const url = 'https://www.example.com/story'
   const known = {
     title: 'A story',

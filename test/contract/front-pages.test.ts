@@ -3,10 +3,8 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { SEARCHED_LATEST } from '../../src/domains/front-pages/latest.ts'
 import { callsTo } from '../harness/calls.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Json, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Json = TestResponse['json']
 
 const service = useService({ worker: true })
 let tenant: TestTenant
@@ -57,7 +55,7 @@ test('only comments are listed that anyone may read now', async () => {
   // Nor to its author, for whom the page is not made.
   expect(idsOf((await ok('GET', '/latest-comments', undefined, ann)).data)).toEqual([shown.id])
   await ok('POST', `/comments/${waiting.id}/approve`)
-  await vi.waitFor(async () => expect(idsOf(await latest())).toEqual([waiting.id, shown.id]), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(idsOf(await latest())).toEqual([waiting.id, shown.id]))
 })
 
 test('a list with gaps is filled from older comments', async () => {

@@ -94,7 +94,7 @@ test.runIf(onServer).each([
     try {
       const waiting = service.call('POST', path(), { body, headers })
       const isWaiting = async () => (await db.query<{ n: number }>(WAITING))[0]?.n ?? 0
-      await vi.waitFor(async () => expect(await isWaiting()).toBeGreaterThan(0), { timeout: 5000 })
+      await vi.waitFor(async () => expect(await isWaiting()).toBeGreaterThan(0))
       expect(await db.query(REMOVE, [externalId])).toHaveLength(1)
       unlock()
       expect((await waiting).status).toBe(status)

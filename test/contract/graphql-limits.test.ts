@@ -1,5 +1,5 @@
 import { newId } from '../../src/core/ids.ts'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { getIntrospectionQuery, Kind, Lexer, parse, print } from 'graphql'
 
 import { costErrors } from '../../src/api/execution/cost.ts'
@@ -8,21 +8,12 @@ import { documentErrors } from '../../src/graphql/documents/rules.ts'
 import { schema } from '../../src/api/execution/schema.ts'
 import { refusalIn } from '../harness/refusal.ts'
 import { DESCRIBED_ROUTES } from '../harness/routes.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, useService } from '../harness/service.ts'
 
 const PATHS = ['/graphql', '/graphql/stream'] as const
 
-let service: TestService
-let closed: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-  closed = await startService({ worker: false, env: { NODE_ENV: 'production', EMBEDDED: 'true' } })
-})
-afterAll(async () => {
-  await service.close()
-  await closed.close()
-})
+const service = useService()
+const closed = useService({ env: { NODE_ENV: 'production', EMBEDDED: 'true' } })
 
 interface Sent {
   status: number
@@ -449,8 +440,7 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
   test('429 too_many_streams for shared connections over the cap; one that ends makes room', async () => {
     const other = await service.addTenant('reservations')
     const key = { 'x-api-key': other.apiKey }
-    const set = await service.call('PATCH', '/settings', { headers: key, body: { stream: { maxStreams: 2 } } })
-    expect(set.status).toBe(200)
+    await service.ok('PATCH', '/settings', { stream: { maxStreams: 2 } }, key)
     const control = new AbortController()
     const open = async (signal?: AbortSignal): Promise<Response> => {
       const headers = { ...key, ...events, ...token((await call('PUT', key)).text) }

@@ -289,8 +289,7 @@ describe('JSON nested 100 000 deep is refused before anything recurses over it',
 
   test('brackets in a text do not count as nesting', async () => {
     const body = '[{"'.repeat(60)
-    const { status } = await service.call('POST', '/discussions', { body: { externalId: 'brackets', title: body } })
-    expect(status).toBe(201)
+    await service.ok('POST', '/discussions', { externalId: 'brackets', title: body })
   })
 })
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import type { App } from '../../src/core/app.ts'
 import { resealSecrets } from '../../src/domains/encryption-keys/reseal.ts'
@@ -12,16 +12,11 @@ import { ofTenant } from '../../src/core/queues/patience.ts'
 import { admitTenant } from '../../src/domains/tenants/tenants.ts'
 import { onServer } from '../harness/database.ts'
 import { addGuestSite } from '../harness/guests.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { ORIGIN } from '../harness/sites.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const ASKER = '192.0.2.1'
 const ask = async (app: App, tenantId: string, email: string, asker = ASKER, now = new Date()) =>

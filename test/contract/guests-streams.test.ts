@@ -88,7 +88,7 @@ test('streams of a reader end with the token of the issuer, and its ticket as we
   const token = await at.site.token({ sub: 'short', iat: now() - 100, exp: now() - 57 })
   const opened = await openByTicket(token)
   const subscription = await subscribe(token)
-  await vi.waitFor(() => expect([opened.stream.closed, subscription.isOver]).toEqual([true, true]), 10_000)
+  await vi.waitFor(() => expect([opened.stream.closed, subscription.isOver]).toEqual([true, true]))
   const refused = await opened.again()
   expect([refused.status, refused.text]).toEqual([401, expect.stringContaining('expired_ticket')])
 })

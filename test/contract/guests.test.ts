@@ -303,11 +303,7 @@ describe('comments of a guest', () => {
     const { token } = await addGuest(own, at.mailer, 'replies@example.com')
     const address = newPage()
     const { json } = await post(await own.token(), address, 'Of a reader', own)
-    const set = await at.service.call('PATCH', `/discussions/${json.discussionId as string}`, {
-      body: { moderationMode: 'post' },
-      headers,
-    })
-    expect(set.status, set.text).toBe(200)
+    await at.service.ok('PATCH', `/discussions/${json.discussionId as string}`, { moderationMode: 'post' }, headers)
     const say = (body: string, parentId?: string) =>
       own.ask('POST', `/comments${page(address)}`, { body: { body, ...(parentId && { parentId }) }, token })
     const many = await Promise.all([say('a', json.id), say('b'), say('c', json.id), say('d')])
@@ -326,10 +322,7 @@ describe('comments of a guest', () => {
     expect((await post(token, newPage(), 'Free', own)).json.status).toBe('approved')
     const trusted = await another()
     const guest = await addGuest(trusted.site, at.mailer, 'trusted@example.com')
-    await at.service.call('PUT', `/readers/${guest.reader.id}/trust`, {
-      body: { trust: 'never_hold' },
-      headers: trusted.headers,
-    })
+    await at.service.ok('PUT', `/readers/${guest.reader.id}/trust`, { trust: 'never_hold' }, trusted.headers)
     expect((await post(guest.token, newPage(), 'Trusted', trusted.site)).json.status).toBe('approved')
     expect(headers).not.toEqual(trusted.headers)
   })

@@ -4,10 +4,8 @@ import { newId } from '../../src/core/ids.ts'
 import { callsTo } from '../harness/calls.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { exportText, importText } from '../harness/exports.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Json, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Json = TestResponse['json']
 
 const service = useService()
 

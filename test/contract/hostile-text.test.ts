@@ -1,21 +1,16 @@
 import MarkdownIt from 'markdown-it'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { useService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 /** Counts renderings. Plain texts are not rendered. */
 const rendered = vi.spyOn(MarkdownIt.prototype, 'render')
 
 const service = useService()
-let ann: Record<string, string>
-let eve: Record<string, string>
+const { ann, eve } = useReaders(service, 'ann', 'eve')
 
-beforeAll(async () => {
-  ann = await service.as('ann')
-  eve = await service.as('eve')
-})
 afterAll(() => rendered.mockRestore())
 beforeEach(() => void rendered.mockClear())
 
@@ -31,8 +26,7 @@ const posted = async (page: string, body: object = { body: 'Hello' }, headers = 
   return json
 }
 const act = async (path: string, body?: object) => {
-  const { status, text } = await service.call('POST', path, { body })
-  expect(status, text).toBe(200)
+  await service.ok('POST', path, body)
 }
 
 describe('a hostile text is not rendered if', () => {

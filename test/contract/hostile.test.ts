@@ -47,16 +47,6 @@ describe.each([
   })
 })
 
-describe('a time that RFC 3339 does not have answers 422', () => {
-  test.each(['2999-02-30T00:00:00Z', '2999-01-01T24:00:00Z', '9999-12-31T23:59:59-23:59', '2999-01-01'])(
-    'expiresAt %s',
-    async (expiresAt) => {
-      const body = { label: 'a', capabilities: [], expiresAt }
-      expect((await service.call('POST', '/keys', { body })).json).toMatchObject(FAILED)
-    },
-  )
-})
-
 describe('every answer carries X-Request-Id', () => {
   test.each(['%', '%ff', 'a'.repeat(5000)])('to a path that cannot be one', async (id) => {
     const { status, headers, json } = await service.call('GET', `/comments/${id}`)

@@ -1,31 +1,27 @@
 import { Kind, OperationTypeNode, print } from 'graphql'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
 import { addMember, bearing } from '../harness/members.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
-import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { type TestResponse, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { addUpload } from '../harness/uploads.ts'
 
-let service: TestService
+// A worker would change rows in between.
+const service = useService()
 let adminToken: string
 /** The statement of `allRows`. */
 let digests: string
 
 beforeAll(async () => {
-  // A worker would change rows in between.
-  service = await startService({ worker: false })
   const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: service.admin })
   adminToken = login.json.token as string
-  await service.call('PATCH', '/settings', {
-    body: { activeKeyBudget: 1000, webhookEndpoints: 1000, editWindowSeconds: 86_400 },
-  })
+  await service.ok('PATCH', '/settings', { activeKeyBudget: 1000, webhookEndpoints: 1000, editWindowSeconds: 86_400 })
   digests = await digestsOfAll()
 })
-afterAll(() => service.close())
 
 // Some end the sign-in that they are sent with: it cannot send them again.
 const ENDS_ITSELF = new Set(['changePassword', 'confirmTotp', 'logout', 'logoutEverywhere', 'removeTotp'])
@@ -39,11 +35,8 @@ const NEEDS_HELD = /^POST \/comments\/:\w+\/(approve|reject)$/
  * up.
  */
 async function furnish({ title, slots }: DescribedRoute, reader: string): Promise<(slot: Slot) => unknown> {
-  const post = async (path: string, body: object): Promise<TestResponse['json']> => {
-    const { status, json, text } = await service.call('POST', path, { body, headers: await service.as(reader) })
-    expect(status, text).toBeLessThan(300)
-    return json
-  }
+  const post = async (path: string, body: object): Promise<TestResponse['json']> =>
+    service.ok('POST', path, body, await service.as(reader))
   const discussion = once(() => post('/discussions', { externalId: `page-${newId()}` }))
   const addComment = async (body: string) => post(`/discussions/${(await discussion()).id}/comments`, { body })
   const parent = once(() => addComment('A comment'))

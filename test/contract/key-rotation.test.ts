@@ -18,7 +18,7 @@ import { hubOf } from '../../src/live/hub.ts'
 import { onServer } from '../harness/database.ts'
 import { freePort } from '../harness/ports.ts'
 import { addMember } from '../harness/members.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { type TestService, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -28,22 +28,19 @@ const [oldKey, newKey] = [randomBytes(32), randomBytes(32)]
  * Processes of one deployment at the steps of a rotation. `before` seals with the old key and knows
  * the new one already.
  */
-let before: TestService
+const before = useService({
+  env: { ENCRYPTION_KEY: oldKey.toString('base64'), ENCRYPTION_KEYS: newKey.toString('base64') },
+})
 const others: { close(): Promise<void> }[] = []
 let during: Process
 let after: Process
 
 beforeAll(async () => {
-  before = await startService({
-    worker: false,
-    env: { ENCRYPTION_KEY: oldKey.toString('base64'), ENCRYPTION_KEYS: newKey.toString('base64') },
-  })
   during = await startProcess(newKey, [oldKey])
   after = await startProcess(newKey, [])
 })
 afterAll(async () => {
   for (const process of others) await process.close()
-  await before.close()
 })
 
 interface Process {

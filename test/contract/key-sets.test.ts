@@ -18,8 +18,7 @@ const URL_OF_KEYS = 'https://login.example.com/jwks.json'
 async function tenantWithKeySet(slug: string): Promise<TestTenant> {
   const tenant = await service.addTenant(slug)
   const body = { identity: { issuer: ISSUER, jwksUrl: URL_OF_KEYS } }
-  const changed = await service.call('PATCH', '/settings', { body, headers: { 'x-api-key': tenant.apiKey } })
-  expect(changed.status).toBe(200)
+  await service.ok('PATCH', '/settings', body, { 'x-api-key': tenant.apiKey })
   return tenant
 }
 

@@ -11,10 +11,7 @@ const service = useService()
 let admin: { headers: Record<string, string> }
 
 beforeAll(async () => {
-  const { json } = await service.call('POST', '/admin/auth/login', {
-    headers: { 'x-api-key': '' },
-    body: service.admin,
-  })
+  const json = await service.ok('POST', '/admin/auth/login', service.admin, { 'x-api-key': '' })
   admin = { headers: { authorization: `Bearer ${(json as { token: string }).token}` } }
 })
 
@@ -74,8 +71,6 @@ test.each([
   ['a repeated capability', { capabilities: ['manage_webhooks', 'manage_webhooks'] }, '/capabilities'],
   ['no capabilities', { capabilities: undefined }, '/capabilities'],
   ['an expiry in the past', { expiresAt: '2020-01-01T00:00:00Z' }, '/expiresAt'],
-  ['an expiry that is no time', { expiresAt: 'tomorrow' }, '/expiresAt'],
-  ['an unknown field', { admin: true }, '/admin'],
 ])('%s: 422 validation_failed with its pointer', async (_name, body, pointer) => {
   const { status, json } = await mint(body)
   expect(json).toMatchObject({ code: 'validation_failed', errors: [{ pointer }] })
@@ -209,7 +204,7 @@ describe('lastUsedAt', () => {
     expect(await lastUsed(json.id)).toBeNull()
     const before = Date.now()
     await service.call('GET', '/discussions', { headers: { 'x-api-key': json.key } })
-    await vi.waitFor(async () => expect(await lastUsed(json.id)).not.toBeNull(), { timeout: 5000 })
+    await vi.waitFor(async () => expect(await lastUsed(json.id)).not.toBeNull())
     const at = Date.parse((await lastUsed(json.id)) ?? '')
     expect(at).toBeGreaterThanOrEqual(before)
     expect(at).toBeLessThanOrEqual(Date.now())

@@ -329,10 +329,9 @@ describe('one address in several tenants', () => {
       bearing((await loginTo('several')).json.token),
     ]
     const change = { current: person.password, new: 'the next password' }
-    const changed = await service.call('POST', '/admin/auth/password', { headers: here, body: change })
-    expect(changed.status, changed.text).toBe(200)
+    const changed = await service.ok('POST', '/admin/auth/password', change, here)
     await vi.waitFor(async () => expect([await statusOf(here), await statusOf(there)]).toEqual([401, 401]))
-    expect(await statusOf(bearing(changed.json.token))).toBe(200)
+    expect(await statusOf(bearing(changed.token))).toBe(200)
     expect((await loginTo('several')).status).toBe(401)
     person.password = change.new
     expect((await asOwner('DELETE', `/admin/members/${person.id}`)).status).toBe(204)
@@ -390,12 +389,9 @@ describe('owners', () => {
     expect(byKey.json).toMatchObject({ status: 403, code: 'admin_only' })
     // What it has read, it may send back.
     const { json: all } = await service.call('GET', '/settings', { headers: { 'x-api-key': tenant.apiKey } })
-    const back = await service.call('PATCH', '/settings', { headers: { 'x-api-key': tenant.apiKey }, body: all })
-    expect(back.status, back.text).toBe(200)
+    await service.ok('PATCH', '/settings', all, { 'x-api-key': tenant.apiKey })
     expect((await service.call('PATCH', '/settings', { headers: first, body })).status).toBe(200)
-    const { expiresAt } = (
-      await service.call('POST', '/admin/auth/login', { headers: fromElsewhere(), body: tenant.admin })
-    ).json
+    const { expiresAt } = await service.ok('POST', '/admin/auth/login', tenant.admin, fromElsewhere())
     const hours = (Date.parse(expiresAt) - Date.now()) / 3_600_000
     expect(hours).toBeGreaterThan(1.9)
     expect(hours).toBeLessThanOrEqual(2)
@@ -454,9 +450,8 @@ describe('a sign-in', () => {
     expect((await asOwner('PATCH', `/admin/members/${id}`, { name: 'Another name' })).json.name).toBe('Another name')
     expect(await statusOf(headers)).toBe(200)
     await asOwner('PATCH', '/settings', { allowedOrigins: ['https://site.example'] })
-    const minted = await service.call('POST', '/client-tokens', { headers, body: {} })
-    expect(minted.status, minted.text).toBe(201)
-    const byBrowser = { ...bearing(minted.json.token), origin: 'https://site.example', ...NOBODY }
+    const minted = await service.ok('POST', '/client-tokens', {}, headers)
+    const byBrowser = { ...bearing(minted.token), origin: 'https://site.example', ...NOBODY }
     const ask = () => service.graphql('{ publicSettings { maxDepth } }', {}, byBrowser)
     expect((await ask()).json.data).toMatchObject({ publicSettings: { maxDepth: 10 } })
     expect((await asOwner('PATCH', `/admin/members/${id}`, change)).status).toBe(200)

@@ -5,11 +5,8 @@ import { renderAgain } from '../../src/domains/comments/history/render-again.ts'
 import { callsTo } from '../harness/calls.ts'
 import { exportText, importText } from '../harness/exports.ts'
 import { type KnownReader as Reader, newReader } from '../harness/people.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type Headers, type Json, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
-type Json = TestResponse['json']
 
 const service = useService()
 let ann: Reader

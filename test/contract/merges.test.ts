@@ -8,11 +8,9 @@ import { dumpTables, tracesOf } from '../harness/dump.ts'
 import { expectExactCounts } from '../harness/counts.ts'
 import { eventRowsOf } from '../harness/event-rows.ts'
 import { newReader } from '../harness/people.ts'
-import { useService } from '../harness/service.ts'
+import { type Headers, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 

@@ -4,8 +4,6 @@ import { newId } from '../../src/core/ids.ts'
 import { useService } from '../harness/service.ts'
 import { type Listener, listen, subscribe } from '../harness/sse.ts'
 
-const WAIT = { timeout: 10_000, interval: 20 }
-
 const service = useService()
 const open: Listener<unknown>[] = []
 
@@ -22,7 +20,7 @@ async function count(method: string, route: string, status: string): Promise<num
 }
 
 const expectCount = (method: string, route: string, status: string, expected: number): Promise<void> =>
-  vi.waitFor(async () => expect(await count(method, route, status)).toBe(expected), WAIT)
+  vi.waitFor(async () => expect(await count(method, route, status)).toBe(expected))
 
 test('GET /metrics counts and times answers by method, route and class of status', async () => {
   const { json } = await service.call('POST', '/discussions', { body: { externalId: 'measured' } })

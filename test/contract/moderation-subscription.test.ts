@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
@@ -9,10 +9,7 @@ import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { type Counts, useQueueWatchers, type Watcher } from '../harness/queue-watchers.ts'
 import { unnamed } from '../harness/sql.ts'
 
-const watchers = useQueueWatchers()
-const { begin, ok, post, subscribe } = watchers
-let { service } = watchers
-beforeAll(() => void ({ service } = watchers))
+const { begin, ok, post, service, subscribe } = useQueueWatchers()
 
 /** The messages that `act` causes, after the earlier ones. */
 async function heardOf<T>(seen: Watcher, act: () => Promise<T>): Promise<[Counts | undefined, T]> {

@@ -1,17 +1,13 @@
 import fc from 'fast-check'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type TestResponse, useReaders, useService } from '../harness/service.ts'
 import { dumpTables } from '../harness/dump.ts'
 
 const service = useService()
-let ann: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-})
+const { ann } = useReaders(service, 'ann')
 
 const call = (method: string, path: string, body: object, headers: Record<string, string> = {}) =>
   service.call(method, path, { headers, body })

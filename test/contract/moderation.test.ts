@@ -1,23 +1,16 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
 import { eventRowsOf } from '../harness/event-rows.ts'
-import { useService } from '../harness/service.ts'
+import { useKey, useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const WRITES = effort(300, 160)
 
 const service = useService()
-let ann: Record<string, string>
-let bob: Record<string, string>
-let plain: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  bob = await service.as('bob')
-  plain = (await service.newKey()).headers
-})
+const { ann, bob } = useReaders(service, 'ann', 'bob')
+const plain = useKey(service)
 
 const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
   service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
@@ -461,9 +454,8 @@ describe('GET /moderation/queue', () => {
     for (const none of [newId(), 'none']) expect((await queue(`?discussionId=${none}`)).code).toBe('not_found')
   })
 
-  test('needs moderate_content; refuses unknown values', async () => {
+  test('needs moderate_content', async () => {
     expect((await call('GET', '/moderation/queue', undefined, plain)).json.code).toBe('missing_capability')
-    expect((await queue('?status=deleted')).code).toBe('validation_failed')
   })
 })
 

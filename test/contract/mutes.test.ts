@@ -4,11 +4,8 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { callsTo } from '../harness/calls.ts'
 import type { KnownReader as Reader } from '../harness/people.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type Headers, type Json, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
-type Json = TestResponse['json']
 
 const service = useService()
 let ann: Reader

@@ -163,8 +163,7 @@ test('a capability of a newer release grants nothing, and its key keeps the othe
     "UPDATE api_keys SET capabilities = capabilities || ARRAY['do_everything'] WHERE tenant_id = $1 AND id = $2",
     [tenant.id, minted.json.id],
   )
-  const { status, json } = await service.call('GET', '/keys', { headers })
-  expect(status).toBe(200)
+  const json = await service.ok('GET', '/keys', undefined, headers)
   const [listed] = (json.data as { id: string; capabilities: string[] }[]).filter(({ id }) => id === minted.json.id)
   expect(listed?.capabilities).toEqual(['view_analytics'])
   const asKey = { headers: { 'x-api-key': minted.json.key as string } }
@@ -180,19 +179,19 @@ test('the audit log shows entries of a newer release: another kind of actor, tar
      VALUES ($1, gen_random_uuid(), 'robot', gen_random_uuid(), 'robot.wake', 'robot', 'r2', '[1]', '{"a": {"b": null}}')`,
     [tenant.tenant.id],
   )
-  const { status, json } = await service.call('GET', '/audit-log', { headers: tenant.headers })
-  expect(status).toBe(200)
+  const json = await service.ok('GET', '/audit-log', undefined, tenant.headers)
   expect(json.data).toMatchObject([{ action: 'robot.wake', actor: { kind: 'system' }, before: [1] }])
 })
 
 test('a moderation queue shows comments that were held or reported for a reason of a newer release', async () => {
   const tenant = await tenantWith({ moderationMode: 'pre' })
   const { headers } = tenant
-  const posted = await service.call('POST', '/discussions/by-external/p/comments', {
-    body: { body: 'hello' },
-    headers: { ...headers, ...(await tenant.as('reader')) },
-  })
-  expect(posted.status).toBe(201)
+  const posted = await service.ok(
+    'POST',
+    '/discussions/by-external/p/comments',
+    { body: 'hello' },
+    { ...headers, ...(await tenant.as('reader')) },
+  )
   await write("UPDATE comments SET hold_reason = 'bad_mood' WHERE tenant_id = $1", [tenant.tenant.id])
   // As a migration of that release would.
   await write('ALTER TABLE reports DROP CONSTRAINT reports_reason', [])
@@ -203,7 +202,7 @@ test('a moderation queue shows comments that were held or reported for a reason 
   )
   const queue = await service.call('GET', '/moderation/queue?status=pending', { headers })
   expect([queue.status, queue.json.data.length]).toEqual([200, 1])
-  const reports = await service.call('GET', `/comments/${posted.json.id}/reports`, { headers })
+  const reports = await service.call('GET', `/comments/${posted.id}/reports`, { headers })
   expect([reports.status, reports.json.data]).toMatchObject([200, [{ reason: 'other' }]])
 })
 

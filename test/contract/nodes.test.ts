@@ -2,34 +2,26 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { addDelivery } from '../harness/outbox.ts'
-import { type TestTenant, useService } from '../harness/service.ts'
+import { type Headers, type TestTenant, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 let other: TestTenant
 /** Of a key without capabilities, an admin, and a key of another tenant with all capabilities. */
-let plain: Headers
+const plain = useKey(service)
 let admin: Headers
 let foreign: Headers
 
 beforeAll(async () => {
   other = await service.addTenant('other')
   foreign = { 'x-api-key': other.apiKey }
-  plain = (await service.newKey()).headers
   const login = { headers: { 'x-api-key': '' }, body: service.admin }
   admin = { authorization: `Bearer ${(await service.call('POST', '/admin/auth/login', login)).json.token}` }
 })
 
 async function post(page: string, body: string, as = 'ann', headers: Headers = {}, parentId?: string) {
   const path = `/discussions/by-external/${page}/comments`
-  const { json, status, text } = await service.call('POST', path, {
-    body: { body, parentId },
-    headers: { ...headers, ...(await service.as(as)) },
-  })
-  expect(status, text).toBe(201)
-  return json as { id: string; discussionId: string; author: { id: string } }
+  return service.ok('POST', path, { body, parentId }, { ...headers, ...(await service.as(as)) })
 }
 
 const NODE = 'query ($id: ID!) { node(id: $id) { __typename id } }'

@@ -1,17 +1,13 @@
 import { type GraphQLField, isNonNullType } from 'graphql'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { ACCESS_EXTENSION } from '../../src/graphql/access.ts'
 import { callOf, fieldsOf } from '../harness/root-fields.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type TestResponse, useKey, useService } from '../harness/service.ts'
 
 const service = useService()
 /** A key without any capability. */
-let key: Record<string, string>
-
-beforeAll(async () => {
-  key = (await service.newKey()).headers
-})
+const key = useKey(service)
 
 const isRefused = ({ extensions }: GraphQLField<unknown, unknown>): boolean =>
   !['public', 'key'].includes(String(extensions[ACCESS_EXTENSION]))

@@ -5,8 +5,6 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { unnamed } from '../harness/sql.ts'
 import { useService } from '../harness/service.ts'
 
-const WAIT = { timeout: 30_000, interval: 10 }
-
 const service = useService({ env: { DATABASE_LOCK_PATIENCE_SECONDS: '0.1' } })
 
 beforeAll(async () => {
@@ -39,7 +37,7 @@ const written = (path: string, options: { body: object; headers?: Record<string,
     const answer = await service.call('POST', path, options)
     expect(answer.status, answer.text).toBe(201)
     return answer
-  }, WAIT)
+  })
 
 const CODES = [
   '25006',
@@ -93,7 +91,7 @@ test.each(CODES)(
 )
 
 test('a database without disk space: /readyz is 503 until there is space again', async () => {
-  await vi.waitFor(async () => expect((await readyz()).status).toBe(200), WAIT)
+  await vi.waitFor(async () => expect((await readyz()).status).toBe(200))
   await run(`CREATE FUNCTION no_space() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
     RAISE EXCEPTION 'no space' USING ERRCODE = '53100';
   END $$`)
@@ -105,11 +103,11 @@ test('a database without disk space: /readyz is 503 until there is space again',
   await vi.waitFor(async () => {
     const { status, body } = await readyz()
     expect([status, body.code, body.detail]).toEqual([503, 'unavailable', 'The database is out of disk space.'])
-  }, WAIT)
-  await vi.waitFor(async () => expect((await service.call('GET', '/discussions')).status).toBe(200), WAIT)
+  })
+  await vi.waitFor(async () => expect((await service.call('GET', '/discussions')).status).toBe(200))
   await mend()
   await run('DROP EVENT TRIGGER no_space')
-  await vi.waitFor(async () => expect((await readyz()).status).toBe(200), WAIT)
+  await vi.waitFor(async () => expect((await readyz()).status).toBe(200))
   await written('/discussions', { body: { externalId: 'full' } })
 })
 

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { loadStatements } from '../../src/build/statements.ts'
 import { LAST_ID, newId } from '../../src/core/ids.ts'
@@ -6,18 +6,13 @@ import type { Statement } from '../../src/core/database/statements.ts'
 import { SEARCHED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
 import { callsTo } from '../harness/calls.ts'
 import { explaining } from '../harness/costs.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Headers, type TestResponse, type TestTenant, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-type Headers = Record<string, string>
 type Comment = TestResponse['json']
 
 const service = useService()
-let plain: Headers
-
-beforeAll(async () => {
-  plain = (await service.newKey()).headers
-})
+const plain = useKey(service)
 
 const { ok } = callsTo(() => service)
 

@@ -8,19 +8,18 @@ import { hubOf } from '../../src/live/hub.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
 import { SEED } from '../harness/seed.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type TestResponse, useKey, useService } from '../harness/service.ts'
 
 type Headers = Record<string, string>
 
 const service = useService()
 let ann: Headers
 let bob: Headers
-let plain: Headers
+const plain = useKey(service)
 
 beforeAll(async () => {
   ann = await service.as('ann', { iat: LONG_AGO })
   bob = await service.as('bob', { iat: LONG_AGO })
-  plain = (await service.newKey()).headers
 })
 
 const pathOf = (page: string, query = '') => `/discussions/by-external/${page}/comments?${query}`

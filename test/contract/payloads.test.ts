@@ -1,18 +1,12 @@
-import { beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { useService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // What a client's cache must change after a mutation, in its answer.
 
 const service = useService()
-let ann: Record<string, string>
-let bob: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  bob = await service.as('bob')
-})
+const { ann, bob } = useReaders(service, 'ann', 'bob')
 
 const BESIDE = 'parent { id replyCount } discussion { id commentCount }'
 const CREATE = `mutation ($page: String!, $parentId: ID) {

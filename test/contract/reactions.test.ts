@@ -1,17 +1,11 @@
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { eventRowsOf } from '../harness/event-rows.ts'
-import { useService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const service = useService()
-let ann: Record<string, string>
-let bob: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  bob = await service.as('bob')
-})
+const { ann, bob } = useReaders(service, 'ann', 'bob')
 
 const newComment = async (page: string): Promise<{ id: string; discussionId: string }> =>
   (await service.call('POST', `/discussions/by-external/${page}/comments`, { body: { body: 'x' }, headers: ann })).json
@@ -77,12 +71,7 @@ test('a reaction of a type that the tenant has removed is toggled off by its rea
   const { id } = await newComment('removed-type')
   const shadow = await service.as('shade')
   for (const headers of [ann, shadow]) expect((await toggle(id, 'angry', headers)).status).toBe(200)
-  const { author } = (
-    await service.call('POST', '/discussions/by-external/removed-type/comments', {
-      body: { body: 'y' },
-      headers: shadow,
-    })
-  ).json
+  const { author } = await service.ok('POST', '/discussions/by-external/removed-type/comments', { body: 'y' }, shadow)
   await service.call('POST', `/readers/${author.id}/ban`, { body: { shadow: true } })
   const { reactionTypes } = (await service.call('GET', '/settings')).json
   const without = reactionTypes.filter((type: string) => type !== 'angry')

@@ -11,8 +11,6 @@ const service = useService()
 let endpointId: string
 let outbound: Outbound
 const workers: { stop(): Promise<void> }[] = []
-const WAIT = { timeout: 10_000, interval: 20 }
-
 beforeAll(async () => {
   outbound = openOutbound(service.app.settings)
   endpointId = (await ok('POST', '/webhooks', { url: 'https://127.0.0.1:9/' })).id
@@ -62,7 +60,7 @@ describe('retention', () => {
     startWorker()
     await vi.waitFor(async () => {
       for (const each of [delivered, failed, gone]) expect(await exists(each)).toEqual([false, false])
-    }, WAIT)
+    })
     for (const each of [young, kept]) expect(await exists(each)).toEqual([true, true])
     const attempts = unnamed('SELECT delivery_id AS id FROM attempts')
     const left = (await service.app.db.query<{ id: string }>(attempts)).map(({ id }) => id)
@@ -73,7 +71,7 @@ describe('retention', () => {
     const waiting = await old(90, status)
     const finished = await old(91, 'delivered')
     startWorker()
-    await vi.waitFor(async () => expect(await exists(finished)).toEqual([false, false]), WAIT)
+    await vi.waitFor(async () => expect(await exists(finished)).toEqual([false, false]))
     expect(await exists(waiting)).toEqual([true, true])
     await service.app.db.query(unnamed('DELETE FROM deliveries WHERE id = $1'), [waiting.id])
   })
@@ -82,7 +80,7 @@ describe('retention', () => {
     await ok('PATCH', '/settings', { deliveryRetentionDays: 1, stream: { replayHours: 72 } })
     const [recent, ancient] = [await old(2, 'delivered'), await old(4, 'delivered')]
     startWorker()
-    await vi.waitFor(async () => expect(await exists(ancient)).toEqual([false, false]), WAIT)
+    await vi.waitFor(async () => expect(await exists(ancient)).toEqual([false, false]))
     expect(await exists(recent)).toEqual([false, true])
   })
 
@@ -106,7 +104,7 @@ describe('retention', () => {
       await query(unnamed(past))
     }
     startWorker()
-    await vi.waitFor(async () => expect(await count()).toEqual(before.map((each) => ({ ...each, ending: 0 }))), WAIT)
+    await vi.waitFor(async () => expect(await count()).toEqual(before.map((each) => ({ ...each, ending: 0 }))))
   })
 })
 

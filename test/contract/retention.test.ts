@@ -146,14 +146,8 @@ test("readers' activity is deleted when it is old, the counts stay, and a later 
   const tenant = await service.addTenant('old-activity')
   const headers = { 'x-api-key': tenant.apiKey, ...(await tenant.as('ann')) }
   const { json: page } = await service.call('POST', '/discussions', { body: { externalId: 'old' }, headers })
-  const { json: old } = await service.call('POST', `/discussions/${page.id}/comments`, {
-    body: { body: 'Old' },
-    headers,
-  })
-  const { json: new_ } = await service.call('POST', `/discussions/${page.id}/comments`, {
-    body: { body: 'New' },
-    headers,
-  })
+  const old = await service.ok('POST', `/discussions/${page.id}/comments`, { body: 'Old' }, headers)
+  const new_ = await service.ok('POST', `/discussions/${page.id}/comments`, { body: 'New' }, headers)
   const days = HOURS_KEPT_DAYS + 2
   const at = new Date(Date.now() - days * 86_400_000)
   await run('UPDATE comments SET created_at = $2 WHERE id = $1', [old.id, at])

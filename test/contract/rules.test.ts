@@ -1,18 +1,15 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/settings/tenant.ts'
-import { type TestTenant, useService } from '../harness/service.ts'
+import { type Headers, type TestTenant, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 let other: TestTenant
-let publicKey: Headers
+const publicKey = useKey(service)
 
 beforeAll(async () => {
   other = await service.addTenant('other')
-  publicKey = (await service.newKey()).headers
 })
 
 const { moderationMode, bannedWords, suspectWords, maxLinks, holdFirstComments, reportThreshold } = tenantSettings({})
@@ -282,10 +279,7 @@ describe('post-moderation', () => {
     const { comment, reader } = await flag()
     await act(comment.id, 'pin')
     expect((await edit(comment.id, 'harmless', reader)).json).toMatchObject({ status: 'approved' })
-    await service.call('POST', `/comments/${comment.id}/report`, {
-      body: { reason: 'spam' },
-      headers: await newReader(),
-    })
+    await service.ok('POST', `/comments/${comment.id}/report`, { reason: 'spam' }, await newReader())
     expect(await queued(comment.id, 'reported')).toMatchObject({ reason: 'suspect_word', openReportCount: 1 })
   })
 

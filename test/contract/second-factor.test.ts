@@ -26,13 +26,11 @@ interface WithFactor extends TestMember {
 /** A member with a second factor, whose codes of now and before are used. */
 async function addProtected(tenant: TestTenant = service): Promise<WithFactor> {
   const member = await addMember(service, tenant, 'moderator')
-  const begun = await service.call('POST', '/admin/auth/totp', { headers: member.headers })
-  expect(begun.status, begun.text).toBe(200)
-  const { secret } = begun.json as { secret: string }
+  const begun = await service.ok('POST', '/admin/auth/totp', undefined, member.headers)
+  const { secret } = begun as { secret: string }
   const body = { code: codeOf(secret) }
-  const confirmed = await service.call('POST', '/admin/auth/totp/confirm', { headers: member.headers, body })
-  expect(confirmed.status, confirmed.text).toBe(200)
-  return { ...member, headers: bearing(confirmed.json.token), secret, recoveryCodes: confirmed.json.recoveryCodes }
+  const confirmed = await service.ok('POST', '/admin/auth/totp/confirm', body, member.headers)
+  return { ...member, headers: bearing(confirmed.token), secret, recoveryCodes: confirmed.recoveryCodes }
 }
 
 /**
@@ -94,8 +92,7 @@ describe('a second factor', () => {
       const found = await find(args)
       const body = { code: codeOf(secret) }
       const path = '/admin/auth/totp/confirm'
-      const confirmed = await service.call('POST', path, { headers: member.headers, body })
-      expect(confirmed.status, confirmed.text).toBe(200)
+      await service.ok('POST', path, body, member.headers)
       return found
     }
     const spy = vi.spyOn(secondFactor, 'findUnique').mockImplementationOnce(confirmAfter as never)
@@ -158,10 +155,9 @@ describe('a second factor', () => {
     const member = await addMember(service, service, 'moderator')
     const { secret } = (await service.call('POST', '/admin/auth/totp', { headers: member.headers })).json
     const body = { code: write(codeOf(secret)) }
-    const confirmed = await service.call('POST', '/admin/auth/totp/confirm', { headers: member.headers, body })
-    expect(confirmed.status, confirmed.text).toBe(200)
+    const confirmed = await service.ok('POST', '/admin/auth/totp/confirm', body, member.headers)
     expect((await login(member, write(codeOf(secret, 1)))).status).toBe(200)
-    const [first = ''] = confirmed.json.recoveryCodes as string[]
+    const [first = ''] = confirmed.recoveryCodes as string[]
     expect((await login(member, first.replaceAll('-', '\u2011'))).status).toBe(200)
   })
 
@@ -189,8 +185,7 @@ describe('a second factor', () => {
     const member = await addProtected()
     const { headers } = member
     expect((await service.call('POST', '/admin/auth/totp', { headers })).json.code).toBe('invalid_transition')
-    const removed = await service.call('DELETE', '/admin/auth/totp', { headers })
-    expect(removed.status).toBe(204)
+    await service.ok('DELETE', '/admin/auth/totp', undefined, headers)
     await vi.waitFor(async () => expect((await meOf(headers)).status).toBe(401))
     const again = bearing((await login(member)).json.token)
     expect((await meOf(again)).json.twoFactor).toBe(false)

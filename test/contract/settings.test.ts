@@ -118,7 +118,6 @@ test('only values that differ from the defaults are stored, and null is a value'
 })
 
 test.each([
-  ['an unknown setting', { colour: 'red' }, '/colour'],
   ['an unknown nested setting', { stream: { colour: 'red' } }, '/stream/colour'],
   ['a value out of bounds', { editWindowSeconds: -1 }, '/editWindowSeconds'],
   ['a nested value out of bounds', { webhookPolicy: { maxAttempts: 11 } }, '/webhookPolicy/maxAttempts'],

@@ -1,13 +1,10 @@
-import { beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { useService } from '../harness/service.ts'
+import { useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const service = useService()
-let plain: Record<string, string>
-beforeAll(async () => {
-  plain = (await service.newKey()).headers
-})
+const plain = useKey(service)
 
 test.each(['is lifted', 'runs out'])('a reader banned in shadow counts their own, until the ban %s', async (end) => {
   const at = `/discussions/by-external/${encodeURIComponent(end)}/comments`
@@ -102,8 +99,7 @@ test('a merge moves the reactions that only the reader sees, where the target ha
   await react('stays', both.id, 'love')
   await react('goes', one.id, 'like')
   const [from, into] = readerIds
-  const { status } = await service.call('POST', `/readers/${from}/merge`, { body: { into } })
-  expect(status).toBe(200)
+  await service.ok('POST', `/readers/${from}/merge`, { into })
   expect([await chosen('stays', both.id), await chosen('stays', one.id)]).toEqual(['love', 'like'])
   expect(await traces(from ?? '')).toBe(0)
 })

@@ -1,28 +1,24 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setTimeout } from 'node:timers/promises'
 
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useReaders, useService } from '../harness/service.ts'
 
-let service: TestService
-let ann: Record<string, string>
+// No page is kept, so that each is read.
+const service = useService({ env: { PAGE_CACHE_MB: '0' } })
+const { ann } = useReaders(service, 'ann')
 
 const PAGES = Array.from({ length: 12 }, (_, n) => `page-${n}`)
 
 beforeAll(async () => {
-  // No page is kept, so that each is read.
-  service = await startService({ worker: false, env: { PAGE_CACHE_MB: '0' } })
-  ann = await service.as('ann')
   for (const page of PAGES) await post(page, `first of ${page}`)
 })
-afterAll(() => service.close())
 
 async function post(page: string, body: string): Promise<void> {
   const path = `/discussions/by-external/${page}/comments`
-  const { status } = await service.call('POST', path, { body: { body }, headers: ann })
-  expect(status).toBe(201)
+  await service.ok('POST', path, { body }, ann)
 }
 
 async function bodiesOf(page: string, query = '', headers: Record<string, string> = {}): Promise<string[]> {

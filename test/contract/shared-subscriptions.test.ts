@@ -19,18 +19,13 @@ const clients: Client<boolean>[] = []
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.dispose())
   vi.restoreAllMocks()
-  await vi.waitFor(
-    () => expect([hubOf(service.app).sessions.size, subscriptionsOf(service.app).size]).toEqual([0, 0]),
-    { timeout: 20_000 },
-  )
+  await vi.waitFor(() => expect([hubOf(service.app).sessions.size, subscriptionsOf(service.app).size]).toEqual([0, 0]))
 })
 
 async function comment(discussionId: string, more: object = {}): Promise<{ id: string }> {
   const body = { body: 'Hello', ...more }
   const headers = await service.as('ada')
-  const response = await service.call('POST', `/discussions/${discussionId}/comments`, { body, headers })
-  expect(response.status).toBe(201)
-  return response.json
+  return service.ok('POST', `/discussions/${discussionId}/comments`, body, headers)
 }
 
 interface Payload {
@@ -197,12 +192,9 @@ describe('subscribers with the same operation, variables and audience', () => {
       }
     }
     for (const reader of readers) if (reader.current === null) toggle(reader)
-    await vi.waitFor(
-      () => {
-        for (const { seqs, current } of readers) expect([...seqs, ...(current?.seqs ?? [])]).toEqual(upTo(last))
-      },
-      { timeout: 30_000 },
-    )
+    await vi.waitFor(() => {
+      for (const { seqs, current } of readers) expect([...seqs, ...(current?.seqs ?? [])]).toEqual(upTo(last))
+    })
   })
 })
 

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { addressBucket } from '../../src/core/limits.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const ORIGIN = 'https://www.example.com'
 const RATE = { perSecond: 1, burst: 100 }
 
-let service: TestService
+const service = useService({
+  env: { UNAUTHENTICATED_RATE_PER_SECOND: `${RATE.perSecond}`, UNAUTHENTICATED_RATE_BURST: `${RATE.burst}` },
+})
 let site: { id: string; publicKey: string }
 
 beforeAll(async () => {
-  const env = { UNAUTHENTICATED_RATE_PER_SECOND: `${RATE.perSecond}`, UNAUTHENTICATED_RATE_BURST: `${RATE.burst}` }
-  service = await startService({ worker: false, env })
   site = (await service.call('POST', '/sites', { body: { name: 'Pages', origins: [ORIGIN] } })).json
 })
-afterAll(() => service.close())
 
 const ask = (publicKey: string, origin: string, method = 'GET', headers: Record<string, string> = {}) =>
   fetch(`${service.url}/engagement/${publicKey}/settings`, { method, headers: { origin, ...headers } })

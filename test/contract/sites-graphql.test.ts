@@ -1,17 +1,15 @@
 import { createHash } from 'node:crypto'
 
-import { createClient } from 'graphql-sse'
 import { OperationTypeNode } from 'graphql'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { addressBucket } from '../../src/core/limits.ts'
 import { documentOf, isOpen, ROOT_FIELDS } from '../harness/browser-fields.ts'
+import { followBy } from '../harness/follow-by.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
-import { startService, useService } from '../harness/service.ts'
-import { addSite, keyOf, ORIGIN, type SiteAnswer, type TestSite } from '../harness/sites.ts'
-
-const WAIT = { timeout: 8000, interval: 20 }
+import { startService, useService, type TestResponse } from '../harness/service.ts'
+import { addSite, keyOf, ORIGIN, type TestSite } from '../harness/sites.ts'
 
 const service = useService()
 let site: TestSite
@@ -26,9 +24,7 @@ beforeAll(async () => {
 
 async function post(externalId: string, reader: string, body: object = { body: 'Hello' }) {
   const path = `/discussions/by-external/${encodeURIComponent(externalId)}/comments`
-  const answer = await service.call('POST', path, { body, headers: await service.as(reader) })
-  expect(answer.status, answer.text).toBe(201)
-  return answer.json as typeof comment
+  return service.ok('POST', path, body, await service.as(reader)) as Promise<typeof comment>
 }
 
 beforeEach(async () => {
@@ -56,18 +52,18 @@ const headersOf = ({ as, origin = ORIGIN, headers = {}, of = site }: Asked): Rec
   ...headers,
 })
 
-async function answerOf(response: Response): Promise<SiteAnswer> {
+async function answerOf(response: Response): Promise<TestResponse> {
   const text = await response.text()
   const isJson = /json/.test(response.headers.get('content-type') ?? '')
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
 }
 
-const send = async (body: object, asked: Asked = {}): Promise<SiteAnswer> =>
+const send = async (body: object, asked: Asked = {}): Promise<TestResponse> =>
   answerOf(
     await fetch(`${service.url}/graphql`, { method: 'POST', headers: headersOf(asked), body: JSON.stringify(body) }),
   )
 const ask = (query: string, variables: object = {}, asked: Asked = {}) => send({ query, variables }, asked)
-const codeOf = ({ json }: SiteAnswer): string | undefined => json?.errors?.[0]?.extensions?.code ?? json?.code
+const codeOf = ({ json }: TestResponse): string | undefined => json?.errors?.[0]?.extensions?.code ?? json?.code
 
 const SETTINGS = '{ publicSettings { maxDepth } }'
 const VIEWER = '{ viewer { id externalId } }'
@@ -269,7 +265,7 @@ describe('writing', () => {
     await vi.waitFor(async () => {
       const refused = await ask(CREATE, { input }, { as, of: closed })
       expect([codeOf(refused), refused.text]).toEqual(['missing_capability', expect.stringContaining('posting is off')])
-    }, WAIT)
+    })
     expect((await ask(VIEWER, {}, { as, of: closed })).json.data.viewer.externalId).toBe('ann')
   })
 
@@ -289,49 +285,29 @@ describe('writing', () => {
   })
 })
 
-const EVENTS = 'subscription ($id: ID!) { discussionEvents(discussionId: $id, lastEventId: "0") { seq type } }'
-
-function follow(discussionId: string, asked: Asked = {}, single = false) {
-  const seen = { seqs: [] as number[], failures: [] as unknown[], completed: false }
+const follow = (discussionId: string, asked: Asked = {}, single = false) => {
   const { 'content-type': _, ...headers } = headersOf(asked)
-  const client = createClient({
-    url: `${service.url}/graphql/stream`,
-    headers,
-    singleConnection: single,
-    retryAttempts: 0,
-  })
-  const close = client.subscribe<{ discussionEvents: { seq: number } }>(
-    { query: EVENTS, variables: { id: discussionId } },
-    {
-      next: ({ data, errors }) => {
-        if (data?.discussionEvents != null) seen.seqs.push(data.discussionEvents.seq)
-        if (errors !== undefined) seen.failures.push(errors)
-      },
-      error: (error) => seen.failures.push(error),
-      complete: () => (seen.completed = true),
-    },
-  )
-  return Object.assign(seen, { close: () => (close(), client.dispose()) })
+  return followBy(service, headers, { discussionId, single })
 }
 
 describe('a subscription', () => {
   test('has the audience of a ticket, and the notifications of its reader', async () => {
     const [mine, nobodys] = [follow(comment.discussionId, { as: token }), follow(comment.discussionId, {}, true)]
-    await vi.waitFor(() => expect([mine.seqs, nobodys.seqs]).toEqual([[1], [1]]), WAIT)
+    await vi.waitFor(() => expect([mine.seqs, nobodys.seqs]).toEqual([[1], [1]]))
     await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
     await post(address, 'cem')
     await service.call('PATCH', '/settings', { body: { moderationMode: 'none' } })
     await post(address, 'bob', { body: 'Reply', parentId: comment.id })
     // 1: Ann's comment. 2: the held one. 3 and 4: the reply, and Ann's notification of it.
-    await vi.waitFor(() => expect(mine.seqs).toHaveLength(3), WAIT)
-    await vi.waitFor(() => expect(nobodys.seqs).toHaveLength(2), WAIT)
+    await vi.waitFor(() => expect(mine.seqs).toHaveLength(3))
+    await vi.waitFor(() => expect(nobodys.seqs).toHaveLength(2))
     expect([mine.seqs.includes(2), nobodys.seqs.includes(2)]).toEqual([false, false])
     for (const each of [mine, nobodys]) each.close()
   })
 
   test('of another page is refused', async () => {
     const refused = follow(elsewhere.discussionId, { as: token })
-    await vi.waitFor(() => expect(JSON.stringify(refused.failures)).toContain('not_found'), WAIT)
+    await vi.waitFor(() => expect(JSON.stringify(refused.failures)).toContain('not_found'))
     refused.close()
   })
 
@@ -344,10 +320,10 @@ describe('a subscription', () => {
       follow(json.discussionId, { of: own }),
       follow(json.discussionId, { of: own, as: await own.token() }, true),
     ]
-    for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]), WAIT)
+    for (const each of open) await vi.waitFor(() => expect(each.seqs).toEqual([1]))
     const body = { origins: ['https://new.example'] }
     await service.call('PATCH', `/sites/${own.id}`, { body, headers: keyOf(tenant) })
-    for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]), WAIT)
+    for (const each of open) await vi.waitFor(() => expect(each.failures).not.toEqual([]))
     expect(open.map(({ completed }) => completed)).toEqual([false, false])
     const refused = await ask(SETTINGS, {}, { of: own })
     expect([refused.status, codeOf(refused)]).toEqual([403, 'origin_not_allowed'])

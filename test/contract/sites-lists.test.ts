@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { beginningsOf, isPageOf, isPageSql, SEARCHED_FOR_SITE } from '../../src/domains/sites/pages.ts'
-import { keyOf, type SiteAnswer } from '../harness/sites.ts'
-import { type TestTenant, useService } from '../harness/service.ts'
+import { keyOf } from '../harness/sites.ts'
+import { type TestTenant, useService, type TestResponse } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const A = 'https://a.example'
@@ -19,11 +19,9 @@ beforeEach(async () => {
   ann = { ...keyOf(tenant), ...(await tenant.as('ann')) }
 })
 
-async function post(externalId: string): Promise<SiteAnswer['json']> {
+async function post(externalId: string): Promise<TestResponse['json']> {
   const path = `/discussions/by-external/${encodeURIComponent(externalId)}/comments`
-  const { status, text, json } = await service.call('POST', path, { body: { body: newId() }, headers: ann })
-  expect(status, text).toBe(201)
-  return json
+  return service.ok('POST', path, { body: newId() }, ann)
 }
 
 /** Twelve on four pages. */
@@ -34,18 +32,17 @@ async function postTwelve(origin: string): Promise<void> {
 /** Adds a site. Returns what a page of its first origin gets as a list. */
 async function addSite(...origins: string[]) {
   const body = { name: 'A site', origins }
-  const { status, text, json } = await service.call('POST', '/sites', { body, headers: keyOf(tenant) })
-  expect(status, text).toBe(201)
+  const json = await service.ok('POST', '/sites', body, keyOf(tenant))
   const url = `${service.url}/engagement/${json.publicKey}`
-  return async (path: string): Promise<SiteAnswer['json'][]> => {
+  return async (path: string): Promise<TestResponse['json'][]> => {
     const response = await fetch(url + path, { headers: { origin: origins[0] ?? '' } })
     expect(response.status).toBe(200)
-    const { data }: SiteAnswer['json'] = await response.json()
+    const { data }: TestResponse['json'] = await response.json()
     return data
   }
 }
 
-const pagesOf = (list: SiteAnswer['json'][]): string[] => list.map(({ discussion }) => discussion.externalId)
+const pagesOf = (list: TestResponse['json'][]): string[] => list.map(({ discussion }) => discussion.externalId)
 
 describe('lists of a site have its own pages alone', () => {
   test('however many newer and more discussed ones another site has', async () => {

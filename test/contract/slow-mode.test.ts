@@ -2,19 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { tokenFor } from '../harness/members.ts'
-import { useService } from '../harness/service.ts'
+import { type Headers, useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-type Headers = Record<string, string>
-
 const service = useService()
-let ann: Headers
-let bob: Headers
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  bob = await service.as('bob')
-})
+const { ann, bob } = useReaders(service, 'ann', 'bob')
 
 const setTenant = (slowModeSeconds: number) => service.call('PATCH', '/settings', { body: { slowModeSeconds } })
 const change = (id: string, slowModeSeconds: number | null) =>

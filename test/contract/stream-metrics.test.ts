@@ -4,8 +4,6 @@ import { hubOf } from '../../src/live/hub.ts'
 import { useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
-const WAIT = { timeout: 10_000, interval: 100 }
-
 const service = useService()
 
 /** The stream's figures, by name and labels. */
@@ -48,7 +46,7 @@ test('/metrics counts events sent on streams, replays, and streams that the serv
     const found = await figures()
     expect(found['stream_connections']).toBe(3)
     return found
-  }, WAIT)
+  })
   expect(now).toMatchObject({
     stream_discussions: 1,
     stream_events_total: 3,
@@ -69,10 +67,10 @@ test('/metrics counts events sent on streams, replays, and streams that the serv
   const key = await service.newKey()
   await open(id, '', key.headers)
   expect((await service.call('DELETE', `/keys/${key.id}`)).status).toBeLessThan(300)
-  await vi.waitFor(async () => expect((await figures())['stream_cuts_total{reason="revoked"}']).toBe(1), WAIT)
+  await vi.waitFor(async () => expect((await figures())['stream_cuts_total{reason="revoked"}']).toBe(1))
 
   await hubOf(service.app).close({ graceMs: 0 })
   await vi.waitFor(async () => {
     expect(await figures()).toMatchObject({ stream_connections: 0, 'stream_cuts_total{reason="shutdown"}': 3 })
-  }, WAIT)
+  })
 })

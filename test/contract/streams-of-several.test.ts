@@ -47,12 +47,12 @@ async function connected(client: StreamClient): Promise<Received> {
 }
 
 async function comment(discussionId: string, body = 'Hello', more: object = {}, reader = 'ada') {
-  const response = await service.call('POST', `/discussions/${discussionId}/comments`, {
-    body: { body, ...more },
-    headers: await service.as(reader),
-  })
-  expect(response.status).toBe(201)
-  return response.json as { id: string }
+  return service.ok(
+    'POST',
+    `/discussions/${discussionId}/comments`,
+    { body, ...more },
+    await service.as(reader),
+  ) as Promise<{ id: string }>
 }
 
 const placeOf = ({ data }: Received): string => `${data.discussionId}/${data.seq}`

@@ -119,7 +119,7 @@ describe.each(WAYS)('a subscription by %s', (_name, path, single) => {
     expect(seen).toMatchObject({ seqs: [], errors: [], failure: undefined, isDone: false })
     clients[0]?.dispose()
     if (single) clients[1]?.dispose()
-    await vi.waitFor(() => expect(seen.seqs).toEqual([1]), 5000)
+    await vi.waitFor(() => expect(seen.seqs).toEqual([1]))
   })
 
   test('misses no event that the service could not answer at first', async () => {
@@ -137,7 +137,7 @@ describe.each(WAYS)('a subscription by %s', (_name, path, single) => {
     await vi.waitFor(() => expect(seen.retries).toBeGreaterThan(1))
     isAway.mockRestore()
     await comment()
-    await vi.waitFor(() => expect(seen.seqs).toEqual(upTo(3)), 5000)
+    await vi.waitFor(() => expect(seen.seqs).toEqual(upTo(3)))
     expect(seen).toMatchObject({ errors: [], failure: undefined, isDone: false })
   })
 

@@ -7,10 +7,8 @@ import { deleteOldAnalytics } from '../../src/worker/statements/old-rows-sql.ts'
 import { daysBefore, tomorrow } from '../harness/analytics.ts'
 import { callsTo } from '../harness/calls.ts'
 import { addMember, bearing, type TestMember, tokenFor } from '../harness/members.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type Json, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Json = TestResponse['json']
 
 const service = useService()
 

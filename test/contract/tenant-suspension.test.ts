@@ -1,43 +1,23 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { resumeTenant, suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { callsTo } from '../harness/calls.ts'
-import { openTestDatabase } from '../harness/database.ts'
 import { eachOf, everyCredential, outcomeOf as outcome, outcomesOf } from '../harness/every-credential.ts'
 import { addMember, bearing, fromElsewhere, NOBODY, type TestMember } from '../harness/members.ts'
-import { openMute } from '../harness/mute.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { useMute } from '../harness/mute.ts'
+import type { TestResponse, TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
-const WAIT = { timeout: 10_000, interval: 20 }
 const ORIGIN = 'https://site.example'
 const CONSOLE = { 'x-requested-with': 'engagement-console', 'sec-fetch-site': 'same-origin' }
 
-let receiver: Receiver
-let service: TestService
-/** Another process, whose messages this one does not get. */
-let mute: ReturnType<typeof openMute>
+const { receiver, service } = useReceiver({ env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
+const mute = useMute(service)
 let tenant: TestTenant
 let discussionId: string
 
-beforeAll(async () => {
-  receiver = await startReceiver()
-  const database = await openTestDatabase()
-  const env = {
-    TRUSTED_PROXIES: '127.0.0.0/8',
-    WEBHOOK_CA_FILE: receiver.caFile,
-    WEBHOOK_POLL_SECONDS: '0.05',
-  }
-  service = await startService({ database, env })
-  mute = openMute(service.app, database)
-})
-afterAll(async () => {
-  await mute.close()
-  await service.close()
-  await receiver.close()
-})
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)
   await ok('PATCH', '/settings', { allowedOrigins: [ORIGIN] })
@@ -75,9 +55,9 @@ test('a suspended tenant is refused by every credential, and a resumed one by no
   const works = eachOf(kinds, { status: 200, code: undefined })
   expect(await outcomesOf(kinds)).toEqual(works)
   await suspendTenant(service.app, tenant.tenant.id)
-  await vi.waitFor(async () => expect(await outcomesOf(kinds)).toEqual(eachOf(kinds, refused)), WAIT)
+  await vi.waitFor(async () => expect(await outcomesOf(kinds)).toEqual(eachOf(kinds, refused)))
   await resumeTenant(service.app, tenant.tenant.id)
-  await vi.waitFor(async () => expect(await outcomesOf(kinds)).toEqual(works), WAIT)
+  await vi.waitFor(async () => expect(await outcomesOf(kinds)).toEqual(works))
 })
 
 describe('a suspension', () => {
@@ -151,9 +131,9 @@ describe('a suspension', () => {
     const writers = Array.from({ length: 4 }, async () => {
       while (!isOver) outcomes.push(await call('POST', `/discussions/${discussionId}/comments`, { body: 'x' }, headers))
     })
-    await vi.waitFor(() => expect(outcomes.length).toBeGreaterThan(20), WAIT)
+    await vi.waitFor(() => expect(outcomes.length).toBeGreaterThan(20))
     await suspendTenant(service.app, tenant.tenant.id)
-    await vi.waitFor(() => expect(outcomes.at(-1)?.status).toBe(403), WAIT)
+    await vi.waitFor(() => expect(outcomes.at(-1)?.status).toBe(403))
     isOver = true
     await Promise.all(writers)
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set([201, 403]))
@@ -166,7 +146,7 @@ describe('a suspension', () => {
 describe('deliveries of a suspended tenant', () => {
   const endpointAt = async (path: string, body: object = {}) => {
     const { id } = await ok('POST', '/webhooks', { url: receiver.url + path, policy: { ordered: true }, ...body })
-    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`)).state).toBe('verified'), WAIT)
+    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`)).state).toBe('verified'))
     return id as string
   }
   const states = (id: string) =>
@@ -180,10 +160,10 @@ describe('deliveries of a suspended tenant', () => {
     const id = await endpointAt(path)
     const answer = receiver.hold(path, 204)
     const posted = [await post('0'), await post('1'), await post('2'), await post('3')]
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     await suspendTenant(mute.app, tenant.tenant.id)
     answer()
-    await vi.waitFor(async () => expect((await states(id))[0]?.status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await states(id))[0]?.status).toBe('delivered'))
     const stranger = `/other-${newId()}`
     const suspended = tenant
     tenant = await service.addTenant(`t-${newId()}`)
@@ -191,16 +171,13 @@ describe('deliveries of a suspended tenant', () => {
     await endpointAt(stranger)
     await post('of another tenant')
     // The worker has looked for due deliveries since.
-    await vi.waitFor(() => expect(receiver.deliveries(stranger)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(stranger)).toHaveLength(1))
     expect(receiver.deliveries(path)).toHaveLength(1)
     expect((await states(id)).slice(1)).toEqual([1, 2, 3].map(() => ({ status: 'pending', attempts: 0 })))
     receiver.on(path, null)
     await resumeTenant(mute.app, suspended.tenant.id)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(4), WAIT)
-    await vi.waitFor(
-      async () => expect((await states(id)).every(({ status }) => status === 'delivered')).toBe(true),
-      WAIT,
-    )
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(4))
+    await vi.waitFor(async () => expect((await states(id)).every(({ status }) => status === 'delivered')).toBe(true))
     const bodies = receiver.deliveries(path).map(({ body }) => body as { data: { comment: { id: string } } })
     expect(bodies.map(({ data }) => data.comment.id)).toEqual(posted.map((comment) => comment.id))
   })
@@ -210,10 +187,10 @@ describe('deliveries of a suspended tenant', () => {
     const id = await endpointAt(path, { policy: { maxAttempts: 2, backoffBaseMs: 10 } })
     const fail = receiver.hold(path, 503)
     await post('first')
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     await suspendTenant(service.app, tenant.tenant.id)
     fail()
-    await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'pending', attempts: 1 }]), WAIT)
+    await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'pending', attempts: 1 }]))
     const fresh = `/fresh-${newId()}`
     const due = "state = 'unverified', challenge = 'x', verification_due_at = now()"
     await service.app.db.query(unnamed(`UPDATE webhook_endpoints SET ${due}, url = $2 WHERE id = $1`), [
@@ -227,10 +204,10 @@ describe('deliveries of a suspended tenant', () => {
     await endpointAt(stranger)
     await post('of another tenant')
     // The worker has looked for due handshakes and deliveries since.
-    await vi.waitFor(() => expect(receiver.deliveries(stranger)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(stranger)).toHaveLength(1))
     expect([receiver.handshakes(fresh), await states(id)]).toEqual([[], [{ status: 'pending', attempts: 1 }]])
     await resumeTenant(service.app, suspended.tenant.id)
-    await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'delivered', attempts: 2 }]), WAIT)
+    await vi.waitFor(async () => expect(await states(id)).toEqual([{ status: 'delivered', attempts: 2 }]))
     expect(receiver.handshakes(fresh)).toHaveLength(1)
     expect(receiver.deliveries(fresh)).toHaveLength(1)
   })

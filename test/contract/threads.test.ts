@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { useService } from '../harness/service.ts'
+import { useKey, useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 interface Listed {
@@ -14,29 +14,18 @@ interface Listed {
 }
 
 const service = useService()
-let ann: Record<string, string>
-let plain: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  plain = (await service.newKey()).headers
-})
+const { ann } = useReaders(service, 'ann')
+const plain = useKey(service)
 
 const post = async (page: string, body: string, parentId?: string): Promise<{ id: string; discussionId: string }> => {
   const path = `/discussions/by-external/${page}/comments`
-  const { status, json, text } = await service.call('POST', path, {
-    body: { body, ...(parentId === undefined ? {} : { parentId }) },
-    headers: ann,
-  })
-  expect(status, text).toBe(201)
-  return json
+  return service.ok('POST', path, { body, ...(parentId === undefined ? {} : { parentId }) }, ann)
 }
 
 const react = async (id: string, ...readers: string[]): Promise<void> => {
   for (const reader of readers) {
     const headers = await service.as(reader)
-    const { status } = await service.call('PUT', `/comments/${id}/reaction`, { body: { type: 'like' }, headers })
-    expect(status).toBe(200)
+    await service.ok('PUT', `/comments/${id}/reaction`, { type: 'like' }, headers)
   }
 }
 

@@ -39,19 +39,12 @@ const secondsAgo = (seconds: number): number => Date.now() / 1000 - seconds
 
 async function comment(discussionId: string, reader: string, more: object = {}): Promise<{ id: string }> {
   const body = { body: 'Hello', ...more }
-  const response = await service.call('POST', `/discussions/${discussionId}/comments`, {
-    body,
-    headers: await service.as(reader),
-  })
-  expect(response.status).toBe(201)
-  return response.json
+  return service.ok('POST', `/discussions/${discussionId}/comments`, body, await service.as(reader))
 }
 
 describe('POST /stream/ticket', () => {
   test('answers 201 with everything that a browser needs', async () => {
-    const { id: discussionId, externalId } = (
-      await service.call('POST', '/discussions', { body: { externalId: 'one' } })
-    ).json
+    const { id: discussionId, externalId } = await service.ok('POST', '/discussions', { externalId: 'one' })
     const { status, json } = await mint({ discussionId })
     expect(status).toBe(201)
     expect(json).toEqual({
@@ -264,7 +257,7 @@ describe('a ticket and the key that minted it', () => {
     const stream = await openBy(discussionId, await mintedBy(key, discussionId))
     await vi.waitFor(() => expect(stream.connected).toBeDefined())
     await service.app.db.query(REVOKE, [id])
-    await vi.waitFor(() => expect(stream.closed).toBe(true), { timeout: 30_000 })
+    await vi.waitFor(() => expect(stream.closed).toBe(true))
   })
 
   test('one of a release that named no key is taken', async () => {
@@ -276,14 +269,12 @@ describe('a ticket and the key that minted it', () => {
 
   test('a member who mints one ends it by signing out', async () => {
     const discussionId = await service.newDiscussion()
-    const { token } = (
-      await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: service.admin })
-    ).json
+    const { token } = await service.ok('POST', '/admin/auth/login', service.admin, { 'x-api-key': '' })
     const ticket = await ticketFor(discussionId, { 'x-api-key': '', authorization: `Bearer ${token}` })
     const stream = await openBy(discussionId, ticket)
     await vi.waitFor(() => expect(stream.connected).toBeDefined())
     await service.app.db.query(END_SIGN_INS, [service.tenant.id])
-    await vi.waitFor(() => expect(stream.closed).toBe(true), { timeout: 30_000 })
+    await vi.waitFor(() => expect(stream.closed).toBe(true))
     await expectProblem(await openBy(discussionId, ticket), 401, 'invalid_ticket')
   })
 })

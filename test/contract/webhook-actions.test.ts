@@ -16,7 +16,6 @@ let path: string
 let counter = 0
 
 const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
-const WAIT = { timeout: 10_000, interval: 20 }
 const DAY_MS = 86_400_000
 
 beforeEach(() => {
@@ -33,8 +32,10 @@ const list = async (id: string, query = '?limit=100') =>
 const add = (id: string) => addDelivery(service.app, service.tenant.id, id)
 
 async function registerVerified(body: object = {}) {
-  const { json } = await service.call('POST', '/webhooks', {
-    body: { url: receiver.url + path, policy: { backoffBaseMs: 10 }, ...body },
+  const json = await service.ok('POST', '/webhooks', {
+    url: receiver.url + path,
+    policy: { backoffBaseMs: 10 },
+    ...body,
   })
   await whenVerified(json.id)
   return json
@@ -62,7 +63,7 @@ describe('POST /webhooks/{id}/rotate-secret', () => {
     expect(leftMs).toBeGreaterThan(DAY_MS - 60_000)
     expect(leftMs).toBeLessThanOrEqual(DAY_MS + 1000)
     await add(id)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     const [request] = receiver.deliveries(path)
     expect(isGenuine(request!, { [json.kid]: json.secret })).toBe(true)
     expect(isGenuine(request!, { [kid]: secret }, 'signature-previous')).toBe(true)
@@ -90,7 +91,7 @@ describe('POST /webhooks/{id}/rotate-secret', () => {
     )
     await service.app.db.query(age, [id])
     await add(id)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     expect(receiver.deliveries(path)[0]?.headers).not.toHaveProperty('x-service-signature-previous')
     expect((await read(id)).secrets).toHaveLength(1)
     const third = await post(`${id}/rotate-secret`)
@@ -103,11 +104,6 @@ describe('POST /webhooks/{id}/rotate-secret', () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => post(`${id}/rotate-secret`)))
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409, 409, 409])
   })
-
-  test('refuses a force that is no boolean as 422', async () => {
-    const { id } = await registerVerified()
-    expect((await post(`${id}/rotate-secret`, { force: 'yes' })).json.errors[0].pointer).toBe('/force')
-  })
 })
 
 describe('POST /webhooks/{id}/test', () => {
@@ -115,7 +111,7 @@ describe('POST /webhooks/{id}/test', () => {
     const { id, secret, kid } = await registerVerified({ eventTypes: ['discussion_locked'] })
     const { status, json } = await post(`${id}/test`, { eventType })
     expect([status, json.status, json.eventType]).toEqual([202, 'pending', eventType])
-    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('delivered'))
     const [request] = receiver.deliveries(path)
     expect(isGenuine(request!, { [kid]: secret })).toBe(true)
     expect(request?.headers).toMatchObject({
@@ -135,7 +131,7 @@ describe('POST /webhooks/{id}/test', () => {
     const count = unnamed('SELECT count(*)::int AS count FROM events')
     const before = await service.app.db.query(count)
     const { json } = await post(`${id}/test`, { eventType: 'comment_created' })
-    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('delivered'))
     expect(await service.app.db.query(count)).toEqual(before)
   })
 
@@ -145,7 +141,7 @@ describe('POST /webhooks/{id}/test', () => {
     )
     const { id } = await registerVerified()
     const { json } = await post(`${id}/test`, { eventType: 'comment_created' })
-    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('failed'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('failed'))
     expect(receiver.deliveries(path)).toHaveLength(3)
     expect(await read(id)).toMatchObject({ consecutiveFailures: 3 })
   })
@@ -167,13 +163,13 @@ describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
   test('answers 202 with a new delivery id under the same idempotency key, any number of times', async () => {
     const { id, secret, kid } = await registerVerified()
     const { deliveryId, eventId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'))
     const ids = [deliveryId]
     for (let n = 2; n <= 3; n++) {
       const { status, json } = await post(`${id}/deliveries/${deliveryId}/redeliver`)
       expect([status, json.eventId, json.status, json.attempts]).toEqual([202, eventId, 'pending', []])
       ids.push(json.id)
-      await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(n), WAIT)
+      await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(n))
     }
     expect(new Set(ids).size).toBe(3)
     const requests = receiver.deliveries(path)
@@ -188,7 +184,7 @@ describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
     const { id } = await registerVerified()
     const { json } = await post(`${id}/test`, { eventType: 'reaction_toggled' })
     await post(`${id}/deliveries/${json.id}/redeliver`)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(2), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(2))
     expect(new Set(receiver.deliveries(path).map(({ raw }) => raw.toString())).size).toBe(1)
   })
 
@@ -209,7 +205,7 @@ describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
   test('answers 409 if the event is no longer stored, and if the endpoint is not verified', async () => {
     const { id } = await registerVerified()
     const { deliveryId, eventId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'))
     receiver.on(path, (_request, response) => reply(response, 404))
     await service.call('POST', `/webhooks/${id}/verify`)
     expect((await post(`${id}/deliveries/${deliveryId}/redeliver`)).json.code).toBe('invalid_transition')
@@ -249,7 +245,7 @@ describe('POST /webhooks/{id}/replay', () => {
     const { status, json } = await post(`${id}/replay`, span)
     expect([status, json]).toEqual([202, { queued: 10 }])
     expect((await post(`${id}/replay`, span)).json).toEqual({ queued: 0 })
-    await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(10), WAIT)
+    await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(10))
     expect((await post(`${id}/replay`, span)).json).toEqual({ queued: 0 })
     const bodies = receiver.deliveries(path).map(({ body }) => body)
     expect(bodies.every(({ type }) => type === 'comment_created')).toBe(true)
@@ -263,10 +259,10 @@ describe('POST /webhooks/{id}/replay', () => {
     const { id } = await registerVerified({ policy: { maxAttempts: 1, breakerThreshold: 100, disableThreshold: 1000 } })
     const span = await happened(12)
     expect((await post(`${id}/replay`, span)).json).toEqual({ queued: 6 })
-    await vi.waitFor(async () => expect(await list(id, '?status=failed')).toHaveLength(4), WAIT)
+    await vi.waitFor(async () => expect(await list(id, '?status=failed')).toHaveLength(4))
     receiver.on(path, null)
     expect((await post(`${id}/replay`, span)).json).toEqual({ queued: 4 })
-    await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(6), WAIT)
+    await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(6))
   })
 
   test("selects by time and type; by default the endpoint's own types", async () => {
@@ -283,7 +279,6 @@ describe('POST /webhooks/{id}/replay', () => {
 
   test.each([
     [{}, '/from'],
-    [{ from: 'yesterday' }, '/from'],
     [{ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, '/to'],
     [{ from: '2026-01-02T00:00:00Z', eventTypes: [] }, '/eventTypes'],
     [{ from: '2026-01-02T00:00:00Z', eventTypes: ['notification_reply'] }, '/eventTypes/0'],
@@ -331,13 +326,13 @@ describe('POST /webhooks/{id}/replay', () => {
     receiver.on(path, (_request, response) => held.push(response))
     const { json } = await post(`${id}/replay`, span)
     expect(json).toEqual({ queued })
-    await vi.waitFor(() => expect(held.length).toBeGreaterThan(0), WAIT)
+    await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
     const { deliveryId } = await add(id)
     receiver.on(path, null)
     for (const response of held) reply(response, 204)
     const place = (): number =>
       receiver.deliveries(path).findIndex(({ headers }) => headers['x-service-delivery-id'] === deliveryId)
-    await vi.waitFor(() => expect(place()).toBeGreaterThan(0), WAIT)
+    await vi.waitFor(() => expect(place()).toBeGreaterThan(0))
     // Some of them had begun: as many as an endpoint has attempts in flight.
     expect(place()).toBeLessThan(100)
     await service.call('DELETE', `/webhooks/${id}`)
@@ -402,11 +397,7 @@ describe('POST /webhooks/{id}/pause and /resume', () => {
     receiver.deliveries(at).map(({ raw }) => JSON.parse(String(raw)).data.comment.body as string)
   const comment = async (externalId: string, text: string) => {
     const headers = await service.as('writer')
-    const answer = await service.call('POST', `/discussions/by-external/${externalId}/comments`, {
-      body: { body: text },
-      headers,
-    })
-    expect(answer.status).toBe(201)
+    await service.ok('POST', `/discussions/by-external/${externalId}/comments`, { body: text }, headers)
   }
 
   test('a paused endpoint gets nothing; once it is resumed, it gets everything in order', async () => {
@@ -418,14 +409,14 @@ describe('POST /webhooks/{id}/pause and /resume', () => {
     const sent = ['one', 'two', 'three', 'four']
     for (const text of sent) await comment(externalId, text)
     // The other endpoint shows that the workers have sent what they may send.
-    await vi.waitFor(() => expect(texts(otherPath)).toEqual(sent), WAIT)
+    await vi.waitFor(() => expect(texts(otherPath)).toEqual(sent))
     expect(texts(firstPath)).toEqual([])
     const waiting = await list(id)
     expect(waiting.map(({ status: is, nextAttemptAt }: Record<string, unknown>) => [is, nextAttemptAt])).toEqual(
       sent.map(() => ['pending', null]),
     )
     expect((await post(`${id}/resume`)).json).toMatchObject({ id, pausedAt: null, state: 'verified' })
-    await vi.waitFor(() => expect(texts(firstPath)).toEqual(sent), WAIT)
+    await vi.waitFor(() => expect(texts(firstPath)).toEqual(sent))
   })
 
   test('pausing a paused endpoint and resuming another change nothing, and are not logged again', async () => {
@@ -494,7 +485,7 @@ test('a process without an api answers only for its health and metrics', async (
 test('GET /metrics counts attempts, their duration, the backlog and circuits', async () => {
   const { id } = await registerVerified()
   await add(id)
-  await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(1), WAIT)
+  await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(1))
   const text = await service.scrape()
   expect(text).toMatch(/^webhook_attempts_total\{outcome="delivered"\} [1-9]/m)
   expect(text).toMatch(/^webhook_attempt_duration_seconds_count [1-9]/m)

@@ -11,7 +11,6 @@ const { receiver, service, whenVerified } = useReceiver()
 let path: string
 let counter = 0
 
-const WAIT = { timeout: 30_000, interval: 20 }
 const TOKEN = 'Bearer s3cret-of-the-gateway'
 
 beforeEach(() => {
@@ -43,7 +42,7 @@ describe('headers of its own', () => {
     expect(receiver.handshakes(path)[0]?.headers).toMatchObject({ authorization: TOKEN, 'x-gateway-key': 'k' })
     const { deliveryId } = await addDelivery(service.app, service.tenant.id, json.id)
     const at = `/webhooks/${json.id}/deliveries/${deliveryId}`
-    await vi.waitFor(async () => expect((await service.call('GET', at)).json.status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await service.call('GET', at)).json.status).toBe('delivered'))
     expect(receiver.deliveries(path)[0]?.headers).toMatchObject({
       authorization: TOKEN,
       'x-service-event': 'discussion_locked',
@@ -76,7 +75,7 @@ describe('headers of its own', () => {
     const headers = [{ name: 'AUTHORIZATION' }, { name: 'x-other', value: 'new' }]
     expect((await change(id, { headers })).json.headers).toEqual([{ name: 'authorization' }, { name: 'x-other' }])
     await addDelivery(service.app, service.tenant.id, id)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     const sent = receiver.deliveries(path)[0]?.headers
     expect(sent).toMatchObject({ authorization: TOKEN, 'x-other': 'new' })
     expect(sent).not.toHaveProperty('x-gateway-key')
@@ -180,16 +179,14 @@ describe('discussionIds', () => {
     await whenVerified(json.id)
     await post(`other${counter}`)
     await post(`wanted-${path}`.replaceAll('/', ''))
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
-    const { queued } = (
-      await service.call('POST', `/webhooks/${json.id}/replay`, { body: { from: new Date(Date.now() - 60_000) } })
-    ).json
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
+    const { queued } = await service.ok('POST', `/webhooks/${json.id}/replay`, { from: new Date(Date.now() - 60_000) })
     expect(queued).toBe(1)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(2), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(2))
     expect(receiver.deliveries(path).map(({ body }) => body.discussionId)).toEqual([wanted, wanted])
     expect((await change(json.id, { discussionIds: null })).json.discussionIds).toBeNull()
     await post(`other${counter}`)
-    await vi.waitFor(() => expect(receiver.deliveries(path).at(-1)?.body.discussionId).toBe(other), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path).at(-1)?.body.discussionId).toBe(other))
     const rows = unnamed('SELECT 1 FROM deliveries WHERE endpoint_id = $1 AND discussion_id = $2')
     expect(await service.app.db.query(rows, [json.id, other])).toHaveLength(1)
   })

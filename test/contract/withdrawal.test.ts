@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { type Hub, hubOf } from '../../src/live/hub.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type TestResponse, useKey, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 const READERS = ['ann', 'bob', 'cem'] as const
@@ -12,14 +12,13 @@ let hub: Hub
 /** Compares with the database, which does not happen automatically here. */
 let repair: () => Promise<void>
 const readers = new Map<string, { id: string; headers: Record<string, string> }>()
-let plainKey: Record<string, string>
+const plainKey = useKey(service)
 
 beforeAll(async () => {
   hub = hubOf(service.app)
   repair = hub.repair.bind(hub)
   vi.spyOn(hub, 'repair').mockResolvedValue()
   await service.call('PATCH', '/settings', { body: { reportThreshold: 2 } })
-  plainKey = (await service.newKey()).headers
   for (const name of READERS) {
     const headers = await service.as(name)
     const { json } = await post('/discussions/by-external/greetings/comments', { body: 'Hello' }, headers)

@@ -19,14 +19,8 @@ const store = (settings: object) =>
   ])
 const patch = (body: object) => service.call('PATCH', '/settings', { body })
 const settings = async () => (await service.call('GET', '/settings')).json
-const post = async (body: string, headers?: Record<string, string>) => {
-  const { status, json, text } = await service.call('POST', '/discussions/by-external/words/comments', {
-    body: { body },
-    headers: headers ?? (await service.as('ann')),
-  })
-  expect(status, text).toBe(201)
-  return json
-}
+const post = async (body: string, headers?: Record<string, string>) =>
+  service.ok('POST', '/discussions/by-external/words/comments', { body }, headers ?? (await service.as('ann')))
 const attempt = (words: unknown) => service.call('POST', '/settings/word-matches', { body: { words } })
 
 describe('an entry that would match nothing, or nearly everything', () => {
@@ -81,10 +75,7 @@ test('a banned word refuses what has it, in the text as written and as shown', a
     'anti**spam**mer',
   ]
   for (const body of refused) {
-    const { json } = await service.call('POST', '/discussions/by-external/words/comments', {
-      body: { body },
-      headers: await service.as('ann'),
-    })
+    const json = await service.ok('POST', '/discussions/by-external/words/comments', { body }, await service.as('ann'))
     expect(json.errors, body).toMatchObject([{ pointer: '/body', code: 'banned_word' }])
   }
   for (const body of ['Vitamin C', 'a fine day', 'Các bạn', 'グローバル企業の話', 'a > b']) await post(body)

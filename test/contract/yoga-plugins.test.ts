@@ -43,11 +43,7 @@ afterAll(async () => {
 beforeEach(() => exporter.reset())
 
 const post = async (id: string): Promise<void> => {
-  const answer = await service.call('POST', `/discussions/${id}/comments`, {
-    body: { body: `Hello ${newId()}` },
-    headers: await service.as('ada'),
-  })
-  expect(answer.status).toBe(201)
+  await service.ok('POST', `/discussions/${id}/comments`, { body: `Hello ${newId()}` }, await service.as('ada'))
 }
 
 test('queries and mutations of clients, also refused ones, and as often as they are compiled', async () => {

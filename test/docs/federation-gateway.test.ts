@@ -8,27 +8,25 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { findInExamples } from '../harness/examples.ts'
 import { ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const isHere = findInExamples('@apollo/gateway') !== undefined
 
 describe.skipIf(!isHere)(
   `examples/federation: Apollo's gateway over two subgraphs${isHere ? '' : ' (skipped: npm ci --prefix examples)'}`,
   () => {
-    let service: TestService
+    const service = useService()
     let gateway: ChildProcess
     let url: string
 
     beforeAll(async () => {
-      service = await startService({ worker: false })
       for (const [page, reader] of [
         ['article-1', 'reader-1'],
         ['article-2', 'reader-2'],
       ] as const) {
         const headers = await service.as(reader, { name: reader.toUpperCase() })
         const path = `/discussions/by-external/${page}/comments`
-        const { status, text } = await service.call('POST', path, { body: { body: `On ${page}.` }, headers })
-        expect(status, text).toBe(201)
+        await service.ok('POST', path, { body: `On ${page}.` }, headers)
       }
       const { json } = await service.call('POST', '/keys', { body: { label: 'gateway', capabilities: [] } })
       const [port, articles] = [await freePort(), await freePort()]
@@ -50,7 +48,6 @@ describe.skipIf(!isHere)(
     }, 60_000)
     afterAll(async () => {
       if (gateway?.exitCode === null && gateway.kill()) await once(gateway, 'exit')
-      await service?.close()
     })
 
     async function ask(query: string, headers: Record<string, string> = {}): Promise<unknown> {

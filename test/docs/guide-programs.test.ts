@@ -14,7 +14,7 @@ import { GLOBALS, MODULES, PROGRAMS } from '../harness/guide-programs.ts'
 import { readPages, ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
 import { findProgram } from '../harness/programs.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { addSite, ORIGIN, type TestSite } from '../harness/sites.ts'
 import { typeErrorsOf } from '../harness/type-check.ts'
 import { CHECKED, typescriptOf } from '../harness/vue-programs.ts'
@@ -79,19 +79,15 @@ test('components of Vue are checked with their templates', () => {
 })
 
 describe('run against the service', () => {
-  let service: TestService
+  const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
   let testSite: TestSite
   const folder = mkdtempSync(join(tmpdir(), 'guide-programs-'))
   const running: ChildProcess[] = []
 
   beforeAll(async () => {
-    service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
     testSite = await addSite(service, service)
     const ann = await service.as('reader-1')
-    await service.call('POST', '/discussions/by-external/article-1/comments', {
-      body: { body: 'From the start' },
-      headers: ann,
-    })
+    await service.ok('POST', '/discussions/by-external/article-1/comments', { body: 'From the start' }, ann)
     mkdirSync(join(folder, 'node_modules'))
     for (const name of ['express', 'eventsource', 'fastify', 'graphql', 'graphql-sse'])
       link(name, join(ROOT, 'node_modules', name))
@@ -102,7 +98,6 @@ describe('run against the service', () => {
   afterAll(async () => {
     for (const child of running) child.kill()
     rmSync(folder, { recursive: true })
-    await service?.close()
   })
 
   const link = (name: string, to: string): void => symlinkSync(to, join(folder, 'node_modules', name))
@@ -130,7 +125,7 @@ describe('run against the service', () => {
     const port = await freePort()
     start(name, { ...env, PORT: String(port), SITE_PORT: String(port) })
     const url = `http://127.0.0.1:${port}`
-    await vi.waitFor(() => fetch(`${url}/`), { timeout: 20_000 })
+    await vi.waitFor(() => fetch(`${url}/`))
     return url
   }
 
@@ -184,8 +179,7 @@ describe('run against the service', () => {
 
   test('graphql/site:1 asks for a page of the site', async () => {
     const path = `/discussions/by-external/${encodeURIComponent(`${ORIGIN}/a-page`)}/comments`
-    const posted = await service.call('POST', path, { body: { body: 'At a site' }, headers: await service.as('ann') })
-    expect(posted.status, posted.text).toBe(201)
+    await service.ok('POST', path, { body: 'At a site' }, await service.as('ann'))
     const { stdout } = start('graphql/site:1', {})
     expect(JSON.parse(await text(stdout as NodeJS.ReadableStream))).toMatchObject({ discussion: { commentCount: 1 } })
   })
@@ -207,11 +201,11 @@ describe('run against the service', () => {
     stdout?.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
     const created = () => output.match(/\bcomment_created\b/g)?.length ?? 0
     const before = json.commentCount as number
-    await vi.waitFor(() => expect(created()).toBe(before), { timeout: 10_000 })
+    await vi.waitFor(() => expect(created()).toBe(before))
     const body = { body: 'Later' }
     const headers = await service.as('ann')
     await service.call('POST', `/discussions/${json.id}/comments`, { body, headers })
-    await vi.waitFor(() => expect(created()).toBe(before + 1), { timeout: 10_000 })
+    await vi.waitFor(() => expect(created()).toBe(before + 1))
     expect(output).not.toContain('over')
   })
 
@@ -226,7 +220,7 @@ describe('run against the service', () => {
     for (const port of [0, 1, 2].map((n) => Number(url.port) + n)) {
       const send = async (headers: Record<string, string>) =>
         (await fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', headers, body })).status
-      await vi.waitFor(async () => expect(await send(signed())).toBe(200), { timeout: 10_000 })
+      await vi.waitFor(async () => expect(await send(signed())).toBe(200))
       expect(await send(signed(stranger))).toBe(401)
     }
   })

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { readPages, ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const pages = new Map(readPages().map((page) => [page.path, page]))
 
@@ -44,12 +44,11 @@ const hasTools = ['bash', 'curl'].every((program) => spawnSync(program, ['--vers
 describe.skipIf(!hasTools)(
   `the guides, pasted one after another${hasTools ? '' : ' (skipped: bash or curl is not here)'}`,
   () => {
-    let service: TestService
+    const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' }, worker: true })
     let output = ''
     const folder = mkdtempSync(join(tmpdir(), 'guides-'))
 
     beforeAll(async () => {
-      service = await startService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
       mkdirSync(join(folder, '.data'))
       mkdirSync(join(folder, 'node_modules'))
       symlinkSync(ROOT, join(folder, 'node_modules/engagement-service'))
@@ -101,7 +100,6 @@ describe.skipIf(!hasTools)(
     }, 60_000)
     afterAll(async () => {
       rmSync(folder, { recursive: true })
-      await service?.close()
     })
 
     /** What a guide has printed. */

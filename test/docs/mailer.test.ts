@@ -19,8 +19,6 @@ import type { TestSite } from '../harness/sites.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const SMTP = findInExamples('smtp-server')
-const WAIT = { timeout: 60_000, interval: 50 }
-
 interface Sent {
   to: string
   /** What the SMTP server was given, without soft line ends. */
@@ -145,7 +143,7 @@ describe.skipIf(SMTP === undefined)(
     test('sends a guest the link that confirms their address', async () => {
       const asked = await askFor(site, 'gia@example.com')
       expect(asked.status, asked.text).toBe(202)
-      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['gia@example.com']), WAIT)
+      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['gia@example.com']))
       const token = sent.map(tokenIn)[0]
       const { status, json, text } = await site.ask('POST', '/guests/confirm', { body: { token } })
       expect(status, text).toBe(200)
@@ -177,13 +175,13 @@ describe.skipIf(SMTP === undefined)(
       await closeSink()
       const asked = await askFor(site, 'joe@example.com')
       expect(asked.status, asked.text).toBe(202)
-      await vi.waitFor(() => expect(errors).toContain('was not accepted'), WAIT)
+      await vi.waitFor(() => expect(errors).toContain('was not accepted'))
       expect(errors).not.toContain('joe@')
       closeSink = await openSink(smtpPort, sent)
-      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['joe@example.com']), WAIT)
+      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['joe@example.com']))
       // The service has forgotten the address, and so asks no more.
       const WAITING = 'SELECT count(*)::int AS n FROM guest_requests WHERE sealed IS NOT NULL'
-      await vi.waitFor(async () => expect(await count(WAITING)).toBe(0), WAIT)
+      await vi.waitFor(async () => expect(await count(WAITING)).toBe(0))
       expect(sent).toHaveLength(1)
     })
 
@@ -213,9 +211,7 @@ describe.skipIf(SMTP === undefined)(
     async function write(reader: string, name: string, parentId?: string): Promise<string> {
       const headers = await service.as(reader, { name })
       const path = '/discussions/by-external/article-1/comments'
-      const { status, json, text } = await service.call('POST', path, { body: { body: 'Hello', parentId }, headers })
-      expect(status, text).toBe(201)
-      return json.id
+      return (await service.ok('POST', path, { body: 'Hello', parentId }, headers)).id
     }
     const pending = async (): Promise<unknown[]> => (await service.call('GET', '/notifications/pending')).json.data
     const batches = (): string[] => readdirSync(join(folder, 'inbox'))
@@ -223,28 +219,28 @@ describe.skipIf(SMTP === undefined)(
     test('mails what a reader has not read, once', async () => {
       const id = await write('ann', 'Ann')
       await write('bob', '<b>Bob</b>', id)
-      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['ann@example.com']), WAIT)
+      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['ann@example.com']))
       expect(sent[0]?.text).toContain('<p>&lt;b&gt;Bob&lt; b&gt; has replied to you')
-      await vi.waitFor(() => expect(batches()).toEqual([]), WAIT)
+      await vi.waitFor(() => expect(batches()).toEqual([]))
       expect(await pending()).toEqual([])
       // No mails go to a reader without an address, and what they are told stays pending.
       await write('ann', 'Ann', await write('cleo', 'Cleo'))
       await write('ann', 'Ann', await write('bob', 'Bob'))
-      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['ann@example.com', 'bob@example.com']), WAIT)
+      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['ann@example.com', 'bob@example.com']))
       expect(await pending()).toMatchObject([{ reader: { externalId: 'cleo' } }])
     })
 
     test('a kill between the hand-out and the mail loses nothing and doubles nothing', async () => {
       await closeSink()
       await write('bob', 'Bob', await write('ann', 'Ann'))
-      await vi.waitFor(() => expect(errors).toContain('a mail to a reader was not accepted'), WAIT)
+      await vi.waitFor(() => expect(errors).toContain('a mail to a reader was not accepted'))
       // It is handed out, and not mailed.
       expect(await pending()).toMatchObject([{ reader: { externalId: 'cleo' } }])
       await killMailer()
       expect(batches()).toHaveLength(1)
       closeSink = await openSink(smtpPort, sent)
       await startMailer()
-      await vi.waitFor(() => expect(batches()).toEqual([]), WAIT)
+      await vi.waitFor(() => expect(batches()).toEqual([]))
       expect(sent.map(({ to }) => to)).toEqual(['ann@example.com'])
     })
 
@@ -252,8 +248,8 @@ describe.skipIf(SMTP === undefined)(
       refused.add('ann@example.com')
       await write('bob', 'Bob', await write('ann', 'Ann'))
       await write('ann', 'Ann', await write('bob', 'Bob'))
-      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['bob@example.com']), WAIT)
-      await vi.waitFor(() => expect(batches()).toEqual([]), WAIT)
+      await vi.waitFor(() => expect(sent.map(({ to }) => to)).toEqual(['bob@example.com']))
+      await vi.waitFor(() => expect(batches()).toEqual([]))
       refused.clear()
     })
 

@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 test.each(['openapi.json', 'asyncapi.json'])(
   'GET /%s redirects to the document, below any path of a proxy',

@@ -3,19 +3,14 @@ import { get } from 'node:http'
 import { join, relative } from 'node:path'
 
 import MiniSearch from 'minisearch'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { type CompactIndex, expand } from '../../src/docs/compact-index.ts'
 import { type Found, OPTIONS } from '../../src/docs/search-options.ts'
 import { readPages, ROOT } from '../harness/markdown.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 test('GET /docs/guides/ leads to every page of the documentation, and every link has its target', async () => {
   const seen = new Map<string, string>()

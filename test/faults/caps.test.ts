@@ -100,10 +100,7 @@ describe.skipIf(!hasRedis)(
     }
 
     async function newTicket(): Promise<string> {
-      const { json } = await service.call('POST', '/stream/ticket', {
-        body: { discussionId },
-        headers: await service.as('reader'),
-      })
+      const json = await service.ok('POST', '/stream/ticket', { discussionId }, await service.as('reader'))
       return `?ticket=${json.ticket}`
     }
 

@@ -1,20 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
-import { type Received, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { first } from '../harness/processes.ts'
+import { type Received, reply } from '../harness/receiver.ts'
+import { useReceiverOfProcesses } from '../harness/service-processes.ts'
 
-let receiver: Receiver
-let service: Processes
-
-beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startProcesses({ env: { WEBHOOK_CA_FILE: receiver.caFile } })
-})
-
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
-})
+const { receiver, service } = useReceiverOfProcesses()
 
 const textOf = ({ body }: Received): unknown => (body.comment as { body: string }).body
 

@@ -1,28 +1,23 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 
 import { onServer } from '../harness/database.ts'
-import { first, last, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
-import { hang, type Receiver, startReceiver } from '../harness/receiver.ts'
+import { first, last, type ServiceProcess } from '../harness/processes.ts'
+import { hang } from '../harness/receiver.ts'
+import { useReceiverOfProcesses } from '../harness/service-processes.ts'
 import { type Listener, listen } from '../harness/sse.ts'
 
 /** A dead worker's deliveries are taken up once its lease of 15 s is over. */
 const WAIT = { timeout: 60_000, interval: 50 }
 const LONG = 300_000
 
-let receiver: Receiver
-let service: Processes
+const { receiver, service } = useReceiverOfProcesses({
+  api: 2,
+  worker: 2,
+  // A hanging attempt gets most of the grace period; the rest is for giving its lease back.
+  env: { SHUTDOWN_GRACE_SECONDS: '8' },
+})
 const open: Listener<unknown>[] = []
 
-beforeAll(async () => {
-  receiver = await startReceiver()
-  // A hanging attempt gets most of the grace period; the rest is for giving its lease back.
-  const env = { WEBHOOK_CA_FILE: receiver.caFile, SHUTDOWN_GRACE_SECONDS: '8' }
-  service = await startProcesses({ api: 2, worker: 2, env })
-})
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
-})
 afterEach(() => open.splice(0).forEach((listener) => listener.close()))
 
 async function verifiedEndpoint(path: string): Promise<string> {
@@ -183,11 +178,12 @@ test(
     const endpointId = await verifiedEndpoint('/held')
     const discussionId = await createDiscussion('held')
     receiver.on('/held', hang)
-    const { status } = await service.call('POST', `/discussions/${discussionId}/comments`, {
-      body: { body: 'on its way' },
-      headers: await service.as('reader'),
-    })
-    expect(status).toBe(201)
+    await service.ok(
+      'POST',
+      `/discussions/${discussionId}/comments`,
+      { body: 'on its way' },
+      await service.as('reader'),
+    )
     await vi.waitFor(() => expect(receiver.deliveries('/held')).toHaveLength(1), WAIT)
     expect(await statuses(endpointId, 'delivering')).toHaveLength(1)
 
@@ -219,10 +215,12 @@ test(
     const endpointId = await verifiedEndpoint('/given-back')
     const discussionId = await createDiscussion('given-back')
     receiver.on('/given-back', hang)
-    await service.call('POST', `/discussions/${discussionId}/comments`, {
-      body: { body: 'on its way' },
-      headers: await service.as('reader'),
-    })
+    await service.ok(
+      'POST',
+      `/discussions/${discussionId}/comments`,
+      { body: 'on its way' },
+      await service.as('reader'),
+    )
     await vi.waitFor(() => expect(receiver.deliveries('/given-back')).toHaveLength(1), WAIT)
     await Promise.all(service.workers.map((worker) => worker.stop()))
     // In the embedded form there is no other process to ask.

@@ -10,9 +10,7 @@ const WAIT = { timeout: 60_000, interval: 20 }
 const service = useProcesses({ api: 2, worker: 0 })
 
 async function createDiscussion(externalId: string): Promise<string> {
-  const { status, json } = await service.call('POST', '/discussions', { body: { externalId, title: 'A page' } })
-  expect(status).toBe(201)
-  return json.id as string
+  return (await service.ok('POST', '/discussions', { externalId, title: 'A page' })).id as string
 }
 
 test('an EventSource whose connection is cut resumes by itself, without loss', async () => {

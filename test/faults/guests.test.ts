@@ -21,11 +21,7 @@ beforeAll(async () => {
   mailer = await startReceiver()
   const env = { WEBHOOK_CA_FILE: mailer.caFile, TRUSTED_PROXIES: '127.0.0.0/8', ENCRYPTION_KEY: oldKey }
   service = await startProcesses({ api: 2, env })
-  const succeed = async (method: string, path: string, body: object) => {
-    const { status, text, json } = await service.call(method, path, { body })
-    expect(status, text).toBeLessThan(300)
-    return json
-  }
+  const succeed = async (method: string, path: string, body: object) => service.ok(method, path, body)
   await succeed('PATCH', '/settings', { guests: { mailUrl: `${mailer.url}/mails`, hold: 0 } })
   await succeed('POST', '/mail-secrets', {})
   const site = await succeed('POST', '/sites', { name: 'Blog', origins: [ORIGIN], guests: 'email' })

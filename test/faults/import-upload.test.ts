@@ -13,7 +13,8 @@ import { openServer } from '../../src/data/server/server.ts'
 import { createTenant } from '../../src/domains/bootstrap/bootstrap.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
 import { onServer } from '../harness/database.ts'
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { first } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 import { unnamed } from '../harness/sql.ts'
 import { comment, dumpImported, findWrongCounts, page, reader } from '../harness/transfer.ts'
 import { type Headers, upload } from '../harness/uploads.ts'
@@ -25,22 +26,18 @@ const PASSWORD = 'a password of the tests'
 const TENANT = unnamed('SELECT id FROM tenants WHERE slug = $1')
 
 describe.skipIf(!onServer)('kill -9 of the worker (skipped: needs DATABASE_URL)', () => {
-  let service: Processes
+  const service = useProcesses({ env: { BOOTSTRAP_ADMIN_PASSWORD: PASSWORD } })
   let folder: string
   let headers: Headers
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'engagement-upload-'))
-    service = await startProcesses({ env: { BOOTSTRAP_ADMIN_PASSWORD: PASSWORD } })
     const body = { email: 'admin@example.com', password: PASSWORD }
     const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body })
     headers = { authorization: `Bearer ${login.json.token}`, 'x-api-key': '' }
   }, LONG)
 
-  afterAll(async () => {
-    await service.close()
-    rmSync(folder, { recursive: true })
-  })
+  afterAll(() => rmSync(folder, { recursive: true }))
 
   test(
     'in the rehearsal and in the import: the result is that of the command line',
@@ -68,8 +65,7 @@ describe.skipIf(!onServer)('kill -9 of the worker (skipped: needs DATABASE_URL)'
       }
       await killAt('rehearsing', 1)
       await vi.waitFor(async () => expect((await read()).state).toBe('rehearsed'), { timeout: 120_000, interval: 100 })
-      const run = await service.call('POST', `/import-uploads/${id}/run`, { headers })
-      expect(run.status).toBe(202)
+      await service.ok('POST', `/import-uploads/${id}/run`, undefined, headers)
       for (const from of [1, 1]) await killAt('importing', from)
       await vi.waitFor(async () => expect((await read()).state).toBe('imported'), { timeout: 120_000, interval: 100 })
       expect(await read()).toMatchObject({ report: { counts: { comments: COMMENTS }, refused: { total: 0 } } })

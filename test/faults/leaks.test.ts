@@ -36,8 +36,9 @@ beforeAll(async () => {
   // A small pool: its open connections vary, and would look like a leak.
   const env = { ...PROBED, METRICS_TOKEN, DATABASE_POOL_SIZE: '2', STREAM_REPAIR_SECONDS: '0.5' }
   service = await startProcesses({ worker: 0, env: redis === null ? env : { ...env, REDIS_URL: redis.url } })
-  await service.call('PATCH', '/settings', {
-    body: { rateLimit: { perSecond: 100_000, burst: 100_000 }, stream: { maxStreamsPerTicket: AT_ONCE } },
+  await service.ok('PATCH', '/settings', {
+    rateLimit: { perSecond: 100_000, burst: 100_000 },
+    stream: { maxStreamsPerTicket: AT_ONCE },
   })
   for (let n = 0; n < DISCUSSIONS; n++) await addDiscussion(n)
 })

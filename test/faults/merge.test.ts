@@ -14,9 +14,7 @@ type Headers = Record<string, string>
 
 const post = async (page: number, headers: Headers, body: string) => {
   const path = `/discussions/by-external/page-${page}/comments`
-  const { status, json, text } = await service.call('POST', path, { body: { body }, headers })
-  expect(status, text).toBe(201)
-  return json
+  return service.ok('POST', path, { body }, headers)
 }
 
 const readerOf = async (name: string) => {
@@ -93,8 +91,7 @@ test(
     // Meanwhile they act as the reader who stays.
     expect((await post(0, goes.headers, 'later')).author.id).toBe(stays.id)
 
-    const answer = await service.call('POST', `/readers/${goes.id}/merge`, { body: { into: stays.id } })
-    expect(answer.status, answer.text).toBe(200)
+    await service.ok('POST', `/readers/${goes.id}/merge`, { into: stays.id })
     const { authors, counted, likes } = await countAuthors()
     expect(counted).toBe(turns * COMMENTS + PAGES + 1)
     expect(Object.fromEntries(authors)).toEqual({ [stays.id]: turns * COMMENTS + 1, [other.id]: PAGES })

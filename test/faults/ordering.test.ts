@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 
-import { first, last, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
+import { first, last, type ServiceProcess } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 import { type Listener, listen, subscribe, subscribeByPost, withoutCounts } from '../harness/sse.ts'
 import { openStream, type Received } from '../harness/stream-client.ts'
 
@@ -8,17 +9,11 @@ const WRITERS = 200
 const WANDERERS = 8
 const WAIT = { timeout: 30_000, interval: 50 }
 
-let service: Processes
+// Repairs are rare here: the test is about the bus and the replay alone.
+const service = useProcesses({ api: 2, worker: 0, env: { STREAM_REPAIR_SECONDS: '5' } })
 const open: Listener<unknown>[] = []
 
-beforeAll(async () => {
-  // Repairs are rare here: the test is about the bus and the replay alone.
-  service = await startProcesses({ api: 2, worker: 0, env: { STREAM_REPAIR_SECONDS: '5' } })
-})
-afterAll(async () => {
-  open.forEach((listener) => listener.close())
-  await service.close()
-})
+afterAll(() => open.forEach((listener) => listener.close()))
 
 const keep = <T extends Listener<unknown>>(listener: T): T => {
   open.push(listener)
@@ -80,10 +75,7 @@ test(`${WRITERS} concurrent writers: every stream sees seq 1..n in order, withou
     headers: await service.as('author'),
   })
   const ticket = async (reader: string) => {
-    const { json } = await service.call('POST', '/stream/ticket', {
-      body: { discussionId },
-      headers: await service.as(reader),
-    })
+    const json = await service.ok('POST', '/stream/ticket', { discussionId }, await service.as(reader))
     return `/api/v1/stream/${discussionId}?ticket=${json.ticket}&lastEventId=0`
   }
   const [forAuthor, forOther] = [await ticket('author'), await ticket('somebody else')]

@@ -6,7 +6,8 @@ import { newId } from '../../src/core/ids.ts'
 import { type Balancer, NGINX, startShippedNginx } from '../harness/balancers.ts'
 import { BareReader } from '../harness/bare-reader.ts'
 import { onServer } from '../harness/database.ts'
-import { type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
+import type { ServiceProcess } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 
 const STREAMS = Number(process.env.RESTART_STREAMS ?? 200)
 const RESTARTS = Number(process.env.RESTARTS ?? 4)
@@ -17,12 +18,11 @@ const missing = [!onServer && 'DATABASE_URL', NGINX === undefined && 'nginx'].fi
 const skipped = missing.length === 0 ? '' : ` (skipped: needs ${missing.join(' and ')})`
 
 describe.skipIf(missing.length > 0)(`two apis behind nginx${skipped}`, () => {
-  let service: Processes
+  const service = useProcesses({ api: 2, worker: 0, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
   let nginx: Balancer
   const readers: BareReader[] = []
 
   beforeAll(async () => {
-    service = await startProcesses({ api: 2, worker: 0, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
     nginx = await startShippedNginx(service.apis.map(({ url }) => url))
     const stream = { maxStreams: 100_000, maxStreamsPerAddress: 100_000 }
     const body = { stream, ticket: { connectSeconds: 3600 }, rateLimit: { perSecond: 10_000, burst: 100_000 } }
@@ -31,7 +31,6 @@ describe.skipIf(missing.length > 0)(`two apis behind nginx${skipped}`, () => {
   afterAll(async () => {
     for (const reader of readers) reader.close()
     await nginx?.close()
-    await service?.close()
   })
 
   /** Comments, one after the other, each at an api that takes it. Returns how many were taken. */

@@ -48,10 +48,7 @@ describe.skipIf(!canRun)(`a long run of drops and faults${why}`, () => {
     database = new pg.Client({ connectionString: service.databaseUrl ?? '' })
     await database.connect()
     const rateLimit = { perSecond: 100_000, burst: 100_000 }
-    const { status, text } = await service.call('PATCH', '/settings', {
-      body: { rateLimit, stream: { maxStreamsPerReader: 1000 } },
-    })
-    expect(status, text).toBe(200)
+    await service.ok('PATCH', '/settings', { rateLimit, stream: { maxStreamsPerReader: 1000 } })
     for (let n = 0; n < READERS; n++) await addReader(n)
     for (let n = 0; n < DISCUSSIONS; n++) await addDiscussion(n)
   })
@@ -94,8 +91,7 @@ describe.skipIf(!canRun)(`a long run of drops and faults${why}`, () => {
     }
     const reader = kind === 2 ? null : (readers[n % READERS] ?? first(readers))
     const headers = reader === null ? {} : await service.as(reader.name)
-    const { status, json } = await service.call('POST', '/stream/ticket', { body: { discussionId }, headers })
-    expect(status).toBe(201)
+    const json = await service.ok('POST', '/stream/ticket', { discussionId }, headers)
     const visit = byEventStream(`${path}?ticket=${json.ticket}`, {}, tally, chance)
     return new Follower({ discussionId, viewer: { kind: 'public', readerId: reader?.id ?? null }, visit })
   }

@@ -20,7 +20,8 @@ import { engagementExchange } from '../../src/clients/graphql/urql.ts'
 import { newId } from '../../src/core/ids.ts'
 import { HAPROXY, NGINX, type Balancer, startHaproxy, startShippedNginx } from '../harness/balancers.ts'
 import { onServer } from '../harness/database.ts'
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { first } from '../harness/processes.ts'
+import { useProcesses } from '../harness/service-processes.ts'
 
 const QUERY = `subscription Events($discussionId: ID!, $lastEventId: String) {
   discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq }
@@ -91,6 +92,14 @@ function follower(): Follower & { take(data: Data | null | undefined): void } {
   }
 }
 
+/** Has a client of urql subscribe; gives what ends that. */
+const subscribeByUrql = (client: Client, own: ReturnType<typeof follower>, place: Place): (() => void) =>
+  client.subscription<Data, Variables>(QUERY, begin(place)).subscribe(({ data, error, hasNext }) => {
+    if (error !== undefined) own.ends.push(error)
+    own.take(data)
+    if (!hasNext) own.ends.push('complete')
+  }).unsubscribe
+
 const begin = ({ discussionId }: Place): Variables => ({ discussionId, lastEventId: '0' })
 
 function followBySse(place: Place, singleConnection: boolean): Follower {
@@ -124,11 +133,7 @@ function followByUrql(place: Place): Follower {
       }),
     ],
   })
-  client.subscription<Data, Variables>(QUERY, begin(place)).subscribe(({ data, error, hasNext }) => {
-    if (error !== undefined) own.ends.push(error)
-    own.take(data)
-    if (!hasNext) own.ends.push('complete')
-  })
+  subscribeByUrql(client, own, place)
   return { ...own, stop: () => sse.dispose() }
 }
 
@@ -153,14 +158,7 @@ function followByUrqlFetch(place: Place): Follower {
       fetchExchange,
     ],
   })
-  const { unsubscribe } = client
-    .subscription<Data, Variables>(QUERY, begin(place))
-    .subscribe(({ data, error, hasNext }) => {
-      if (error !== undefined) own.ends.push(error)
-      own.take(data)
-      if (!hasNext) own.ends.push('complete')
-    })
-  return { ...own, stop: unsubscribe }
+  return { ...own, stop: subscribeByUrql(client, own, place) }
 }
 
 function followByApollo(place: Place): Follower {
@@ -222,14 +220,7 @@ function followByOwnUrql(place: Place): Follower {
   const own = follower()
   const exchanges = [engagementExchange(ownClient(place, own))]
   const client = new Client({ url: '/graphql', preferGetMethod: false, exchanges })
-  const { unsubscribe } = client
-    .subscription<Data, Variables>(QUERY, begin(place))
-    .subscribe(({ data, error, hasNext }) => {
-      if (error !== undefined) own.ends.push(error)
-      own.take(data)
-      if (!hasNext) own.ends.push('complete')
-    })
-  return { ...own, stop: unsubscribe }
+  return { ...own, stop: subscribeByUrql(client, own, place) }
 }
 
 function followByOwnRelay(place: Place): Follower {
@@ -257,11 +248,10 @@ const CLIENTS: readonly [string, (place: Place) => Follower][] = [
 ]
 
 describe('while each of three apis is stopped and started in turn', () => {
-  let service: Processes
+  const service = useProcesses({ api: 3, worker: 0, env: { DRAIN_SECONDS: '1' } })
   let balancers: Balancer[] = []
 
   beforeAll(async () => {
-    service = await startProcesses({ api: 3, worker: 0, env: { DRAIN_SECONDS: '1' } })
     const urls = service.apis.map(({ url }) => url)
     if (!onServer) return
     balancers = await Promise.all([
@@ -269,10 +259,7 @@ describe('while each of three apis is stopped and started in turn', () => {
       ...(HAPROXY === undefined ? [] : [startHaproxy(urls)]),
     ])
   }, LONG)
-  afterAll(async () => {
-    await Promise.all(balancers.map((balancer) => balancer.close()))
-    await service.close()
-  })
+  afterAll(() => Promise.all(balancers.map((balancer) => balancer.close())))
 
   test('GraphQL clients as they come get each event once and in order', { timeout: LONG }, async () => {
     const { id: discussionId } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json

@@ -121,10 +121,7 @@ describe.skipIf(!onServer)(`tenant delete${skipped}`, () => {
   test('goes on whichever worker is killed, and takes nothing of another tenant', { timeout: LONG }, async () => {
     const { tenant, apiKey, identitySecret } = await done('tenant', 'create', '--slug', 'acme')
     const { id } = (await service.call('POST', '/discussions', { body: { externalId: 'kept' } })).json
-    await service.call('POST', `/discussions/${id}/comments`, {
-      body: { body: 'kept' },
-      headers: await service.as('ada'),
-    })
+    await service.ok('POST', `/discussions/${id}/comments`, { body: 'kept' }, await service.as('ada'))
     const sign = await import('../harness/identity.ts')
     const assertion = await sign.signIdentity(
       { tenant: 'acme', secret: identitySecret.secret as string },

@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
-import { first, type Processes, startProcesses } from '../harness/processes.ts'
-import { hang, type Receiver, startReceiver } from '../harness/receiver.ts'
+import { first } from '../harness/processes.ts'
+import { hang } from '../harness/receiver.ts'
+import { useReceiverOfProcesses } from '../harness/service-processes.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
 
-let receiver: Receiver
-let service: Processes
-
-beforeAll(async () => {
-  receiver = await startReceiver()
-  service = await startProcesses({ env: { WEBHOOK_CA_FILE: receiver.caFile } })
-})
-
-afterAll(async () => {
-  await service.close()
-  await receiver.close()
-})
+const { receiver, service } = useReceiverOfProcesses()
 
 test('kill -9 of the worker within a delivery: every event is delivered within 30 s, under the same delivery id', async () => {
   const { id } = (await service.call('POST', '/webhooks', { body: { url: `${receiver.url}/hook` } })).json

@@ -1,8 +1,6 @@
 import { expect } from 'vitest'
 
-import type { TestResponse, TestService } from './service.ts'
-
-type Headers = Record<string, string>
+import type { Headers, TestResponse, TestService } from './service.ts'
 
 /**
  * Requests of a test to a service that starts later, each with the headers of `always`. `ok` fails

@@ -24,8 +24,7 @@ export function useClassifiers(worker: boolean) {
   beforeAll(async () => {
     receiver = await startReceiver()
     service = await startService({ worker, env: { WEBHOOK_CA_FILE: receiver.caFile } })
-    const { status, json } = await service.call('POST', '/classifier-secrets')
-    expect(status).toBe(201)
+    const json = await service.ok('POST', '/classifier-secrets')
     secrets = { [json.kid]: json.secret }
   })
   afterAll(async () => {
@@ -74,12 +73,12 @@ export function useClassifiers(worker: boolean) {
     asked: (): Received[] => receiver.requests.filter((request) => request.path === path),
 
     async post(body: string, { parentId, reader = 'ann' }: { parentId?: string; reader?: string } = {}) {
-      const answer = await service.call('POST', `/discussions/by-external/page-${pages}/comments`, {
-        body: { body, ...(parentId === undefined ? {} : { parentId }) },
-        headers: await service.as(reader),
-      })
-      expect(answer.status, answer.text).toBe(201)
-      return answer.json
+      return service.ok(
+        'POST',
+        `/discussions/by-external/page-${pages}/comments`,
+        { body, ...(parentId === undefined ? {} : { parentId }) },
+        await service.as(reader),
+      )
     },
   }
 }

@@ -1,10 +1,10 @@
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished } from 'vitest'
 
 import { axeFindings, COLORS } from './axe.ts'
 import { launchBrowser, shoot } from './browser.ts'
 import { overlaps } from './overlaps.ts'
-import { startService, type TestResponse, type TestService } from './service.ts'
+import { startService, type TestService } from './service.ts'
 
 /** For content that appears after the page's next poll. */
 export const WAIT = { timeout: 20_000, interval: 50 }
@@ -30,14 +30,6 @@ export const NARROW: View = { width: 360, theme: 'light' }
 
 const DEFAULT_VIEW: View = { width: 1280, theme: 'light' }
 
-/** A person at a page of the console. */
-export interface Visit {
-  page: Page
-  /** Errors of the browser and the page so far: there should be none. */
-  complaints: readonly string[]
-  close(): Promise<void>
-}
-
 interface PageOptions {
   view?: View
   /**
@@ -60,11 +52,11 @@ export interface Desk {
   /**
    * Opens a page of the console, as the admin of the service's first tenant by default. The first
    * page of an admin signs in; the later ones are tabs beside it, which share its session, storage
-   * and cache.
+   * and cache. The test fails if the browser or the page logs an error, and closes its pages.
    */
-  visit(path?: string, options?: PageOptions & { admin?: TestService['admin'] }): Promise<Visit>
+  visit(path?: string, options?: PageOptions & { admin?: TestService['admin'] }): Promise<Page>
   /** What the API answers to a call that it must not refuse. */
-  ok(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<TestResponse['json']>
+  ok: TestService['ok']
 }
 
 /**
@@ -78,7 +70,7 @@ export function openDesk(start: () => Promise<TestService> = () => startService(
     service = await start()
     browser = await launchBrowser()
   })
-  // A test that failed may have left pages, which would go on asking the service.
+  // They would go on asking the service.
   afterEach(async () => {
     await Promise.all([...contexts.values()].flatMap((context) => context.pages()).map((page) => page.close()))
   })
@@ -94,48 +86,49 @@ export function openDesk(start: () => Promise<TestService> = () => startService(
       return service
     },
     visit: async (path, { admin = service.admin, ...options } = {}) => {
-      const context = contexts.get(admin.email)
-      if (context !== undefined) return openPage(context, service.url, path, options)
-      const visit = await visitConsole(browser, { url: service.url, admin }, path, options)
-      contexts.set(admin.email, visit.page.context())
-      return { ...visit, close: () => visit.page.close() }
+      const known = contexts.get(admin.email)
+      if (known !== undefined) return openPage(known, service.url, path, options)
+      const context = await openContext(browser)
+      const page = await openPage(context, service.url, path, options)
+      await signInAs(page, admin)
+      contexts.set(admin.email, context)
+      return page
     },
-    ok: async (method, path, body, headers = {}) => {
-      const answer = await service.call(method, path, { headers, ...(body && { body }) })
-      expect(answer.status, answer.text).toBeLessThan(300)
-      return answer.json
-    },
+    ok: (...asked) => service.ok(...asked),
   }
 }
 
+const openContext = (browser: Browser): Promise<BrowserContext> =>
+  browser.newContext({ reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'] })
+
 /**
- * Opens a page of the console in a context of its own, signed in by the form as the tenant's admin
- * by default.
+ * Opens a page of the console in a context of its own until the test ends, signed in by the form as
+ * the tenant's admin by default.
  */
 export async function visitConsole(
   browser: Browser,
   service: Pick<TestService, 'url' | 'admin'>,
   path = '/',
   { signIn = true, ...options }: VisitOptions = {},
-): Promise<Visit> {
-  const context = await browser.newContext({
-    reducedMotion: 'reduce',
-    permissions: ['clipboard-read', 'clipboard-write'],
-  })
-  const visit = await openPage(context, service.url, path, options)
-  if (signIn) await signInAs(visit.page, service.admin)
-  return { ...visit, close: () => context.close() }
+): Promise<Page> {
+  const context = await openContext(browser)
+  onTestFinished(() => context.close())
+  const page = await openPage(context, service.url, path, options)
+  if (signIn) await signInAs(page, service.admin)
+  return page
 }
 
+/** Opens a page whose errors fail the test. */
 async function openPage(
   context: BrowserContext,
   url: string,
   path = '/',
   { view = DEFAULT_VIEW, pollsFast = false }: PageOptions = {},
-): Promise<Visit> {
+): Promise<Page> {
   const page = await context.newPage()
   page.setDefaultTimeout(20_000)
   const complaints: string[] = []
+  onTestFinished(() => expect(complaints).toEqual([]))
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {
     // A refusal is shown by the page, but the browser logs each.
@@ -145,7 +138,7 @@ async function openPage(
   await emulateView(page, view)
   if (pollsFast) await page.addInitScript(pollFast)
   await page.goto(`${url}/console${path}`)
-  return { page, complaints, close: () => page.close() }
+  return page
 }
 
 /** Changes the data of the page's answers from now on, as those of another release may differ. */

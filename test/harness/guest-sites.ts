@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 
 import { addGuestSite, easeProofs, giveBackLimits, startHandingOut } from './guests.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
-import { startService, type TestService, type TestTenant } from './service.ts'
-import { keyOf, ORIGIN, page, type SiteAnswer, type TestSite } from './sites.ts'
+import { startService, type TestService, type TestTenant, type TestResponse } from './service.ts'
+import { keyOf, ORIGIN, page, type TestSite } from './sites.ts'
 import { unnamed } from './sql.ts'
 
 interface Options {
@@ -21,7 +21,7 @@ interface GuestSite {
   query<Row extends object>(sql: string, params?: unknown[]): Promise<Row[]>
   /** The address of a page without comments. */
   newPage(): string
-  post(token: string, address?: string, body?: string, of?: TestSite): Promise<SiteAnswer>
+  post(token: string, address?: string, body?: string, of?: TestSite): Promise<TestResponse>
   /** The comments that a page shows. */
   shownOn(address: string, of?: TestSite): Promise<string[]>
   /** Moves the requests of an address into the past: it has no clock of its own. */

@@ -1,10 +1,18 @@
-import { withDatabase } from '../../src/app.ts'
-import type { App } from '../../src/core/app.ts'
-import type { Database } from '../../src/data/database.ts'
+import { afterAll, beforeAll } from 'vitest'
 
-/** Another process on the database of a service: messages of neither reach the other. */
-export function openMute({ settings, log }: App, database: Database): { app: App; close: () => Promise<void> } {
-  const apart = { ...settings, REDIS_PREFIX: `${settings.REDIS_PREFIX}mute:` }
-  // The service closes the database.
-  return withDatabase(apart, log, { ...database, close: () => Promise.resolve() })
+import { type OpenApp, withDatabase } from '../../src/app.ts'
+import type { TestService } from './service.ts'
+
+/** Another process beside a file's service, on its database: messages of neither reach the other. */
+export function useMute(service: TestService): Pick<OpenApp, 'app'> {
+  const mute = {} as OpenApp
+  beforeAll(() => {
+    const { settings, log } = service.app
+    const apart = { ...settings, REDIS_PREFIX: `${settings.REDIS_PREFIX}mute:` }
+    // The service closes the database.
+    const database = { ...service.database, close: () => Promise.resolve() }
+    Object.assign(mute, withDatabase(apart, log, database))
+  })
+  afterAll(() => mute.close())
+  return mute
 }

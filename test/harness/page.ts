@@ -1,4 +1,4 @@
-import { vi } from 'vitest'
+import { afterEach, beforeEach, expect, vi } from 'vitest'
 
 type Listener = (event: { data: string }) => void
 
@@ -91,4 +91,31 @@ export function stubPage(): FakePage {
     },
   )
   return { window, document, sources }
+}
+
+/**
+ * A page for each test, and a clock of its own. A test leaves no timer, no listener and no open
+ * source.
+ */
+export function usePage(): FakePage {
+  const page = {} as FakePage
+  beforeEach(() => {
+    vi.useFakeTimers()
+    Object.assign(page, stubPage())
+  })
+  afterEach(() => {
+    expect(vi.getTimerCount()).toBe(0)
+    expect(page.window.listeners + page.document.listeners).toBe(0)
+    expect(page.sources.every(({ readyState }) => readyState === 2)).toBe(true)
+    vi.restoreAllMocks()
+    vi.unstubAllGlobals()
+    vi.useRealTimers()
+  })
+  return page
+}
+
+/** The page's newest source, after the longest first pause. */
+export async function nextSource({ sources }: FakePage): Promise<FakeSource> {
+  await vi.advanceTimersByTimeAsync(1000)
+  return sources.at(-1) as FakeSource
 }

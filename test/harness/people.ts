@@ -1,7 +1,5 @@
 import { newId } from '../../src/core/ids.ts'
-import type { TestService } from './service.ts'
-
-type Headers = Record<string, string>
+import type { Headers, TestService } from './service.ts'
 
 /** A reader whom the service knows, and how they act. */
 export interface KnownReader {

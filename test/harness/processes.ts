@@ -5,11 +5,13 @@ import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+import { callsTo } from './calls.ts'
 import { createServerDatabase, onServer, makeDataDir, PATIENT } from './database.ts'
 import { signIdentity } from './identity.ts'
 import { noteLog } from './log.ts'
 import { freePort } from './ports.ts'
-import type { TestResponse } from './service.ts'
+import { send } from './send.ts'
+import type { TestResponse, TestService } from './service.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 /**
@@ -178,6 +180,8 @@ export interface Processes {
   as(reader: string, claims?: Record<string, unknown>): Promise<Record<string, string>>
   /** Calls `/api/v1` of an api process (the first by default) with the API key. */
   call(method: string, path: string, options?: CallOptions): Promise<TestResponse>
+  /** The JSON of the answer to a call that must succeed. */
+  ok: TestService['ok']
   /**
    * Stops every process that still runs, and throws where one did not end well or had logged an
    * error.
@@ -248,6 +252,8 @@ export async function startProcesses({
     await close().catch(() => undefined)
     throw error
   }
+  const call: Processes['call'] = (method, path, { api: at = first(apis), body, headers = {} } = {}) =>
+    send(`${at.url}/api/v1${path}`, method, { 'x-api-key': apiKey, ...headers }, body)
   return {
     apis,
     workers,
@@ -261,8 +267,8 @@ export async function startProcesses({
         { sub: reader, name: `Reader ${reader}`, ...claims },
       ),
     }),
-    call: (method, path, { api: at = first(apis), body, headers = {} } = {}) =>
-      send(`${at.url}/api/v1${path}`, method, { 'x-api-key': apiKey, ...headers }, body),
+    call,
+    ok: callsTo(() => ({ call })).ok,
     close,
   }
 }
@@ -308,20 +314,4 @@ function embeddedPlace(): Place {
     env: { DATA_DIR: folder },
     remove: () => Promise.resolve(rmSync(folder, { recursive: true, force: true })),
   }
-}
-
-async function send(
-  url: string,
-  method: string,
-  headers: Record<string, string>,
-  body: unknown,
-): Promise<TestResponse> {
-  const response = await fetch(url, {
-    method,
-    headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  const text = await response.text()
-  const isJson = /json/.test(response.headers.get('content-type') ?? '')
-  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
 }

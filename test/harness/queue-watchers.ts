@@ -1,9 +1,10 @@
 import { type Client, createClient, type ExecutionResult } from 'graphql-sse'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest'
+import { afterEach, beforeEach, expect, vi } from 'vitest'
 
 import { queueWatchOf } from '../../src/domains/moderation/queue-watch.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { startService, type TestService } from './service.ts'
+import { callsTo } from './calls.ts'
+import { useService } from './service.ts'
 
 export interface Counts {
   pending: number
@@ -24,19 +25,10 @@ export interface Watcher {
  * an empty queue that nobody watches.
  */
 export function useQueueWatchers(env: Record<string, string> = {}) {
-  let service: TestService
+  const service = useService({ env })
+  const { ok } = callsTo(() => service)
   const clients: Client<boolean>[] = []
 
-  const ok = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
-    const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-    expect(answer.status, answer.text).toBeLessThan(300)
-    return answer.json
-  }
-
-  beforeAll(async () => {
-    service = await startService({ env, worker: false })
-  })
-  afterAll(() => service.close())
   beforeEach(async () => {
     const settings = { suspectWords: ['hold'], moderationMode: 'none', reportThreshold: 5, classifier: null }
     await ok('PATCH', '/settings', settings)
@@ -78,9 +70,7 @@ export function useQueueWatchers(env: Record<string, string> = {}) {
   }
 
   return {
-    get service() {
-      return service
-    },
+    service,
     ok,
     post: async (body: string, reader = 'ada'): Promise<{ id: string; author: { id: string } }> =>
       ok('POST', '/discussions/by-external/page/comments', { body }, await service.as(reader)),

@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
 
 import { launchBrowser } from './browser.ts'
 import { startService, type TestService } from './service.ts'
@@ -15,12 +15,8 @@ interface Shared {
 export function useServiceAndBrowser(): Shared {
   const shared = {
     post: async (article, as, body, parentId) => {
-      const { status, text, json } = await shared.service.call('POST', `/discussions/by-external/${article}/comments`, {
-        body: { body, ...(parentId && { parentId }) },
-        headers: await shared.service.as(as),
-      })
-      expect(status, text).toBe(201)
-      return json.id
+      const path = `/discussions/by-external/${article}/comments`
+      return (await shared.service.ok('POST', path, { body, parentId }, await shared.service.as(as))).id
     },
   } as Shared
   beforeAll(async () => {

@@ -16,11 +16,13 @@ import { bootstrap, createTenant, type FirstCredentials } from '../../src/domain
 import { watchConnections } from '../../src/api/http/sockets/connections.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { startWorker } from '../../src/worker/worker.ts'
+import { callsTo } from './calls.ts'
 import { openTestDatabase } from './database.ts'
 import { noteAnswer, noteErrors } from './documented.ts'
 import { signIdentity } from './identity.ts'
 import { noteLog } from './log.ts'
 import { freePort } from './ports.ts'
+import { send } from './send.ts'
 
 // A password at full cost takes 80 ms of CPU time, and most tests create a tenant or more.
 SCRYPT.N = 2
@@ -37,8 +39,11 @@ export interface TestTenant extends FirstCredentials {
 export interface TestService extends TestTenant {
   url: string
   app: App
+  database: Database
   /** Calls `/api/v1` with the tenant's API key (or other headers). A body is sent as JSON. */
   call(method: string, path: string, options?: CallOptions): Promise<TestResponse>
+  /** The JSON of the answer to a call that must succeed. */
+  ok(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestResponse['json']>
   /** The figures as Prometheus reads them. They may be a second old. */
   scrape(): Promise<string>
   /** Its status is that of the refusal where there is no data: HTTP says 200. */
@@ -62,14 +67,19 @@ interface CallOptions {
   headers?: Record<string, string>
 }
 
+/** Of a request. */
+export type Headers = Record<string, string>
+
 export interface TestResponse {
   status: number
-  headers: Headers
+  headers: Response['headers']
   text: string
   // Tests look into any answer; a wrong path fails the assertion it stands in.
   // oxlint-disable-next-line typescript/no-explicit-any
   json: any
 }
+
+export type Json = TestResponse['json']
 
 interface Options {
   env?: Record<string, string>
@@ -132,20 +142,19 @@ export async function startService({
   const running = worker ? await startWorker(app) : null
   const url = `http://${settings.HOST}:${settings.PORT}`
   const tenant = testTenant(credentials)
-  const made = async (path: string, body: object): Promise<TestResponse['json']> => {
-    const { status, json, text } = await call(url, credentials.apiKey, 'POST', path, { body })
-    if (status !== 201) throw new Error(text)
-    return json
+  const call: TestService['call'] = async (method, path, { body, headers = {} } = {}) => {
+    const answer = await send(`${url}/api/v1${path}`, method, withKey(credentials.apiKey, headers), body)
+    noteAnswer(settings, method, path, answer)
+    return answer
   }
+  const { ok } = callsTo(() => ({ call }))
   return {
     ...tenant,
     url,
     app,
-    call: async (method, path, options) => {
-      const answer = await call(url, credentials.apiKey, method, path, options)
-      noteAnswer(settings, method, path, answer)
-      return answer
-    },
+    database,
+    call,
+    ok,
     scrape: async () =>
       (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).text(),
     graphql: async (query, variables = {}, headers = {}) => {
@@ -153,9 +162,9 @@ export async function startService({
       noteErrors(query, answer)
       return { ...answer, status: refusedWith(answer) ?? answer.status }
     },
-    newDiscussion: async (externalId = newId()) => (await made('/discussions', { externalId })).id,
+    newDiscussion: async (externalId = newId()) => (await ok('POST', '/discussions', { externalId })).id,
     newKey: async (...capabilities) => {
-      const { id, key } = await made('/keys', { label: 'test', capabilities })
+      const { id, key } = await ok('POST', '/keys', { label: 'test', capabilities })
       return { id, key, headers: { 'x-api-key': key } }
     },
     peers: () => peers,
@@ -184,6 +193,27 @@ export function useService(options: Options = {}): TestService {
   return service
 }
 
+/** The headers of readers of a file's service. */
+export function useReaders<Name extends string>(
+  service: TestTenant,
+  ...names: Name[]
+): Record<Name, Record<string, string>> {
+  const readers = Object.fromEntries(names.map((name) => [name, {}])) as Record<Name, Record<string, string>>
+  beforeAll(async () => {
+    for (const name of names) Object.assign(readers[name], await service.as(name))
+  })
+  return readers
+}
+
+/** The headers of an API key of a file's service, which has these capabilities alone. */
+export function useKey(service: TestService, ...capabilities: Capability[]): Record<string, string> {
+  const headers: Record<string, string> = {}
+  beforeAll(async () => {
+    Object.assign(headers, (await service.newKey(...capabilities)).headers)
+  })
+  return headers
+}
+
 /** The greatest status of the errors of an answer without data. */
 function refusedWith({ json }: TestResponse): number | null {
   const errors: { extensions: { status: number } }[] = json?.errors ?? []
@@ -208,36 +238,10 @@ const testTenant = (credentials: FirstCredentials): TestTenant => ({
   }),
 })
 
-async function call(
-  url: string,
-  apiKey: string,
-  method: string,
-  path: string,
-  options: CallOptions = {},
-): Promise<TestResponse> {
-  return send(`${url}/api/v1${path}`, method, withKey(apiKey, options.headers ?? {}), options.body)
-}
-
 /** With the key, where no other credentials are given; an empty one stands for none. */
 function withKey(apiKey: string, given: Record<string, string>): Record<string, string> {
   const headers: Record<string, string> = { 'x-api-key': apiKey, ...given }
   if (headers.authorization !== undefined && given['x-api-key'] === undefined) delete headers['x-api-key']
   if (headers['x-api-key'] === '') delete headers['x-api-key']
   return headers
-}
-
-async function send(
-  url: string,
-  method: string,
-  headers: Record<string, string>,
-  body: unknown,
-): Promise<TestResponse> {
-  const response = await fetch(url, {
-    method,
-    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  })
-  const text = await response.text()
-  const isJson = /json/.test(response.headers.get('content-type') ?? '')
-  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
 }

@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { expect } from 'vitest'
 
 import { refreshDueKeySets } from '../../src/domains/readers/key-sets.ts'
+import { send } from './send.ts'
 import type { TestResponse, TestService, TestTenant } from './service.ts'
 
 const ISSUER = 'https://login.example.com'
@@ -9,7 +9,7 @@ export const ORIGIN = 'https://www.example.com'
 
 /** What a page of a site asks. */
 export interface AsksSite {
-  ask: (method: string, path: string, options?: AskOptions) => Promise<SiteAnswer>
+  ask: (method: string, path: string, options?: AskOptions) => Promise<TestResponse>
 }
 
 /** A site of a tenant, whose readers sign in at an issuer with one key. */
@@ -27,13 +27,6 @@ interface AskOptions {
   token?: string
   body?: unknown
   headers?: Record<string, string>
-}
-
-export interface SiteAnswer {
-  status: number
-  headers: Headers
-  text: string
-  json: TestResponse['json']
 }
 
 export const keyOf = ({ apiKey }: TestTenant): Record<string, string> => ({ 'x-api-key': apiKey })
@@ -61,17 +54,14 @@ export async function addSite(
   const headers = keyOf(tenant)
   const issuer = { issuer: ISSUER, jwksUrl: `${ISSUER}/jwks/${tenant.tenant.slug}` }
   const body = { identity: { ...issuer, ...identity }, ...settings }
-  const changed = await service.call('PATCH', '/settings', { body, headers })
-  expect(changed.status, changed.text).toBe(200)
+  await service.ok('PATCH', '/settings', body, headers)
   const pair = await generateKeyPair('RS256', { extractable: true })
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1', use: 'sig' }
   // The key set of another tenant may be due as well, and keeps its keys.
   const fetchJson = (url: string) =>
     url === body.identity.jwksUrl ? Promise.resolve({ keys: [jwk] }) : Promise.reject(new Error('is of another tenant'))
   if (keys) await refreshDueKeySets(service.app, fetchJson)
-  const created = await service.call('POST', '/sites', { body: { name: 'Blog', origins }, headers })
-  expect(created.status, created.text).toBe(201)
-  const { id, publicKey } = created.json
+  const { id, publicKey } = await service.ok('POST', '/sites', { name: 'Blog', origins }, headers)
   return {
     id,
     publicKey,
@@ -93,28 +83,20 @@ export async function addSite(
 }
 
 /** What a page asks at an address of its site. */
-export async function ask(
+export function ask(
   url: string,
   method: string,
   { origin = ORIGIN, token, body, headers = {} }: AskOptions = {},
-): Promise<SiteAnswer> {
-  const response = await fetch(url, {
+): Promise<TestResponse> {
+  return send(
+    url,
     method,
-    headers: {
+    {
       ...(origin !== null && { origin }),
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(method !== 'GET' && { 'x-requested-with': 'engagement' }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },
-    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  })
-  const text = await response.text()
-  const isJson = /json/.test(response.headers.get('content-type') ?? '')
-  return {
-    status: response.status,
-    headers: response.headers,
-    text,
-    json: isJson && text !== '' ? JSON.parse(text) : undefined,
-  }
+    body,
+  )
 }

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { launchBrowser } from './browser.ts'
-import { startService, type TestResponse, type TestService } from './service.ts'
+import { startService, type TestService } from './service.ts'
 import { startStaticPages } from './static-pages.ts'
 import { WAIT, type Window, windowOf } from './widget.ts'
 
@@ -18,7 +18,7 @@ export interface StaticSite {
   /** Opens a path of the site, or an address. Its page must not meet a violation of its policy. */
   visit(path: string, prepare?: (page: Page) => Promise<unknown>): Promise<Window>
   /** A moderator's request, or one with these headers; fails where it is refused. */
-  ok: Call
+  ok: TestService['ok']
   /** The external id of a page, for an address. */
   idOf(path: string): string
   /** Posts without the widget. */
@@ -28,24 +28,13 @@ export interface StaticSite {
   close(): Promise<void>
 }
 
-type Call = (
-  method: string,
-  path: string,
-  body?: object,
-  headers?: Record<string, string>,
-) => Promise<TestResponse['json']>
-
 export const newPath = (): string => `/p-${newId()}`
 
 export async function openStaticSite(env: Record<string, string>): Promise<StaticSite> {
   const service = await startService({
     env: { UNAUTHENTICATED_RATE_PER_SECOND: '500', UNAUTHENTICATED_RATE_BURST: '5000', ...env },
   })
-  const ok: Call = async (method, path, body, headers = {}) => {
-    const { status, text, json } = await service.call(method, path, { headers, ...(body && { body }) })
-    expect(status, text).toBeLessThan(300)
-    return json
-  }
+  const { ok } = service
   let publicKey = ''
   const pages = await startStaticPages(service.url, () => publicKey)
   const { origin } = pages

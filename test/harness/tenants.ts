@@ -2,9 +2,9 @@ import { beforeEach } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { callsTo } from './calls.ts'
-import { type TestResponse, type TestTenant, useService } from './service.ts'
+import { type Json, type TestTenant, useService } from './service.ts'
 
-export type Json = TestResponse['json']
+export type { Json }
 
 interface Comment {
   as?: string

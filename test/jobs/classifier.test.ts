@@ -62,8 +62,10 @@ const eventsOf = async (id: string) =>
 describe('the question', () => {
   test('is signed like a delivery, contains the comment and its discussion, and is asked once', async () => {
     await classify(says('approve'))
-    await service.call('POST', '/discussions', {
-      body: { externalId: classifiers.page, title: 'A title', url: 'https://www.example.com/a' },
+    await service.ok('POST', '/discussions', {
+      externalId: classifiers.page,
+      title: 'A title',
+      url: 'https://www.example.com/a',
     })
     const comment = await post('Is **this** all right?')
     expect(comment.status).toBe('pending')
@@ -223,14 +225,8 @@ describe('without a verdict the fallback holds or approves:', () => {
     await classify(says('reject'))
     const headers = { 'x-api-key': other.apiKey, ...(await other.as('ann')) }
     const classifier = { url: `${receiver.url}${classifiers.path}`, fallback: 'approve' }
-    await service.call('PATCH', '/settings', {
-      body: { classifier },
-      headers: { 'x-api-key': other.apiKey },
-    })
-    const { json } = await service.call('POST', '/discussions/by-external/x/comments', {
-      body: { body: 'x' },
-      headers,
-    })
+    await service.ok('PATCH', '/settings', { classifier }, { 'x-api-key': other.apiKey })
+    const json = await service.ok('POST', '/discussions/by-external/x/comments', { body: 'x' }, headers)
     await isDecided()
     expect((await service.call('GET', `/comments/${json.id}`, { headers })).json.status).toBe('approved')
     expect(asked()).toEqual([])
@@ -356,10 +352,7 @@ test('an approval does not answer reports, which stay for moderators', async () 
   await classify(says('approve'))
   const { id } = await post('reported')
   await isDecided()
-  await service.call('POST', `/comments/${id}/report`, {
-    body: { reason: 'spam' },
-    headers: await service.as('bob'),
-  })
+  await service.ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await service.as('bob'))
   await edit(id, 'reported, and edited')
   await isDecided()
   const { data } = (await service.call('GET', '/moderation/queue?status=reported&limit=100')).json

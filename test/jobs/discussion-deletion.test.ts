@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 import { CAPABILITIES } from '../../src/core/capabilities.ts'
 import type { Ctx } from '../../src/core/context.ts'
@@ -9,37 +9,20 @@ import { removeOfDeleted } from '../../src/domains/discussions/remove.ts'
 import { loadTenant } from '../../src/domains/tenants/tenants.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { callsTo } from '../harness/calls.ts'
-import { openTestDatabase } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
 import { exportText, importText } from '../harness/exports.ts'
-import { openMute } from '../harness/mute.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { useMute } from '../harness/mute.ts'
+import type { Json, TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { listen, type SourceListener, subscribe } from '../harness/sse.ts'
 import { findWrongCounts } from '../harness/transfer.ts'
+import { useReceiver } from '../harness/webhooks.ts'
 
-type Json = TestResponse['json']
-
-let receiver: Receiver
-let service: TestService
+const { receiver, service } = useReceiver({ env: { STREAM_REPAIR_SECONDS: '0.5' }, worker: false })
+const mute = useMute(service)
 let tenant: TestTenant
-/** Another process, whose messages this one does not get. */
-let mute: ReturnType<typeof openMute>
 const streams: { close(): void }[] = []
 
-beforeAll(async () => {
-  receiver = await startReceiver()
-  const database = await openTestDatabase()
-  const env = { STREAM_REPAIR_SECONDS: '0.5', WEBHOOK_CA_FILE: receiver.caFile }
-  service = await startService({ worker: false, database, env })
-  mute = openMute(service.app, database)
-})
-afterAll(async () => {
-  await mute.close()
-  await service.close()
-  await receiver.close()
-})
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)
 })

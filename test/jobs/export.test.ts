@@ -1,17 +1,11 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { callsTo } from '../harness/calls.ts'
-import { useService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const service = useService()
-let ann: Record<string, string>
-let bob: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-  bob = await service.as('bob')
-})
+const { ann, bob } = useReaders(service, 'ann', 'bob')
 
 const { ok } = callsTo(() => service)
 const post = (page: string, headers: Record<string, string>, body: string, parentId: string | null = null) =>

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { newGuestToken } from '../../src/core/secrets/crypto.ts'
 import { effort } from '../harness/effort.ts'
 import { addGuestSite } from '../harness/guests.ts'
-import { PATIENT, startService, type TestService } from '../harness/service.ts'
+import { PATIENT, useService } from '../harness/service.ts'
 import { ORIGIN, page } from '../harness/sites.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -14,12 +14,7 @@ const BOTS = effort(1000, 100)
 const AT_ONCE = 10
 const PAGES = 5
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ env: PATIENT, worker: false })
-})
-afterAll(() => service.close())
+const service = useService({ env: PATIENT })
 
 const query = <Row extends object>(sql: string, params: unknown[] = []) =>
   service.app.db.query<Row>(unnamed(sql), params as never)

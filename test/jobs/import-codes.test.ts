@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { continueBackfills } from '../../src/data/migrations/backfills.ts'
 import { readMigrations } from '../../src/data/migrations/files.ts'
 import { renderMarkdown } from '../../src/domains/comments/text/markdown.ts'
 import { decodeLetters, withoutCodes } from '../../src/transfer/import/encoded-letters.ts'
 import { CODE_BACKFILLS } from '../../src/worker/chores.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const NAME = '20261129120400_encoded_letters'
-let service: TestService
-beforeAll(async () => void (service = await startService({ worker: false })))
-afterAll(() => service.close())
+const service = useService()
 
 const BODY = 'X&#x662F;**“强”**&#x662F;'
 

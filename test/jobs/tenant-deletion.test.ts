@@ -15,8 +15,6 @@ import { unnamed } from '../harness/sql.ts'
 import { deleteNow, hurryRemoval, isTenantThere, startTwo, useTenant } from '../harness/tenant-removal.ts'
 import { digestOf } from '../harness/tenant-rows.ts'
 
-const WAIT = { timeout: 10_000, interval: 20 }
-
 let service: TestService
 /** Another process on the same database. */
 let second: App
@@ -78,7 +76,7 @@ describe('a deleted tenant', () => {
     const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body })
     expect([login.status, login.json.code]).toEqual([401, 'invalid_admin_token'])
     await work(service.app)
-    await vi.waitFor(async () => expect((await answerOf(tenant.apiKey)).code).toBe('invalid_api_key'), WAIT)
+    await vi.waitFor(async () => expect((await answerOf(tenant.apiKey)).code).toBe('invalid_api_key'))
     expect(await answerOf(again.apiKey)).toMatchObject({ data: [] })
   })
 
@@ -111,7 +109,7 @@ describe('a deleted tenant', () => {
         await isTenantThere(service.app, tenant.tenant.id),
         await isTenantThere(service.app, twin.tenant.id),
       ]).toEqual([false, false])
-    }, WAIT)
+    })
     const left = await accounts()
     for (const { email } of [shared, tenant.admin, twin.admin]) expect(left).not.toContain(email)
     for (const { email } of [staying, kept.admin]) expect(left).toContain(email)

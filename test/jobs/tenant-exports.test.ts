@@ -4,10 +4,8 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { makeNextExport } from '../../src/transfer/export/make.ts'
 import { completeExport, deleteExpiredExports, takeExport } from '../../src/transfer/export/make-sql.ts'
-import { useService } from '../harness/service.ts'
+import { type Headers, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-
-type Headers = Record<string, string>
 
 const service = useService()
 let admin: Headers
@@ -30,12 +28,7 @@ const list = async () => (await service.call('GET', '/exports', { headers: admin
 const make = (signal = new AbortController().signal) => makeNextExport(service.app, signal)
 const download = (id: string, headers = admin) => fetch(`${service.url}/api/v1/exports/${id}/file`, { headers })
 const post = async (reader: string, body: string) =>
-  (
-    await service.call('POST', '/discussions/by-external/page/comments', {
-      body: { body },
-      headers: await service.as(reader),
-    })
-  ).json
+  await service.ok('POST', '/discussions/by-external/page/comments', { body }, await service.as(reader))
 
 const PIECES = unnamed('SELECT count(*) AS n FROM tenant_export_pieces')
 const countPieces = async () => (await service.app.db.query<{ n: number }>(PIECES))[0]?.n
@@ -71,10 +64,9 @@ test('HEAD of a file tells its length, and is no download', async () => {
 
 test('an export is made by a worker, and downloaded', async () => {
   await post('ann', 'a text to take along')
-  const created = await service.call('POST', '/exports', { headers: admin })
-  expect(created.status).toBe(202)
-  expect(created.json).toMatchObject({ state: 'pending', bytes: null, completedAt: null, expiresAt: null, error: null })
-  const { id } = created.json
+  const created = await service.ok('POST', '/exports', undefined, admin)
+  expect(created).toMatchObject({ state: 'pending', bytes: null, completedAt: null, expiresAt: null, error: null })
+  const { id } = created
   expect((await download(id)).status).toBe(404)
 
   expect(await make()).toBe(true)

@@ -17,8 +17,6 @@ import { useReceiver } from '../harness/webhooks.ts'
  */
 const WRITES = Number(process.env.WEBHOOK_WRITES ?? (onServer ? 600 : 80))
 const AT_ONCE = 24
-const WAIT = { timeout: 15_000, interval: 20 }
-
 const { receiver, service } = useReceiver({ env: PATIENT, worker: false })
 let path: string
 let counter = 0
@@ -42,8 +40,7 @@ const VERIFY = `UPDATE webhook_endpoints SET state = 'verified', challenge = NUL
 
 /** A verified endpoint, without a handshake. */
 async function endpoint(body: object = {}): Promise<string> {
-  const { status, json } = await service.call('POST', '/webhooks', { body: { url: receiver.url + path, ...body } })
-  expect(status).toBe(201)
+  const json = await service.ok('POST', '/webhooks', { url: receiver.url + path, ...body })
   await run(VERIFY, [json.id])
   return json.id as string
 }
@@ -222,11 +219,11 @@ describe('DELETE /webhooks/{id}', () => {
     const id = await endpoint({ policy: { timeoutMs: 30_000, backoffBaseMs: 10 } })
     await add(id, 12)
     workers.push(await startWorker(service.app))
-    await vi.waitFor(() => expect(answers).toHaveLength(8), WAIT)
+    await vi.waitFor(() => expect(answers).toHaveLength(8))
     expect((await remove(id)).status).toBe(204)
-    await vi.waitFor(async () => expect(await left(id)).toEqual(Array.from({ length: 8 }, () => 'delivering')), WAIT)
+    await vi.waitFor(async () => expect(await left(id)).toEqual(Array.from({ length: 8 }, () => 'delivering')))
     for (const answer of answers) answer()
-    await vi.waitFor(async () => expect(await left(id)).toEqual([]), WAIT)
+    await vi.waitFor(async () => expect(await left(id)).toEqual([]))
     expect(receiver.deliveries(path)).toHaveLength(8)
   })
 
@@ -238,7 +235,7 @@ describe('DELETE /webhooks/{id}', () => {
     })
     const { json } = await service.call('POST', '/webhooks', { body: { url: receiver.url + path } })
     workers.push(await startWorker(service.app))
-    await vi.waitFor(() => expect(answers).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(answers).toHaveLength(1))
     await remove(json.id)
     for (const answer of answers) answer()
     await Promise.all(workers.splice(0).map((worker) => worker.stop()))

@@ -123,10 +123,12 @@ describe.skipIf(!onServer).each(DATABASES)(`a database $name${SKIPPED}`, ({ opti
     const externalId = `page ${stored}`
     await service.call('POST', '/discussions', { body: { externalId, title: stored } })
     const { json: page } = await service.call('POST', '/discussions', { body: { externalId, title: stored } })
-    await service.call('POST', `/discussions/${page.id}/comments`, {
-      headers: await service.as(`reader ${stored}`, { name: stored }),
-      body: { body: 'here' },
-    })
+    await service.ok(
+      'POST',
+      `/discussions/${page.id}/comments`,
+      { body: 'here' },
+      await service.as(`reader ${stored}`, { name: stored }),
+    )
     const search = encodeURIComponent(asked)
     const pages = await service.call('GET', `/discussions?search=${search}`)
     expect(pages.json.data.map((each: { title: string }) => each.title)).toContain(stored)

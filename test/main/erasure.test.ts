@@ -8,21 +8,13 @@ import { dumpTables } from '../harness/dump.ts'
 import { type EventRow, eventRowsOf } from '../harness/event-rows.ts'
 import { reply } from '../harness/receiver.ts'
 import { newPerson, type Person } from '../harness/people.ts'
-import { PATIENT, type TestResponse } from '../harness/service.ts'
+import { type Headers, type TestResponse, PATIENT, useReaders } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 import { useReceiver } from '../harness/webhooks.ts'
 
-const WAIT = { timeout: 10_000, interval: 20 }
-
 const { receiver, service, whenVerified } = useReceiver({ env: PATIENT })
-let bob: Headers
-
-type Headers = Record<string, string>
-
-beforeAll(async () => {
-  bob = await service.as('bob')
-})
+const { bob } = useReaders(service, 'bob')
 
 const { call, ok } = callsTo(() => service)
 
@@ -108,7 +100,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     await setMode(mode)
     person = await newPerson(service)
     life = await livesOf(person, name)
-    await vi.waitFor(async () => expect(await snippets(person.word)).toBeGreaterThan(5), WAIT)
+    await vi.waitFor(async () => expect(await snippets(person.word)).toBeGreaterThan(5))
     before = await eventsOf(life.discussionId)
     expect(await digestsIn(life.discussionId)).toBeGreaterThan(0)
     const dump = await dumpTables(service.app.db)
@@ -116,9 +108,9 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     const stream = await openStream(`${service.url}/api/v1/stream/${life.discussionId}?lastEventId=0`, {
       'x-api-key': service.apiKey,
     })
-    await vi.waitFor(() => expect(stream.events).toHaveLength(before.length), WAIT)
+    await vi.waitFor(() => expect(stream.events).toHaveLength(before.length))
     await erase(life.id)
-    await vi.waitFor(() => expect(stream.events.length).toBeGreaterThan(before.length), WAIT)
+    await vi.waitFor(() => expect(stream.events.length).toBeGreaterThan(before.length))
     stream.close()
   })
 
@@ -159,7 +151,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
       'x-api-key': service.apiKey,
     })
     const { length } = await eventsOf(life.discussionId)
-    await vi.waitFor(() => expect(stream.seqs).toEqual(Array.from({ length }, (_, index) => index + 1)), WAIT)
+    await vi.waitFor(() => expect(stream.seqs).toEqual(Array.from({ length }, (_, index) => index + 1)))
     stream.close()
     const deliveries = await ok('GET', `/webhooks/${endpointId}/deliveries?limit=100`)
     expect(deliveries.data.length).toBeGreaterThan(20)

@@ -6,7 +6,7 @@ import { createServer } from '../../src/api/http/server.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { callerFor, furnish, keyOf, READER, resourceOf, sampleIn, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type Headers, type TestResponse, useService } from '../harness/service.ts'
 import { digestOf } from '../harness/tenant-rows.ts'
 
 /** Part of everything that the first tenant writes. */
@@ -22,8 +22,6 @@ beforeAll(async () => {
   mine = await furnish(service, await service.addTenant('second'), 'of-another-tenant')
   theirRows = await digestOf(service.app.db, theirs.tenant.id)
 })
-
-type Headers = Record<string, string>
 
 const tokenOf = ({ adminToken }: Side): Headers => ({ authorization: `Bearer ${adminToken}` })
 

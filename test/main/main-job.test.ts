@@ -63,8 +63,7 @@ afterAll(async () => {
 })
 
 async function putSettings(body: object): Promise<void> {
-  const { status, text } = await service.call('PATCH', '/settings', { body })
-  expect(status, text).toBe(200)
+  await service.ok('PATCH', '/settings', body)
 }
 
 const keep = <T extends Listener<unknown>>(listener: T): T => {
@@ -76,9 +75,7 @@ const listenAt = async (url: string, headers: Record<string, string> = {}): Prom
   keep(await listen(url, headers))
 
 async function createDiscussion(externalId: string): Promise<string> {
-  const { status, json, text } = await service.call('POST', '/discussions', { body: { externalId, title: 'A page' } })
-  expect(status, text).toBe(201)
-  return json.id
+  return (await service.ok('POST', '/discussions', { externalId, title: 'A page' })).id
 }
 
 /** Posts as a reader, and returns the comment. */

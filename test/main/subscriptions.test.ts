@@ -85,12 +85,7 @@ function readerOf({ body }: Response): { until: (pattern: RegExp) => Promise<str
 
 async function comment(discussionId: string, reader = 'ada', more: object = {}): Promise<{ id: string }> {
   const body = { body: 'Hello', ...more }
-  const response = await service.call('POST', `/discussions/${discussionId}/comments`, {
-    body,
-    headers: await service.as(reader),
-  })
-  expect(response.status).toBe(201)
-  return response.json
+  return service.ok('POST', `/discussions/${discussionId}/comments`, body, await service.as(reader))
 }
 
 describe.each([
@@ -105,10 +100,7 @@ describe.each([
     })
     const seen = subscribe(connect(single), { discussionId, lastEventId: '0' })
     await comment(discussionId, 'bob', { parentId: root.id })
-    await service.call('POST', `/comments/${root.id}/reactions`, {
-      body: { type: 'love' },
-      headers: await service.as('bob'),
-    })
+    await service.ok('POST', `/comments/${root.id}/reactions`, { type: 'love' }, await service.as('bob'))
     await vi.waitFor(() => expect(seen.events).toHaveLength(4))
     await vi.waitFor(() => expect(sse.seqs).toEqual([1, 2, 3, 4]))
     sse.close()

@@ -16,8 +16,6 @@ let counter = 0
 const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
 /** Its attempts may take longer than the machine stands still. */
 const FAST = { backoffBaseMs: 10, timeoutMs: 30_000 }
-const WAIT = { timeout: 20_000, interval: 20 }
-
 // Each test has a path of the receiver to itself.
 beforeEach(() => {
   path = `/hook-${++counter}`
@@ -44,7 +42,7 @@ async function failOnce(): Promise<{ id: string; deliveryId: string }> {
   )
   const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
   const { deliveryId } = await add(id)
-  await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+  await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1))
   return { id, deliveryId }
 }
 
@@ -118,8 +116,6 @@ describe('POST /webhooks', () => {
     [{ policy: { timeoutMs: 99 } }, '/policy/timeoutMs'],
     [{ policy: { breakerThreshold: 60 } }, '/policy/disableThreshold'],
     [{ policy: { retries: 1 } }, '/policy/retries'],
-    [{ url: null }, '/url'],
-    [{ colour: 'red' }, '/colour'],
   ])('refuses %j as 422 at %s', async (body, pointer) => {
     const { status, json } = await register(body)
     expect([status, json.errors?.[0]?.pointer]).toEqual([422, pointer])
@@ -184,14 +180,14 @@ describe('the ownership handshake', () => {
     const { id } = (await register()).json
     await vi.waitFor(async () => {
       expect((await read(id)).lastVerification).toEqual({ at: expect.any(String), ok: false, error })
-    }, WAIT)
+    })
     expect(await read(id)).toMatchObject({ state: 'unverified' })
     expect(receiver.requests.filter((request) => request.path === path)).toHaveLength(1)
   })
 
   test('fails if the connection fails, with a plain reason', async () => {
     const { id } = (await register({ url: 'https://localhost:1/' })).json
-    await vi.waitFor(async () => expect((await read(id)).lastVerification?.error).toBe('connection refused'), WAIT)
+    await vi.waitFor(async () => expect((await read(id)).lastVerification?.error).toBe('connection refused'))
   })
 
   test('POST /webhooks/{id}/verify answers 202 unverified and starts a new one', async () => {
@@ -211,9 +207,9 @@ describe('the ownership handshake', () => {
       return true
     })
     const { id } = (await register()).json
-    await vi.waitFor(() => expect(receiver.handshakes(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.handshakes(path)).toHaveLength(1))
     await service.call('POST', `/webhooks/${id}/verify`)
-    await vi.waitFor(async () => expect((await read(id)).lastVerification).toMatchObject({ ok: false }), WAIT)
+    await vi.waitFor(async () => expect((await read(id)).lastVerification).toMatchObject({ ok: false }))
     answerFirst()
     // The same connection and the same worker make this later one, so the late answer has been
     // judged by then.
@@ -226,7 +222,7 @@ describe('a delivery', () => {
   test('is the event, signed, and delivered by a 2xx', async () => {
     const { id, secret, kid, standardSecret } = await registerVerified()
     const { deliveryId, eventId, discussionId } = await add(id)
-    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1))
     const [request] = receiver.deliveries(path)
     expect(isGenuine(request!, { [kid]: secret })).toBe(true)
     expect(isGenuine({ ...request!, raw: Buffer.from(`${request!.raw.toString()} `) }, { [kid]: secret })).toBe(false)
@@ -245,7 +241,7 @@ describe('a delivery', () => {
       seq: 1,
       data: { note: 'ü' },
     })
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'))
     const delivery = await get(id, deliveryId)
     expect(delivery).toEqual({
       id: deliveryId,
@@ -290,7 +286,7 @@ describe('a delivery', () => {
     )
     const { id, secret, kid } = await registerVerified({ policy: { backoffBaseMs: 200 } })
     const { deliveryId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('failed'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('failed'))
     const requests = receiver.deliveries(path)
     expect(requests).toHaveLength(3)
     expect(new Set(requests.map(({ raw }) => raw.toString())).size).toBe(1)
@@ -319,7 +315,7 @@ describe('a delivery', () => {
     )
     const { id } = await registerVerified()
     const { deliveryId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'))
     expect((await get(id, deliveryId)).attempts).toHaveLength(3)
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0 })
   })
@@ -350,7 +346,7 @@ describe('a delivery', () => {
     if (name === 'a hanging answer')
       await service.call('PATCH', `/webhooks/${id}`, { body: { policy: { timeoutMs: 400 } } })
     const { deliveryId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('failed'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('failed'))
     expect((await get(id, deliveryId)).attempts).toEqual([expect.objectContaining(expected)])
     expect(receiver.deliveries(`${path}-elsewhere`)).toEqual([])
   })
@@ -365,7 +361,7 @@ describe('a delivery', () => {
     )
     const { id } = await registerVerified({ policy: FAST })
     const { deliveryId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'))
     expect((await get(id, deliveryId)).attempts[0].responseSnippet).toBe('x'.repeat(1024))
   })
 })
@@ -373,10 +369,10 @@ describe('a delivery', () => {
 describe('PATCH /webhooks/{id}', () => {
   test("changes only the given fields; null returns a policy value to the tenant's", async () => {
     const { id } = await registerVerified({ description: 'first', policy: { maxAttempts: 5, timeoutMs: 20_000 } })
-    const { status, json } = await service.call('PATCH', `/webhooks/${id}`, {
-      body: { eventTypes: ['comment_created'], policy: { maxAttempts: null, backoffBaseMs: 20 } },
+    const json = await service.ok('PATCH', `/webhooks/${id}`, {
+      eventTypes: ['comment_created'],
+      policy: { maxAttempts: null, backoffBaseMs: 20 },
     })
-    expect(status).toBe(200)
     expect(json).toMatchObject({ state: 'verified', description: 'first', eventTypes: ['comment_created'] })
     expect(json.policy).toMatchObject({ maxAttempts: 3, timeoutMs: 20_000, backoffBaseMs: 20 })
     expect(
@@ -390,7 +386,7 @@ describe('PATCH /webhooks/{id}', () => {
     receiver.on(next, (_request, response) => reply(response, 404))
     const { json } = await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
     expect(json).toMatchObject({ state: 'unverified', url: receiver.url + next })
-    await vi.waitFor(async () => expect((await read(id)).lastVerification.ok).toBe(false), WAIT)
+    await vi.waitFor(async () => expect((await read(id)).lastVerification.ok).toBe(false))
     await service.app.db.query(
       unnamed('UPDATE deliveries SET next_attempt_at = now() - make_interval(secs => 1) WHERE id = $1'),
       [deliveryId],
@@ -398,11 +394,11 @@ describe('PATCH /webhooks/{id}', () => {
     // A worker that has found another endpoint's has looked at this one.
     const other = await registerVerified({ url: `${receiver.url}${path}-other` })
     const found = await add(other.id)
-    await vi.waitFor(async () => expect((await get(other.id, found.deliveryId)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(other.id, found.deliveryId)).status).toBe('delivered'))
     expect(await deliveryState(service.app, deliveryId)).toMatchObject({ status: 'pending', attemptCount: 1 })
     receiver.on(next, null)
     await service.call('POST', `/webhooks/${id}/verify`)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'))
     expect(receiver.deliveries(next)).toHaveLength(1)
     expect(receiver.deliveries(path)).toHaveLength(1)
   })
@@ -495,7 +491,7 @@ describe('reading', () => {
     const { id } = await registerVerified()
     const ids: string[] = []
     for (let n = 0; n < 3; n++) ids.unshift((await add(id)).deliveryId)
-    await vi.waitFor(async () => expect((await list(id, '?status=delivered')).data).toHaveLength(3), WAIT)
+    await vi.waitFor(async () => expect((await list(id, '?status=delivered')).data).toHaveLength(3))
     expect((await list(id)).data.map((delivery: { id: string }) => delivery.id)).toEqual(ids)
     expect((await list(id, '?status=failed')).data).toEqual([])
     expect((await list(id, '?eventType=discussion_locked')).data).toHaveLength(3)
@@ -511,18 +507,15 @@ describe('reading', () => {
     expect(await idsOf(`?from=${oldest?.createdAt}`)).toEqual(ids)
     expect(await idsOf(`?to=${oldest?.createdAt}`)).toEqual([])
     expect(await idsOf('?from=1970-01-01T00:00:00Z&to=9999-12-31T23:59:59Z')).toEqual(ids)
-    expect((await service.call('GET', `/webhooks/${id}/deliveries?from=lost`)).status).toBe(422)
     await searchByEvent(id, ids[1] ?? '')
-    expect((await service.call('GET', `/webhooks/${id}/deliveries?status=lost`)).status).toBe(422)
     expect((await service.call('GET', `/webhooks/${id}/deliveries?eventType=lost`)).status).toBe(422)
   })
 
   /** The filter `eventId`, beside the others, pages, another endpoint and another tenant. */
   async function searchByEvent(id: string, deliveryId: string): Promise<void> {
     const { eventId, eventType, createdAt, status } = await get(id, deliveryId)
-    const again = await service.call('POST', `/webhooks/${id}/deliveries/${deliveryId}/redeliver`)
-    expect(again.status).toBe(202)
-    const both = [again.json.id, deliveryId]
+    const again = await service.ok('POST', `/webhooks/${id}/deliveries/${deliveryId}/redeliver`)
+    const both = [again.id, deliveryId]
     const idsOf = async (query: string, of = id) =>
       (await list(of, `?eventId=${eventId}${query}`)).data.map((delivery: { id: string }) => delivery.id)
     expect(await idsOf('')).toEqual(both)
@@ -586,7 +579,7 @@ describe('reading', () => {
   test('GraphQL gives the same endpoint and deliveries', async () => {
     const { id } = await registerVerified()
     const { deliveryId } = await add(id)
-    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'))
     const { json } = await service.graphql(
       `query ($id: ID!, $deliveryId: ID!) {
         webhookEndpoint(id: $id) { id state circuit policy { maxAttempts } }
@@ -614,11 +607,11 @@ describe('reading', () => {
       ).json.data.webhookEndpoints.edges.map(({ node }: { node: object }) => node)
     const refuse = receiver.hold(path, 404)
     const { id } = (await register({ policy: { maxAttempts: 5, timeoutMs: 30_000 } })).json
-    await vi.waitFor(() => expect(receiver.handshakes(path)).toHaveLength(1), WAIT)
+    await vi.waitFor(() => expect(receiver.handshakes(path)).toHaveLength(1))
     expect(await held()).toContainEqual({ id, verificationPending: true, deliveriesHeld: 0 })
     receiver.on(path, null)
     refuse()
-    await vi.waitFor(async () => expect((await read(id)).lastVerification?.ok).toBe(false), WAIT)
+    await vi.waitFor(async () => expect((await read(id)).lastVerification?.ok).toBe(false))
     await service.call('POST', `/webhooks/${id}/verify`)
     await whenVerified(id)
     const others = (await held()).filter((each: { id: string }) => each.id !== id)
@@ -639,7 +632,7 @@ describe('reading', () => {
 test('DELETE /webhooks/{id} answers 204, cancels its deliveries, then 404', async () => {
   const { id, deliveryId } = await failOnce()
   expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(204)
-  await vi.waitFor(async () => expect(await deliveryState(service.app, deliveryId)).toBeUndefined(), WAIT)
+  await vi.waitFor(async () => expect(await deliveryState(service.app, deliveryId)).toBeUndefined())
   expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(404)
 })
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { found, keyOf, ok, post } from '../harness/comment-search.ts'
+import { found, keyOf, post } from '../harness/comment-search.ts'
 import { effort } from '../harness/effort.ts'
 import { useService } from '../harness/service.ts'
 
@@ -31,7 +31,7 @@ describe('a search', () => {
 
   test('finds what a model finds, whatever the filters and the size of a page', async () => {
     const tenant = await service.addTenant(`model-${newId()}`)
-    await ok(service, 'PATCH', '/settings', keyOf(tenant), { moderationMode: 'pre' })
+    await service.ok('PATCH', '/settings', { moderationMode: 'pre' }, keyOf(tenant))
     const posted: Posted[] = []
     const random = fc.sample(
       fc.record({
@@ -48,9 +48,9 @@ describe('a search', () => {
         reader: READERS[reader]!,
         page: PAGES[on]!,
       })
-      if (status === 'deleted') await ok(service, 'DELETE', `/comments/${id}`, keyOf(tenant))
-      if (status === 'approved') await ok(service, 'POST', `/comments/${id}/approve`, keyOf(tenant))
-      if (status === 'rejected') await ok(service, 'POST', `/comments/${id}/reject`, keyOf(tenant))
+      if (status === 'deleted') await service.ok('DELETE', `/comments/${id}`, undefined, keyOf(tenant))
+      if (status === 'approved') await service.ok('POST', `/comments/${id}/approve`, undefined, keyOf(tenant))
+      if (status === 'rejected') await service.ok('POST', `/comments/${id}/reject`, undefined, keyOf(tenant))
       ids.readers[reader] = author.id
       ids.pages[on] = discussionId
       posted.push({ id, words, reader, page: on, status, createdAt })

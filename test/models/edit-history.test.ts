@@ -6,13 +6,11 @@ import { continueBanSweep } from '../../src/domains/moderation/ban-sweep.ts'
 import { effort } from '../harness/effort.ts'
 import { addGuest, addGuestSite, easeProofs, startHandingOut } from '../harness/guests.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { PATIENT, startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type Json, type TestService, type TestTenant, PATIENT, startService } from '../harness/service.ts'
 import { ORIGIN, page, type TestSite } from '../harness/sites.ts'
 
 // Readers may read what they could have read before, and nothing else. So the model needs no rule
 // of moderation: it asks, as a reader does, for the comment before each edit.
-
-type Json = TestResponse['json']
 
 let service: TestService
 let tenant: TestTenant

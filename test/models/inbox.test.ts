@@ -3,9 +3,7 @@ import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
-
-type Json = TestResponse['json']
+import { type Json, useService } from '../harness/service.ts'
 
 /** What the model knows of a comment. */
 interface Post {

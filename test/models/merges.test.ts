@@ -1,21 +1,19 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import { countTables, daysBefore, rankTables, readTables, tomorrow } from '../harness/analytics.ts'
 import { expectExactCounts } from '../harness/counts.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const READERS = 5
 const PAGES = 2
 const TYPES = ['like', 'love', 'sad'] as const
 
-let service: TestService
-beforeAll(async () => void (service = await startService({ worker: false })))
-afterAll(() => service.close())
+const service = useService()
 
 interface Person {
   id: string

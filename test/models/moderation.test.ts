@@ -9,15 +9,14 @@ import {
   READERS,
   REPORT_THRESHOLD,
 } from '../harness/moderation-model.ts'
-import { useService } from '../harness/service.ts'
+import { useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const service = useService()
-let plain: Record<string, string>
+const plain = useKey(service)
 const identities = new Map<string, Record<string, string>>()
 
 beforeAll(async () => {
-  plain = (await service.newKey()).headers
   // A reader by a key that may moderate would delete as a moderator.
   for (const reader of READERS) identities.set(reader, { ...plain, ...(await service.as(reader)) })
   await setting({ reportThreshold: REPORT_THRESHOLD })

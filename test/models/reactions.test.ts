@@ -1,11 +1,11 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import type { Param } from '../../src/core/database/statements.ts'
 import { type ReactionMode, type ReactionResult, writeReactions } from '../../src/domains/reactions/sql.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const TYPES = ['like', 'love', 'sad'] as const
@@ -15,9 +15,7 @@ const STATES = ['open', 'open', 'locked', 'archived'] as const
 const STATUSES = ['approved', 'approved', 'pending', 'rejected'] as const
 const BANS = ['none', 'none', 'shadow', 'open', 'over', 'gone'] as const
 
-let service: TestService
-beforeAll(async () => void (service = await startService({ worker: false })))
-afterAll(() => service.close())
+const service = useService()
 
 const run = (text: string, params: Param[]) => service.app.db.query(unnamed(text), params)
 

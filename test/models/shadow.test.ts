@@ -3,7 +3,7 @@ import { beforeAll, expect, test, vi } from 'vitest'
 
 import { effort } from '../harness/effort.ts'
 import { byGraphql, byRest, reachableBy, type ReadPage } from '../harness/reachable.ts'
-import { type TestResponse, type TestTenant, useService } from '../harness/service.ts'
+import { type Json, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { subscribe } from '../harness/sse.ts'
 import { openStream, type Received, type StreamClient } from '../harness/stream-client.ts'
@@ -42,10 +42,7 @@ const BEHIND_A_TOMBSTONE: Step[] = (['reply', 'suspect', 'delete'] as const).map
   target: 0,
 }))
 
-const WAIT = { timeout: 10_000, interval: 5 }
 let pages = 0
-
-type Json = TestResponse['json']
 
 const EVENTS = unnamed(
   'SELECT seq, audience, recipient_id AS "recipientId" FROM events WHERE discussion_id = $1 ORDER BY seq',
@@ -121,13 +118,13 @@ class Side {
     for (const who of ['mal', 'ann', 'key']) {
       this.#streams.push({ who, stream: await this.#open(who, 0) })
       const half = await this.#open(who, late)
-      await vi.waitFor(() => expect(half.seqs, who).toEqual(wanted(who, late)), WAIT)
+      await vi.waitFor(() => expect(half.seqs, who).toEqual(wanted(who, late)))
       half.close()
     }
     for (const { who, stream } of this.#streams) {
-      await vi.waitFor(() => expect(stream.seqs, who).toEqual(wanted(who, 0)), WAIT)
+      await vi.waitFor(() => expect(stream.seqs, who).toEqual(wanted(who, 0)))
     }
-    await vi.waitFor(() => expect(graphql.received.map(({ seq }) => seq)).toEqual(wanted('key', 0)), WAIT)
+    await vi.waitFor(() => expect(graphql.received.map(({ seq }) => seq)).toEqual(wanted('key', 0)))
     graphql.close()
     const of = (who: string) => this.#streams.filter((each) => each.who === who).map(({ stream }) => stream.events)
     this.#checkAnn(of('ann').flat())

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
 import { addMember } from '../harness/members.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type Json, useService } from '../harness/service.ts'
 
 const service = useService()
 let deciders: { id: string | null; headers: Record<string, string> }[]
@@ -96,8 +96,6 @@ async function run(commands: [place: number, [action: Action | 'edit', by: numbe
     expect(rules).toEqual(expected)
   }
 }
-
-type Json = TestResponse['json']
 
 test('however decisions follow each other, each wait of a comment counts once, by the last one', async () => {
   const property = fc.asyncProperty(history, run)

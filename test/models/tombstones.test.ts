@@ -6,18 +6,19 @@ import { applyEvent } from '../../src/clients/widget/events.ts'
 import { ThreadState, TOP } from '../../src/clients/widget/state.ts'
 import { effort } from '../harness/effort.ts'
 import { byGraphql, byRest, reachableBy, type ReadPage } from '../harness/reachable.ts'
-import { useService } from '../harness/service.ts'
+import { useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // A comment that is not approved stands for its replies in view as a tombstone.
 
 const service = useService()
-let plain: Record<string, string>
+const plain = useKey(service)
 
 beforeAll(async () => {
-  plain = (await service.newKey()).headers
-  await service.call('PATCH', '/settings', {
-    body: { suspectWords: ['suspect'], reportThreshold: 1, rateLimit: { perSecond: 100_000, burst: 100_000 } },
+  await service.ok('PATCH', '/settings', {
+    suspectWords: ['suspect'],
+    reportThreshold: 1,
+    rateLimit: { perSecond: 100_000, burst: 100_000 },
   })
 })
 

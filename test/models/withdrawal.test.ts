@@ -7,7 +7,7 @@ import { bodyOf } from '../../src/core/delivery/request.ts'
 import { type Lease, leaseDeliveries } from '../../src/worker/statements/lease-sql.ts'
 import { recordAttempts } from '../../src/worker/statements/record-sql.ts'
 import { effort } from '../harness/effort.ts'
-import { type TestResponse, useService } from '../harness/service.ts'
+import { type Json, type TestResponse, useKey, useService } from '../harness/service.ts'
 import { type GraphQLListener, subscribe } from '../harness/sse.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -28,7 +28,7 @@ let hub: Hub
 /** Compares with the database, which does not happen automatically here. */
 let repair: () => Promise<void>
 const readers = new Map<string | null, { id: string; headers: Record<string, string> }>()
-let plainKey: Record<string, string>
+const plainKey = useKey(service)
 let endpointId: string
 
 beforeAll(async () => {
@@ -37,7 +37,6 @@ beforeAll(async () => {
   vi.spyOn(hub, 'repair').mockResolvedValue()
   const rateLimit = { perSecond: 100_000, burst: 100_000 }
   await setting({ reportThreshold: 2, rateLimit, stream: { maxStreamsPerReader: 1000 } })
-  plainKey = (await service.newKey()).headers
   const policy = { maxAttempts: 10, breakerThreshold: 100, disableThreshold: 1000 }
   endpointId = (await post('/webhooks', { url: 'https://127.0.0.1:9/', policy })).json.id as string
   await service.app.db.query(VERIFY, [endpointId])
@@ -56,8 +55,6 @@ const setting = (body: object) => service.call('PATCH', '/settings', { body })
 const VERIFY = unnamed(
   `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL WHERE id = $1`,
 )
-
-type Json = TestResponse['json']
 
 interface Logged {
   seq: number

@@ -1,18 +1,12 @@
 import { spawn } from 'node:child_process'
 
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 
-let service: TestService
-let ann: Record<string, string>
-
-beforeAll(async () => {
-  service = await startService({ worker: false, env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
-  ann = await service.as('ann')
-})
-afterAll(() => service.close())
+const service = useService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
+const { ann } = useReaders(service, 'ann')
 
 test('curl --compressed gets events of a stream one by one, and finds the checksum valid at the end', async () => {
   const { id } = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json

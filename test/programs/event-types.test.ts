@@ -2,21 +2,19 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { EVENT_TYPES } from '../../src/core/events.ts'
 import { makeEveryEvent } from '../harness/events.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { listen, type SourceListener } from '../harness/sse.ts'
 import { typeErrorsOf } from '../harness/type-check.ts'
 
-let service: TestService
+const service = useService()
 let stream: SourceListener
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   const discussionId = await makeEveryEvent(service, service)
   stream = await listen(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, { 'x-api-key': service.apiKey })
 })
 afterAll(async () => {
   stream?.close()
-  await service.close()
 })
 
 test('every event of a stream has the type that the clients declare', async () => {

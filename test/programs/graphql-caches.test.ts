@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { createGraphqlClient } from '../../src/clients/graphql/client.ts'
 import { DiscussionPage } from '../../src/clients/graphql/documents.ts'
@@ -7,17 +7,11 @@ import { type Data, openPages, shownOf, SORTS } from '../harness/cached-pages.ts
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
 import { SEED } from '../harness/seed.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const STEPS = effort(40)
-const WAIT = { timeout: 15_000, interval: 20 }
-
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 // The number that the discussion shows counts those of the tenant alone, too, which no reader gets.
 const LAST_SEEN = unnamed(
@@ -89,8 +83,7 @@ describe("a client's cache that events change", () => {
         if (n === STEPS / 2) for (const page of pages) for (const sort of SORTS) await page.more(sort)
       }
       const last = await lastSeenBy('ann', discussionId)
-      for (const page of pages)
-        await vi.waitFor(() => expect([page.name, page.seqs.at(-1)]).toEqual([page.name, last]), WAIT)
+      for (const page of pages) await vi.waitFor(() => expect([page.name, page.seqs.at(-1)]).toEqual([page.name, last]))
       for (const sort of SORTS) {
         const variables = { externalId, first: 100, sort }
         const { data } = await client.query<Data>({ query: DiscussionPage.loc?.source.body, variables })

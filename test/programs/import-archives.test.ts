@@ -1,19 +1,14 @@
 import { execFileSync } from 'node:child_process'
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { importFile } from '../../src/transfer/import/import.ts'
 import { workOnUploads } from '../../src/transfer/uploads/work.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { fixture } from '../harness/sources.ts'
 import { upload, type Uploading } from '../harness/uploads.ts'
 
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 /** A folder as an archive of tar. */
 const archiveOf = (folder: string): Buffer => execFileSync('tar', ['-cf', '-', '-C', folder, '.'])

@@ -2,27 +2,18 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import type { RenderOptions } from '../../src/clients/backend/backend.ts'
 import { fetchSite } from '../harness/backends.ts'
 import { ROOT } from '../harness/markdown.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const post = async (as: string, body: string, parentId: string | null = null): Promise<string> => {
   const headers = await service.as(as)
-  const { status, json, text } = await service.call('POST', '/discussions/by-external/story/comments', {
-    body: { body, parentId },
-    headers,
-  })
-  expect(status, text).toBe(201)
-  return json.id
+  return (await service.ok('POST', '/discussions/by-external/story/comments', { body, parentId }, headers)).id
 }
 
 async function postingOf(given: Partial<RenderOptions<Request>> = {}): Promise<object> {
@@ -34,10 +25,7 @@ test('the data for search engines has the types of schema.org', async () => {
   const first = await post('ann', 'The **first** one')
   await post('bob', 'An answer </script>', first)
   await service.call('PUT', `/comments/${first}/reaction`, { body: { type: 'like' }, headers: await service.as('bob') })
-  await service.call('PATCH', `/comments/${first}`, {
-    body: { body: 'The first, edited' },
-    headers: await service.as('ann'),
-  })
+  await service.ok('PATCH', `/comments/${first}`, { body: 'The first, edited' }, await service.as('ann'))
   const known = {
     title: 'A story',
     url: 'https://www.example.com/story#x',

@@ -2,12 +2,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 
 import { newId } from '../../src/core/ids.ts'
 import { type Balancer, NGINX, startCachingNginx } from '../harness/balancers.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const skipped = NGINX === undefined ? ' (skipped: there is no nginx here)' : ''
-/** The nginx of the guide keeps a page for a second. */
-const WAIT = { timeout: 10_000, interval: 100 }
-
 const PAGE = `query ($page: String!) { discussion(by: { externalId: $page }) { comments {
   nodes { id body viewerReaction }
 } } }`
@@ -29,13 +26,12 @@ const PATHS: Readonly<Record<string, (page: string) => string>> = {
 }
 
 describe.skipIf(NGINX === undefined)(`pages that nginx keeps${skipped}`, () => {
-  let service: TestService
+  const service = useService()
   /** It keeps a page for as long as the tests take, however slow the machine is. */
   let nginx: Balancer
   let plain: Record<string, string>
 
   beforeAll(async () => {
-    service = await startService({ worker: false })
     nginx = await startCachingNginx(service.url, (config) => config.replace('valid 200 1s', 'valid 200 1h'))
     await service.call('POST', '/documents', { body: { manifest: { page: PAGE } } })
     await service.call('PATCH', '/settings', { body: { allowedOrigins: SITES } })
@@ -44,7 +40,6 @@ describe.skipIf(NGINX === undefined)(`pages that nginx keeps${skipped}`, () => {
   })
   afterAll(async () => {
     await nginx?.close()
-    await service?.close()
   })
 
   async function read(path: string, given: Record<string, string> = {}, from = nginx): Promise<Answer> {
@@ -58,9 +53,7 @@ describe.skipIf(NGINX === undefined)(`pages that nginx keeps${skipped}`, () => {
 
   async function post(page: string, body: string): Promise<string> {
     const headers = await service.as('ann')
-    const answer = await service.call('POST', `/discussions/by-external/${page}/comments`, { body: { body }, headers })
-    expect(answer.status, answer.text).toBe(201)
-    return answer.json.id
+    return (await service.ok('POST', `/discussions/by-external/${page}/comments`, { body }, headers)).id
   }
 
   describe.each(Object.entries(PATHS))('over %s', (name, pathOf) => {
@@ -79,13 +72,13 @@ describe.skipIf(NGINX === undefined)(`pages that nginx keeps${skipped}`, () => {
       const brief = await startCachingNginx(service.url)
       onTestFinished(() => brief.close())
       const first = await read(pathOf(page), {}, brief)
-      await vi.waitFor(async () => expect((await read(pathOf(page), {}, brief)).cache).toBe('REVALIDATED'), WAIT)
+      await vi.waitFor(async () => expect((await read(pathOf(page), {}, brief)).cache).toBe('REVALIDATED'))
       await post(page, 'New')
       const changed = await vi.waitFor(async () => {
         const answer = await read(pathOf(page), {}, brief)
         expect(answer.text).toContain('New')
         return answer
-      }, WAIT)
+      })
       expect(changed.cache).toBe('EXPIRED')
       expect(changed.headers.get('etag')).not.toBe(first.headers.get('etag'))
     })

@@ -10,29 +10,22 @@ import {
   startProvider,
   type TestProvider,
 } from '../harness/oidc-provider.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
-
-type Headers = Record<string, string>
+import { type Headers, type TestResponse, type TestTenant, useService } from '../harness/service.ts'
 
 const CONSOLE = { 'x-requested-with': 'engagement-console', 'sec-fetch-site': 'same-origin' }
 const PATH = '/api/v1/admin/auth/oidc'
 
-let service: TestService
+const service = useService({ env: { TRUSTED_PROXIES: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: 'true' } })
 let provider: TestProvider
 let fake: FakeProvider
 let tenant: TestTenant
 let owner: Headers
 
 beforeAll(async () => {
-  service = await startService({
-    worker: false,
-    env: { TRUSTED_PROXIES: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: 'true' },
-  })
   provider = await startProvider(`${service.url}${PATH}/callback`)
   fake = await startFakeProvider()
 })
 afterAll(async () => {
-  await service.close()
   await provider.close()
   await fake.close()
 })
@@ -258,10 +251,7 @@ describe('single sign-on', () => {
       body: { email: member.email, role: 'admin' },
     })
     const token = new URL(invited.json.invitation.url).hash.slice(1)
-    await service.call('POST', '/admin/auth/accept', {
-      headers: fromElsewhere(),
-      body: { token, password: member.password },
-    })
+    await service.ok('POST', '/admin/auth/accept', { token, password: member.password }, fromElsewhere())
     provider.login('both', person({ email: member.email }))
     const { browser } = await signOn()
     const call = (path: string, body?: object, method = 'POST') =>

@@ -3,25 +3,21 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Balancer, NGINX, startCachingNginx } from '../harness/balancers.ts'
 import { CLIENT, startProvider, type TestProvider } from '../harness/oidc-provider.ts'
 import { addSite, ORIGIN, page, type TestSite } from '../harness/sites.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 const skipped = NGINX === undefined ? ' (skipped: there is no nginx here)' : ''
 const CACHE_SECONDS = 5
-const WAIT = { timeout: 30_000, interval: 100 }
-
 describe.skipIf(NGINX === undefined)(`pages of a site behind nginx${skipped}`, () => {
-  let service: TestService
+  const service = useService()
   let nginx: Balancer
   let site: TestSite
 
   beforeAll(async () => {
-    service = await startService({ worker: false })
     nginx = await startCachingNginx(service.url)
     site = await addSite(service, service)
   })
   afterAll(async () => {
     await nginx?.close()
-    await service?.close()
   })
 
   async function read(address: string, headers: Record<string, string> = {}, more = {}) {
@@ -56,7 +52,7 @@ describe.skipIf(NGINX === undefined)(`pages of a site behind nginx${skipped}`, (
     }
     const seconds = (performance.now() - began) / 1000
     // The figures may be a second old.
-    await vi.waitFor(async () => expect(await answered()).toBeGreaterThan(before), WAIT)
+    await vi.waitFor(async () => expect(await answered()).toBeGreaterThan(before))
     expect((await answered()) - before).toBeLessThanOrEqual(1 + Math.ceil(seconds / CACHE_SECONDS))
   })
 
@@ -69,7 +65,7 @@ describe.skipIf(NGINX === undefined)(`pages of a site behind nginx${skipped}`, (
       const answer = await read(address)
       expect(answer.text).toContain('Second')
       return answer
-    }, WAIT)
+    })
     expect(shown.status).toBe(200)
   })
 
@@ -100,16 +96,14 @@ describe.skipIf(NGINX === undefined)(`pages of a site behind nginx${skipped}`, (
 })
 
 describe('readers of an identity provider', () => {
-  let service: TestService
+  const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' }, worker: true })
   let provider: TestProvider
   const callback = `${ORIGIN}/signed-in`
 
   beforeAll(async () => {
-    service = await startService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
     provider = await startProvider(callback)
   })
   afterAll(async () => {
-    await service.close()
     await provider.close()
   })
 
@@ -159,7 +153,7 @@ describe('readers of an identity provider', () => {
       const answer = await site.ask('POST', `/comments${page()}`, { token, body: { body: 'Hello' } })
       expect(answer.status, answer.text).toBe(201)
       return answer
-    }, WAIT)
+    })
     expect(posted.json.author.externalId).toBe('pat')
     await service.call('PATCH', '/settings', { body: { identity: { audience: 'another' } } })
     const refused = await site.ask('GET', '/me?signedIn=1', { token })

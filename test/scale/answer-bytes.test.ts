@@ -1,28 +1,23 @@
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { type Id, newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const MAX_BYTES = 2_000_000
 
-let service: TestService
+const service = useService()
 let author: Id
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
   author = await writerOf('author')
 })
-afterAll(() => service.close())
 
 async function writerOf(name: string): Promise<Id> {
   const body = { body: 'Hello' }
-  const { json } = await service.call('POST', '/discussions/by-external/first/comments', {
-    body,
-    headers: await service.as(name),
-  })
+  const json = await service.ok('POST', '/discussions/by-external/first/comments', body, await service.as(name))
   return json.author.id as Id
 }
 

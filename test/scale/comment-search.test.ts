@@ -1,21 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { FIRST_ID, LAST_ID, newId } from '../../src/core/ids.ts'
 import { readMigrations } from '../../src/data/migrations/files.ts'
 import { searchByIndex } from '../../src/domains/moderation/search/search-sql.ts'
 import { found, page, post } from '../harness/comment-search.ts'
 import { onServer } from '../harness/database.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { type Json, type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-type Json = TestResponse['json']
-
-let service: TestService
-
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 describe('a search among many comments', () => {
   const MANY = 25_000

@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import type { Sql } from '../../src/core/database/database.ts'
 import { callsTo } from '../harness/calls.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { newPerson } from '../harness/people.ts'
-import { PATIENT, startService, type TestService } from '../harness/service.ts'
+import { type Headers, PATIENT, useReaders, useService } from '../harness/service.ts'
 
-let service: TestService
-let bob: Headers
-
-type Headers = Record<string, string>
-
-beforeAll(async () => {
-  service = await startService({ worker: false, env: PATIENT })
-  bob = await service.as('bob')
-})
-afterAll(() => service.close())
+const service = useService({ env: PATIENT })
+const { bob } = useReaders(service, 'bob')
 
 const { call, ok } = callsTo(() => service)
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import type { Statement } from '../../src/core/database/statements.ts'
@@ -14,24 +14,18 @@ import { selectFacts } from '../../src/transfer/store/threads-sql.ts'
 import { discussionsOf, removeReaders } from '../../src/transfer/undo/undo-sql.ts'
 import { explaining, type PlanMode } from '../harness/costs.ts'
 import { loadStatements } from '../../src/build/statements.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { comment, page, reader as readerItem, writeItems } from '../harness/transfer.ts'
 
 // A new database has no statistics. If two plans look alike, PostgreSQL may choose the one whose
 // cost grows with the discussion, and keep it as long as the statement is prepared.
 
-const WAIT = { timeout: 20_000, interval: 100 }
-
-let service: TestService
-beforeAll(async () => void (service = await startService({ worker: false })))
-afterAll(() => service.close())
+const service = useService()
 
 const post = async (reader: string, body: object) => {
   const path = '/discussions/by-external/large/comments'
-  const { status, json, text } = await service.call('POST', path, { body, headers: await service.as(reader) })
-  expect(status, text).toBe(201)
-  return json
+  return service.ok('POST', path, body, await service.as(reader))
 }
 
 const GROW = unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status)
@@ -316,5 +310,5 @@ test('statistics follow a table that has outgrown them', async () => {
     const known = unnamed(`SELECT reltuples FROM pg_class WHERE oid = 'comments'::regclass`)
     const [{ reltuples } = { reltuples: 0 }] = await service.app.db.query<{ reltuples: number }>(known)
     expect(reltuples).toBeGreaterThanOrEqual(5000)
-  }, WAIT)
+  })
 })

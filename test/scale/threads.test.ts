@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import type { Param, Statement } from '../../src/core/database/statements.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startService({ worker: false })
-})
-afterAll(() => service.close())
+const service = useService()
 
 const BLOCKS = /Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/
 

@@ -27,18 +27,12 @@ test('a hanging classifier delays no other tenant', async () => {
   const key = { 'x-api-key': other.apiKey }
   const made = (await classifiers.service.call('POST', '/classifier-secrets', { headers: key })).json
   classifiers.receiver.on('/quick', says('approve'))
-  await classifiers.service.call('PATCH', '/settings', {
-    body: { classifier: { url: `${classifiers.receiver.url}/quick` } },
-    headers: key,
-  })
+  await classifiers.service.ok('PATCH', '/settings', { classifier: { url: `${classifiers.receiver.url}/quick` } }, key)
   await Promise.all(Array.from({ length: 40 }, (_, n) => post(`${n}`, { reader: `h-${n}` })))
   await vi.waitFor(() => expect(asked().length).toBeGreaterThan(0))
   const began = asked().length
   const headers = { ...key, ...(await other.as('ann')) }
-  const { json } = await classifiers.service.call('POST', '/discussions/by-external/x/comments', {
-    body: { body: 'x' },
-    headers,
-  })
+  const json = await classifiers.service.ok('POST', '/discussions/by-external/x/comments', { body: 'x' }, headers)
   await vi.waitFor(
     async () =>
       expect((await classifiers.service.call('GET', `/comments/${json.id}`, { headers })).json.status).toBe('approved'),

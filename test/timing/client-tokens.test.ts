@@ -7,7 +7,7 @@ import { TOKEN_ENDS } from '../harness/ends.ts'
 import { type TestResponse, useService } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 import { unnamed } from '../harness/sql.ts'
-import { followBy } from '../harness/token-follower.ts'
+import { followBy } from '../harness/follow-by.ts'
 
 const WAIT = { timeout: 8000, interval: 20 }
 const SETTINGS = '{ publicSettings { maxDepth } }'
@@ -28,15 +28,11 @@ const newDiscussion = async () =>
 
 async function post(discussionId: string, headers: Record<string, string>) {
   const path = `/discussions/${discussionId}/comments`
-  const answer = await service.call('POST', path, { body: { body: 'Hello' }, headers })
-  expect(answer.status, answer.text).toBe(201)
-  return answer.json as typeof comment
+  return service.ok('POST', path, { body: 'Hello' }, headers) as Promise<typeof comment>
 }
 
 async function tokenOf(body: object = {}, headers: Record<string, string> = {}): Promise<string> {
-  const answer = await service.call('POST', '/client-tokens', { body, headers })
-  expect(answer.status, answer.text).toBe(201)
-  return answer.json.token as string
+  return (await service.ok('POST', '/client-tokens', body, headers)).token as string
 }
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
@@ -45,7 +41,7 @@ const codeOf = ({ json }: TestResponse): string | undefined => json.errors?.[0]?
 
 /** Follows the discussion by a token, without trying again. */
 const follow = (token: string, options: Partial<Parameters<typeof followBy>[2]> = {}) =>
-  followBy(service, token, { discussionId: discussion.id, ...options })
+  followBy(service, bearer(token), { discussionId: discussion.id, ...options })
 
 describe('a client token that expired', () => {
   test('is refused as expired for an hour, and then deleted', async () => {

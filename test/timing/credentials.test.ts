@@ -16,9 +16,7 @@ function expectProblem({ status, json, headers }: TestResponse, expected: number
 const withKey = (key: string) => ({ headers: { 'x-api-key': key } })
 
 async function mintKey(body: object): Promise<{ id: string; key: string }> {
-  const made = await service.call('POST', '/keys', { body: { label: 'test', capabilities: [], ...body } })
-  expect(made.status).toBe(201)
-  return made.json as { id: string; key: string }
+  return service.ok('POST', '/keys', { label: 'test', capabilities: [], ...body })
 }
 
 test('an expired key: 401 expired_api_key, from the moment it expires', async () => {

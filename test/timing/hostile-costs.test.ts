@@ -1,25 +1,24 @@
 import { isListType, isNonNullType } from 'graphql'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { countCpu } from '../harness/cpu.ts'
 import { DOCUMENTS, VALUES } from '../harness/hostile-bodies.ts'
 import { fieldsOf } from '../harness/root-fields.ts'
 import { DESCRIBED_ROUTES } from '../harness/routes.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
 // What a request costs before it is refused must not depend on what it holds: each entry point gets
 // requests that are as large as they may be, by callers who may do nothing.
 
-let service: TestService
+const service = useService({
+  env: { UNAUTHENTICATED_RATE_PER_SECOND: '10000', UNAUTHENTICATED_RATE_BURST: '10000' },
+})
 let callers: Record<string, Record<string, string>>
 
 beforeAll(async () => {
-  const env = { UNAUTHENTICATED_RATE_PER_SECOND: '10000', UNAUTHENTICATED_RATE_BURST: '10000' }
-  service = await startService({ worker: false, env })
   const rate = { perSecond: 10_000, burst: 10_000 }
-  const body = { rateLimit: rate, clientToken: rate }
-  expect((await service.call('PATCH', '/settings', { body })).status).toBe(200)
+  await service.ok('PATCH', '/settings', { rateLimit: rate, clientToken: rate })
   const weak = await service.newKey()
   const { json: browser } = await service.call('POST', '/client-tokens', { body: {} })
   callers = {
@@ -28,7 +27,6 @@ beforeAll(async () => {
     'a client token': { authorization: `Bearer ${browser.token}` },
   }
 })
-afterAll(() => service.close())
 
 interface Hostile {
   title: string

@@ -5,12 +5,10 @@ import { callsTo } from '../harness/calls.ts'
 import { onServer } from '../harness/database.ts'
 import { tracesOf } from '../harness/dump.ts'
 import { newReader } from '../harness/people.ts'
-import { useService } from '../harness/service.ts'
+import { type Headers, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // A request that has waited 100 ms for a lock starts over.
-
-type Headers = Record<string, string>
 
 const service = useService()
 

@@ -1,8 +1,8 @@
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { onServer } from '../harness/database.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import { runningMs } from '../harness/standstill.ts'
 import { startUpgrade } from '../harness/upgrade-process.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -32,11 +32,10 @@ interface Write {
 }
 
 describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`, () => {
-  let service: TestService
+  const service = useService({ worker: true })
   let url: string
 
   beforeAll(async () => {
-    service = await startService()
     const [row] = await service.app.db.query<{ name: string }>(unnamed('SELECT current_database() AS name'))
     const address = new URL(process.env.DATABASE_URL ?? '')
     address.pathname = `/${row?.name}`
@@ -47,7 +46,6 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
     await client.query('ANALYZE')
     await client.end()
   }, 600_000)
-  afterAll(() => service.close())
 
   /** Writes at a steady pace, however long each takes, until `stop`. */
   function startWriting(perSecond: number, write: (n: number) => Promise<void>) {

@@ -2,8 +2,7 @@ import { expect, test, vi } from 'vitest'
 
 import { useQueueWatchers } from '../harness/queue-watchers.ts'
 
-const watchers = useQueueWatchers({ STREAM_REPAIR_SECONDS: '1' })
-const { begin, post, subscribe } = watchers
+const { begin, post, service, subscribe } = useQueueWatchers({ STREAM_REPAIR_SECONDS: '1' })
 
 test('a burst leads to few messages, of which the last is right', async () => {
   const seen = await begin()
@@ -42,7 +41,7 @@ test('followers who join and leave in a burst cause no extra messages; each gets
 
 test('without the bus a change is sent within 5 s', async () => {
   const seen = await begin()
-  vi.spyOn(watchers.service.app.bus, 'publish').mockImplementation(() => undefined)
+  vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
   await post('hold this')
   await vi.waitFor(() => expect(seen.counts.at(-1)).toEqual({ pending: 1, reported: 0 }), { timeout: 5000 })
 })

@@ -1,14 +1,10 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
-import { useService } from '../harness/service.ts'
+import { useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const service = useService()
-let ann: Record<string, string>
-
-beforeAll(async () => {
-  ann = await service.as('ann')
-})
+const { ann } = useReaders(service, 'ann')
 
 const post = async (page: string): Promise<{ id: string }> => {
   const options = { body: { body: 'text' }, headers: ann }

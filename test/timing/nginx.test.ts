@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 
 import { hubOf } from '../../src/live/hub.ts'
 import { type Balancer, NGINX, startPlainNginx, startShippedNginx } from '../harness/balancers.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
 const skipped = NGINX === undefined ? ' (skipped: there is no nginx here)' : ''
@@ -25,18 +25,16 @@ const CASES = BALANCERS.flatMap(([name, start]): [string, typeof start, Record<s
 ])
 
 describe.skipIf(NGINX === undefined).each(CASES)(`behind nginx, %s${skipped}`, (_name, start, accepted) => {
-  let service: TestService
+  const service = useService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' } })
   let nginx: Balancer
   let discussionId: string
   const clients: StreamClient[] = []
 
   beforeAll(async () => {
-    service = await startService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' }, worker: false })
     nginx = await start(service.url)
   })
   afterAll(async () => {
     await nginx?.close()
-    await service?.close()
   })
   beforeEach(async () => {
     discussionId = await service.newDiscussion()
@@ -55,8 +53,7 @@ describe.skipIf(NGINX === undefined).each(CASES)(`behind nginx, %s${skipped}`, (
 
   async function comment(): Promise<void> {
     const [headers, body] = [await service.as('ada'), { body: 'Hello' }]
-    const { status } = await service.call('POST', `/discussions/${discussionId}/comments`, { body, headers })
-    expect(status).toBe(201)
+    await service.ok('POST', `/discussions/${discussionId}/comments`, body, headers)
   }
 
   test('each frame arrives within a second of its commit, while the response stays open', async () => {

@@ -230,10 +230,12 @@ async function insertEvents(discussionId: string, count: number, bytes: number, 
 
 /** A comment of 40 000 characters, whose own event is gone. */
 async function newLongComment(discussionId: string): Promise<string> {
-  const { json } = await service.call('POST', `/discussions/${discussionId}/comments`, {
-    body: { body: 'Hello' },
-    headers: await service.as('ann'),
-  })
+  const json = await service.ok(
+    'POST',
+    `/discussions/${discussionId}/comments`,
+    { body: 'Hello' },
+    await service.as('ann'),
+  )
   const lengthen = unnamed(`WITH gone AS (DELETE FROM events WHERE discussion_id = $1),
        fresh AS (UPDATE discussions SET seq = 0 WHERE id = $1)
      UPDATE comments SET body = repeat('long', 10000) WHERE discussion_id = $1`)

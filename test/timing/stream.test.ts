@@ -11,8 +11,7 @@ const service = useService()
 const { open } = useStreams(service)
 
 const setDuration = async (maxDurationSeconds: number): Promise<void> => {
-  const response = await service.call('PATCH', '/settings', { body: { stream: { maxDurationSeconds } } })
-  expect(response.status).toBe(200)
+  await service.ok('PATCH', '/settings', { stream: { maxDurationSeconds } })
 }
 
 test('a stream is resumed by an EventSource by itself, without loss', async () => {

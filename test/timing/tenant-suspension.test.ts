@@ -1,34 +1,23 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { resumeTenant, suspendTenant } from '../../src/domains/tenants/suspend.ts'
 import { callsTo } from '../harness/calls.ts'
-import { openTestDatabase } from '../harness/database.ts'
 import { eachOf, everyCredential, outcomesOf } from '../harness/every-credential.ts'
-import { openMute } from '../harness/mute.ts'
-import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { useMute } from '../harness/mute.ts'
+import { type TestTenant, useService } from '../harness/service.ts'
 import { listen, subscribe } from '../harness/sse.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 
 const WAIT = { timeout: 10_000, interval: 20 }
 const ORIGIN = 'https://site.example'
 
-let service: TestService
-/** Another process, whose messages this one does not get. */
-let mute: ReturnType<typeof openMute>
+const service = useService({ env: { TRUSTED_PROXIES: '127.0.0.0/8' }, worker: true })
+const mute = useMute(service)
 let tenant: TestTenant
 let discussionId: string
 const streams: { close(): void }[] = []
 
-beforeAll(async () => {
-  const database = await openTestDatabase()
-  service = await startService({ database, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
-  mute = openMute(service.app, database)
-})
-afterAll(async () => {
-  await mute.close()
-  await service.close()
-})
 beforeEach(async () => {
   tenant = await service.addTenant(`t-${newId()}`)
   await ok('PATCH', '/settings', { allowedOrigins: [ORIGIN] })

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { hubOf } from '../../src/live/hub.ts'
 import { makeTlsSettings } from '../harness/certificates.ts'
 import { type Drip, drip } from '../harness/drips.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { type TestService, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 
 const TIMES = {
@@ -52,15 +52,13 @@ async function normalMs(service: TestService): Promise<number[]> {
 const portOf = (service: TestService): number => service.app.settings.PORT
 
 describe('over HTTP/1.1', () => {
-  let service: TestService
+  const service = useService({ env: TIMES })
   let discussionId: string
   const drips: Drip[] = []
 
   beforeAll(async () => {
-    service = await startService({ worker: false, env: TIMES })
     discussionId = (await service.call('POST', '/discussions', { body: { externalId: 'a' } })).json.id
   })
-  afterAll(() => service.close())
   afterEach(() => {
     vi.restoreAllMocks()
     drips.splice(0).forEach((one) => one.close())
@@ -181,16 +179,14 @@ describe('over HTTP/1.1', () => {
 
 describe('over TLS', () => {
   const { ca, env, remove } = makeTlsSettings()
-  let service: TestService
+  const service = useService({ env: { ...TIMES, ...env } })
   let discussionId: string
   const drips: Drip[] = []
 
   beforeAll(async () => {
-    service = await startService({ worker: false, env: { ...TIMES, ...env } })
     discussionId = await newDiscussion('a')
   })
   afterAll(async () => {
-    await service.close()
     remove()
   })
   afterEach(() => {

@@ -120,8 +120,8 @@ describe('verified → circuit open', () => {
     await add(id, 20)
     await startWorkers()
     await vi.waitFor(async () => expect((await read(id)).circuit).toBe('open'), WAIT)
-    await service.call('PATCH', '/settings', {
-      body: { webhookPolicy: { breakerThreshold: 10, breakerCooldownMs: 60_000, maxAttempts: 3 } },
+    await service.ok('PATCH', '/settings', {
+      webhookPolicy: { breakerThreshold: 10, breakerCooldownMs: 60_000, maxAttempts: 3 },
     })
     await workersWent()
     expect([sent().length, (await read(id)).consecutiveFailures]).toEqual([4, 4])
@@ -362,10 +362,7 @@ describe('verified → disabled', () => {
   })
 
   const admin = async () => {
-    const { json } = await service.call('POST', '/admin/auth/login', {
-      headers: { 'x-api-key': '' },
-      body: service.admin,
-    })
+    const json = await service.ok('POST', '/admin/auth/login', service.admin, { 'x-api-key': '' })
     return { authorization: `Bearer ${json.token}` }
   }
   const enable = async (id: string) => service.call('POST', `/admin/webhooks/${id}/enable`, { headers: await admin() })

@@ -32,9 +32,7 @@ afterEach(async () => {
 
 async function register(path: string, { apiKey }: TestTenant = service): Promise<string> {
   const body = { url: receiver.url + path, policy: { timeoutMs: 30_000 } }
-  const { status, json } = await service.call('POST', '/webhooks', { body, headers: { 'x-api-key': apiKey } })
-  expect(status).toBe(201)
-  return json.id
+  return (await service.ok('POST', '/webhooks', body, { 'x-api-key': apiKey })).id
 }
 
 /** Registers endpoints at `/<name>-1`, `/<name>-2`, …, and has them verified. */

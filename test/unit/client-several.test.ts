@@ -7,14 +7,14 @@ import {
   type SeveralStreamOptions,
   type StreamTicketForSeveral,
 } from '../../src/clients/browser/stream.ts'
-import { type FakePage, type FakeSource, stubPage } from '../harness/page.ts'
+import { type FakeSource, nextSource, usePage } from '../harness/page.ts'
 import { last } from '../harness/processes.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const IDS = ['a', 'b', 'c']
 
-let page: FakePage
+const page = usePage()
 let stream: SeveralStream
 let read: string[]
 const ticket = vi.fn<SeveralStreamOptions['ticket']>()
@@ -33,22 +33,13 @@ const ticketFor = (at: Record<string, number>, prefix = '00000001'): StreamTicke
 })
 
 beforeEach(() => {
-  vi.useFakeTimers()
-  page = stubPage()
   read = []
   ticket.mockReset().mockImplementation(() => ticketFor({ a: 1, b: 0, c: 7 }))
   onReload.mockReset().mockResolvedValue(undefined)
   onGone.mockReset()
   onError.mockReset()
 })
-afterEach(() => {
-  stream.close()
-  expect(vi.getTimerCount()).toBe(0)
-  expect(page.window.listeners + page.document.listeners).toBe(0)
-  vi.restoreAllMocks()
-  vi.unstubAllGlobals()
-  vi.useRealTimers()
-})
+afterEach(() => stream.close())
 
 async function follow(options: Partial<SeveralStreamOptions> = {}): Promise<FakeSource> {
   stream = openSeveralStream({
@@ -63,10 +54,7 @@ async function follow(options: Partial<SeveralStreamOptions> = {}): Promise<Fake
   return last(page.sources)
 }
 
-async function next(): Promise<FakeSource> {
-  await vi.advanceTimersByTimeAsync(SECOND)
-  return last(page.sources)
-}
+const next = (): Promise<FakeSource> => nextSource(page)
 
 test("begins at the ticket's positions, and at those that the page shows", async () => {
   expect((await follow()).lastEventId).toBe('00000001-1.0.7')

@@ -14,13 +14,13 @@ import {
   type StreamOptions,
 } from '../../src/clients/browser/stream.ts'
 import { EVENT_TYPES as SERVICE_EVENT_TYPES, type EventType } from '../../src/core/events.ts'
-import { type FakePage, type FakeSource, stubPage } from '../harness/page.ts'
+import { type FakeSource, nextSource, usePage } from '../harness/page.ts'
 import { last } from '../harness/processes.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-let page: FakePage
+const page = usePage()
 let stream: DiscussionStream
 let seqs: number[]
 const ticket = vi.fn<StreamOptions['ticket']>()
@@ -29,23 +29,13 @@ const onState = vi.fn<NonNullable<StreamOptions['onState']>>()
 const onError = vi.fn<NonNullable<StreamOptions['onError']>>()
 
 beforeEach(() => {
-  vi.useFakeTimers()
-  page = stubPage()
   seqs = []
   ticket.mockReset().mockImplementation(() => Promise.resolve({ streamUrl: '/stream/d?ticket=t', lastEventId: '7' }))
   onReload.mockReset().mockResolvedValue(undefined)
   onState.mockReset()
   onError.mockReset()
 })
-afterEach(() => {
-  stream.close()
-  expect(vi.getTimerCount()).toBe(0)
-  expect(page.window.listeners + page.document.listeners).toBe(0)
-  expect(page.sources.every(({ readyState }) => readyState === 2)).toBe(true)
-  vi.restoreAllMocks()
-  vi.unstubAllGlobals()
-  vi.useRealTimers()
-})
+afterEach(() => stream.close())
 
 const settle = () => vi.advanceTimersByTimeAsync(0)
 
@@ -56,11 +46,7 @@ async function follow(options: Partial<StreamOptions> = {}): Promise<FakeSource>
   return last(page.sources)
 }
 
-/** After the longest first pause. */
-async function next(): Promise<FakeSource> {
-  await vi.advanceTimersByTimeAsync(SECOND)
-  return last(page.sources)
-}
+const next = (): Promise<FakeSource> => nextSource(page)
 
 const states = () => onState.mock.calls.map(([state]) => state)
 

@@ -27,13 +27,17 @@ function openTab(nameOf = async (): Promise<string | undefined> => 'name') {
     complete: () => undefined,
     state: (state) => states.push(state),
   })
+  closes.push(close)
   return { seqs, states, positions, close, own: () => own }
 }
 
 const settle = () => vi.advanceTimersByTimeAsync(0)
 
+const closes: (() => void)[] = []
+
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => {
+  closes.splice(0).forEach((close) => close())
   vi.useRealTimers()
   vi.unstubAllGlobals()
 })
@@ -82,11 +86,17 @@ function stubBrowser(): void {
   vi.stubGlobal('navigator', { locks: { request } })
 }
 
-test('a tab whose leader has loaded its page again loads its own again, and misses nothing', async () => {
+/** Two tabs, of which the first leads and is connected. */
+async function openTwo(): Promise<[leader: ReturnType<typeof openTab>, other: ReturnType<typeof openTab>]> {
   stubBrowser()
   const [leader, other] = [openTab(), openTab()]
   await settle()
   leader.own()?.alive?.()
+  return [leader, other]
+}
+
+test('a tab whose leader has loaded its page again loads its own again, and misses nothing', async () => {
+  const [leader, other] = await openTwo()
   leader.own()?.next(event(1))
   expect(other.seqs).toEqual([1])
   expect(other.own()).toBeUndefined()
@@ -102,15 +112,10 @@ test('a tab whose leader has loaded its page again loads its own again, and miss
     [1, 101, 102],
     [1, 101, 102],
   ])
-  leader.close()
-  other.close()
 })
 
 test('a tab behind events that are not for it needs no connection of its own for long', async () => {
-  stubBrowser()
-  const [leader, other] = [openTab(), openTab()]
-  await settle()
-  leader.own()?.alive?.()
+  const [leader, other] = await openTwo()
   // The page of the leader has been loaded after these events.
   leader.own()?.reloaded?.(3)
   expect(other.own()).toBeDefined()
@@ -121,8 +126,6 @@ test('a tab behind events that are not for it needs no connection of its own for
   leader.own()?.next(event(6))
   expect(other.own()).toBeUndefined()
   expect([leader.seqs, other.seqs]).toEqual([[6], [6]])
-  leader.close()
-  other.close()
 })
 
 test('a tab whose leader has no connection follows by itself, until the leader has one', async () => {
@@ -142,8 +145,6 @@ test('a tab whose leader has no connection follows by itself, until the leader h
     [1, 2, 3],
     [1, 2, 3],
   ])
-  leader.close()
-  other.close()
 })
 
 test('while the service refuses the leader over a cap, the others wait longer', async () => {
@@ -155,15 +156,10 @@ test('while the service refuses the leader over a cap, the others wait longer', 
   expect(other.own()).toBeUndefined()
   await vi.advanceTimersByTimeAsync(42_000)
   expect(other.own()).toBeDefined()
-  leader.close()
-  other.close()
 })
 
 test('a tab keeps its own connection until the service has said that it knows the position', async () => {
-  stubBrowser()
-  const [leader, other] = [openTab(), openTab()]
-  await settle()
-  leader.own()?.alive?.()
+  const [leader, other] = await openTwo()
   for (const seq of [1, 2, 3]) leader.own()?.next(event(seq))
   // The discussion was deleted, and made again.
   leader.own()?.reloaded?.(1)
@@ -175,8 +171,6 @@ test('a tab keeps its own connection until the service has said that it knows th
   leader.own()?.next(event(3))
   expect(other.own()).toBeUndefined()
   expect(other.seqs).toEqual([1, 2, 3, 3])
-  leader.close()
-  other.close()
 })
 
 test('a leader whose token is for another reader tells the others nothing more', async () => {
@@ -194,19 +188,12 @@ test('a leader whose token is for another reader tells the others nothing more',
   leader.own()?.alive?.()
   leader.own()?.next(event(2))
   expect([leader.seqs, leader.positions, other.seqs]).toEqual([[1, 2], ['0', '1'], [1]])
-  leader.close()
-  other.close()
 })
 
 test('an error of the leader is not told to the others', async () => {
-  stubBrowser()
-  const [leader, other] = [openTab(), openTab()]
-  await settle()
-  leader.own()?.alive?.()
+  const [leader, other] = await openTwo()
   expect(() => leader.own()?.next({ errors: [{ message: 'gone' }], data: null })).toThrow('null')
   expect(other.seqs).toEqual([])
-  leader.close()
-  other.close()
 })
 
 test('a tab that is led tells the state of the connection that its leader has', async () => {
@@ -226,8 +213,6 @@ test('a tab that is led tells the state of the connection that its leader has', 
     ['connecting', 'open', 'connecting', 'open'],
     ['connecting', 'open', 'connecting', 'open'],
   ])
-  leader.close()
-  other.close()
 })
 
 /** A tab whose client shares, and the connections that it has had. */
@@ -259,7 +244,8 @@ function openClient(lastEventId: string | null, reload = async () => '1') {
     { ...REQUEST, variables: { lastEventId } },
     { next: ({ data }) => seqs.push(data?.discussionEvents.seq), error: () => undefined, complete: () => undefined },
   )
-  return { seqs, connections, close, last: () => connections.at(-1) }
+  closes.push(close)
+  return { seqs, connections, last: () => connections.at(-1) }
 }
 
 const PING = ':\n\n'
@@ -294,8 +280,6 @@ test.each([
     [2, 3, 4],
     [2, 3, 4],
   ])
-  leader.close()
-  other.close()
 })
 
 test('a subscription without a position is not shared, and asks for none', async () => {
@@ -307,5 +291,4 @@ test('a subscription without a position is not shared, and asks for none', async
     [null, [7]],
     [null, []],
   ])
-  tabs.forEach(({ close }) => close())
 })

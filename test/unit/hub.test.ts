@@ -224,19 +224,16 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
         if (chance() < 0.5) await (chance() < 0.2 ? setTimeout(chance() * 20) : turns(Math.floor(chance() * 4)))
       }
       await Promise.all(joining)
-      await vi.waitFor(
-        () => {
-          for (const { viewer, listener, from, leftAt } of streams) {
-            const wanted = world.events
-              .filter((event) => event.seq > from && isVisible(event, viewer))
-              .map(({ seq }) => seq)
-            const seen = listener.seqs
-            if (leftAt === null) expect(seen).toEqual(wanted)
-            else expect(seen).toEqual(wanted.filter((seq) => seq <= leftAt))
-          }
-        },
-        { timeout: 8000, interval: 10 },
-      )
+      await vi.waitFor(() => {
+        for (const { viewer, listener, from, leftAt } of streams) {
+          const wanted = world.events
+            .filter((event) => event.seq > from && isVisible(event, viewer))
+            .map(({ seq }) => seq)
+          const seen = listener.seqs
+          if (leftAt === null) expect(seen).toEqual(wanted)
+          else expect(seen).toEqual(wanted.filter((seq) => seq <= leftAt))
+        }
+      })
       await world.hub.close({ graceMs: 0 })
     }),
     { numRuns: effort(40, 8) },
@@ -244,30 +241,21 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
 })
 
 describe('joining', () => {
-  test('without a position begins with the next event', async () => {
+  test.each([
+    ['without a position is complete', null, true],
+    ...['nonsense', '-1', '1e3', '99', '0x1', ' 1'].map(
+      (id) => [`with the unknown position “${id}” is incomplete`, id, false] as const,
+    ),
+  ])('%s, and begins with the next event', async (_how, id, complete) => {
     const world = open()
     world.commit()
-    const { seat, ...beginning } = await join(world, null)
-    expect(beginning).toEqual({ lastEventId: '1', replayed: 0, complete: true })
+    const { seat, ...beginning } = await join(world, id)
+    expect(beginning).toEqual({ lastEventId: '1', replayed: 0, complete })
     const listener = new Listener()
     seat.start(listener)
     world.commit()
     await vi.waitFor(() => expect(listener.seqs).toEqual([2]))
   })
-
-  test.each(['nonsense', '-1', '1e3', '99', '0x1', ' 1'])(
-    'with the unknown position %j is incomplete and live',
-    async (id) => {
-      const world = open()
-      world.commit()
-      const { seat, ...beginning } = await join(world, id)
-      expect(beginning).toEqual({ lastEventId: '1', replayed: 0, complete: false })
-      const listener = new Listener()
-      seat.start(listener)
-      world.commit()
-      await vi.waitFor(() => expect(listener.seqs).toEqual([2]))
-    },
-  )
 
   test('counts in `replayed` only what the viewer may see', async () => {
     const world = open()
@@ -307,18 +295,10 @@ describe('joining', () => {
     const world = open()
     for (let n = 0; n < 12; n++) world.commit()
     const window = { replayHours: 24, replayEvents: 10 }
-    expect(
-      await world.hub.join({ ...KEY, stream: ENDLESS, viewer: { kind: 'tenant' }, lastEventId: '1', window }),
-    ).toMatchObject({
-      complete: false,
-      lastEventId: '12',
-    })
-    expect(
-      await world.hub.join({ ...KEY, stream: ENDLESS, viewer: { kind: 'tenant' }, lastEventId: '2', window }),
-    ).toMatchObject({
-      complete: true,
-      replayed: 10,
-    })
+    const joinAt = (lastEventId: string) =>
+      world.hub.join({ ...KEY, stream: ENDLESS, viewer: { kind: 'tenant' }, lastEventId, window })
+    expect(await joinAt('1')).toMatchObject({ complete: false, lastEventId: '12' })
+    expect(await joinAt('2')).toMatchObject({ complete: true, replayed: 10 })
   })
 })
 
@@ -385,7 +365,7 @@ test('a slow replay of 10 000 events joins the live ones without a gap', async (
     world.commit()
     if (n % 10 === 0) await setImmediate()
   }
-  await vi.waitFor(() => expect(listener.seqs).toEqual(world.events.map(({ seq }) => seq)), { timeout: 5000 })
+  await vi.waitFor(() => expect(listener.seqs).toEqual(world.events.map(({ seq }) => seq)))
 })
 
 test('a storm of returning clients is served from memory, with a handful of reads', async () => {
@@ -405,7 +385,7 @@ test('a storm of returning clients is served from memory, with a handful of read
     }),
   )
   world.commit()
-  await vi.waitFor(() => expect(listeners.every(({ seqs }) => seqs.at(-1) === 201)).toBe(true), { timeout: 10_000 })
+  await vi.waitFor(() => expect(listeners.every(({ seqs }) => seqs.at(-1) === 201)).toBe(true))
   for (const { seqs, after } of listeners) {
     expect(seqs).toEqual(Array.from({ length: 201 - after }, (_, index) => after + 1 + index))
   }

@@ -1,8 +1,8 @@
 import { createClient } from 'graphql-sse'
 
-import type { TestService } from './service.ts'
+import type { Headers, TestService } from './service.ts'
 
-/** What a subscription of a client token has brought so far. */
+/** What a subscription has brought so far. */
 export interface Followed {
   seqs: number[]
   failures: unknown[]
@@ -10,15 +10,16 @@ export interface Followed {
   close(): void
 }
 
-/** Follows a discussion by a client token, without trying again. */
+/** Follows a discussion with a request's headers, without trying again. */
 export function followBy(
   { url }: TestService,
-  token: string,
+  headers: Headers,
   { discussionId, single = false, lastEventId = '0' }: { discussionId: string; single?: boolean; lastEventId?: string },
 ): Followed {
   const client = createClient<boolean>({
     url: `${url}/graphql/stream`,
-    headers: { authorization: `Bearer ${token}` },
+    // A copy: the client writes the token of its connection into it.
+    headers: { ...headers },
     singleConnection: single,
     retryAttempts: 0,
   })
