@@ -336,6 +336,75 @@ describe('isso', () => {
     database.close()
     await expect(readAll(isso, other)).rejects.toThrow('it is no database of Isso')
   })
+
+  test('reads long texts, many pages, other encodings and columns that were added later', async () => {
+    for (const pragmas of ['', 'PRAGMA page_size = 512;', "PRAGMA page_size = 65536; PRAGMA encoding = 'UTF-16be';"]) {
+      const path = join(folder, `large-${pragmas.length}.db`)
+      const bodies = Array.from(
+        { length: 2000 },
+        (_, n) => `${n} é${'x'.repeat((n % 7) * (n % 100 === 0 ? 9000 : 90))}`,
+      )
+      const database = new sqlite.Database(path)
+      database.exec(`${pragmas} BEGIN; CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR(256), title VARCHAR);
+        INSERT INTO threads VALUES (7, '/a', NULL);
+        CREATE TABLE "comments" (id INTEGER PRIMARY KEY, tid REFERENCES threads(id), parent INTEGER, created FLOAT,
+          modified FLOAT, mode INTEGER, text VARCHAR /* a, b */, author VARCHAR DEFAULT 'a,)', email VARCHAR,
+          website VARCHAR, likes INTEGER DEFAULT 0, CHECK (id > 0 AND mode IN (1, 2)))`)
+      const insert = database.prepare('INSERT INTO comments (id, tid, created, mode, text) VALUES (?, 7, 1e9, 1, ?)')
+      bodies.forEach((body, n) => insert.run([n * 3 + 1, body]))
+      insert.finalize()
+      database.exec('ALTER TABLE comments ADD COLUMN dislikes INTEGER; COMMIT')
+      database.close()
+      const found = await readAll(isso, path)
+      expect(itemsOf(found, 'comment').map(({ id, body }) => `${id} ${body}`)).toEqual(
+        bodies.map((body, n) => `${n * 3 + 1} ${body}`),
+      )
+    }
+  })
+
+  const COMMENTS = "1 AS tid, 1 AS id, NULL AS parent, 1 AS created, NULL AS modified, 1 AS mode, 'a' AS text"
+  const OTHERS = 'NULL AS author, NULL AS email, NULL AS website, 0 AS likes, 0 AS dislikes'
+  test.each([
+    [
+      'a view that never ends',
+      `CREATE VIEW comments AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+       SELECT ${COMMENTS}, ${OTHERS} FROM n WHERE i < 0`,
+    ],
+    [
+      'a computed column',
+      `CREATE TABLE comments (tid, id INTEGER PRIMARY KEY, parent, created, modified, mode, author, email, website,
+         likes, dislikes, text AS (hex(zeroblob(100000000))));
+       INSERT INTO comments (tid, id, created, mode) VALUES (1, 1, 1, 1)`,
+    ],
+    [
+      'a virtual table',
+      `CREATE VIRTUAL TABLE comments USING fts5(tid, parent, created, modified, mode, text, author, email, website, likes, dislikes)`,
+    ],
+  ])('runs nothing that a database brings along: %s', async (name, statement) => {
+    const path = join(folder, `${name}.db`)
+    const database = new sqlite.Database(path)
+    database.exec(`CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR, title VARCHAR); ${statement}`)
+    database.close()
+    await expect(readAll(isso, path)).rejects.toThrow('it is no database of Isso')
+  })
+
+  test('reads each page of a database once, whatever the file says', async () => {
+    const path = makeIssoDatabase(join(folder, 'sound.db'))
+    const sound = readFileSync(path)
+    // Each byte that may say where something lies, as another one.
+    let refused = 0
+    for (let at = 16; at < sound.length; at += 61) {
+      const bytes = Buffer.from(sound)
+      bytes.writeUInt8((bytes.readUInt8(at) + 1 + (at % 254)) & 255, at)
+      const damaged = join(folder, 'damaged.db')
+      writeFileSync(damaged, bytes)
+      await readAll(isso, damaged).catch((error: unknown) => {
+        expect(error).toBeInstanceOf(SourceError)
+        refused++
+      })
+    }
+    expect(refused).toBeGreaterThan(0)
+  })
 })
 
 describe('every source', () => {

@@ -24,7 +24,7 @@ export async function* readBytes(file: SourceFile, onRead?: OnRead): AsyncGenera
 }
 
 /** Its bytes as they lie there. */
-export const rawBytes = (file: SourceFile): AsyncIterable<Buffer> =>
+const rawBytes = (file: SourceFile): AsyncIterable<Buffer> =>
   typeof file === 'string' ? createReadStream(file, { highWaterMark: 256 * 1024 }) : file.read(0)
 
 async function* counted(file: SourceFile, onRead?: OnRead): AsyncGenerator<Buffer> {
