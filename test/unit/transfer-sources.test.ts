@@ -11,6 +11,7 @@ import { artrans } from '../../src/transfer/sources/artrans.ts'
 import { commento } from '../../src/transfer/sources/commento.ts'
 import { coral } from '../../src/transfer/sources/coral.ts'
 import { disqus } from '../../src/transfer/sources/disqus.ts'
+import { readBytes } from '../../src/transfer/sources/files.ts'
 import { isso } from '../../src/transfer/sources/isso.ts'
 import { remark42 } from '../../src/transfer/sources/remark42.ts'
 import { timeOf } from '../../src/transfer/sources/times.ts'
@@ -405,6 +406,35 @@ describe('isso', () => {
     }
     expect(refused).toBeGreaterThan(0)
   })
+})
+
+test.each([
+  ['disqus', disqus],
+  ['wordpress', wordpress],
+] as const)('an element of %s with more attributes than in any export is refused', async (name, source) => {
+  const attributes = Array.from({ length: 101 }, (_, n) => `a${n}=""`).join(' ')
+  const sound = readFileSync(fixture(`${name}.xml`), 'utf8')
+  const path = fileOf('attributes.xml', sound.replace(/<(?:category|title)(?=[ >])/, `$& ${attributes}`))
+  expect(readFileSync(path, 'utf8')).not.toBe(sound)
+  await expect(readAll(source, path)).rejects.toThrow('has more attributes than in any export')
+})
+
+test('an upload that unpacks to more than it may is refused', async () => {
+  const content = gzipSync(Buffer.alloc(1_000_000))
+  const file = {
+    name: 'zeros.gz',
+    bytes: content.length,
+    async *read(from: number) {
+      yield content.subarray(from)
+    },
+  }
+  const unpacked = async (most: number): Promise<number> => {
+    let bytes = 0
+    for await (const chunk of readBytes(file, undefined, most)) bytes += chunk.length
+    return bytes
+  }
+  expect(await unpacked(1_000_000)).toBe(1_000_000)
+  await expect(unpacked(999_999)).rejects.toThrow('zeros.gz: it unpacks to more than 999999 bytes')
 })
 
 describe('every source', () => {
