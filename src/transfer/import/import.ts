@@ -169,6 +169,7 @@ export async function beginRun(
     rules: {
       source,
       keepsIds: false,
+      setsStaff: typeof file.path === 'string',
       settings,
       authors: file.authors ?? new Map(),
       page: file.page ?? null,
