@@ -64,7 +64,7 @@ describeInBrowser('the overview of the console', () => {
   })
 
   test('a row that cannot be shown leaves the others in view', async () => {
-    const { page, close } = await desk.visit()
+    const page = await desk.visit()
     await changeAnswers(page, ({ analyticsTop }) => {
       if (analyticsTop) analyticsTop.readers[0].reader.name = 5
     })
@@ -73,7 +73,6 @@ describeInBrowser('the overview of the console', () => {
     await top.getByRole('cell', { name: 'This entry cannot be shown.' }).waitFor()
     expect(await top.getByRole('row').count()).toBeGreaterThan(1)
     await page.unroute('**/graphql')
-    await close()
   })
 
   test('new work appears while the page is open, and finished work disappears', async () => {

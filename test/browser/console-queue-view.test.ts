@@ -91,7 +91,7 @@ describeInBrowser('The view of a queue in the console', () => {
     const first = await post('anna-1', 'hold mine', undefined, 'Anna')
     const second = await post('anna-2', 'hold hers', undefined, 'Anna')
     const other = await post('bob', 'hold his')
-    const { page, complaints, close } = await desk.visit('/moderation')
+    const page = await desk.visit('/moderation')
     await expectShown(page, first, second, other)
     for (const [comment, name] of [
       [first, 'Anna (anna-1)'],
@@ -109,8 +109,6 @@ describeInBrowser('The view of a queue in the console', () => {
     await item(page, first).getByRole('link', { name: 'all of this reader' }).click()
     await expectShown(page, first)
     await item(page, first).getByRole('link', { name: 'Anna', exact: true }).waitFor()
-    expect(complaints).toEqual([])
-    await close()
   })
 
   test('sorts by time, by reports and by busy pages; what is taken back returns to its place', async () => {

@@ -71,7 +71,7 @@ describeInBrowser('The team in the console', () => {
   })
 
   test('a row that cannot be shown leaves the others in view', async () => {
-    const { page, close } = await desk.visit('/team')
+    const page = await desk.visit('/team')
     await changeAnswers(page, ({ analyticsTeam }) => {
       if (analyticsTeam) analyticsTeam.sections[0].decisions = null
     })
@@ -80,7 +80,6 @@ describeInBrowser('The team in the console', () => {
     await sections.getByRole('cell', { name: 'This entry cannot be shown.' }).waitFor()
     expect(await sections.getByRole('row').count()).toBeGreaterThan(2)
     await page.unroute('**/graphql')
-    await close()
   })
 
   test('the figures come as CSV, in which nothing is a formula', async () => {
