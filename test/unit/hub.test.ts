@@ -242,7 +242,7 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
 
 describe('joining', () => {
   test.each([
-    ['without a position is complete', null, true],
+    ['without a position is complete', null, true] as const,
     ...['nonsense', '-1', '1e3', '99', '0x1', ' 1'].map(
       (id) => [`with the unknown position “${id}” is incomplete`, id, false] as const,
     ),
