@@ -540,6 +540,7 @@ describeInBrowser('webhooks in the console', () => {
     await page.getByRole('heading', { name: 'There is no such endpoint', exact: true }).waitFor()
     await enter(page.getByRole('link', { name: 'All endpoints' }))
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/console/webhooks')
   })
 
   test(`the snippets accept genuine requests only${languagesMissing}`, async () => {
