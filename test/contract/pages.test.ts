@@ -336,7 +336,6 @@ describe('cached pages', () => {
 
   test(
     'equal the database after every step of a long history; 304 only if nothing differs',
-    { timeout: 120_000 },
     async () => {
       const page = 'history'
       const ids: string[] = [(await post(page, 'root')).id]
