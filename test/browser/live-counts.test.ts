@@ -104,21 +104,17 @@ describeInBrowser('<engagement-count live>', () => {
   test('counts again where more has happened than can be replayed', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'One')
-    await paper.set({ stream: { replayEvents: 100 } })
-    try {
-      const { page, asked } = await open([article])
-      await expectStreams(page, 1)
-      await setHidden(page, true)
-      await expectStreams(page, 0)
-      for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
-      await setHidden(page, false)
-      await expectCounts(page, [121])
-      expect(asked(`/counts?externalId=${article}`).length).toBe(2)
-      await paper.post(article, 'ann', 'The last one')
-      await expectCounts(page, [122])
-    } finally {
-      await paper.set({ stream: { replayEvents: 10_000 } })
-    }
+    await paper.setInTest({ stream: { replayEvents: 100 } })
+    const { page, asked } = await open([article])
+    await expectStreams(page, 1)
+    await setHidden(page, true)
+    await expectStreams(page, 0)
+    for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
+    await setHidden(page, false)
+    await expectCounts(page, [121])
+    expect(asked(`/counts?externalId=${article}`).length).toBe(2)
+    await paper.post(article, 'ann', 'The last one')
+    await expectCounts(page, [122])
   })
 
   test('of more than 50 pages, those that are seen are followed', async () => {

@@ -219,28 +219,24 @@ describeInBrowser('the widget on its page', () => {
 
   test('readers see a comment within a second after a moderator approves it in the console', async () => {
     const held = newArticle()
-    await paper.set({ moderationMode: 'pre' })
-    try {
-      const [ann, bob] = await Promise.all([paper.read(held, { as: 'ann' }), paper.read(held, { as: 'bob' })])
-      await ann.write('Please look at this')
-      await ann.sees(/Please look at this[^]*Awaiting moderation/)
-      const { id } = await paper.call('GET', `/discussions/by-external/${held}`)
-      const presence = () => paper.call('GET', `/discussions/${id}/presence`)
-      await vi.waitFor(async () => expect((await presence()).streams).toBe(2), WAIT)
-      const page = await visitConsole(paper.browser, paper.service, '/moderation')
-      // Otherwise it could be taken back for 5 s.
-      await page.evaluate("localStorage.setItem('engagement-console-send-at-once', 'true')")
-      await page.reload()
-      await page.locator('[data-comment]', { hasText: 'Please look at this' }).waitFor()
-      await page.keyboard.press('j')
-      await page.keyboard.press('a')
-      const pressed = runningMs()
-      await bob.sees('Please look at this')
-      expect(runningMs() - pressed).toBeLessThan(1000)
-      await ann.seesNot('Awaiting moderation')
-    } finally {
-      await paper.set({ moderationMode: 'none' })
-    }
+    await paper.setInTest({ moderationMode: 'pre' })
+    const [ann, bob] = await Promise.all([paper.read(held, { as: 'ann' }), paper.read(held, { as: 'bob' })])
+    await ann.write('Please look at this')
+    await ann.sees(/Please look at this[^]*Awaiting moderation/)
+    const { id } = await paper.call('GET', `/discussions/by-external/${held}`)
+    const presence = () => paper.call('GET', `/discussions/${id}/presence`)
+    await vi.waitFor(async () => expect((await presence()).streams).toBe(2), WAIT)
+    const page = await visitConsole(paper.browser, paper.service, '/moderation')
+    // Otherwise it could be taken back for 5 s.
+    await page.evaluate("localStorage.setItem('engagement-console-send-at-once', 'true')")
+    await page.reload()
+    await page.locator('[data-comment]', { hasText: 'Please look at this' }).waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('a')
+    const pressed = runningMs()
+    await bob.sees('Please look at this')
+    expect(runningMs() - pressed).toBeLessThan(1000)
+    await ann.seesNot('Awaiting moderation')
   })
 
   test('loads pages, sort orders and many replies on request', async () => {

@@ -69,61 +69,53 @@ describeInBrowser('the widget in two windows', () => {
 
   test('a comment that waits for a moderator is shown only to its author, even after a reload, and to all once approved', async () => {
     const article = newArticle()
-    await paper.set({ moderationMode: 'pre' })
-    try {
-      const [ann, bob] = await twoWindows(article)
-      await ann.write('Please look at this')
-      await ann.sees(/Please look at this[^]*Awaiting moderation/)
-      await ann.page.reload()
-      await ann.sees(/Please look at this[^]*Awaiting moderation/)
-      const elsewhere = await paper.read(article, { as: 'ann' })
-      await elsewhere.sees(/Please look at this[^]*Awaiting moderation/)
-      await elsewhere.page.close()
-      await bob.sees('No comments yet')
-      await vi.waitFor(async () => expect(await streams(article)).toBe(2), WAIT)
-      const queue = await paper.call('GET', '/moderation/queue?status=pending')
-      const { id } = queue.data[0].comment
-      await paper.call('POST', `/comments/${id}/approve`)
-      await withinASecond(() => bob.sees('Please look at this'))
-      await ann.seesNot('Awaiting moderation')
-      await paper.call('POST', `/comments/${id}/pin`)
-      await withinASecond(() => bob.sees('Pinned'))
-      await paper.call('POST', `/comments/${id}/reject`)
-      await withinASecond(() => bob.sees('This comment is not shown.'))
-    } finally {
-      await paper.set({ moderationMode: 'none' })
-    }
+    await paper.setInTest({ moderationMode: 'pre' })
+    const [ann, bob] = await twoWindows(article)
+    await ann.write('Please look at this')
+    await ann.sees(/Please look at this[^]*Awaiting moderation/)
+    await ann.page.reload()
+    await ann.sees(/Please look at this[^]*Awaiting moderation/)
+    const elsewhere = await paper.read(article, { as: 'ann' })
+    await elsewhere.sees(/Please look at this[^]*Awaiting moderation/)
+    await elsewhere.page.close()
+    await bob.sees('No comments yet')
+    await vi.waitFor(async () => expect(await streams(article)).toBe(2), WAIT)
+    const queue = await paper.call('GET', '/moderation/queue?status=pending')
+    const { id } = queue.data[0].comment
+    await paper.call('POST', `/comments/${id}/approve`)
+    await withinASecond(() => bob.sees('Please look at this'))
+    await ann.seesNot('Awaiting moderation')
+    await paper.call('POST', `/comments/${id}/pin`)
+    await withinASecond(() => bob.sees('Pinned'))
+    await paper.call('POST', `/comments/${id}/reject`)
+    await withinASecond(() => bob.sees('This comment is not shown.'))
   })
 
   test('a rejected comment says so to its author, even after a reload, and can be deleted, not edited', async () => {
     const article = newArticle()
-    await paper.set({ moderationMode: 'pre' })
-    try {
-      const ann = await paper.read(article, { as: 'ann' })
-      await ann.write('Not for print')
-      await ann.sees(/Not for print[^]*Awaiting moderation/)
-      await ann.write('Nor this')
-      await ann.sees(/Nor this[^]*Awaiting moderation/)
-      const queue = await paper.call('GET', '/moderation/queue?status=pending')
-      const idOf = (body: string) =>
-        queue.data.find(({ comment }: { comment: { body: string } }) => comment.body === body).comment.id
-      await paper.call('POST', `/comments/${idOf('Not for print')}/reject`)
-      await paper.call('DELETE', `/comments/${idOf('Nor this')}`)
-      for (let n = 0; n < 2; n++) {
-        await ann.page.reload()
-        await ann.sees(/Not for print[^]*This comment was not published/)
-        await ann.seesNot('Nor this')
-        await ann.seesNot('Awaiting moderation')
-      }
-      expect(await ann.menu('Not for print')).toEqual(['Delete'])
-      await ann.thread.getByRole('menuitem', { name: 'Delete' }).click()
-      await ann.thread.getByRole('button', { name: 'Delete' }).last().click()
-      await ann.seesNot('Not for print')
+    await paper.setInTest({ moderationMode: 'pre' })
+    const ann = await paper.read(article, { as: 'ann' })
+    await ann.write('Not for print')
+    await ann.sees(/Not for print[^]*Awaiting moderation/)
+    await ann.write('Nor this')
+    await ann.sees(/Nor this[^]*Awaiting moderation/)
+    const queue = await paper.call('GET', '/moderation/queue?status=pending')
+    const idOf = (body: string) =>
+      queue.data.find(({ comment }: { comment: { body: string } }) => comment.body === body).comment.id
+    await paper.call('POST', `/comments/${idOf('Not for print')}/reject`)
+    await paper.call('DELETE', `/comments/${idOf('Nor this')}`)
+    for (let n = 0; n < 2; n++) {
       await ann.page.reload()
-      await ann.sees('No comments yet')
-    } finally {
-      await paper.set({ moderationMode: 'none' })
+      await ann.sees(/Not for print[^]*This comment was not published/)
+      await ann.seesNot('Nor this')
+      await ann.seesNot('Awaiting moderation')
     }
+    expect(await ann.menu('Not for print')).toEqual(['Delete'])
+    await ann.thread.getByRole('menuitem', { name: 'Delete' }).click()
+    await ann.thread.getByRole('button', { name: 'Delete' }).last().click()
+    await ann.seesNot('Not for print')
+    await ann.page.reload()
+    await ann.sees('No comments yet')
   })
 
   test('a comment withdrawn while its author reads is shown to the author again after a reload', async () => {
@@ -159,23 +151,19 @@ describeInBrowser('the widget in two windows', () => {
 
   test('a decision that no event tells is seen within a minute', async () => {
     const article = newArticle()
-    await paper.set({ moderationMode: 'pre' })
-    try {
-      const before = new Date(Date.now() + 1000).toISOString()
-      await paper.call('POST', '/readers/me/notifications/read', { before }, 'ann')
-      const ann = await paper.read(article, { as: 'ann', prepare: (page) => page.clock.install() })
-      await ann.write('Waits')
-      await ann.sees(/Waits[^]*Awaiting moderation/)
-      const { data } = await paper.call('GET', '/moderation/queue?status=pending')
-      const { id } = data.find(({ comment }: { comment: { body: string } }) => comment.body === 'Waits').comment
-      await paper.call('POST', `/comments/${id}/reject`, { message: 'Be kind.' })
-      await ann.page.clock.runFor(61_000)
-      await ann.sees(/Waits[^]*This comment was not published[^]*Be kind\./)
-      expect(await ann.thread.getByText('Awaiting').count()).toBe(0)
-      await ann.button('Notifications: 1 unread').waitFor()
-    } finally {
-      await paper.set({ moderationMode: 'none' })
-    }
+    await paper.setInTest({ moderationMode: 'pre' })
+    const before = new Date(Date.now() + 1000).toISOString()
+    await paper.call('POST', '/readers/me/notifications/read', { before }, 'ann')
+    const ann = await paper.read(article, { as: 'ann', prepare: (page) => page.clock.install() })
+    await ann.write('Waits')
+    await ann.sees(/Waits[^]*Awaiting moderation/)
+    const { data } = await paper.call('GET', '/moderation/queue?status=pending')
+    const { id } = data.find(({ comment }: { comment: { body: string } }) => comment.body === 'Waits').comment
+    await paper.call('POST', `/comments/${id}/reject`, { message: 'Be kind.' })
+    await ann.page.clock.runFor(61_000)
+    await ann.sees(/Waits[^]*This comment was not published[^]*Be kind\./)
+    expect(await ann.thread.getByText('Awaiting').count()).toBe(0)
+    await ann.button('Notifications: 1 unread').waitFor()
   })
 
   test('a reader who is muted is not read, until their comment is asked for or the mute ends', async () => {
@@ -204,20 +192,16 @@ describeInBrowser('the widget in two windows', () => {
 
   test('badges of authors show their labels', async () => {
     const article = newArticle()
-    await paper.set({ badges: [{ id: 'staff', label: 'Staff <3', tone: 'info' }] })
-    try {
-      await paper.post(article, 'eve', 'By the house')
-      const { data } = await paper.call('GET', '/readers?externalId=eve')
-      await paper.call('PUT', `/readers/${data[0].id}/badges`, { badges: ['staff'] })
-      const window = await paper.read(article)
-      await window.sees(/Staff <3[^]*By the house/)
-      expect(await window.thread.locator('[part~=badge-staff].info').count()).toBe(1)
-      await paper.set({ badges: [] })
-      await window.page.reload()
-      await window.seesNot('Staff')
-    } finally {
-      await paper.set({ badges: [] })
-    }
+    await paper.setInTest({ badges: [{ id: 'staff', label: 'Staff <3', tone: 'info' }] })
+    await paper.post(article, 'eve', 'By the house')
+    const { data } = await paper.call('GET', '/readers?externalId=eve')
+    await paper.call('PUT', `/readers/${data[0].id}/badges`, { badges: ['staff'] })
+    const window = await paper.read(article)
+    await window.sees(/Staff <3[^]*By the house/)
+    expect(await window.thread.locator('[part~=badge-staff].info').count()).toBe(1)
+    await paper.set({ badges: [] })
+    await window.page.reload()
+    await window.seesNot('Staff')
   })
 
   test('both windows continue after a restart of the service; comments sent meanwhile arrive once', async () => {
@@ -261,51 +245,43 @@ describeInBrowser('the widget in two windows', () => {
 
   test('beyond the replay window the page is loaded again', async () => {
     const article = newArticle()
-    await paper.set({ stream: { replayEvents: 100 } })
-    try {
-      await paper.post(article, 'ann', 'Long ago')
-      const bob = await paper.read(article, { as: 'bob' })
-      await bob.sees('Long ago')
-      await vi.waitFor(async () => expect(await streams(article)).toBe(1), WAIT)
-      await bob.page.evaluate(`dispatchEvent(new Event('pagehide'))`)
-      for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
-      await bob.page.evaluate(`dispatchEvent(new Event('pageshow'))`)
-      await bob.sees('Number 120')
-      expect(await bob.thread.getByRole('heading').innerText()).toMatch(/121/)
-    } finally {
-      await paper.set({ stream: { replayEvents: 10_000 } })
-    }
+    await paper.setInTest({ stream: { replayEvents: 100 } })
+    await paper.post(article, 'ann', 'Long ago')
+    const bob = await paper.read(article, { as: 'bob' })
+    await bob.sees('Long ago')
+    await vi.waitFor(async () => expect(await streams(article)).toBe(1), WAIT)
+    await bob.page.evaluate(`dispatchEvent(new Event('pagehide'))`)
+    for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
+    await bob.page.evaluate(`dispatchEvent(new Event('pageshow'))`)
+    await bob.sees('Number 120')
+    expect(await bob.thread.getByRole('heading').innerText()).toMatch(/121/)
   })
 
   test('a post under way while the page is loaded again is shown when it is answered', async () => {
     const article = newArticle()
-    await paper.set({ stream: { replayEvents: 100 }, moderationMode: 'pre' })
-    try {
-      await paper.post(article, 'ann', 'Long ago')
-      let answer = (): void => undefined
-      const answered = new Promise<void>((resolve) => (answer = resolve))
-      const bob = await paper.read(article, {
-        as: 'bob',
-        prepare: (page) =>
-          page.route('**/engagement/comments?*', async (route) => {
-            if (route.request().method() === 'POST') await answered
-            return route.continue()
-          }),
-      })
-      await vi.waitFor(async () => expect(await streams(article)).toBe(1), WAIT)
-      await bob.write('Under way')
-      await paper.set({ moderationMode: 'none' })
-      await bob.page.evaluate(`dispatchEvent(new Event('pagehide'))`)
-      for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
-      await bob.page.evaluate(`dispatchEvent(new Event('pageshow'))`)
-      await bob.sees('Number 120')
-      await paper.set({ moderationMode: 'pre' })
-      answer()
-      await bob.sees(/Under way[^]*Awaiting moderation/)
-      expect(await bob.thread.getByRole('textbox', { name: 'Write a comment' }).inputValue()).toBe('')
-    } finally {
-      await paper.set({ stream: { replayEvents: 10_000 }, moderationMode: 'none' })
-    }
+    await paper.setInTest({ stream: { replayEvents: 100 }, moderationMode: 'pre' })
+    await paper.post(article, 'ann', 'Long ago')
+    let answer = (): void => undefined
+    const answered = new Promise<void>((resolve) => (answer = resolve))
+    const bob = await paper.read(article, {
+      as: 'bob',
+      prepare: (page) =>
+        page.route('**/engagement/comments?*', async (route) => {
+          if (route.request().method() === 'POST') await answered
+          return route.continue()
+        }),
+    })
+    await vi.waitFor(async () => expect(await streams(article)).toBe(1), WAIT)
+    await bob.write('Under way')
+    await paper.set({ moderationMode: 'none' })
+    await bob.page.evaluate(`dispatchEvent(new Event('pagehide'))`)
+    for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
+    await bob.page.evaluate(`dispatchEvent(new Event('pageshow'))`)
+    await bob.sees('Number 120')
+    await paper.set({ moderationMode: 'pre' })
+    answer()
+    await bob.sees(/Under way[^]*Awaiting moderation/)
+    expect(await bob.thread.getByRole('textbox', { name: 'Write a comment' }).inputValue()).toBe('')
   })
 
   test('comments of others do not move what the reader is reading', async () => {
