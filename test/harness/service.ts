@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 
 import { withDatabase } from '../../src/app.ts'
 import type { App } from '../../src/core/app.ts'
@@ -172,6 +172,13 @@ export function useService(options: Options = {}): TestService {
     Object.assign(service, await startService({ worker: false, ...options }))
   })
   afterAll(() => service.close())
+  return service
+}
+
+/** A service of one test, which ends with it. */
+export async function startOwn(options: Options = {}): Promise<TestService> {
+  const service = await startService({ worker: false, ...options })
+  onTestFinished(() => service.close())
   return service
 }
 
